@@ -1,0 +1,198 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Parse reads one message. The error is a *Error with CodeParse for what is no JSON (or too deep) and
+// CodeInvalidRequest for invalid UTF-8 and for JSON that is no message; the returned Message then has the
+// ID if it could be told. Members of the envelope may stand once only, and not in another case.
+func Parse(b []byte) (Message, *Error) {
+	s := scanner{b: b}
+	s.space()
+	start := s.i
+	if s.i >= len(b) || b[s.i] != '{' {
+		if err := Valid(b); err != nil {
+			return Message{}, unparsable(err)
+		}
+		return Message{}, invalid("a message must be an object")
+	}
+	var env envelope
+	ok := env.scan(&s)
+	end := s.i
+	if ok {
+		s.space()
+		if s.i != len(b) {
+			ok = s.fail("unexpected data after the message")
+		}
+	}
+	if !ok {
+		return Message{}, unparsable(s.failure())
+	}
+	if !utf8.Valid(b) {
+		return Message{}, unparsable(errUTF8)
+	}
+	return env.message(b[start:end])
+}
+
+// IsBatch reports whether b looks like a JSON array.
+func IsBatch(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && b[0] == '['
+}
+
+// Batch splits a JSON array into its raw elements without judging them as messages.
+func Batch(b []byte) ([][]byte, *Error) {
+	if err := Valid(b); err != nil {
+		return nil, unparsable(err)
+	}
+	items := Elements(bytes.TrimSpace(b))
+	switch {
+	case len(items) == 0:
+		return nil, invalid("a batch must not be empty")
+	case len(items) > MaxBatch:
+		return nil, invalid("the batch has too many messages")
+	}
+	return items, nil
+}
+
+// unparsable is the error for what Valid refuses.
+func unparsable(err error) *Error {
+	if errors.Is(err, errUTF8) {
+		return invalid(err.Error())
+	}
+	return &Error{Code: CodeParse, Message: "Parse error: " + err.Error()}
+}
+
+func invalid(reason string) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: "Invalid request: " + reason}
+}
+
+// envelope holds the raw members of a message while it is scanned.
+type envelope struct {
+	version, id, method, params, result, err []byte
+	problem                                  string
+}
+
+var names = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+func (e *envelope) slot(i int) *[]byte {
+	return [...]*[]byte{&e.version, &e.id, &e.method, &e.params, &e.result, &e.err}[i]
+}
+
+// scan walks the members of the object at s.i.
+func (e *envelope) scan(s *scanner) bool {
+	s.i++
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == '}' {
+		s.i++
+		return true
+	}
+	for {
+		keyStart := s.i
+		if !s.key() {
+			return false
+		}
+		key := rawKey(s.b[keyStart:])
+		start := s.i
+		if !s.value(2) {
+			return false
+		}
+		e.set(key, s.b[start:s.i])
+		if more, ok := s.next('}'); !more {
+			return ok
+		}
+	}
+}
+
+// rawKey returns the decoded name of the member that starts at b, which is valid.
+func rawKey(b []byte) []byte {
+	raw := b[:stringEnd(b)]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	key, _ := jsontext.AppendUnquote(nil, raw)
+	return key
+}
+
+func (e *envelope) set(key, value []byte) {
+	for i, name := range names {
+		slot := e.slot(i)
+		switch {
+		case string(key) == name && *slot == nil:
+			*slot = value
+		case string(key) == name:
+			e.problem = "the member " + name + " stands twice"
+		case strings.EqualFold(string(key), name):
+			e.problem = "a member must be written " + name
+		}
+	}
+}
+
+// message judges the members.
+func (e *envelope) message(raw []byte) (Message, *Error) {
+	m := Message{Raw: raw}
+	if e.problem != "" {
+		return m, invalid(e.problem)
+	}
+	nullID := string(e.id) == "null"
+	if e.id != nil && !nullID {
+		if !ValidID(e.id) {
+			return m, invalid("id must be a string or an integer")
+		}
+		m.ID = ID(e.id)
+	}
+	if string(e.version) != `"2.0"` {
+		return m, invalid(`jsonrpc must be "2.0"`)
+	}
+	if e.method != nil {
+		return m, e.call(&m, nullID)
+	}
+	switch {
+	case e.result == nil && e.err == nil:
+		return m, invalid("a message needs a method, a result or an error")
+	case e.result != nil && e.err != nil:
+		return m, invalid("a response must not have both a result and an error")
+	case e.id == nil || nullID && e.err == nil:
+		return m, invalid("a response needs an id")
+	case e.err != nil && e.err[0] != '{':
+		return m, invalid("error must be an object")
+	}
+	m.Result, m.Err = e.result, e.err
+	return m, nil
+}
+
+func (e *envelope) call(m *Message, nullID bool) *Error {
+	switch {
+	case nullID:
+		return invalid("id must be a string or an integer")
+	case e.method[0] != '"' || len(e.method) == 2:
+		return invalid("method must be a string")
+	case e.result != nil || e.err != nil:
+		return invalid("a message must not have both a method and a result")
+	case e.params != nil && e.params[0] != '{' && string(e.params) != "null":
+		return invalid("params must be an object")
+	}
+	if e.params != nil && e.params[0] == '{' {
+		m.Params = e.params
+	}
+	m.Method = Text(e.method)
+	return nil
+}
+
+// Text returns the value of a raw JSON string, or "" if raw is none.
+func Text(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	s, _ := jsontext.AppendUnquote(nil, raw)
+	return string(s)
+}

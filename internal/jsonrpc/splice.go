@@ -1,0 +1,223 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Span is the place of a value in a raw text: raw[Start:End]. The zero Span is none.
+type Span struct{ Start, End int }
+
+// Found reports whether the value is there.
+func (s Span) Found() bool { return s.End > 0 }
+
+// Of returns the value's bytes in raw, nil if there is none.
+func (s Span) Of(raw []byte) []byte {
+	if !s.Found() {
+		return nil
+	}
+	return raw[s.Start:s.End]
+}
+
+// Members calls visit with the decoded name and the value's place of each member of a valid raw object,
+// in order, until visit returns false. Anything but an object has no members.
+func Members(object []byte, visit func(name []byte, value Span) bool) {
+	i := skipSpace(object, 0)
+	if i >= len(object) || object[i] != '{' {
+		return
+	}
+	i = skipSpace(object, i+1)
+	for i < len(object) && object[i] == '"' {
+		name := rawKey(object[i:])
+		i = skipSpace(object, i+stringEnd(object[i:]))
+		i = skipSpace(object, i+1) // the colon
+		end := valueEnd(object, i)
+		if !visit(name, Span{i, end}) {
+			return
+		}
+		i = skipSpace(object, end)
+		if i < len(object) && object[i] == ',' {
+			i = skipSpace(object, i+1)
+		}
+	}
+}
+
+// Elements returns the raw elements of a valid raw array; nil for anything else.
+func Elements(array []byte) [][]byte {
+	i := skipSpace(array, 0)
+	if i >= len(array) || array[i] != '[' {
+		return nil
+	}
+	var out [][]byte
+	i = skipSpace(array, i+1)
+	for i < len(array) && array[i] != ']' {
+		end := valueEnd(array, i)
+		out = append(out, array[i:end])
+		i = skipSpace(array, end)
+		if i < len(array) && array[i] == ',' {
+			i = skipSpace(array, i+1)
+		}
+	}
+	return out
+}
+
+// Find returns the place of the named member of a valid raw object. A member that we route by must be
+// told the same way by every reader, so ambiguous reports whether it stands twice or also in another
+// case: then there is no safe reading.
+func Find(object []byte, name string) (value Span, ambiguous bool) {
+	Members(object, func(n []byte, v Span) bool {
+		switch {
+		case string(n) == name:
+			ambiguous = ambiguous || value.Found()
+			value = v
+		case len(n) >= len(name) && strings.EqualFold(string(n), name):
+			ambiguous = true
+		}
+		return true
+	})
+	return value, ambiguous
+}
+
+// Get returns the raw value at a path of member names in a valid raw object; nil if there is none.
+// Where a name stands twice the last counts, as in encoding/json.
+func Get(object []byte, path ...string) []byte {
+	for _, name := range path {
+		value, _ := Find(object, name)
+		if object = value.Of(object); object == nil {
+			return nil
+		}
+	}
+	return object
+}
+
+// Edit replaces raw[Start:End] by With.
+type Edit struct {
+	Span
+	With []byte
+}
+
+// Splice returns raw with the edits made, which must be in order and apart. The rest is copied as it is.
+func Splice(raw []byte, edits ...Edit) []byte {
+	n := len(raw)
+	for _, e := range edits {
+		n += len(e.With) - (e.End - e.Start)
+	}
+	out := make([]byte, 0, n)
+	at := 0
+	for _, e := range edits {
+		out = append(out, raw[at:e.Start]...)
+		out = append(out, e.With...)
+		at = e.End
+	}
+	return append(out, raw[at:]...)
+}
+
+// Set returns a valid raw object with the named member set to a raw value: replaced in place if it is
+// there, else added at the front. A nil object counts as {}.
+func Set(object []byte, name string, value []byte) []byte {
+	if place, _ := Find(object, name); place.Found() {
+		return Splice(object, Edit{place, value})
+	}
+	member, _ := jsontext.AppendQuote(nil, name)
+	member = append(append(member, ':'), value...)
+	open := bytes.IndexByte(object, '{')
+	if open < 0 {
+		return append(append([]byte{'{'}, member...), '}')
+	}
+	if next := skipSpace(object, open+1); next < len(object) && object[next] == '"' {
+		member = append(member, ',')
+	}
+	return Splice(object, Edit{Span{open + 1, open + 1}, member})
+}
+
+// Remove returns a valid raw object without the named member, every time it stands there.
+func Remove(object []byte, name string) []byte {
+	kept := []byte{'{'}
+	found := false
+	Members(object, func(n []byte, v Span) bool {
+		if string(n) == name {
+			found = true
+			return true
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept, _ = jsontext.AppendQuote(kept, n)
+		kept = append(append(kept, ':'), object[v.Start:v.End]...)
+		return true
+	})
+	if !found {
+		return object
+	}
+	return append(kept, '}')
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the index after the string that starts at b[0]: a quote ends it unless an odd number
+// of backslashes stands before. b is valid.
+func stringEnd(b []byte) int {
+	for i := 1; ; i++ {
+		quote := bytes.IndexByte(b[i:], '"')
+		if quote < 0 {
+			return len(b)
+		}
+		i += quote
+		slashes := 0
+		for b[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// valueEnd returns the index after the value that starts at b[i]. b is valid.
+func valueEnd(b []byte, i int) int {
+	if i >= len(b) {
+		return i
+	}
+	switch b[i] {
+	case '"':
+		return i + stringEnd(b[i:])
+	case '{', '[':
+		depth := 0
+		for i < len(b) {
+			switch b[i] {
+			case '"':
+				i += stringEnd(b[i:])
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+			i++
+		}
+		return i
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', '}', ']', ' ', '\n', '\t', '\r':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// At returns where part, a slice of raw, stands in it.
+func At(raw, part []byte) Span {
+	start := cap(raw) - cap(part)
+	return Span{start, start + len(part)}
+}

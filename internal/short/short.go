@@ -1,0 +1,38 @@
+// Package short bounds text that others wrote before it is shown: in a log, an error, a prompt, an answer.
+package short
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text cuts text to at most limit bytes, at a character, and marks the cut with an ellipsis on top.
+func Text(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}
+
+// lookAhead is how much more than the limit Line reads: room for the spaces it removes.
+const lookAhead = 8
+
+// Line makes one line of valid UTF-8 out of text, with single spaces for whatever separates words and no control
+// characters, and cuts it like Text.
+func Line(text string, limit int) string {
+	cut := len(text) > lookAhead*limit
+	if cut {
+		text = text[:lookAhead*limit]
+	}
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if cut && len(text) <= limit {
+		return text + "…"
+	}
+	return Text(text, limit)
+}

@@ -1,0 +1,126 @@
+// Package limit bounds what callers can ask for: it holds the limits of the configuration and the rate
+// limit.
+package limit
+
+import (
+	"container/list"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxIDs bounds the callers a Rate remembers.
+const maxIDs = 10_000
+
+// Rate is a sliding-window rate limiter: it keeps the times of the calls it accepted, so in every window
+// of length Per at most Requests calls of one caller pass. Refused calls do not count. It is safe for
+// concurrent use, and exact then too.
+//
+// It remembers 10,000 callers and forgets those without a call in the window as time goes by. When all of
+// them are active, a new caller takes the place of the one whose last accepted call is the oldest, who
+// then starts afresh: so nobody is refused because of others.
+type Rate struct {
+	now  func() time.Time
+	most int // callers remembered
+
+	mu     sync.Mutex
+	config RateConfig
+	byID   map[string]*list.Element // of *window
+	recent *list.List               // by last accepted call, oldest first
+}
+
+// window is the log of one caller: a ring of the times of accepted calls.
+type window struct {
+	id    string
+	times []time.Time // at most requests of them
+	next  int         // where the next call goes once the ring is full: the oldest one
+}
+
+// New returns a limiter; now is time.Now outside of tests. Requests or Per of zero or less means no limit.
+func New(cfg RateConfig, now func() time.Time) *Rate {
+	r := &Rate{now: now, most: maxIDs}
+	r.Configure(cfg)
+	return r
+}
+
+// Configure replaces the limit. Where it is another one all callers start afresh.
+func (r *Rate) Configure(cfg RateConfig) {
+	cfg.Tools = slices.Clone(cfg.Tools)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if same := r.byID != nil && cfg.Requests == r.config.Requests && cfg.Per == r.config.Per; !same {
+		r.byID, r.recent = map[string]*list.Element{}, list.New()
+	}
+	r.config = cfg
+}
+
+// Applies reports whether calls of the tool count.
+func (r *Rate) Applies(tool string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.config.Tools, tool)
+}
+
+// Allow counts a call of the caller id and accepts it, or refuses it and says how long to wait until one
+// would be accepted.
+func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.config.Requests <= 0 || r.config.Per <= 0 {
+		return true, 0
+	}
+	now := r.now()
+	r.forget(now)
+	element := r.byID[id]
+	if element == nil {
+		if len(r.byID) >= r.most {
+			r.remove(r.recent.Front())
+		}
+		element = r.recent.PushBack(&window{id: id})
+		r.byID[id] = element
+	}
+	w := element.Value.(*window)
+	if len(w.times) < r.config.Requests {
+		w.times = append(w.times, now)
+	} else {
+		if wait := w.times[w.next].Add(r.config.Per).Sub(now); wait > 0 {
+			return false, wait
+		}
+		w.times[w.next] = now
+		w.next = (w.next + 1) % r.config.Requests
+	}
+	r.recent.MoveToBack(element)
+	return true, 0
+}
+
+// forget drops callers whose last accepted call has left the window. Each call drops a few, so that the
+// work is spread and the number of callers falls faster than it can grow.
+func (r *Rate) forget(now time.Time) {
+	for range 2 {
+		oldest := r.recent.Front()
+		if oldest == nil || now.Sub(oldest.Value.(*window).last()) < r.config.Per {
+			return
+		}
+		r.remove(oldest)
+	}
+}
+
+func (r *Rate) remove(element *list.Element) {
+	delete(r.byID, element.Value.(*window).id)
+	r.recent.Remove(element)
+}
+
+// last returns the time of the last accepted call. A window is never empty outside of Allow.
+func (w *window) last() time.Time {
+	return w.times[(w.next+len(w.times)-1)%len(w.times)]
+}
+
+// Message tells a caller that it was refused and when to come back, in whole seconds rounded up.
+func Message(retryAfter time.Duration) string {
+	seconds := max(1, int64((retryAfter+time.Second-1)/time.Second))
+	if seconds == 1 {
+		return "Rate limit exceeded: retry in 1 second"
+	}
+	return fmt.Sprintf("Rate limit exceeded: retry in %d seconds", seconds)
+}

@@ -1,0 +1,173 @@
+package link
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// inflight is a call that waits for its response. Its id is its progress token, too.
+type inflight struct {
+	end    func() // ends the call from outside; nil where it watches the session itself
+	params []byte // as sent; for the headers of the modern era
+	id     int64
+	wire   jsonrpc.ID // id as it is sent
+	call   *Call
+	reply  chan jsonrpc.Message // room for one; nil where a call has a stream of its own
+
+	ctx      context.Context // of the caller; set by add
+	answered atomic.Bool     // its response has come, or it was given up
+
+	unsent bool // the server never saw the request; set by the transport before it returns
+
+	mu       sync.Mutex // held while progress is reported: one report at a time, and none once finished
+	finished bool
+}
+
+// report passes progress on, unless the call has its response or nobody waits for it any more.
+func (c *inflight) report(params []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.finished && c.call.Progress != nil {
+		c.call.Progress(params)
+	}
+}
+
+// finish ends the reports; one that is under way is awaited.
+func (c *inflight) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finished = true
+	c.answered.Store(true)
+}
+
+// calls is the table of a session's calls in flight. It holds what the callers hold, no more.
+type calls struct {
+	shared bool // the calls' responses come on one stream
+
+	mu      sync.Mutex
+	last    int64
+	byID    map[int64]*inflight
+	drained chan struct{} // closed when the table is empty; nil if nobody waits for that
+}
+
+func (t *calls) add(ctx context.Context, call *Call) *inflight {
+	c := &inflight{ctx: ctx, call: call}
+	if t.shared {
+		c.reply = make(chan jsonrpc.Message, 1)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	c.id = t.last
+	c.wire = jsonrpc.IntID(c.id)
+	t.byID[c.id] = c
+	return c
+}
+
+func (t *calls) remove(c *inflight) {
+	c.finish()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, c.id)
+	if len(t.byID) == 0 && t.drained != nil {
+		close(t.drained)
+		t.drained = nil
+	}
+}
+
+// drain waits until no call is in flight.
+func (t *calls) drain(ctx context.Context) {
+	t.mu.Lock()
+	if len(t.byID) == 0 {
+		t.mu.Unlock()
+		return
+	}
+	if t.drained == nil {
+		t.drained = make(chan struct{})
+	}
+	drained := t.drained
+	t.mu.Unlock()
+	select {
+	case <-drained:
+	case <-ctx.Done():
+	}
+}
+
+// endWith says how endAll ends a call.
+func (t *calls) endWith(c *inflight, end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.end = end
+}
+
+// endAll ends the calls that said how.
+func (t *calls) endAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.byID {
+		if c.end != nil {
+			c.end()
+		}
+	}
+}
+
+func (t *calls) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}
+
+// find returns the call with the raw id, nil if there is none: ids and tokens are integers of ours.
+func (t *calls) find(raw []byte) *inflight {
+	id, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id]
+}
+
+func (t *calls) byToken(params []byte) *inflight {
+	return t.find(jsonrpc.Get(params, "progressToken"))
+}
+
+// knew reports whether a raw id is that of a call which is over.
+func (t *calls) knew(raw []byte) bool {
+	id, err := strconv.ParseInt(string(raw), 10, 64)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return err == nil && id > 0 && id <= t.last
+}
+
+// ofOnlyClient returns the calls of the only client with calls in flight, the newest first; none if there
+// are several clients.
+func (t *calls) ofOnlyClient() []*Call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var of []*inflight
+	for _, c := range t.byID {
+		switch {
+		case c.call.Client == "", c.over():
+		case len(of) > 0 && of[0].call.Client != c.call.Client:
+			return nil
+		default:
+			of = append(of, c)
+		}
+	}
+	slices.SortFunc(of, func(a, b *inflight) int { return cmp.Compare(b.id, a.id) })
+	calls := make([]*Call, len(of))
+	for i, c := range of {
+		calls[i] = c.call
+	}
+	return calls
+}
+
+// over reports whether the call has ended, though it may still be in the table.
+func (c *inflight) over() bool { return c.answered.Load() || c.ctx.Err() != nil }

@@ -1,0 +1,516 @@
+package link_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// raw is a server on a pipe that answers the handshake and leaves the rest to the test.
+func raw(each func(m jsonrpc.Message, send func(format string, args ...any))) link.Target {
+	return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			send := func(format string, args ...any) { fmt.Fprintf(theirs, format+"\n", args...) }
+			lines := bufio.NewReader(theirs)
+			for {
+				line, err := lines.ReadBytes('\n')
+				if err != nil {
+					return
+				}
+				m, _ := jsonrpc.Parse(line)
+				if m.Method == "initialize" {
+					send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`, m.ID)
+				} else {
+					each(m, send)
+				}
+			}
+		}()
+		return ours, nil
+	}}
+}
+
+// Nothing that a server says out of turn reaches a call, before or after its response.
+func TestOutOfTurn(t *testing.T) {
+	var late atomic.Int64
+	s := connect(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		if m.Method != "tools/call" {
+			return
+		}
+		token := jsonrpc.Get(m.Params, "_meta", "progressToken")
+		progress := func(token string) {
+			send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
+		}
+		send(`{"jsonrpc":"2.0","id":99999,"result":{"of":"nobody"}}`)
+		send(`{"jsonrpc":"2.0","id":"%s","result":{"of":"a string"}}`, m.ID)
+		send(`{"jsonrpc":"2.0","id":%s.0,"result":{"of":"a fraction"}}`, m.ID)
+		send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}`)
+		send(`{"jsonrpc":"2.0","id":%s,"id":%s,"result":{"of":"twice"}}`, m.ID, m.ID)
+		send(`[{"jsonrpc":"2.0","id":%s,"result":{"of":"a batch"}}]`, m.ID)
+		send(`{"jsonrpc":"2.0","id":%s,"result":{"of":"\xff"}}`, m.ID)
+		send(`{{{`)
+		send(``)
+		progress("99999")
+		progress(`"` + string(token) + `"`)
+		progress(string(token))
+		send(`{"jsonrpc":"2.0","id":%s,"result":{"of":"me"}}`, m.ID)
+		send(`{"jsonrpc":"2.0","id":%s,"result":{"of":"me again"}}`, m.ID)
+		for range 10 {
+			progress(string(token))
+		}
+	}), &listener{}, 1<<20)
+	for range 200 {
+		over := false
+		reports := 0
+		var mu sync.Mutex
+		got, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Progress: func([]byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			if reports++; over {
+				late.Add(1)
+			}
+		}})
+		mu.Lock()
+		over = true
+		if err != nil || string(got.Result) != `{"of":"me"}` || reports != 1 {
+			t.Fatalf("got %s, %v after %d reports; want its own result after one", got.Result, err, reports)
+		}
+		mu.Unlock()
+	}
+	if n := late.Load(); n > 0 {
+		t.Errorf("%d reports came after the result", n)
+	}
+}
+
+// Notifications, progress and responses are handed over in the order they were sent.
+func TestOrder(t *testing.T) {
+	l := &ordered{}
+	s := connect(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		if m.Method != "tools/call" {
+			return
+		}
+		for i := range 100 {
+			send(`{"jsonrpc":"2.0","method":"notifications/n%d"}`, i)
+			send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ID, i)
+		}
+		send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+	}), &l.listener, 1<<20)
+	var got []string
+	if _, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Progress: func(p []byte) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		got = append(got, fmt.Sprintf("%s after %d", jsonrpc.Get(p, "progress"), len(l.notified)))
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got {
+		if want := fmt.Sprintf("%d after %d", i, i+1); p != want {
+			t.Fatalf("got %s, want %s", p, want)
+		}
+	}
+	if len(got) != 100 || l.notified[99] != "notifications/n99" {
+		t.Errorf("got %d reports and notifications %v", len(got), l.notified)
+	}
+}
+
+type ordered struct{ listener }
+
+// All of a flood of progress arrives before the result, on each transport that shares a stream or not.
+func TestProgressFlood(t *testing.T) {
+	const n = 10_000
+	s := connect(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		if m.Method == "tools/call" {
+			for i := range n {
+				send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ID, i)
+			}
+			send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		}
+	}), &listener{}, 1<<20)
+	next := 0
+	if _, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Progress: func(p []byte) {
+		if string(jsonrpc.Get(p, "progress")) == fmt.Sprint(next) {
+			next++
+		}
+	}}); err != nil || next != n {
+		t.Errorf("got %d reports in order, %v; want %d", next, err, n)
+	}
+}
+
+// A server that asks without reading the answers costs a bounded number of goroutines.
+func TestFloodOfQuestions(t *testing.T) {
+	released := make(chan struct{})
+	target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			line, _ := bufio.NewReaderSize(theirs, 16).ReadBytes('\n')
+			m, _ := jsonrpc.Parse(line)
+			fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
+			for i := range 20_000 {
+				method := "ping"
+				if i%2 == 0 {
+					method = "roots/list"
+				}
+				fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", i, method)
+			}
+			close(released)
+			io.Copy(io.Discard, theirs)
+		}()
+		return ours, nil
+	}}
+	// While the garbage collector frees the stacks of goroutines that have ended, NumGoroutine counts them.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := runtime.NumGoroutine()
+	s := connect(t, target, &listener{}, 1<<20)
+	most := 0
+	for done := false; !done; {
+		select {
+		case <-released:
+			done = true
+		case <-time.After(time.Millisecond):
+		}
+		most = max(most, runtime.NumGoroutine()-before)
+	}
+	if most > 1500 {
+		t.Errorf("got %d goroutines more, want them to be bounded", most)
+	}
+	s.Close()
+}
+
+// A child that does not read holds no caller beyond its time, and no Close; what it never saw is not
+// cancelled, and surely was not delivered.
+func TestBlockedServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		gate := make(chan struct{})
+		target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				defer theirs.Close()
+				lines := bufio.NewReaderSize(theirs, 16)
+				for i := 0; ; i++ {
+					if i == 2 { // after initialize and initialized
+						<-gate
+					}
+					line, err := lines.ReadBytes('\n')
+					if err != nil {
+						return
+					}
+					m, _ := jsonrpc.Parse(line)
+					mu.Lock()
+					got = append(got, m.Method)
+					mu.Unlock()
+					if m.Method == "initialize" {
+						fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
+					}
+				}
+			}()
+			return ours, nil
+		}}
+		s := connect(t, target, &listener{}, 1<<20)
+		synctest.Wait()
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := s.Call(ctx, &link.Call{Method: "tools/call", Params: []byte(`{"x":"` + strings.Repeat("y", 1000) + `"}`)}); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		close(gate)
+		synctest.Wait()
+		mu.Lock()
+		calls, cancels := 0, 0
+		for _, m := range got {
+			switch m {
+			case "tools/call":
+				calls++
+			case "notifications/cancelled":
+				cancels++
+			}
+		}
+		mu.Unlock()
+		if calls != 1 || cancels != 1 {
+			t.Errorf("the server saw %d calls and %d cancellations, want the one that was being written", calls, cancels)
+		}
+		s.Close()
+	})
+}
+
+// What was never written whole did not reach the server.
+func TestUndelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conns := make(chan net.Conn, 1)
+		target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				lines := bufio.NewReaderSize(theirs, 16)
+				line, _ := lines.ReadBytes('\n')
+				m, _ := jsonrpc.Parse(line)
+				fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
+				lines.ReadBytes('\n')
+				conns <- theirs
+			}()
+			return ours, nil
+		}}
+		s := connect(t, target, &listener{}, 1<<20)
+		server := <-conns
+		errs := make(chan error, 3)
+		for range 3 {
+			go func() {
+				_, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"x":"` + strings.Repeat("y", 1000) + `"}`)})
+				errs <- err
+			}()
+		}
+		synctest.Wait() // one is being written, two wait
+		server.Close()
+		for range 3 {
+			var f *link.Failure
+			if err := <-errs; !errors.As(err, &f) || f.Delivered || !f.Lost {
+				t.Errorf("got %v (%+v), want it undelivered and the session lost", err, f)
+			}
+		}
+		s.Close()
+	})
+}
+
+// The failure of a child says how it ended and what it said last.
+func TestLastWords(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo "cannot find the license" >&2; exit 3`: "the process ended with exit status 3: cannot find the license",
+		`kill -9 $$`: "signal: killed",
+		`i=0; while [ $i -lt 20000 ]; do echo "flood $i" >&2; i=$((i+1)); done; exit 1`: "flood 19999",
+		`head -c 300000 /dev/zero | tr '\0' x >&2; exit 1`:                              "xxxx",
+	} {
+		_, err := link.Connect(t.Context(), link.Options{
+			Server: "srv", Target: link.Target{Command: []string{"sh", "-c", script}}, Initialize: []byte("{}"),
+			MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{},
+		})
+		var f *link.Failure
+		if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
+			t.Errorf("%s: got %.200v, want %q", script, err, want)
+		}
+	}
+}
+
+// A child whose error output a stranger holds open does not hold Close.
+func TestHeldErrorOutput(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid")
+	}
+	target := link.Target{
+		Command: []string{"sh", "-c", `setsid sleep 20 & exec "$0"`, os.Args[0]},
+		Env:     map[string]secret.String{"LINK_TEST_CHILD": "1"},
+	}
+	s := connect(t, target, &listener{}, 1<<20)
+	done := make(chan struct{})
+	go func() { s.Close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close hangs")
+	}
+}
+
+// The headers of each request are those that were configured and those of the protocol.
+func TestHeaders(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]http.Header{}
+	fine := newScript().http()
+	gets := make(chan string, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		mu.Lock()
+		seen[r.Method+" "+m.Method] = r.Header.Clone()
+		mu.Unlock()
+		switch r.Method {
+		case http.MethodGet:
+			gets <- r.Header.Get("Last-Event-ID")
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "id: event-%d\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n", len(gets))
+			return // cut
+		case http.MethodDelete:
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		fine.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	s := connect(t, link.Target{URL: srv.URL, Headers: map[string]secret.String{"Authorization": "Bearer x", "x-own": "1"}}, &listener{}, 1<<20)
+	if _, err := call(t, s, "echo"); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for range 2 {
+		select {
+		case id := <-gets:
+			ids = append(ids, id)
+		case <-time.After(20 * time.Second):
+			t.Fatal("the stream is not opened again")
+		}
+	}
+	if !slices.Equal(ids, []string{"", "event-1"}) && !slices.Equal(ids, []string{"", "event-0"}) {
+		t.Errorf("got Last-Event-ID %q, want none and then the last", ids)
+	}
+	s.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, request := range []string{"POST initialize", "POST notifications/initialized", "POST tools/call", "GET ", "DELETE "} {
+		h := seen[request]
+		if h.Get("Authorization") != "Bearer x" || h.Get("X-Own") != "1" {
+			t.Errorf("%s: got %v, want what was configured", request, h)
+		}
+		session, version := h.Get("Mcp-Session-Id"), h.Get("Mcp-Protocol-Version")
+		if first := request == "POST initialize"; first && session+version != "" || !first && (session != "the-session" || version != "2025-11-25") {
+			t.Errorf("%s: got session %q and version %q", request, session, version)
+		}
+		accept, kind := h.Get("Accept"), h.Get("Content-Type")
+		if strings.HasPrefix(request, "POST") && (accept != "application/json, text/event-stream" || kind != "application/json") || request == "GET " && accept != "text/event-stream" {
+			t.Errorf("%s: got Accept %q, Content-Type %q", request, accept, kind)
+		}
+	}
+}
+
+// A thousand calls at once on each transport: each gets its own answer.
+func TestManyCalls(t *testing.T) {
+	for name, dial := range targets(t) {
+		t.Run(name, func(t *testing.T) {
+			target, _ := dial()
+			s := connect(t, target, &listener{}, 1<<20)
+			var wg sync.WaitGroup
+			var wrong atomic.Int64
+			for i := range 1000 {
+				wg.Go(func() {
+					params := fmt.Sprintf(`{"name":"echo","n":%d}`, i)
+					if got, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(params)}); err != nil || string(got.Result) != params {
+						if wrong.Add(1) == 1 {
+							t.Errorf("got %s, %v; want %s", got.Result, err, params)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if n := wrong.Load(); n > 0 {
+				t.Errorf("%d calls went wrong", n)
+			}
+			if n := s.InFlight(); n != 0 {
+				t.Errorf("got %d calls in flight, want none", n)
+			}
+		})
+	}
+}
+
+// A session that the server has forgotten, or cannot be reached, is lost for all; its other calls end by
+// themselves.
+func TestSSEStatus(t *testing.T) {
+	for status, want := range map[int]link.Failure{
+		401: {Reason: link.ReasonUnauthorized}, 404: {Reason: link.ReasonDisconnected, Lost: true}, 400: {Reason: link.ReasonDisconnected, Lost: true},
+		413: {Reason: link.ReasonTooLarge}, 429: {Reason: link.ReasonOverloaded, After: 7 * time.Second}, 500: {Reason: link.ReasonUnavailable, Delivered: true},
+		503: {Reason: link.ReasonUnavailable, After: 7 * time.Second}, 307: {Reason: link.ReasonProtocol},
+	} {
+		fine := newScript().sse(t)
+		var bad atomic.Bool
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && bad.Load() {
+				w.Header().Set("Retry-After", "7")
+				w.WriteHeader(status)
+				return
+			}
+			fine.ServeHTTP(w, r)
+		}))
+		s := connect(t, link.Target{URL: srv.URL + "/sse", SSE: true}, &listener{}, 1<<20)
+		bad.Store(true)
+		_, err := call(t, s, "echo")
+		var f *link.Failure
+		if !errors.As(err, &f) || f.Reason != want.Reason || f.Lost != want.Lost || f.Delivered != want.Delivered || f.After != want.After {
+			t.Errorf("%d: got %+v, want %+v", status, f, want)
+		}
+		if lost := s.Err() != nil; lost != want.Lost {
+			t.Errorf("%d: session lost: %v", status, lost)
+		}
+		s.Close()
+		srv.Close()
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	for _, tc := range []struct{ name, answer, reason string }{
+		{"refused", `"error":{"code":-32602,"message":"not you"}`, link.ReasonProtocol},
+		{"no version", `"result":{}`, link.ReasonProtocol},
+		{"no object", `"result":[]`, link.ReasonProtocol},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer theirs.Close()
+					lines := bufio.NewReader(theirs)
+					for {
+						line, err := lines.ReadBytes('\n')
+						if err != nil {
+							return
+						}
+						if m, _ := jsonrpc.Parse(line); m.IsRequest() {
+							fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, tc.answer)
+						}
+					}
+				}()
+				return ours, nil
+			}}
+			_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: target, MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+			var f *link.Failure
+			if !errors.As(err, &f) || f.Reason != tc.reason {
+				t.Errorf("got %v, want %s", err, tc.reason)
+			}
+		})
+	}
+	t.Run("silence", func(t *testing.T) {
+		hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}))
+		defer hanging.Close()
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		for _, target := range []link.Target{{URL: hanging.URL}, {URL: hanging.URL, SSE: true}, {Command: []string{"sleep", "20"}}} {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it is too late"))
+			began := time.Now()
+			_, err := link.Connect(ctx, link.Options{Server: "srv", Target: target, MaxMessage: 1000, HTTP: transport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+			cancel()
+			var f *link.Failure
+			if !errors.As(err, &f) || f.Reason != link.ReasonTimeout || !strings.Contains(f.Message, "it is too late") {
+				t.Errorf("got %v, want a timeout", err)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		}
+	})
+}

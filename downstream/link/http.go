@@ -1,0 +1,535 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+const (
+	maxErrorBody = 16 << 10         // bytes read of the body of an HTTP error
+	streamWait   = time.Second      // before the standalone stream is opened again
+	streamWaits  = 30 * time.Second // at most, after repeated failures
+	maxResumes   = 10               // times that one answer's stream is taken up again
+	lingerTime   = time.Second / 4  // for the end of a stream whose response has come
+	maxLingering = 64               // streams of a session that may take this time at once
+)
+
+// httpTransport is streamable HTTP: every request is a POST whose answer is one message or a stream.
+type httpTransport struct {
+	s       *Session
+	url     *url.URL
+	rt      http.RoundTripper
+	header  http.Header             // of every request, never changed
+	ready   atomic.Pointer[headers] // once the session is known
+	session string
+	listens atomic.Int64 // which opening of the standalone stream this is; 0 while it is closed
+	lingers atomic.Int64 // streams whose response has come and whose end has not
+}
+
+// headers are those of a session, built once.
+type headers struct{ post, get http.Header }
+
+func openHTTP(s *Session) (transport, error) {
+	u, header, err := httpTarget(s)
+	if err != nil {
+		return nil, err
+	}
+	t := &httpTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
+	t.ready.Store(t.headers())
+	return t, nil
+}
+
+func httpTarget(s *Session) (*url.URL, http.Header, error) {
+	u, err := url.Parse(s.opts.Target.URL)
+	if err != nil || u.Host == "" {
+		return nil, nil, s.failure(ReasonUnavailable, "%q is no URL", s.opts.Target.URL)
+	}
+	header := http.Header{}
+	for name, v := range s.opts.Target.Headers {
+		header.Set(name, v.Reveal())
+	}
+	return u, header, nil
+}
+
+// headers returns the headers of requests as far as the session is known now.
+func (t *httpTransport) headers() *headers {
+	if t.session != "" {
+		t.header.Set("Mcp-Session-Id", t.session)
+	}
+	if t.s.Version >= "2025-06-18" { // the header came with that revision
+		t.header.Set("Mcp-Protocol-Version", t.s.Version)
+	}
+	h := &headers{post: t.header.Clone(), get: t.header.Clone()}
+	h.post["Content-Type"] = []string{"application/json"}
+	h.post["Accept"] = []string{"application/json, text/event-stream"}
+	h.get["Accept"] = []string{"text/event-stream"}
+	return h
+}
+
+func (t *httpTransport) watching() int64 { return t.listens.Load() }
+
+func (t *httpTransport) opened() {
+	t.ready.Store(t.headers())
+	if !t.s.modern {
+		t.s.spawn(t.listen)
+	}
+}
+
+// dispatch tells how far a request's message got.
+type dispatch struct {
+	sent    func() // called when it has been written, or given up; may be nil
+	once    sync.Once
+	started atomic.Bool // there was a connection for it: it may have reached the server
+}
+
+// follow returns the context of a request that d watches. Where it is made again on another connection,
+// nothing of it was written on the one before.
+func (d *dispatch) follow(ctx context.Context) context.Context {
+	trace := &httptrace.ClientTrace{
+		GetConn: func(string) { d.started.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { d.started.Store(true) },
+	}
+	if d.sent != nil {
+		trace.WroteRequest = func(httptrace.WroteRequestInfo) { d.once.Do(d.sent) }
+	}
+	return httptrace.WithClientTrace(ctx, trace)
+}
+
+// newRequest makes a request without the copies of http.NewRequest. Its body is of a type that the transport
+// knows to be in memory: it is then written in one piece with the headers. d is nil where there is no message.
+func newRequest(ctx context.Context, method string, u *url.URL, header http.Header, message []byte, d *dispatch) *http.Request {
+	req := &http.Request{
+		Method: method, URL: u, Host: u.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(message)),
+	}
+	if len(message) > 0 {
+		// It can be sent again as long as nothing was answered: an idle connection may turn out closed.
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	if d != nil {
+		ctx = d.follow(ctx)
+	}
+	return req.WithContext(ctx)
+}
+
+func (t *httpTransport) request(ctx context.Context, method string, header http.Header, message []byte, d *dispatch) (*http.Response, error) {
+	return t.rt.RoundTrip(newRequest(ctx, method, t.url, header, message, d))
+}
+
+func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+	// Close ends the call; the loss of the session does not: what the server does with this request only
+	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
+	caller := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
+	defer context.AfterFunc(caller, cancel)()
+	t.s.calls.endWith(c, cancel)
+	if t.s.closed.Err() != nil {
+		cancel() // Close did not see the call
+	}
+
+	header := t.ready.Load().post
+	if t.s.modern {
+		header = header.Clone()
+		for name, value := range mcp.StandardHeaders(t.s.Version, mcp.MCPMethod(c.call.Method), c.params) {
+			header.Set(name, value)
+		}
+	}
+	d := &dispatch{sent: c.call.Sent}
+	resp, err := t.request(ctx, http.MethodPost, header, message, d)
+	if err != nil {
+		defer cancel()
+		f := t.s.requestFailure(err, d, t.s.closed)
+		if c.unsent = !d.started.Load(); c.unsent && ctx.Err() == nil && t.s.calls.len() == 1 {
+			// The server cannot be reached, and no other call says otherwise.
+			lost := *f
+			t.s.lose(&lost)
+		}
+		return jsonrpc.Message{}, f
+	}
+	if c.call.Method == "initialize" {
+		t.session = resp.Header.Get("Mcp-Session-Id")
+	}
+	answer := &answer{ReadCloser: resp.Body, cancel: cancel}
+	kind := mediaType(resp.Header)
+	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
+		return t.events(ctx, answer, c)
+	}
+	defer answer.Close()
+	if resp.StatusCode != http.StatusOK {
+		return t.refused(resp, c, header)
+	}
+	if kind == "application/json" {
+		return t.single(resp, c)
+	}
+	f := t.s.failure(ReasonProtocol, "it answered with content type %.100q", kind)
+	f.Delivered = true
+	return jsonrpc.Message{}, f
+}
+
+// answer is the body of an answer, and what ends its request.
+type answer struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+	ended  bool // it was read to its end
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.ended = a.ended || err != nil
+	return n, err
+}
+
+// Close gives the connection back if the answer was read to its end, and closes it otherwise.
+func (a *answer) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
+}
+
+// linger closes an answer whose response has come. Most servers end their stream only after that: they get a
+// moment to do so, for else every call would need a new connection.
+func (t *httpTransport) linger(a *answer) {
+	if a.ended || t.lingers.Load() >= maxLingering {
+		a.Close()
+		return
+	}
+	t.lingers.Add(1)
+	if !t.s.spawn(func() {
+		defer t.lingers.Add(-1)
+		defer a.Close()
+		defer context.AfterFunc(t.s.ctx, a.cancel)()
+		defer time.AfterFunc(lingerTime, a.cancel).Stop()
+		_, _ = io.Copy(io.Discard, io.LimitReader(a, maxErrorBody))
+	}) {
+		t.lingers.Add(-1)
+		a.Close()
+	}
+}
+
+// single reads an answer that is one message.
+func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Message, error) {
+	body, err := readBody(resp, t.s.opts.MaxMessage)
+	if err != nil {
+		return jsonrpc.Message{}, t.s.readFailure(err)
+	}
+	if m := t.s.parse(body); m != nil && m.IsResponse() && isReplyTo(m, c) {
+		return *m, nil
+	}
+	f := t.s.failure(ReasonProtocol, "its answer is no response to the request")
+	f.Delivered = true
+	return jsonrpc.Message{}, f
+}
+
+// readBody reads a whole body of at most max bytes into memory of its size.
+func readBody(resp *http.Response, max int) ([]byte, error) {
+	if resp.ContentLength > int64(max) {
+		return nil, errTooLong
+	}
+	if resp.ContentLength > 0 {
+		body := allocate(int(resp.ContentLength))
+		_, err := io.ReadFull(resp.Body, body)
+		return body, err
+	}
+	return readAll(resp.Body, max)
+}
+
+// mediaType returns the Content-Type without parameters.
+func mediaType(h http.Header) string {
+	sent := h.Get("Content-Type")
+	if sent == "text/event-stream" || sent == "application/json" {
+		return sent // as almost all servers write it
+	}
+	kind, _, _ := mime.ParseMediaType(sent)
+	return kind
+}
+
+func isReplyTo(m *jsonrpc.Message, c *inflight) bool {
+	return m.ID == c.wire || m.Err != nil && m.ID == ""
+}
+
+// events reads a stream up to the response to c, and closes it. A stream that ends early is taken up again
+// where the server numbers its events (MCP 2025-11-25, resumability).
+func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jsonrpc.Message, error) {
+	if c.call.Streams != nil {
+		c.call.Streams()
+	}
+	last := ""
+	for resumed := 0; ; resumed++ {
+		m, retry, err := t.readEvents(a, c, &last)
+		if err == nil {
+			t.linger(a)
+			return m, nil
+		}
+		a.ReadCloser.Close()
+		if last == "" || errors.Is(err, errTooLong) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
+			a.cancel()
+			return jsonrpc.Message{}, t.s.readFailure(err)
+		}
+	}
+}
+
+// readEvents reads one stream. last is set to the id of the last event.
+func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
+	er := newEventReader(body, t.s.opts.MaxMessage)
+	defer er.free()
+	for {
+		e, err := er.next()
+		if err != nil {
+			return jsonrpc.Message{}, er.retry, err
+		}
+		if e.id != "" {
+			*last = e.id
+		}
+		if len(e.data) == 0 {
+			continue
+		}
+		m := t.s.parse(e.data)
+		switch {
+		case m == nil:
+		case m.IsResponse() && isReplyTo(m, c):
+			return *m, 0, nil
+		default:
+			t.s.receive(*m, c)
+		}
+	}
+}
+
+// resume waits as long as the server wants and asks for the rest of a stream. It reports whether there is one.
+func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
+	timer := time.NewTimer(min(max(retry, streamWait/10), streamWaits))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	header := t.ready.Load().get.Clone()
+	header.Set("Last-Event-ID", last)
+	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
+	if err != nil {
+		return false
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
+		resp.Body.Close()
+		return false
+	}
+	a.ReadCloser, a.ended = resp.Body, false
+	return true
+}
+
+// refused turns an answer other than 200 into an error, or into the JSON-RPC error in its body.
+func (t *httpTransport) refused(resp *http.Response, c *inflight, sent http.Header) (jsonrpc.Message, error) {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	code := resp.StatusCode
+	if (code == http.StatusNotFound || code == http.StatusBadRequest && !isReply(body, c)) && sent.Get("Mcp-Session-Id") != "" {
+		// A server that was restarted does not know the session; some say so with 400.
+		return jsonrpc.Message{}, t.s.gone()
+	}
+	f := t.s.statusFailure(resp)
+	if f.Reason == ReasonProtocol {
+		if m, err := jsonrpc.Parse(body); err == nil && m.Err != nil && isReplyTo(&m, c) {
+			return m, nil
+		}
+	}
+	return jsonrpc.Message{}, f
+}
+
+// gone ends a session that the server does not know.
+func (s *Session) gone() *Failure {
+	s.forgotten.Store(true)
+	f := s.failure(ReasonDisconnected, "the session is gone")
+	s.lose(f)
+	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true}
+}
+
+// statusFailure judges an HTTP status that is no success.
+func (s *Session) statusFailure(resp *http.Response) *Failure {
+	code := resp.StatusCode
+	f := s.failure(ReasonUnavailable, "it answered %d %s", code, http.StatusText(code))
+	switch {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		f.Reason = ReasonUnauthorized
+	case code == http.StatusTooManyRequests:
+		f.Reason = ReasonOverloaded
+		f.After = retryAfter(resp.Header)
+	case code == http.StatusRequestEntityTooLarge:
+		f.Reason = ReasonTooLarge
+	case code == http.StatusServiceUnavailable:
+		f.After = retryAfter(resp.Header)
+	case code >= 500:
+		f.Delivered = true
+	case code >= 300 && code < 400:
+		f.Reason = ReasonProtocol
+		f.Message = fmt.Sprintf("it redirects (%d), which is not followed", code)
+	default:
+		f.Reason = ReasonProtocol
+	}
+	return f
+}
+
+// isReply reports whether body is an error response that names the very request.
+func isReply(body []byte, c *inflight) bool {
+	m, err := jsonrpc.Parse(body)
+	return err == nil && m.Err != nil && m.ID == c.wire
+}
+
+const maxRetryAfter = time.Hour
+
+// retryAfter reads Retry-After, which is a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if date, err := http.ParseTime(v); err == nil {
+		return min(max(0, time.Until(date)), maxRetryAfter)
+	}
+	seconds, err := strconv.ParseInt(v, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
+}
+
+// requestFailure judges an error before any answer: what never got a connection never reached the server.
+// end is the context that cut the request if it is done.
+func (s *Session) requestFailure(err error, d *dispatch, end context.Context) *Failure {
+	started := d != nil && d.started.Load()
+	if end.Err() != nil {
+		f := *s.asFailure(s.Err())
+		f.Delivered = started
+		return &f
+	}
+	if !started {
+		return s.failure(ReasonUnavailable, "%v", err)
+	}
+	f := s.failure(ReasonDisconnected, "%v", err)
+	f.Delivered = true
+	return f
+}
+
+// readFailure judges an error in the middle of an answer.
+func (s *Session) readFailure(err error) *Failure {
+	f := s.failure(ReasonDisconnected, "the answer was cut: %v", err)
+	switch {
+	case errors.Is(err, errTooLong):
+		f = s.failure(ReasonTooLarge, "its answer is over %d bytes", s.opts.MaxMessage)
+	case errors.Is(err, io.EOF):
+		f.Message = "the stream ended without a response"
+	}
+	f.Delivered = true
+	return f
+}
+
+func (t *httpTransport) post(ctx context.Context, message []byte) error {
+	d := &dispatch{}
+	header := t.ready.Load().post
+	resp, err := t.request(ctx, http.MethodPost, header, message, d)
+	if err != nil {
+		return t.s.requestFailure(err, d, t.s.closed)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be used again
+	switch code := resp.StatusCode; {
+	case code < 300:
+		return nil
+	case code == http.StatusNotFound && header.Get("Mcp-Session-Id") != "":
+		return t.s.gone()
+	}
+	return t.s.statusFailure(resp)
+}
+
+// listen reads the standalone stream, where the server has one, until the session ends.
+func (t *httpTransport) listen() {
+	wait := streamWait
+	var place place
+	for {
+		began := time.Now()
+		retry, ok := t.listenOnce(&place)
+		if !ok {
+			return
+		}
+		if time.Since(began) > streamWaits {
+			wait = streamWait
+		}
+		select {
+		case <-time.After(max(wait, min(retry, streamWaits))):
+		case <-t.s.ctx.Done():
+			return
+		}
+		wait = min(2*wait, streamWaits)
+	}
+}
+
+// place is how far the standalone stream was read.
+type place struct {
+	openings int64
+	last     string // id of the last event
+}
+
+// listenOnce reads one standalone stream to its end; ok says whether it is worth another.
+func (t *httpTransport) listenOnce(p *place) (retry time.Duration, ok bool) {
+	header := t.ready.Load().get
+	if p.last != "" {
+		header = header.Clone()
+		header.Set("Last-Event-ID", p.last)
+	}
+	resp, err := t.request(t.s.ctx, http.MethodGet, header, nil, nil)
+	if err != nil {
+		return 0, t.s.ctx.Err() == nil
+	}
+	defer resp.Body.Close()
+	kind := mediaType(resp.Header)
+	if resp.StatusCode == http.StatusNotFound && p.openings > 0 {
+		t.s.gone() // it was here before: the server has forgotten the session, not the method
+		return 0, false
+	}
+	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		return retryAfter(resp.Header), resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
+	}
+	p.openings++
+	t.listens.Store(p.openings)
+	defer t.listens.Store(0)
+	er := newEventReader(resp.Body, t.s.opts.MaxMessage)
+	defer er.free()
+	for {
+		e, err := er.next()
+		if err != nil {
+			return er.retry, t.s.ctx.Err() == nil
+		}
+		if e.id != "" {
+			p.last = e.id
+		}
+		if len(e.data) == 0 {
+			continue
+		}
+		if m := t.s.parse(e.data); m != nil {
+			t.s.receive(*m, nil)
+		}
+	}
+}
+
+// close tells the server that the session is over, as the specification asks.
+func (t *httpTransport) close(ctx context.Context, farewell bool) {
+	if t.session == "" || !farewell {
+		return
+	}
+	header := t.headers().get                // also if the handshake has got no further than its answer
+	header["X-Idempotency-Key"] = []string{} // not sent: it tells net/http to try again where an idle connection turns out closed
+	resp, err := t.request(ctx, http.MethodDelete, header, nil, nil)
+	if err == nil {
+		resp.Body.Close()
+	}
+}

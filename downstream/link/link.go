@@ -1,0 +1,152 @@
+// Package link holds raw MCP sessions with downstream servers: over a child process's stdio, an in-memory
+// stream, streamable HTTP, or HTTP+SSE of 2024-11-05.
+//
+// Results, errors and notifications pass as raw bytes. Ids and progress tokens on a session are the
+// link's own. A Session may be used from any goroutine; what a server sends for one call (progress,
+// then its response) is handed over in order, from one goroutine at a time. Close waits for every
+// goroutine of the session. A session that is lost stays lost (see Done); the owner connects anew.
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// Target says where a server is. Exactly one of Command, URL and Dial is set.
+type Target struct {
+	Command []string                 // program and arguments
+	Env     map[string]secret.String // added to PATH, HOME, LANG and TMPDIR; nothing else is inherited
+	Dir     string
+
+	URL     string
+	Headers map[string]secret.String
+	SSE     bool // HTTP+SSE instead of streamable HTTP
+
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // newline-delimited messages, as on stdio
+}
+
+// Options of a session.
+type Options struct {
+	Server     string // name for logs and failures
+	Target     Target
+	Initialize []byte // raw params of the initialize request
+	Handler    Handler
+	MaxMessage int               // bytes of one message from the server
+	HTTP       http.RoundTripper // for URL targets; never follows redirects
+	Logger     *slog.Logger
+
+	// ClientDriven leaves notifications/initialized to the owner, who passes on a client's own.
+	ClientDriven bool
+}
+
+// Handler receives what a server sends of its own accord. from are the calls that it may belong to: the
+// one on whose stream it came, or on a transport without streams those of the only client that has calls
+// in flight, the newest first; none if that cannot be told.
+type Handler interface {
+	// Notified must not block. Progress of a call that is in flight goes to Call.Progress instead, and
+	// cancellations of the server's own requests end the context of Asked.
+	Notified(m jsonrpc.Message, from []*Call)
+	// Asked answers a server→client request other than ping with a raw result or a raw error. ctx ends
+	// with the session, or when the server takes its request back: then the cause is a CancelParams, and
+	// the answer goes nowhere. It runs in a goroutine of its own.
+	Asked(ctx context.Context, m jsonrpc.Message, from []*Call) (result, err []byte)
+}
+
+// Call is one request to a server.
+type Call struct {
+	Method   string
+	Params   []byte              // raw object or nil; its progress token is replaced by the link's own
+	Progress func(params []byte) // raw params of each progress notification; must not block; nil = do not ask for progress
+	Sent     func()              // called at most once, when the request is on its way, in order; may be nil
+	Streams  func()              // the server answers with a stream; may be nil
+	Client   string              // who caused it; empty for the router itself
+	Origin   any                 // what the Handler needs to know of the cause
+}
+
+// Reply is a server's answer: a raw result or a raw error.
+type Reply struct{ Result, Err []byte }
+
+// Reasons why a server cannot answer.
+const (
+	ReasonUnavailable    = "unavailable"
+	ReasonDisconnected   = "disconnected"
+	ReasonTimeout        = "timeout"
+	ReasonTooLarge       = "too_large"
+	ReasonOverloaded     = "overloaded"
+	ReasonUnauthorized   = "unauthorized"
+	ReasonOutcomeUnknown = "outcome_unknown"
+	ReasonQuarantined    = "quarantined"
+	ReasonProtocol       = "protocol"
+)
+
+// Failure is the error of a call that got no answer.
+type Failure struct {
+	Server    string
+	Reason    string
+	Message   string
+	Delivered bool // the request may have reached the tool
+	Lost      bool // the session is of no more use
+	After     time.Duration
+}
+
+// Error implements error.
+func (f *Failure) Error() string {
+	return fmt.Sprintf("server %s is %s: %s", f.Server, reasonText(f.Reason), f.Message)
+}
+
+func reasonText(reason string) string {
+	switch reason {
+	case ReasonTimeout:
+		return "too slow"
+	case ReasonTooLarge:
+		return "answering too much"
+	case ReasonProtocol:
+		return "not speaking MCP"
+	case ReasonQuarantined:
+		return "offering a tool that cannot be used"
+	case ReasonOutcomeUnknown:
+		return "gone before it answered"
+	}
+	return reason
+}
+
+// CancelParams is implemented by a context's cause that knows the raw params of the cancellation which
+// caused it; they are passed on with the request id that the other side knows.
+type CancelParams interface{ CancelParams() []byte }
+
+// Connect opens a session and completes the handshake within ctx, which does not bound the session.
+// The error is a *Failure.
+func Connect(ctx context.Context, opts Options) (*Session, error) {
+	s := newSession(opts)
+	var err error
+	switch t := opts.Target; {
+	case t.Dial != nil, len(t.Command) > 0:
+		s.transport, err = openStream(ctx, s)
+	case t.SSE:
+		s.transport, err = openSSE(ctx, s)
+	default:
+		s.transport, err = openHTTP(s)
+	}
+	if err == nil {
+		err = s.handshake(ctx)
+	}
+	if err == nil {
+		err = s.establish()
+	}
+	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = s.failure(ReasonTimeout, "cannot connect: %v", context.Cause(ctx))
+		}
+		s.Close()
+		return nil, s.asFailure(err)
+	}
+	return s, nil
+}

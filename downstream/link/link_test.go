@@ -1,0 +1,479 @@
+package link_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// TestMain lets the test binary be the child process of stdio tests.
+func TestMain(m *testing.M) {
+	if os.Getenv("LINK_TEST_CHILD") != "" {
+		child()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child is a stdio server that makes noise.
+func child() {
+	fmt.Println("starting up, this is no JSON")
+	fmt.Fprintln(os.Stderr, "last words")
+	newScript().serve(os.Stdin, os.Stdout)
+}
+
+// script is a server that does what the names of its tools say.
+type script struct {
+	mu        sync.Mutex
+	received  []string // notifications and responses, raw
+	cancelled chan string
+}
+
+func newScript() *script { return &script{cancelled: make(chan string, 16)} }
+
+func (s *script) note(m *jsonrpc.Message) {
+	s.mu.Lock()
+	s.received = append(s.received, string(m.Raw))
+	s.mu.Unlock()
+	if m.Method == "notifications/cancelled" {
+		s.cancelled <- string(m.Params)
+	}
+}
+
+func (s *script) got(part string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, raw := range s.received {
+		if strings.Contains(raw, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// handle answers one message by any number of messages.
+func (s *script) handle(m jsonrpc.Message, send func([]byte)) {
+	if !m.IsRequest() {
+		s.note(&m)
+		return
+	}
+	token := jsonrpc.Get(m.Params, "_meta", "progressToken")
+	switch name := jsonrpc.Text(jsonrpc.Get(m.Params, "name")); {
+	case m.Method == "initialize":
+		send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"script","version":"1"}}`)))
+	case m.Method == "ping":
+		send(jsonrpc.Result(m.ID, []byte("{}")))
+	case name == "progress":
+		for i := range 100 {
+			send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"x":9007199254740993}}`, token, i))
+		}
+		send(jsonrpc.Result(m.ID, []byte(`{"content":[]}`)))
+	case name == "ask":
+		// A request of ours with the very id of the call must not be taken for its answer.
+		send(jsonrpc.Request(m.ID, "ping", nil))
+		send(jsonrpc.Request(jsonrpc.StringID("q"), "roots/list", nil))
+		send(jsonrpc.Notification("notifications/message", []byte(`{"level":"info"}`)))
+		send(jsonrpc.Result(m.ID, []byte(`{"asked":true}`)))
+	case name == "hang":
+	case name == "env":
+		send(jsonrpc.Result(m.ID, []byte(jsonrpc.StringID(strings.Join(os.Environ(), "\n")))))
+	case name == "pid":
+		send(jsonrpc.Result(m.ID, fmt.Appendf(nil, "%d", os.Getpid())))
+	case name == "big":
+		send(jsonrpc.Result(m.ID, []byte(`"`+strings.Repeat("x", 200_000)+`"`)))
+	case name == "fail":
+		send(jsonrpc.RawError(m.ID, []byte(`{"code":-32050,"message":"no","data":{"n":9007199254740993}}`)))
+	case name == "exit":
+		os.Exit(3)
+	default:
+		send(jsonrpc.Result(m.ID, m.Params)) // echo
+	}
+}
+
+// serve speaks newline-delimited messages.
+func (s *script) serve(in io.Reader, out io.Writer) {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		if m, bad := jsonrpc.Parse(line); bad == nil {
+			s.handle(m, func(b []byte) { out.Write(append(b, '\n')) })
+		}
+	}
+}
+
+// http serves streamable HTTP; every answer is a stream.
+func (s *script) http() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		if !m.IsRequest() {
+			w.WriteHeader(http.StatusAccepted)
+			s.handle(m, nil)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Mcp-Session-Id", "the-session")
+		io.WriteString(w, ": hello\r\n\r\nid: 1\nretry: 10\ndata:\n\n")
+		s.handle(m, func(b []byte) {
+			fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
+			w.(http.Flusher).Flush()
+		})
+		if jsonrpc.Text(jsonrpc.Get(m.Params, "name")) == "hang" {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
+}
+
+// sse serves HTTP+SSE of 2024-11-05.
+func (s *script) sse(t *testing.T) http.Handler {
+	out := make(chan []byte, 1000)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "event: endpoint\ndata: /messages/?session_id=1\n\n")
+		w.(http.Flusher).Flush()
+		for {
+			select {
+			case b := <-out:
+				fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	mux.HandleFunc("POST /messages/", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusAccepted)
+		if m, bad := jsonrpc.Parse(body); bad == nil {
+			s.handle(m, func(b []byte) { out <- b })
+		} else {
+			t.Errorf("POST of %s: %v", body, bad)
+		}
+	})
+	return mux
+}
+
+// listener is the Handler of the tests.
+type listener struct {
+	mu       sync.Mutex
+	notified []string
+	asked    []string
+}
+
+func (l *listener) Notified(m jsonrpc.Message, from []*link.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notified = append(l.notified, m.Method)
+}
+
+func (l *listener) Asked(_ context.Context, m jsonrpc.Message, from []*link.Call) (result, err []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	who := "nobody"
+	if len(from) > 0 {
+		who = from[0].Client
+	}
+	l.asked = append(l.asked, m.Method+" from "+who)
+	return []byte(`{"roots":[]}`), nil
+}
+
+func (l *listener) has(list *[]string, want string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(strings.Join(*list, "|"), want)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func connect(t *testing.T, target link.Target, l *listener, max int) *link.Session {
+	t.Helper()
+	transport := &http.Transport{}
+	s, err := link.Connect(t.Context(), link.Options{
+		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
+		Handler: l, MaxMessage: max, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
+	return s
+}
+
+// targets are the same server over every transport.
+func targets(t *testing.T) map[string]func() (link.Target, *script) {
+	return map[string]func() (link.Target, *script){
+		"pipe": func() (link.Target, *script) {
+			s := newScript()
+			return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+				ours, theirs := net.Pipe()
+				go func() { s.serve(theirs, theirs); theirs.Close() }()
+				return ours, nil
+			}}, s
+		},
+		"process": func() (link.Target, *script) {
+			return link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "1"}}, nil
+		},
+		"http": func() (link.Target, *script) {
+			s := newScript()
+			srv := httptest.NewServer(s.http())
+			t.Cleanup(srv.Close)
+			return link.Target{URL: srv.URL + "/mcp"}, s
+		},
+		"sse": func() (link.Target, *script) {
+			s := newScript()
+			srv := httptest.NewServer(s.sse(t))
+			t.Cleanup(srv.Close)
+			return link.Target{URL: srv.URL + "/sse", SSE: true}, s
+		},
+	}
+}
+
+func call(t *testing.T, s *link.Session, tool string) (link.Reply, error) {
+	return s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"` + tool + `"}`), Client: "c1"})
+}
+
+func TestTransports(t *testing.T) {
+	for name, dial := range targets(t) {
+		t.Run(name, func(t *testing.T) {
+			target, srv := dial()
+			l := &listener{}
+			s := connect(t, target, l, 1<<20)
+
+			t.Run("bytes pass unchanged", func(t *testing.T) {
+				params := `{"name":"echo", "arguments":{"n":9007199254740993,"e":1.50e+1},"zz":[ ],"_meta":{"a":{"b":1},"progressToken":"theirs"}}`
+				got, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(params)})
+				if err != nil || string(got.Result) != params {
+					t.Errorf("got %s, %v; want %s", got.Result, err, params)
+				}
+			})
+			t.Run("progress comes first, in order and whole", func(t *testing.T) {
+				var got []string
+				_, err := s.Call(t.Context(), &link.Call{
+					Method: "tools/call", Params: []byte(`{"name":"progress","_meta":{"k":1}}`),
+					Progress: func(p []byte) { got = append(got, string(jsonrpc.Get(p, "progress"))+string(jsonrpc.Get(p, "x"))) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(got) != 100 {
+					t.Fatalf("got %d notifications before the result, want 100", len(got))
+				}
+				for i, p := range got {
+					if want := fmt.Sprintf("%d9007199254740993", i); p != want {
+						t.Fatalf("notification %d: got %s, want %s", i, p, want)
+					}
+				}
+			})
+			t.Run("the server may ask", func(t *testing.T) {
+				got, err := call(t, s, "ask")
+				if err != nil || string(got.Result) != `{"asked":true}` {
+					t.Fatalf("got %s, %v", got.Result, err)
+				}
+				eventually(t, "roots/list reaches the handler with its client", func() bool { return l.has(&l.asked, "roots/list from c1") })
+				eventually(t, "the log message arrives", func() bool { return l.has(&l.notified, "notifications/message") })
+				if srv != nil {
+					eventually(t, "the answer arrives", func() bool { return srv.got(`"id":"q","result":{"roots":[]}`) })
+				}
+			})
+			t.Run("errors pass unchanged", func(t *testing.T) {
+				got, err := call(t, s, "fail")
+				if want := `{"code":-32050,"message":"no","data":{"n":9007199254740993}}`; err != nil || string(got.Err) != want {
+					t.Errorf("got %s, %v; want %s", got.Err, err, want)
+				}
+			})
+			t.Run("a cancelled call tells the server", func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				sent := make(chan struct{})
+				var once sync.Once
+				done := make(chan error, 1)
+				go func() {
+					_, err := s.Call(ctx, &link.Call{Method: "tools/call", Params: []byte(`{"name":"hang"}`), Sent: func() { once.Do(func() { close(sent) }) }})
+					done <- err
+				}()
+				<-sent
+				eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+				time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
+				if err := <-done; err == nil || err.Error() != "enough" {
+					t.Errorf("got error %v, want the cause", err)
+				}
+				if srv != nil {
+					select {
+					case got := <-srv.cancelled:
+						if !strings.Contains(got, `"reason":"enough"`) || !strings.Contains(got, `"requestId":`) {
+							t.Errorf("got cancelled %s", got)
+						}
+					case <-time.After(20 * time.Second):
+						t.Error("the server was not told")
+					}
+				}
+			})
+			t.Run("it works on after all that", func(t *testing.T) {
+				if _, err := call(t, s, "echo"); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	for name, dial := range targets(t) {
+		t.Run(name, func(t *testing.T) {
+			target, _ := dial()
+			s := connect(t, target, &listener{}, 100_000)
+			_, err := call(t, s, "big")
+			var f *link.Failure
+			if !errors.As(err, &f) || f.Reason != link.ReasonTooLarge || !f.Delivered {
+				t.Errorf("got %v (%+v), want too_large, delivered", err, f)
+			}
+		})
+	}
+}
+
+// TestHTTPFailures answers the second request in every wrong way.
+func TestHTTPFailures(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		answer    http.HandlerFunc
+		reason    string
+		delivered bool
+		lost      bool
+	}{
+		{"401", status(401, ""), link.ReasonUnauthorized, false, false},
+		{"404", status(404, ""), link.ReasonDisconnected, false, true},
+		{"400 for an unknown session", status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session"}}`), link.ReasonDisconnected, false, true},
+		{"429", status(429, ""), link.ReasonOverloaded, false, false},
+		{"503", status(503, ""), link.ReasonUnavailable, false, false},
+		{"500", status(500, ""), link.ReasonUnavailable, true, false},
+		{"413", status(413, ""), link.ReasonTooLarge, false, false},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusTemporaryRedirect)
+		}, link.ReasonProtocol, false, false},
+		{"HTML", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, link.ReasonProtocol, true, false},
+		{"another id", body("application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`), link.ReasonProtocol, true, false},
+		{"no JSON", body("application/json", `{"jsonrpc":`), link.ReasonProtocol, true, false},
+		{"stream without response", body("text/event-stream", ": nothing\n\n"), link.ReasonDisconnected, true, false},
+		{"stream cut in an event", body("text/event-stream", "data: {\"jsonrpc\""), link.ReasonDisconnected, true, false},
+		{"connection cut", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, link.ReasonDisconnected, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			fine := newScript().http()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				raw, _ := io.ReadAll(r.Body)
+				if strings.Contains(string(raw), "tools/call") {
+					tc.answer(w, r)
+					return
+				}
+				r.Body = io.NopCloser(strings.NewReader(string(raw)))
+				fine.ServeHTTP(w, r)
+			}))
+			defer srv.Close()
+			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+			_, err := call(t, s, "echo")
+			var f *link.Failure
+			if !errors.As(err, &f) || f.Reason != tc.reason || f.Delivered != tc.delivered || f.Lost != tc.lost {
+				t.Errorf("got %v (%+v); want %s, delivered %v, lost %v", err, f, tc.reason, tc.delivered, tc.lost)
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		srv := httptest.NewServer(nil)
+		srv.Close()
+		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: srv.URL}, HTTP: &http.Transport{}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+		var f *link.Failure
+		if !errors.As(err, &f) || f.Reason != link.ReasonUnavailable || f.Delivered {
+			t.Errorf("got %v, want unavailable", err)
+		}
+	})
+}
+
+func status(code int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); io.WriteString(w, text) }
+}
+
+func body(kind, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, text)
+	}
+}
+
+func TestSSEFailures(t *testing.T) {
+	open := func(answer http.HandlerFunc) error {
+		srv := httptest.NewServer(answer)
+		defer srv.Close()
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := link.Connect(ctx, link.Options{Server: "srv", Target: link.Target{URL: srv.URL, SSE: true}, MaxMessage: 1000, HTTP: transport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+		return err
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"endpoint elsewhere": body("text/event-stream", "event: endpoint\ndata: http://10.0.0.1/messages\n\n"),
+		"no endpoint":        body("text/event-stream", ": hello\n\n"),
+		"no stream":          body("text/html", "<html>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f *link.Failure
+			if err := open(answer); !errors.As(err, &f) || f.Reason != link.ReasonProtocol {
+				t.Errorf("got %v, want a protocol failure", err)
+			}
+		})
+	}
+}
+
+func TestLostSessionEndsCalls(t *testing.T) {
+	srv := newScript()
+	web := httptest.NewServer(srv.sse(t))
+	defer web.Close()
+	s := connect(t, link.Target{URL: web.URL + "/sse", SSE: true}, &listener{}, 1<<20)
+	done := make(chan error, 1)
+	go func() { _, err := call(t, s, "hang"); done <- err }()
+	eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+	web.CloseClientConnections()
+	select {
+	case err := <-done:
+		var f *link.Failure
+		if !errors.As(err, &f) || !f.Lost {
+			t.Errorf("got %v, want a lost session", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the call hangs after its stream ended")
+	}
+}

@@ -1,0 +1,163 @@
+package link
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	politeTime = 2 * time.Second        // for the child to end after its input was closed, and again after it was told to
+	lastTime   = 500 * time.Millisecond // for what a child said last, and why it ended
+	maxStderr  = 4 << 10                // bytes kept of a line on the child's error output
+)
+
+// inherited are the only variables of our own environment that a child sees: the others may hold keys.
+var inherited = [...]string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+// process is a child in a process group of its own, with its input and output as one byte stream.
+type process struct {
+	cmd     *exec.Cmd
+	in, out *os.File
+	stderr  *os.File
+	err     error         // of waiting for it; valid once exited is closed
+	exited  chan struct{} // closed when it is gone
+	quiet   chan struct{} // closed when its error output has been read
+	once    sync.Once
+	last    atomic.Pointer[string] // last line on its error output
+}
+
+func (p *process) Read(b []byte) (int, error)  { return p.out.Read(b) }
+func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
+func (p *process) Close() error                { return errors.Join(p.in.Close(), p.out.Close()) }
+
+// startProcess starts the target's command. Its goroutines belong to the session.
+func startProcess(s *Session) (*process, error) {
+	t := s.opts.Target
+	p := &process{cmd: exec.Command(t.Command[0], t.Command[1:]...), exited: make(chan struct{}), quiet: make(chan struct{})}
+	p.cmd.Dir = t.Dir
+	p.cmd.Env = []string{} // never nil: that would inherit everything
+	for _, name := range inherited {
+		if v, ok := os.LookupEnv(name); ok {
+			p.cmd.Env = append(p.cmd.Env, name+"="+v)
+		}
+	}
+	for name, v := range t.Env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+v.Reveal())
+	}
+	setGroup(p.cmd)
+
+	var files [6]*os.File
+	for i := 0; i < len(files); i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(files[:])
+			return nil, fmt.Errorf("creating pipes: %w", err)
+		}
+		files[i], files[i+1] = r, w
+	}
+	p.cmd.Stdin, p.in = files[0], files[1]
+	p.out, p.cmd.Stdout = files[2], files[3]
+	p.stderr, p.cmd.Stderr = files[4], files[5]
+
+	started := make(chan error, 1)
+	s.wg.Go(func() { p.run(started) })
+	err := <-started
+	closeAll([]*os.File{files[0], files[3], files[5]})
+	if err != nil {
+		closeAll([]*os.File{p.in, p.out, p.stderr})
+		return nil, err
+	}
+	s.wg.Go(func() { p.readStderr(s) })
+	return p, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// run starts the child and reaps it. The thread is locked because on Linux the child is told to end
+// when the thread that started it does.
+func (p *process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	p.err = p.cmd.Wait()
+	killGroup(p.cmd) // what it left behind would hold its output open
+	close(p.exited)
+	// The reader sees the end of the output once it has read what the child said last, or soon if
+	// something that escaped the group holds the output open.
+	_ = p.out.SetReadDeadline(time.Now().Add(lastTime))
+}
+
+// ending says how the child ended. It is called when its input or output has, which is just before that.
+func (p *process) ending() string {
+	moment := time.After(lastTime)
+	select {
+	case <-p.exited:
+	case <-moment:
+		return "the process closed its input or output"
+	}
+	select {
+	case <-p.quiet:
+	case <-moment:
+	}
+	text := "the process ended"
+	if p.err != nil {
+		text += " with " + p.err.Error()
+	}
+	if last := p.last.Load(); last != nil {
+		text += ": " + *last
+	}
+	return text
+}
+
+func (p *process) readStderr(s *Session) {
+	defer close(p.quiet)
+	r := bufio.NewReaderSize(p.stderr, maxStderr)
+	for {
+		line, err := r.ReadSlice('\n')
+		if text := string(bytes.TrimSpace(line)); text != "" {
+			s.opts.Logger.Debug("server wrote to its error output", "server", s.opts.Server, "line", text)
+			p.last.Store(&text)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// stop ends the child: first politely, by closing its input, then with SIGTERM, then with SIGKILL.
+func (p *process) stop(ctx context.Context) {
+	p.once.Do(func() {
+		p.in.Close()
+		for _, insist := range []func(*exec.Cmd){termGroup, killGroup} {
+			select {
+			case <-p.exited:
+			case <-time.After(politeTime):
+				insist(p.cmd)
+			case <-ctx.Done():
+				killGroup(p.cmd)
+			}
+		}
+		<-p.exited
+		p.out.Close()
+		p.stderr.Close() // something that escaped the group may hold it open
+	})
+}

@@ -1,0 +1,79 @@
+//go:build unix
+
+package link_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+func TestChildProcess(t *testing.T) {
+	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "1", "OWN": "x"}}
+	t.Setenv("SECRET_OF_OURS", "hidden")
+
+	t.Run("it sees no variables of ours", func(t *testing.T) {
+		s := connect(t, target, &listener{}, 1<<20)
+		got, err := call(t, s, "env")
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := jsonrpc.Text(got.Result)
+		if strings.Contains(env, "SECRET_OF_OURS") || !strings.Contains(env, "OWN=x") || !strings.Contains(env, "PATH=") {
+			t.Errorf("got environment %q", env)
+		}
+	})
+	t.Run("killed in mid-call", func(t *testing.T) {
+		s := connect(t, target, &listener{}, 1<<20)
+		got, err := call(t, s, "pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		fmt.Sscan(string(got.Result), &pid)
+		done := make(chan error, 1)
+		go func() { _, err := call(t, s, "hang"); done <- err }()
+		eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+		// The request is with the child once it answers a later one.
+		if _, err := call(t, s, "echo"); err != nil {
+			t.Fatal(err)
+		}
+		syscall.Kill(pid, syscall.SIGKILL)
+		select {
+		case err := <-done:
+			var f *link.Failure
+			if !errors.As(err, &f) || !f.Delivered || !f.Lost || f.Reason != link.ReasonDisconnected {
+				t.Errorf("got %v (%+v), want disconnected, delivered, lost", err, f)
+			}
+		case <-time.After(2 * time.Second):
+			t.Error("the call did not end within 2 s")
+		}
+		s.Close()
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("the child is still there: %v", err)
+		}
+	})
+	t.Run("no such program", func(t *testing.T) {
+		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"/no/such/program"}}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+		var f *link.Failure
+		if !errors.As(err, &f) || f.Reason != link.ReasonUnavailable || f.Delivered {
+			t.Errorf("got %v, want unavailable", err)
+		}
+	})
+	t.Run("it ends while connecting", func(t *testing.T) {
+		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"false"}}, MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+		var f *link.Failure
+		if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected {
+			t.Errorf("got %v, want disconnected", err)
+		}
+	})
+}

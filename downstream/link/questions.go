@@ -1,0 +1,129 @@
+package link
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+const (
+	maxAsked   = 64               // server→client requests of a session at once; more are refused
+	maxReplies = 1024             // answers to pings and refusals on their way; a server that does not read them gets no more
+	answerTime = 30 * time.Second // for an answer that the server waits for
+)
+
+// questions are the server's requests that are being answered. The zero value is ready.
+type questions struct {
+	mu   sync.Mutex
+	open map[string]*question // by id
+	busy int                  // those that are open, and those whose answers are on their way
+}
+
+type question struct {
+	key       string
+	cancel    context.CancelCauseFunc
+	withdrawn bool // guarded by questions.mu
+}
+
+// begin lists a request of the server; nil if there are too many or its id is taken.
+func (q *questions) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := id.Key()
+	if q.open[key] != nil || q.busy == maxAsked {
+		return nil
+	}
+	q.busy++
+	if q.open == nil {
+		q.open = map[string]*question{}
+	}
+	of := &question{key: key, cancel: cancel}
+	q.open[key] = of
+	return of
+}
+
+// settle takes a request off the list before it is answered, for then the server may use its id again. It
+// reports whether the server still waits for the answer.
+func (q *questions) settle(of *question) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, of.key)
+	return !of.withdrawn
+}
+
+// end makes room for another request once the answer has left: their number bounds the goroutines.
+func (q *questions) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy--
+}
+
+// withdraw ends a request that the server takes back, and reports whether there is one.
+func (q *questions) withdraw(params []byte) bool {
+	key := jsonrpc.ID(jsonrpc.Get(params, "requestId")).Key()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	of := q.open[key]
+	if of == nil || of.withdrawn {
+		return false
+	}
+	of.withdrawn = true
+	of.cancel(&withdrawn{params})
+	return true
+}
+
+// withdrawn is the cause of a context whose request the server has cancelled.
+type withdrawn struct{ params []byte }
+
+// Error implements error.
+func (*withdrawn) Error() string { return "the server has cancelled its request" }
+
+// CancelParams returns the raw params of the notification, which go on to the client that was asked.
+func (w *withdrawn) CancelParams() []byte { return w.params }
+
+// answer answers a request of the server.
+func (s *Session) answer(m jsonrpc.Message, stream *inflight) {
+	if m.Method == "ping" {
+		s.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	of := s.questions.begin(m.ID, cancel)
+	if of == nil {
+		cancel(nil)
+		s.answerAtOnce(jsonrpc.ErrorResponse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}))
+		return
+	}
+	from := s.suspects(stream)
+	s.spawn(func() {
+		defer s.questions.end()
+		defer cancel(nil)
+		result, rpcErr := s.opts.Handler.Asked(ctx, m, from)
+		if !s.questions.settle(of) {
+			return
+		}
+		answer := jsonrpc.Result(m.ID, result)
+		if rpcErr != nil {
+			answer = jsonrpc.RawError(m.ID, rpcErr)
+		}
+		if err := s.say(answer, answerTime); err != nil && s.Err() == nil {
+			s.opts.Logger.Warn("cannot answer server", "server", s.opts.Server, "method", m.Method, "error", err)
+		}
+	})
+}
+
+// answerAtOnce sends an answer that took no work. Their number is bounded, for a server may ask faster
+// than it reads.
+func (s *Session) answerAtOnce(message []byte) {
+	select {
+	case s.replies <- struct{}{}:
+		s.spawn(func() {
+			defer func() { <-s.replies }()
+			s.courtesy(message)
+		})
+	default:
+		s.opts.Logger.Debug("server does not read our answers", "server", s.opts.Server)
+	}
+}

@@ -1,0 +1,159 @@
+package link_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// waiting answers no question before its context ends, and keeps the causes.
+type waiting struct {
+	listener
+	started chan string
+	causes  chan error
+}
+
+func (w *waiting) Asked(ctx context.Context, m jsonrpc.Message, from []*link.Call) (result, err []byte) {
+	w.started <- m.ID.Text()
+	<-ctx.Done()
+	w.causes <- context.Cause(ctx)
+	return []byte(`{}`), nil
+}
+
+// A question that the server takes back ends, in the server's words, and is not answered; others are.
+func TestWithdrawnQuestion(t *testing.T) {
+	var mu sync.Mutex
+	var answered []string
+	ask := make(chan func(format string, args ...any), 1)
+	w := &waiting{started: make(chan string, 10), causes: make(chan error, 10)}
+	s := connectAs(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		switch {
+		case m.IsResponse():
+			mu.Lock()
+			defer mu.Unlock()
+			answered = append(answered, m.ID.Text())
+		case m.Method == "ping":
+			ask <- send
+		}
+	}), w)
+	go s.Ping(t.Context()) // it is never answered
+	send := <-ask
+	send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`)
+	if got := <-w.started; got != "q" {
+		t.Fatalf("got question %s, want q", got)
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
+	<-w.started
+	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\u0071","reason":"r"}}`)
+	var cause link.CancelParams
+	if err := <-w.causes; !errors.As(err, &cause) || string(cause.CancelParams()) != `{"requestId":"\u0071","reason":"r"}` {
+		t.Errorf("got the cause %v, want one with the server's own params", err)
+	}
+	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	<-w.causes
+	send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	eventually(t, "the answer to the ping", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Contains(answered, "2")
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(answered) != 1 {
+		t.Errorf("got answers to %q, want to the ping alone", answered)
+	}
+	if w.has(&w.notified, "cancelled") {
+		t.Errorf("got notifications %q, want the cancellations kept from the clients", w.notified)
+	}
+}
+
+// A message to an HTTP+SSE server whose stream has ended is judged by its own answer.
+func TestPostAfterTheStream(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		answer    func(w http.ResponseWriter)
+		delivered bool
+	}{
+		{"the server does not know the session", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, false},
+		{"it took the message", func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }, true},
+		{"nobody knows", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			fine := newScript().sse(t)
+			posted, lost, end := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					ctx, cancel := context.WithCancel(r.Context())
+					defer cancel()
+					go func() { <-end; cancel() }()
+					fine.ServeHTTP(w, r.WithContext(ctx))
+					return
+				}
+				body, _ := io.ReadAll(r.Body)
+				if m, _ := jsonrpc.Parse(body); m.Method != "tools/call" && m.Method != "notifications/n" {
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					fine.ServeHTTP(w, r)
+					return
+				}
+				posted <- struct{}{}
+				<-lost
+				tc.answer(w)
+			}))
+			defer srv.Close()
+			s := connect(t, link.Target{URL: srv.URL + "/sse", SSE: true}, &listener{}, 1<<20)
+			failures := make(chan error, 2)
+			go func() { _, err := call(t, s, "echo"); failures <- err }()
+			<-posted
+			go func() { failures <- s.Notify(t.Context(), "notifications/n", nil) }()
+			<-posted
+			close(end)
+			<-s.Done()
+			close(lost)
+			for range 2 {
+				var f *link.Failure
+				if err := <-failures; err == nil && tc.delivered {
+					continue // the notification
+				} else if !errors.As(err, &f) || f.Delivered != tc.delivered || f.Reason != link.ReasonDisconnected {
+					t.Errorf("got %+v, want disconnected, delivered: %t", f, tc.delivered)
+				}
+			}
+		})
+	}
+}
+
+// A server may use the id of a question again as soon as it has the answer.
+func TestQuestionsWithOneID(t *testing.T) {
+	const n = 200
+	left, refused := n, 0
+	done := make(chan struct{})
+	s := connectAs(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		if m.IsResponse() {
+			left--
+			if m.Err != nil {
+				refused++
+			}
+		}
+		switch {
+		case left == 0:
+			close(done)
+		case m.IsResponse() || m.Method == "ping":
+			send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		}
+	}), &listener{})
+	go s.Ping(t.Context()) // it is never answered
+	<-done
+	if refused > 0 {
+		t.Errorf("got %d of %d questions refused, want each answered", refused, n)
+	}
+}

@@ -1,0 +1,176 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// sseTransport is HTTP+SSE of 2024-11-05: one stream for all that the server sends, a POST for each
+// message to it.
+type sseTransport struct {
+	s        *Session
+	url      *url.URL
+	rt       http.RoundTripper
+	header   http.Header
+	endpoint atomic.Pointer[url.URL]
+}
+
+// openSSE opens the stream and waits for the endpoint within ctx.
+func openSSE(ctx context.Context, s *Session) (transport, error) {
+	u, header, err := httpTarget(s)
+	if err != nil {
+		return nil, err
+	}
+	s.calls.shared = true
+	t := &sseTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
+	get := header.Clone()
+	get.Set("Accept", "text/event-stream")
+	// The stream lives as long as the session; only its beginning is bound by ctx.
+	streamCtx, cancel := context.WithCancel(s.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	resp, err := t.rt.RoundTrip(newRequest(streamCtx, http.MethodGet, u, get, nil, nil))
+	if err != nil {
+		cancel()
+		return nil, s.requestFailure(err, nil, s.ctx)
+	}
+	kind := mediaType(resp.Header)
+	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		resp.Body.Close()
+		cancel()
+		if resp.StatusCode >= 300 {
+			return nil, s.statusFailure(resp)
+		}
+		return nil, s.failure(ReasonProtocol, "it answered %d with content type %.100q where an event stream belongs", resp.StatusCode, kind)
+	}
+	er := newEventReader(resp.Body, s.opts.MaxMessage)
+	if err := t.readEndpoint(er); err != nil {
+		resp.Body.Close()
+		cancel()
+		return nil, err
+	}
+	if !stop() {
+		resp.Body.Close()
+		cancel()
+		return nil, s.failure(ReasonTimeout, "no endpoint in time")
+	}
+	s.wg.Go(func() {
+		defer cancel()
+		defer resp.Body.Close()
+		t.read(er)
+	})
+	return t, nil
+}
+
+// readEndpoint reads where messages go to. Another origin than the stream's own is refused.
+func (t *sseTransport) readEndpoint(er *eventReader) error {
+	for {
+		e, err := er.next()
+		if err != nil {
+			return t.s.failure(ReasonProtocol, "the stream has no endpoint: %v", err)
+		}
+		if e.name != "endpoint" {
+			continue
+		}
+		u, err := t.url.Parse(string(bytes.TrimSpace(e.data)))
+		if err != nil || u.Host != t.url.Host || u.Scheme != t.url.Scheme {
+			return t.s.failure(ReasonProtocol, "the endpoint %.200q is not on the server itself", e.data)
+		}
+		t.endpoint.Store(u)
+		return nil
+	}
+}
+
+func (t *sseTransport) read(er *eventReader) {
+	for {
+		e, err := er.next()
+		if err != nil {
+			f := t.s.failure(ReasonDisconnected, "the stream ended: %v", err)
+			if errors.Is(err, errTooLong) {
+				f = t.s.failure(ReasonTooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+			}
+			t.s.lose(f)
+			return
+		}
+		if e.name != "" && e.name != "message" {
+			continue
+		}
+		if m := t.s.parse(e.data); m != nil {
+			t.s.deliver(m)
+		}
+	}
+}
+
+func (t *sseTransport) opened() {}
+
+func (t *sseTransport) watching() int64 { return 1 }
+
+// close has nothing to say: the end of the stream is the end of the session.
+func (t *sseTransport) close(context.Context, bool) {}
+
+func (t *sseTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+	d := &dispatch{sent: c.call.Sent}
+	if err := t.send(ctx, message, d); err != nil {
+		select {
+		case m := <-c.reply: // it came nevertheless
+			return m, nil
+		default:
+			c.unsent = !d.started.Load()
+			return jsonrpc.Message{}, err
+		}
+	}
+	select {
+	case m := <-c.reply:
+		return m, nil
+	case <-ctx.Done():
+		return jsonrpc.Message{}, ctx.Err()
+	case <-t.s.ctx.Done():
+		select {
+		case m := <-c.reply:
+			return m, nil
+		default:
+		}
+		f := *t.s.asFailure(t.s.Err())
+		f.Delivered = true
+		return jsonrpc.Message{}, &f
+	}
+}
+
+func (t *sseTransport) post(ctx context.Context, message []byte) error {
+	return t.send(ctx, message, &dispatch{})
+}
+
+// send posts a message. The loss of the stream does not end it at once: whether the server took the message
+// only the status tells.
+func (t *sseTransport) send(ctx context.Context, message []byte, d *dispatch) error {
+	// net/http has a connection taken by the next message before this one's answer is handed over: cut off just
+	// then, it would take that message with it. So who does not wait any more leaves the answer a moment.
+	caller := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
+	defer cancel()
+	defer context.AfterFunc(caller, func() { time.AfterFunc(lastWords, cancel) })()
+	defer context.AfterFunc(t.s.closed, cancel)()
+	defer context.AfterFunc(t.s.ctx, func() { time.AfterFunc(courtesyTime, cancel) })()
+	header := t.header.Clone()
+	header.Set("Content-Type", "application/json")
+	resp, err := t.rt.RoundTrip(newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))
+	if err != nil {
+		return t.s.requestFailure(err, d, t.s.ctx)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+	if resp.StatusCode < 300 {
+		return nil
+	}
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
+		return t.s.gone()
+	}
+	return t.s.statusFailure(resp)
+}

@@ -1,0 +1,206 @@
+package link
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+const outQueue = 1024 // messages that wait for a slow server; then senders wait, within their contexts
+
+// errTooLong tells of a message over Options.MaxMessage.
+var errTooLong = errors.New("a message is too long")
+
+// streamTransport speaks newline-delimited messages over one byte stream: a child process or a pipe.
+type streamTransport struct {
+	s    *Session
+	conn io.ReadWriteCloser
+	out  chan *outgoing
+	end  func(ctx context.Context) // closes conn and ends what is behind it
+	last func() string             // how what is behind conn ended; nil if nothing can be said
+
+	silent chan struct{} // closed when nothing is written any more
+}
+
+// outgoing is a message on its way; it is skipped if its call ends before its turn.
+type outgoing struct {
+	message []byte
+	state   atomic.Int32
+	cut     bool // not even the whole message was written; valid once the writer has ended
+}
+
+// States of an outgoing message.
+const (
+	queued int32 = iota
+	taken        // the writer has it
+	skipped
+)
+
+func openStream(ctx context.Context, s *Session) (transport, error) {
+	s.calls.shared = true
+	t := &streamTransport{s: s, out: make(chan *outgoing, outQueue), silent: make(chan struct{})}
+	if dial := s.opts.Target.Dial; dial != nil {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, s.failure(ReasonUnavailable, "%v", err)
+		}
+		t.conn, t.end = conn, func(context.Context) { conn.Close() }
+	} else {
+		p, err := startProcess(s)
+		if err != nil {
+			return nil, s.failure(ReasonUnavailable, "%v", err)
+		}
+		t.conn, t.end, t.last = p, p.stop, p.ending
+	}
+	s.wg.Go(t.write)
+	s.wg.Go(t.read)
+	return t, nil
+}
+
+func (t *streamTransport) opened() {}
+
+func (t *streamTransport) watching() int64 { return 1 }
+
+func (t *streamTransport) close(ctx context.Context, _ bool) { t.end(ctx) }
+
+func (t *streamTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+	o := &outgoing{message: message}
+	if err := t.enqueue(ctx, o); err != nil {
+		c.unsent = true
+		return jsonrpc.Message{}, err
+	}
+	if c.call.Sent != nil {
+		c.call.Sent()
+	}
+	select {
+	case m := <-c.reply:
+		return m, nil
+	case <-ctx.Done():
+		if o.state.CompareAndSwap(queued, skipped) {
+			o.message, c.unsent = nil, true
+		}
+		return jsonrpc.Message{}, ctx.Err()
+	case <-t.s.ctx.Done():
+		select {
+		case m := <-c.reply: // it came just before the end
+			return m, nil
+		default:
+		}
+		<-t.silent // now it is known how far the request got
+		f := *t.s.asFailure(t.s.Err())
+		f.Delivered = o.state.Load() == taken && !o.cut
+		return jsonrpc.Message{}, &f
+	}
+}
+
+func (t *streamTransport) post(ctx context.Context, message []byte) error {
+	return t.enqueue(ctx, &outgoing{message: message})
+}
+
+func (t *streamTransport) enqueue(ctx context.Context, o *outgoing) error {
+	select {
+	case t.out <- o:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.s.ctx.Done():
+		return t.s.Err()
+	}
+}
+
+func (t *streamTransport) write() {
+	defer close(t.silent)
+	for {
+		select {
+		case o := <-t.out:
+			if !o.state.CompareAndSwap(queued, taken) {
+				continue
+			}
+			line := append(jsonrpc.SingleLine(o.message), '\n')
+			if n, err := t.conn.Write(line); err != nil {
+				o.cut = n < len(line)-1
+				f := t.s.failure(ReasonDisconnected, "writing: %v", err)
+				if t.last != nil && t.s.ctx.Err() == nil {
+					f.Message = t.last()
+				}
+				t.s.lose(f)
+				return
+			}
+		case <-t.s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (t *streamTransport) read() {
+	lines := bufio.NewReaderSize(t.conn, 64<<10)
+	for {
+		line, err := readLine(lines, t.s.opts.MaxMessage)
+		if len(bytes.TrimSpace(line)) > 0 && err == nil {
+			t.message(line)
+		}
+		if err == nil {
+			continue
+		}
+		f := t.s.failure(ReasonDisconnected, "the server closed its output")
+		switch {
+		case errors.Is(err, errTooLong):
+			f = t.s.failure(ReasonTooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+		case t.s.ctx.Err() != nil:
+		case t.last != nil:
+			f.Message = t.last()
+		case !errors.Is(err, io.EOF):
+			f.Message = err.Error()
+		}
+		t.s.lose(f)
+		t.end(context.Background())
+		return
+	}
+}
+
+func (t *streamTransport) message(line []byte) {
+	m := t.s.parse(line)
+	if m == nil {
+		return
+	}
+	t.s.deliver(m)
+}
+
+// deliver hands a message of a shared stream to the call that waits for it, or to receive.
+func (s *Session) deliver(m *jsonrpc.Message) {
+	if m.IsResponse() {
+		if c := s.calls.find([]byte(m.ID)); c != nil {
+			c.finish()
+			select {
+			case c.reply <- *m:
+			default: // a second response to one request
+				s.receive(*m, nil)
+			}
+			return
+		}
+	}
+	s.receive(*m, nil)
+}
+
+// readLine returns the next line without its end, in memory of its own. A line over max is errTooLong.
+func readLine(r *bufio.Reader, max int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > max+2 {
+			return nil, errTooLong
+		}
+		line = grow(line, part, max+2)
+		switch {
+		case err == nil:
+			return bytes.TrimRight(line, "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
+}

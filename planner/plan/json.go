@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var (
+	errUnfinished = errors.New("the text ends inside a JSON value")
+	errTooDeep    = errors.New("nested deeper than 64 levels")
+)
+
+// newDecoder reads value where repeated names are of no concern. It works on value itself.
+func newDecoder(value []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+}
+
+// memberSeq yields the members of an object; it ends early if the value is no object or is broken.
+// The values are valid until the next one.
+func memberSeq(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
+	return func(yield func(string, jsontext.Value) bool) {
+		d := newDecoder(object)
+		if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+			return
+		}
+		for d.PeekKind() == '"' {
+			t, err := d.ReadToken()
+			if err != nil {
+				return
+			}
+			name := t.String()
+			value, err := d.ReadValue()
+			if err != nil || !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// unquote returns the text of a JSON string that is known to be valid.
+func unquote(value []byte) string {
+	text, _ := jsontext.AppendUnquote(nil, value)
+	return string(text)
+}
+
+// appendQuoted appends text as a JSON string; bytes that are no UTF-8 become U+FFFD.
+func appendQuoted(dst []byte, text string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, text)
+	return dst
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "boolean"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '[':
+		return "array"
+	case '{':
+		return "object"
+	}
+	return "nothing"
+}
+
+// quoteShort quotes text of strangers for a message.
+func quoteShort(text string) string { return strconv.Quote(cutText(text, 100)) }
+
+// oneLine makes text of strangers fit for a one-line message.
+func oneLine(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return cutText(text, limit)
+}
+
+// cutText returns at most the first limit bytes of text, with an ellipsis if that is not all.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return prefix(text, limit) + "…"
+}
+
+// prefix returns the longest prefix of text that has at most limit bytes and cuts no character.
+func prefix(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -1,0 +1,360 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of references and of what they become.
+const (
+	MaxID        = 128       // bytes of a step's id
+	maxReference = 1024      // bytes of a reference within a string
+	maxArguments = 64 << 20  // bytes of arguments after substitution
+	maxSearched  = 256 << 20 // bytes of values that the references of one step may search
+)
+
+// References returns the ids of the steps that arguments refer to, each once, in order of appearance.
+// A reference is a string value of the form "$s1" or "$s1.path.0.field" (items[0] does for items.0), or
+// "${s1.path}" within a string; "$x" is none if x is no step. Names of members are never references.
+func References(arguments json.RawMessage, isStep func(id string) bool) []string {
+	var found []string
+	seen := make(map[string]bool)
+	for _, s := range referring(arguments, isStep) {
+		for _, r := range s.refs {
+			if !seen[r.step] {
+				seen[r.step] = true
+				found = append(found, r.step)
+			}
+		}
+	}
+	return found
+}
+
+// Needs returns the ids of the steps that s waits for: those it refers to, then those of After, each
+// once. After may name steps that do not exist.
+func (s Step) Needs(isStep func(id string) bool) []string {
+	needs := References(s.Arguments, isStep)
+	seen := make(map[string]bool, len(needs)+len(s.After))
+	for _, id := range needs {
+		seen[id] = true
+	}
+	for _, id := range s.After {
+		if !seen[id] {
+			seen[id] = true
+			needs = append(needs, id)
+		}
+	}
+	return needs
+}
+
+// Substitute returns arguments with every reference replaced. A string that is one reference, "$s1.path",
+// becomes the value it names; "${s1.path}" becomes text, which is the string itself or the JSON of any
+// other value. All else stays byte for byte as it is, and what is put in is not searched for references.
+//
+// value returns what a finished step produced, and false if it has no value. A reference to what is not
+// there, within a step that is, gives ReasonMissingReference; arguments that grow beyond 64 MiB give
+// ReasonInvalidArguments.
+func Substitute(arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool)) (json.RawMessage, *Error) {
+	strs := referring(arguments, isStep)
+	if len(strs) == 0 {
+		return arguments, nil
+	}
+	var out []byte
+	done, searched := 0, 0
+	for _, s := range strs {
+		out = append(out, arguments[done:s.start]...)
+		done = s.end
+		var text []byte
+		literal := 0
+		for _, r := range s.refs {
+			whole, ok := value(r.step)
+			if !ok {
+				return nil, missing(r, "the step has no value")
+			}
+			if searched += len(whole); searched > maxSearched {
+				return nil, &Error{ReasonInvalidArguments, "arguments: references to too much data"}
+			}
+			v, err := r.find(whole)
+			if err != nil {
+				return nil, err
+			}
+			if s.whole {
+				out = append(out, v...)
+				continue
+			}
+			text = append(text, s.text[literal:r.start]...)
+			text = appendText(text, v)
+			literal = r.end
+			if len(text) > maxArguments {
+				return nil, tooLarge()
+			}
+		}
+		if !s.whole {
+			out = appendQuoted(out, string(text)+s.text[literal:])
+		}
+		if len(out) > maxArguments {
+			return nil, tooLarge()
+		}
+	}
+	return append(out, arguments[done:]...), nil
+}
+
+// rename returns arguments that refer to the step to wherever they referred to from.
+func rename(arguments json.RawMessage, isStep func(string) bool, from, to string) json.RawMessage {
+	var out []byte
+	done := 0
+	for _, s := range referring(arguments, isStep) {
+		text, kept := "", 0
+		for _, r := range s.refs {
+			if r.step != from {
+				continue
+			}
+			at := r.start + strings.Index(r.written, from) // behind $ or ${
+			text += s.text[kept:at] + to
+			kept = at + len(from)
+		}
+		if kept > 0 {
+			out = appendQuoted(append(out, arguments[done:s.start]...), text+s.text[kept:])
+			done = s.end
+		}
+	}
+	if done == 0 {
+		return arguments
+	}
+	return append(out, arguments[done:]...)
+}
+
+func tooLarge() *Error {
+	return &Error{ReasonInvalidArguments, "arguments: larger than 64 MiB after substitution"}
+}
+
+func appendText(dst []byte, v jsontext.Value) []byte {
+	if v.Kind() == '"' {
+		return append(dst, unquote(v)...)
+	}
+	v = v.Clone()
+	if v.Compact() != nil {
+		return dst
+	}
+	return append(dst, v...)
+}
+
+// A stringValue is a string in arguments that holds references.
+type stringValue struct {
+	start, end int    // the literal's place in the arguments
+	text       string // what it says
+	refs       []reference
+	whole      bool // it is one reference and nothing else
+	pointer    string
+}
+
+// A reference names a place in a step's value.
+type reference struct {
+	step       string
+	path       []string
+	written    string // as it stands in the plan
+	start, end int    // place in the string's text
+}
+
+// referring returns the strings of arguments that hold references, in order.
+func referring(arguments []byte, isStep func(string) bool) []stringValue {
+	if bytes.IndexByte(arguments, '$') < 0 && !bytes.Contains(arguments, []byte(`\u`)) {
+		return nil
+	}
+	var found []stringValue
+	d := newDecoder(arguments)
+	for {
+		if d.PeekKind() != '"' {
+			if _, err := d.ReadToken(); err != nil {
+				return found
+			}
+			continue
+		}
+		kind, length := d.StackIndex(d.StackDepth())
+		v, err := d.ReadValue()
+		if err != nil {
+			return found
+		}
+		if kind == '{' && length%2 == 0 {
+			continue // a name
+		}
+		text := unquote(v)
+		refs, whole := parseReferences(text, isStep)
+		if len(refs) == 0 {
+			continue
+		}
+		end := int(d.InputOffset())
+		found = append(found, stringValue{
+			start: end - len(v), end: end, text: text, refs: refs, whole: whole, pointer: string(d.StackPointer()),
+		})
+	}
+}
+
+// parseReferences returns the references in a string, and whether it is nothing but one that stands for
+// a value.
+func parseReferences(text string, isStep func(string) bool) (refs []reference, whole bool) {
+	if strings.HasPrefix(text, "$") && !strings.HasPrefix(text, "${") {
+		if step, path, ok := splitReference(text[1:], isStep); ok {
+			return []reference{{step: step, path: path, written: text, end: len(text)}}, true
+		}
+	}
+	for at := 0; ; {
+		n := strings.Index(text[at:], "${")
+		if n < 0 {
+			return refs, false
+		}
+		start := at + n
+		at = start + 2
+		n = strings.IndexByte(text[start:min(len(text), start+maxReference)], '}')
+		if n < 0 {
+			continue
+		}
+		end := start + n + 1
+		if step, path, ok := splitReference(text[start+2:end-1], isStep); ok {
+			refs = append(refs, reference{step: step, path: path, written: text[start:end], start: start, end: end})
+			at = end
+		}
+	}
+}
+
+// splitReference splits s1.items[0].name into step and path. Of several steps that it may begin with,
+// the longest name counts.
+func splitReference(body string, isStep func(string) bool) (step string, path []string, ok bool) {
+	for end := min(len(body), MaxID); end > 0; end-- {
+		if end < len(body) && body[end] != '.' && body[end] != '[' {
+			continue
+		}
+		if !isStep(body[:end]) {
+			continue
+		}
+		rest := body[end:]
+		switch {
+		case rest == "":
+			return body[:end], nil, true
+		case rest[0] == '.':
+			return body[:end], parsePath(rest[1:]), true
+		default:
+			path, ok := indices(rest)
+			if ok {
+				return body[:end], path, true
+			}
+			if n := strings.IndexByte(rest, '.'); n >= 0 {
+				if path, ok = indices(rest[:n]); ok {
+					return body[:end], append(path, parsePath(rest[n+1:])...), true
+				}
+			}
+		}
+	}
+	return "", nil, false
+}
+
+func parsePath(text string) []string {
+	var path []string
+	for segment := range strings.SplitSeq(text, ".") {
+		if n := strings.IndexByte(segment, '['); n > 0 {
+			if more, ok := indices(segment[n:]); ok {
+				path = append(append(path, segment[:n]), more...)
+				continue
+			}
+		}
+		path = append(path, segment)
+	}
+	return path
+}
+
+// indices reads "[0][1]".
+func indices(text string) ([]string, bool) {
+	var path []string
+	for text != "" {
+		n := strings.IndexByte(text, ']')
+		if text[0] != '[' || n < 0 {
+			return nil, false
+		}
+		if _, ok := index(text[1:n]); !ok {
+			return nil, false
+		}
+		path = append(path, text[1:n])
+		text = text[n+1:]
+	}
+	return path, true
+}
+
+func index(text string) (int, bool) {
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+// find returns the part of a step's value that r names.
+func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
+	d := newDecoder(value)
+	v := jsontext.Value(bytes.TrimSpace(value))
+	for i, segment := range r.path {
+		found, err := descend(d, segment)
+		if err != nil || !found {
+			place := "$" + r.step
+			if i > 0 {
+				place += "." + strings.Join(r.path[:i], ".")
+			}
+			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment), cutText(place, 100), kindName(v.Kind())))
+		}
+		if i == len(r.path)-1 {
+			if v, err = d.ReadValue(); err != nil {
+				return nil, missing(r, "the step's value is no JSON")
+			}
+		} else {
+			v = jsontext.Value{byte(d.PeekKind())}
+		}
+	}
+	return v, nil
+}
+
+// descend moves d into the object or array that comes next, up to the member or element named.
+func descend(d *jsontext.Decoder, segment string) (bool, error) {
+	switch d.PeekKind() {
+	case '{':
+		if _, err := d.ReadToken(); err != nil {
+			return false, err
+		}
+		for d.PeekKind() == '"' {
+			name, err := d.ReadToken()
+			if err != nil {
+				return false, err
+			}
+			if name.String() == segment {
+				return true, nil
+			}
+			if err := d.SkipValue(); err != nil {
+				return false, err
+			}
+		}
+	case '[':
+		n, ok := index(segment)
+		if !ok {
+			return false, nil
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return false, err
+		}
+		for ; d.PeekKind() != ']'; n-- {
+			if n == 0 {
+				return true, nil
+			}
+			if err := d.SkipValue(); err != nil {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func missing(r reference, why string) *Error {
+	return &Error{ReasonMissingReference, fmt.Sprintf("reference %s: %s", quoteShort(r.written), why)}
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// WithoutRepeats removes the steps of a later round that make a call which an earlier round has made, whatever came of
+// it: what is done is not done again. References to a removed step then mean the earlier one.
+func WithoutRepeats(p *Plan, done []Outcome) {
+	isStep := func(id string) bool {
+		return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == id }) ||
+			slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
+	}
+	for i := 0; i < len(p.Steps); {
+		earlier, ok := repeated(p.Steps[i], done)
+		if !ok {
+			i++
+			continue
+		}
+		gone := p.Steps[i].ID
+		if gone != earlier.Step.ID {
+			for j := range p.Steps {
+				s := &p.Steps[j]
+				s.Arguments = rename(s.Arguments, isStep, gone, earlier.Step.ID)
+				s.After = slices.Clone(s.After)
+				for k, id := range s.After {
+					if id == gone {
+						s.After[k] = earlier.Step.ID
+					}
+				}
+			}
+		}
+		p.Steps = slices.Delete(p.Steps, i, i+1)
+		i = 0 // steps before it may have become repeats by the new references
+	}
+}
+
+// repeated returns the outcome of the very call that a step would make, if an earlier round has made it: one that
+// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing.
+func repeated(s Step, done []Outcome) (Outcome, bool) {
+	value := func(id string) (json.RawMessage, bool) {
+		i := slices.IndexFunc(done, func(o Outcome) bool { return o.Step.ID == id })
+		if i < 0 || !done[i].OK() {
+			return nil, false
+		}
+		return done[i].Value, done[i].Value != nil
+	}
+	known := func(id string) bool {
+		return slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
+	}
+	arguments, err := Substitute(s.Arguments, known, value)
+	if err != nil {
+		arguments = s.Arguments
+	}
+	found := -1
+	for i, o := range done {
+		sent := o.Sent
+		if sent == nil {
+			sent = o.Step.Arguments
+		}
+		if o.Step.Tool != s.Tool || o.Step.Server != s.Server || !sameJSON(sent, arguments) && !sameJSON(o.Step.Arguments, s.Arguments) {
+			continue
+		}
+		if found < 0 || o.OK() && !done[found].OK() {
+			found = i
+		}
+	}
+	if found < 0 {
+		return Outcome{}, false
+	}
+	return done[found], true
+}
+
+// sameJSON compares two values but for the space between their parts, the order of members and the way in which
+// strings are escaped.
+func sameJSON(a, b json.RawMessage) bool {
+	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
+	plain := []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)}
+	return x.Compact(plain...) == nil && y.Compact(plain...) == nil && bytes.Equal(x, y)
+}
+
+// Empty reports whether a step that succeeded found nothing: null, an empty text, list or object, or an object of
+// nothing but those, zeros and what it was asked with, such as {"query": "x", "count": 0, "results": []}.
+func (o Outcome) Empty() bool {
+	if !o.OK() || len(o.Blocks) > 0 {
+		return false
+	}
+	v := jsontext.Value(o.Value)
+	if v.Kind() != '{' {
+		return hollow(v)
+	}
+	nothing, something := len(bytes.TrimSpace(v)) == len("{}"), false
+	for _, member := range memberSeq(v) {
+		switch {
+		case hollow(member):
+			nothing = true
+		case string(member) == "0", member.Kind() == 'f', bytes.Contains(o.Sent, member):
+		default:
+			something = true
+		}
+	}
+	return nothing && !something
+}
+
+// hollow reports whether a value has nothing in it.
+func hollow(v jsontext.Value) bool {
+	switch v.Kind() {
+	case 'n':
+		return true
+	case '"':
+		return len(bytes.TrimSpace([]byte(unquote(v)))) == 0
+	case '[', '{':
+		return len(bytes.TrimSpace(v[1:len(v)-1])) == 0
+	}
+	return len(v) == 0
+}

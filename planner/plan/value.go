@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ValueOf takes the raw result of a tool call apart. value is its structuredContent, else its text
+// parsed as JSON if it is JSON, else its text as a JSON string; it is compact, with numbers and the
+// order of members as the server wrote them. text is that of the text blocks, joined by newlines; blocks
+// are the content blocks of every other kind as they came. isError is the tool's own word; the value of
+// such a result is found in the same way. The error is about a result that is not one.
+func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {
+	d := newDecoder(result)
+	if d.PeekKind() != '{' {
+		return nil, "", nil, false, errors.New("tool result is no JSON object")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
+	}
+	var structured jsontext.Value
+	var texts []string
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		switch name.String() {
+		case "structuredContent":
+			var v jsontext.Value
+			if v, err = d.ReadValue(); err == nil && v.Kind() != 'n' {
+				structured = v.Clone()
+			}
+		case "content":
+			texts, blocks = nil, nil
+			texts, blocks, err = readContent(d)
+		case "isError":
+			var v jsontext.Value
+			v, err = d.ReadValue()
+			isError = err == nil && v.Kind() == 't'
+		default:
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
+	}
+	text = strings.Join(texts, "\n")
+	if structured != nil {
+		if err := structured.Compact(); err != nil {
+			return nil, "", nil, false, fmt.Errorf("reading structuredContent: %w", syntaxError(err))
+		}
+		return json.RawMessage(structured), text, blocks, isError, nil
+	}
+	return textValue(text), text, blocks, isError, nil
+}
+
+// readContent reads the list of content blocks. Anything else than a list counts as none.
+func readContent(d *jsontext.Decoder) (texts []string, blocks []json.RawMessage, err error) {
+	if d.PeekKind() != '[' {
+		return nil, nil, d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, nil, err
+	}
+	for d.PeekKind() != ']' {
+		block, err := d.ReadValue()
+		if err != nil {
+			return nil, nil, err
+		}
+		if text, ok := textBlock(block); ok {
+			texts = append(texts, text)
+		} else {
+			blocks = append(blocks, json.RawMessage(bytes.Clone(block)))
+		}
+	}
+	_, err = d.ReadToken()
+	return texts, blocks, err
+}
+
+func textBlock(block jsontext.Value) (text string, ok bool) {
+	for name, value := range memberSeq(block) {
+		if value.Kind() != '"' {
+			continue
+		}
+		switch name {
+		case "type":
+			ok = string(value) == `"text"`
+		case "text":
+			text = unquote(value)
+		}
+	}
+	return text, ok
+}
+
+func textValue(text string) json.RawMessage {
+	v := jsontext.Value(strings.TrimSpace(text))
+	if v.IsValid(jsontext.AllowDuplicateNames(true)) && v.Compact() == nil {
+		return json.RawMessage(v)
+	}
+	return appendQuoted(nil, text)
+}
+
+// Cut keeps a value within limit bytes: of its text if it is a string, else of its JSON. A longer one
+// becomes a JSON string of as many of those bytes as end with a whole character, and Cut reports true.
+func Cut(value json.RawMessage, limit int) (json.RawMessage, bool) {
+	if len(value) <= limit {
+		return value, false
+	}
+	text := string(value)
+	if jsontext.Value(value).Kind() == '"' {
+		if text = unquote(value); len(text) <= limit {
+			return value, false
+		}
+	}
+	return appendQuoted(nil, prefix(text, limit)), true
+}

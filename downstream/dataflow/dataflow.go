@@ -1,0 +1,253 @@
+// Package dataflow runs the steps of a plan. It schedules and nothing else: what a step's call does is
+// the caller's.
+//
+// A step starts the moment the last step that it needs has succeeded, the steps it refers to and those it
+// names in After; there are no waves, and the order of a plan's steps means nothing but who goes first
+// where slots are few. A step that needs a failed one fails without running, and so on down. Every step
+// has exactly one outcome, and the others never suffer from what happens to it, a panic included.
+//
+// Run owns its goroutines, one per step that is running, and has waited for all of them when it returns.
+package dataflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/progress"
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+)
+
+// Options say how to run a plan. Only Call is required.
+type Options struct {
+	// Call runs a step with its final arguments and fills Value, Text, Blocks, Err and Attempts of the
+	// outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done. It
+	// is called from many goroutines at once.
+	Call func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome
+
+	MaxParallel int                                          // steps running at a time, 0 = any number
+	Problems    []plan.Problem                               // steps that fail with this instead of running; the first per step counts
+	Validate    func(plan.Step, json.RawMessage) *plan.Error // a last look at final arguments, nil = fine; called from many goroutines
+	Done        []plan.Outcome                               // of earlier rounds: steps may need them, and one in the plan itself does not run again
+	Progress    progress.Func                                // the share of the plan that is done; calls are in order, never two at once
+	Elapsed     func() time.Duration                         // since the query began; nil counts from the call of Run
+	Log         *slog.Logger                                 // for panics; nil discards
+}
+
+// Run runs a plan and returns one outcome per step, in the plan's order. When ctx is done, running steps
+// are awaited and the others fail with ReasonTimeout, if its deadline has passed, or ReasonCancelled.
+// The text of a failed step is "Error: " and the message. Step ids are distinct, as plan.Parse sees to.
+func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
+	if opts.Elapsed == nil {
+		start := time.Now()
+		opts.Elapsed = func() time.Duration { return time.Since(start) }
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if opts.MaxParallel <= 0 {
+		opts.MaxParallel = len(p.Steps)
+	}
+	r := newRun(p.Steps, opts)
+	r.settle()
+	r.loop(ctx)
+	return r.outcomes
+}
+
+// A run is the state of one call of Run. All of it belongs to the goroutine of Run; the goroutines of
+// steps only read outcomes that were there before they started.
+type run struct {
+	opts     Options
+	steps    []plan.Step
+	index    map[string]int // steps by id
+	done     map[string]plan.Outcome
+	outcomes []plan.Outcome
+	settled  []bool  // the outcome is there
+	waiting  []int   // needs that have not succeeded yet
+	children [][]int // steps that need this one
+	ready    []int   // in the order they became so
+	bar      *bar
+}
+
+func newRun(steps []plan.Step, opts Options) *run {
+	r := &run{
+		opts: opts, steps: steps,
+		index: make(map[string]int, len(steps)), done: make(map[string]plan.Outcome, len(opts.Done)),
+		outcomes: make([]plan.Outcome, len(steps)), settled: make([]bool, len(steps)),
+		waiting: make([]int, len(steps)), children: make([][]int, len(steps)),
+		bar: newBar(len(steps), opts.Progress),
+	}
+	for i, s := range steps {
+		if _, ok := r.index[s.ID]; !ok {
+			r.index[s.ID] = i
+		}
+	}
+	for _, o := range opts.Done {
+		r.done[o.Step.ID] = o
+	}
+	return r
+}
+
+func (r *run) isStep(id string) bool {
+	_, here := r.index[id]
+	_, before := r.done[id]
+	return here || before
+}
+
+// value returns what a step that has succeeded produced.
+func (r *run) value(id string) (json.RawMessage, bool) {
+	o, ok := r.done[id]
+	if i, here := r.index[id]; here {
+		o, ok = r.outcomes[i], true
+	}
+	return o.Value, ok && o.OK() && o.Value != nil
+}
+
+// settle finds what each step needs, and the outcomes that are known from the start.
+func (r *run) settle() {
+	problems := make(map[string]*plan.Error, len(r.opts.Problems))
+	for _, p := range r.opts.Problems {
+		if problems[p.Step] == nil {
+			problems[p.Step] = &p.Error
+		}
+	}
+	known := make(map[int]plan.Outcome)
+	for i, s := range r.steps {
+		if err := problems[s.ID]; err != nil {
+			known[i] = r.failure(err)
+			continue
+		}
+		if o, ok := r.done[s.ID]; ok {
+			known[i] = o
+			continue
+		}
+		for _, id := range s.Needs(r.isStep) {
+			if j, here := r.index[id]; here {
+				r.waiting[i]++
+				r.children[j] = append(r.children[j], i)
+			} else if o, before := r.done[id]; !before {
+				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference, Message: fmt.Sprintf("after names %q, which is no step", id)})
+			} else if !o.OK() {
+				known[i] = r.failure(dependencyFailed(id))
+			}
+		}
+		if _, ok := known[i]; !ok && r.waiting[i] == 0 {
+			r.ready = append(r.ready, i)
+		}
+	}
+	for i := range r.steps {
+		if o, ok := known[i]; ok {
+			r.finish(i, o)
+		}
+	}
+}
+
+// A finished step and what came of it.
+type finished struct {
+	step    int
+	outcome plan.Outcome
+}
+
+// loop starts what is ready and takes in what has finished, until every step has an outcome.
+func (r *run) loop(ctx context.Context) {
+	results := make(chan finished)
+	running := 0
+	for {
+		for len(r.ready) > 0 && running < r.opts.MaxParallel && ctx.Err() == nil {
+			i := r.ready[0]
+			r.ready = r.ready[1:]
+			running++
+			go r.call(ctx, i, results)
+		}
+		if running == 0 {
+			break
+		}
+		f := <-results
+		running--
+		if ctx.Err() != nil {
+			r.record(f.step, f.outcome) // what has not started fails below, for the same reason as this one
+			continue
+		}
+		r.finish(f.step, f.outcome)
+	}
+	err := &plan.Error{Reason: plan.ReasonCycle, Message: "steps wait for each other"}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		err = &plan.Error{Reason: plan.ReasonTimeout, Message: "Query timed out before this step started"}
+	case ctx.Err() != nil:
+		err = &plan.Error{Reason: plan.ReasonCancelled, Message: "Query was cancelled before this step started"}
+	}
+	for i := range r.steps {
+		if !r.settled[i] {
+			r.record(i, r.failure(err))
+		}
+	}
+}
+
+// finish records an outcome and passes it on to the steps that need it: success makes them ready, failure
+// is theirs as well.
+func (r *run) finish(i int, o plan.Outcome) {
+	if r.settled[i] {
+		return
+	}
+	r.record(i, o)
+	for _, child := range r.children[i] {
+		if !o.OK() {
+			r.finish(child, r.failure(dependencyFailed(r.steps[i].ID)))
+		} else if r.waiting[child]--; r.waiting[child] == 0 && !r.settled[child] {
+			r.ready = append(r.ready, child)
+		}
+	}
+}
+
+func (r *run) record(i int, o plan.Outcome) {
+	o.Step = r.steps[i]
+	if o.Err != nil {
+		o.Value, o.Text = nil, "Error: "+o.Err.Message
+	}
+	r.outcomes[i], r.settled[i] = o, true
+	r.bar.finish(i)
+}
+
+// failure is the outcome of a step that has not run.
+func (r *run) failure(err *plan.Error) plan.Outcome {
+	return plan.Outcome{Err: err, Started: r.opts.Elapsed()}
+}
+
+func dependencyFailed(id string) *plan.Error {
+	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed", id)}
+}
+
+// call runs one step in a goroutine of its own and sends the outcome, come what may.
+func (r *run) call(ctx context.Context, i int, results chan<- finished) {
+	step := r.steps[i]
+	started := r.opts.Elapsed()
+	var sent json.RawMessage
+	// What stands if the caller's code panics or ends the goroutine.
+	o := plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonInternal, Message: "internal error while running this step"}}
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.opts.Log.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack", string(debug.Stack()))
+		}
+		o.Sent = sent
+		if o.Duration == 0 {
+			o.Started, o.Duration = started, r.opts.Elapsed()-started
+		}
+		results <- finished{i, o}
+	}()
+	arguments, err := plan.Substitute(step.Arguments, r.isStep, r.value)
+	if err == nil && r.opts.Validate != nil {
+		err = r.opts.Validate(step, arguments)
+	}
+	if err != nil {
+		o = plan.Outcome{Err: err}
+		return
+	}
+	sent = arguments
+	o = r.opts.Call(ctx, step, arguments, r.bar.step(i, step.Tool))
+}

@@ -1,0 +1,98 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// refused marks a failure as ours: the call did not get as far as its server.
+type refused struct{ *link.Failure }
+
+// Unwrap makes the Failure visible to errors.As.
+func (r refused) Unwrap() error { return r.Failure }
+
+// admit holds calls back from a server that has enough of them, and refuses them at once while it cannot be
+// reached. A call that waited for a server which a new configuration replaced goes to its successor.
+func (m *Manager) admit(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		for {
+			s := r.server
+			if no, wait := s.breaker.refuses(); no {
+				return link.Reply{}, s.broken(wait)
+			}
+			switch err := s.gate.enter(ctx, r.Client); {
+			case err == nil:
+				return s.guarded(ctx, r, next)
+			case errors.Is(err, errCrowded):
+				return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
+					Message: fmt.Sprintf("%d calls are in flight and as many wait", s.gate.limit)}}
+			case !errors.Is(err, errRetired):
+				if timedOut(err) { // it never began
+					err = refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
+						Message: fmt.Sprintf("the %d calls in flight left no place in time", s.gate.limit)}}
+				}
+				return link.Reply{}, err
+			}
+			successor := m.server(r.Server)
+			if successor == nil || successor.config.Disabled {
+				return link.Reply{}, &UnknownError{"server", r.Server}
+			}
+			r.server = successor
+		}
+	}
+}
+
+func timedOut(err error) bool {
+	var f *link.Failure
+	return errors.As(err, &f) && f.Reason == link.ReasonTimeout
+}
+
+// broken is the failure of calls that the breaker refuses.
+func (s *server) broken(wait time.Duration) error {
+	s.mu.Lock()
+	last := s.lastErr
+	s.mu.Unlock()
+	message := fmt.Sprintf("calls keep failing; the next one is let through in %v", wait.Round(time.Millisecond))
+	if last != nil {
+		message += ": " + last.Message
+	}
+	return refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonUnavailable, Message: message, After: wait}}
+}
+
+// guarded makes a call that has a place, if the breaker still lets it through, and tells the breaker how it went.
+func (s *server) guarded(ctx context.Context, r *Request, next caller) (link.Reply, error) {
+	defer s.gate.leave()
+	if ok, wait := s.breaker.allow(); !ok {
+		return link.Reply{}, s.broken(wait)
+	}
+	before := s.breaker.counted.Load()
+	reply, err := next(ctx, r)
+	if err == nil {
+		s.breaker.succeeded()
+	} else if unreached, counts := s.blames(ctx, err); counts && s.breaker.failed(before, unreached) {
+		s.logger.Warn("calls are refused for a moment: too many failed in a row", "server", s.config.Name, "error", err)
+	}
+	return reply, err
+}
+
+// blames reports whether a call failed because of the server as a whole, and whether it could not even be
+// reached. Silence alone speaks of the tool, unless the server does not answer pings either.
+func (s *server) blames(ctx context.Context, err error) (unreached, counts bool) {
+	var failure *link.Failure
+	if !errors.As(err, &failure) {
+		return false, false
+	}
+	switch failure.Reason {
+	case link.ReasonUnavailable, link.ReasonDisconnected, link.ReasonOutcomeUnknown:
+		return !failure.Delivered, ctx.Err() == nil && s.ctx.Err() == nil
+	case link.ReasonTimeout:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return false, s.state != StateConnected
+	}
+	return false, false
+}

@@ -1,0 +1,117 @@
+package downstream
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// States of a breaker.
+const (
+	BreakerClosed   = "closed"    // calls go through
+	BreakerOpen     = "open"      // calls are refused at once
+	BreakerHalfOpen = "half-open" // a call now and then tries whether the server is back
+)
+
+const (
+	breakerFailures = 5               // in a row open it
+	breakerPause    = time.Second     // for which it is open at first, and between two calls that try
+	breakerMaxPause = 8 * time.Second // for which it is open at most; doubled from one failed try to the next
+)
+
+// breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): once calls keep failing to
+// reach it, others are refused at once instead of waiting for the same. The zero value is closed. It is
+// safe for concurrent use; while all is well it costs two atomic loads a call.
+type breaker struct {
+	failures atomic.Int32 // in a row
+	tripped  atomic.Bool
+	counted  atomic.Uint64 // failures ever
+
+	mu        sync.Mutex
+	pause     time.Duration
+	until     time.Time // open until then, half-open afterwards
+	next      time.Time // when the next call may try
+	unreached bool      // the last failure was that of a connection
+}
+
+// allow reports whether a call may go to the server, or else after how long one may try. A call that is
+// allowed must be followed by succeeded, failed or neither, if it says nothing about the server.
+func (b *breaker) allow() (ok bool, wait time.Duration) {
+	if !b.tripped.Load() {
+		return true, 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if wait := b.next.Sub(now); wait > 0 {
+		return false, wait
+	}
+	b.next = now.Add(breakerPause)
+	return true, 0
+}
+
+// refuses is allow for those who do not try yet.
+func (b *breaker) refuses() (refused bool, wait time.Duration) {
+	if !b.tripped.Load() {
+		return false, 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait = time.Until(b.next)
+	return wait > 0, wait
+}
+
+// succeeded notes that the server answered a call.
+func (b *breaker) succeeded() {
+	if b.failures.Load() == 0 && !b.tripped.Load() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures.Store(0)
+	b.tripped.Store(false)
+	b.pause = 0
+}
+
+// failed notes that a call could not reach the server or lost it, and reports whether that opens the
+// breaker. before is what counted was when the call began: calls that are under way together fail together,
+// and count as one.
+func (b *breaker) failed(before uint64, unreached bool) (opens bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.counted.CompareAndSwap(before, before+1) {
+		return false
+	}
+	b.unreached = unreached
+	if b.failures.Add(1) < breakerFailures {
+		return false
+	}
+	tripped := b.tripped.Swap(true)
+	b.pause = min(max(2*b.pause, breakerPause), breakerMaxPause)
+	spread := time.Duration(rand.Int64N(int64(b.pause)/5 + 1)) // so that many routers do not come back at once
+	b.until = time.Now().Add(b.pause + spread)
+	b.next = b.until
+	return !tripped
+}
+
+// reached notes that a connection succeeded: if it was that which failed, the next call may try at once.
+func (b *breaker) reached() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tripped.Load() && b.unreached {
+		b.until, b.next = time.Now(), time.Now()
+	}
+}
+
+func (b *breaker) state() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !b.tripped.Load():
+		return BreakerClosed
+	case time.Now().Before(b.until):
+		return BreakerOpen
+	}
+	return BreakerHalfOpen
+}

@@ -1,0 +1,287 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Request is one request to a server.
+type Request struct {
+	Server   string
+	Method   string
+	Params   []byte // raw, with the names that the server knows
+	Tool     string // the tool's own name, for tools/call
+	Client   string // who causes it; empty for the router itself
+	Proxied  bool   // on a proxy surface: the client's own session is used, where the server has one for each
+	Visible  Visible
+	Progress func(params []byte)        // raw params of progress notifications; may be nil
+	Ask      Asker                      // who answers the server's own requests; may be nil
+	Notify   func(jsonrpc.Message) bool // takes notifications of the server that belong to this call, other than progress; false = it is over; may be nil
+	Sent     func()                     // the request is on its way; may be nil
+	Streams  func()                     // the server answers with a stream; may be nil
+	Step     bool                       // a step of a plan: the limits of execution apply
+	Attempts *int                       // counts the calls made; may be nil
+
+	pause  func() (resume func()) // stops the time limit; set by limitTime
+	server *server                // which handles it; set by authorize
+}
+
+// session is the client whose session is used; empty for the router's own.
+func (r *Request) session() string {
+	if r.Proxied {
+		return r.Client
+	}
+	return ""
+}
+
+// caller sends a request; each of the wrappers below adds one concern.
+type caller func(ctx context.Context, r *Request) (link.Reply, error)
+
+// Call sends a request to a server and returns its raw answer. The error is a *link.Failure, an
+// *UnknownError, or the cause of ctx.
+func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) { return m.chain(ctx, r) }
+
+// authorize refuses servers and tools that the caller may not use, as if they were not there.
+func (m *Manager) authorize(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		s := m.server(r.Server)
+		switch {
+		case s == nil || s.config.Disabled:
+			return link.Reply{}, &UnknownError{"server", r.Server}
+		case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
+			return link.Reply{}, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+		}
+		own := *r // the caller's request stays as it is; what follows may change this one
+		own.server = s
+		return next(ctx, &own)
+	}
+}
+
+// observe measures, traces and counts the call.
+func (m *Manager) observe(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		ctx, span := m.opts.Tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindClient))
+		defer span.End()
+		if span.IsRecording() {
+			span.SetAttributes(attribute.String("mcp.method.name", r.Method), attribute.String("server.name", r.Server))
+			if r.Tool != "" {
+				span.SetAttributes(attribute.String("gen_ai.tool.name", r.Tool))
+			}
+		}
+		if r.Attempts == nil {
+			r.Attempts = new(int)
+		}
+		began := time.Now()
+		reply, err := next(ctx, r)
+		took := time.Since(began)
+		r.server.observed(took, err)
+		outcome := outcomeOf(reply, err)
+		m.opts.Observe(Observation{Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts})
+		if err != nil {
+			span.SetStatus(codes.Error, outcome)
+		}
+		return reply, err
+	}
+}
+
+func outcomeOf(reply link.Reply, err error) string {
+	if err == nil && reply.Err == nil {
+		return "ok"
+	}
+	var failure *link.Failure
+	switch {
+	case errors.As(err, &failure):
+		return failure.Reason
+	case err != nil:
+		return "cancelled"
+	}
+	return "error"
+}
+
+// limitTime ends a call that stays silent for its limit; progress begins the limit anew, up to a cap.
+func (m *Manager) limitTime(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		idle, most := m.opts.ProxyTimeout, max(m.opts.ProxyTimeout, m.opts.Execution.ToolTimeoutMax)
+		if r.Step {
+			idle, most = m.opts.Execution.ToolTimeout, m.opts.Execution.ToolTimeoutMax
+		}
+		if own := r.server.config.Timeout; own > 0 {
+			idle, most = own, max(own, m.opts.Execution.ToolTimeoutMax)
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most)}
+		w.begin(func(after time.Duration) {
+			cancel(&link.Failure{Server: r.Server, Reason: link.ReasonTimeout, Message: timeoutText(after)})
+		})
+		defer w.stop()
+		report := r.Progress
+		r.Progress = func(params []byte) {
+			w.reset()
+			if report != nil {
+				report(params)
+			}
+		}
+		r.pause = w.pause
+		if r.Sent != nil {
+			r.Sent = sync.OnceFunc(r.Sent) // not for each attempt
+		}
+		return next(ctx, r)
+	}
+}
+
+// watchdog is the timer of limitTime.
+type watchdog struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	idle   time.Duration // without a sign of life
+	most   time.Duration // in all
+	end    time.Time     // of most
+	paused int           // questions to the client that are open
+	since  time.Time     // when the first of them was asked
+}
+
+// begin starts the time. bark is called with the limit that was reached.
+func (w *watchdog) begin(bark func(after time.Duration)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(w.idle, func() {
+		w.mu.Lock()
+		limit := w.idle
+		if time.Until(w.end) <= 0 {
+			limit = w.most
+		}
+		w.mu.Unlock()
+		bark(limit)
+	})
+}
+
+// reset begins the limit anew, unless it has fired.
+func (w *watchdog) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paused == 0 && w.timer.Stop() {
+		w.timer.Reset(max(0, min(w.idle, time.Until(w.end))))
+	}
+}
+
+// pause stops the time, the cap included, until the function that it returns is called.
+func (w *watchdog) pause() (resume func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+	if w.paused++; w.paused == 1 {
+		w.since = time.Now()
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.paused--; w.paused == 0 {
+			w.end = w.end.Add(time.Since(w.since))
+			w.timer.Reset(min(w.idle, time.Until(w.end)))
+		}
+	}
+}
+
+// stop ends the time, also for questions that are still open.
+func (w *watchdog) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+	w.paused++
+}
+
+// timeoutText writes whole seconds without a fraction.
+func timeoutText(d time.Duration) string {
+	return "Tool execution timed out after " + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+}
+
+// retry repeats a call that surely never reached the tool, or that may be repeated, and connects anew
+// in between. Another call whose answer was lost has an unknown outcome and is not repeated.
+func (m *Manager) retry(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		var waits backoff.BackOff
+		for {
+			*r.Attempts++
+			reply, err := next(ctx, r)
+			if err == nil {
+				return reply, nil
+			}
+			var failure *link.Failure
+			if ctx.Err() != nil || !errors.As(err, &failure) {
+				return reply, err
+			}
+			if failure.Delivered && !m.repeatable(r) {
+				if failure.Reason == link.ReasonDisconnected || failure.Reason == link.ReasonUnavailable {
+					unknown := *failure
+					unknown.Reason = link.ReasonOutcomeUnknown
+					failure = &unknown
+				}
+				return link.Reply{}, failure
+			}
+			stopped := r.server.ctx
+			if !retryable(failure) || *r.Attempts >= m.opts.Execution.Attempts || stopped.Err() != nil {
+				return link.Reply{}, failure
+			}
+			if waits == nil {
+				waits = backoff.NewExponentialBackOff(backoff.WithInitialInterval(m.opts.Execution.RetryDelay),
+					backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.1), backoff.WithMaxElapsedTime(0))
+			}
+			wait := waits.NextBackOff()
+			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
+				wait = 0 // the server does not know the session any more: begin a new one at once
+			}
+			m.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method, "attempt", *r.Attempts+1, "wait", wait, "error", failure)
+			if !sleep(ctx, max(wait, min(failure.After, 20*time.Second)), stopped.Done()) {
+				if ctx.Err() != nil {
+					return link.Reply{}, context.Cause(ctx)
+				}
+				return link.Reply{}, failure
+			}
+		}
+	}
+}
+
+// repeatable reports whether a call does no harm if it is made twice.
+func (m *Manager) repeatable(r *Request) bool {
+	if r.Tool == "" {
+		// Requests other than tool calls read: lists, resources, prompts, completion, subscriptions.
+		return !strings.HasPrefix(r.Method, "tasks/")
+	}
+	s := r.server
+	if !s.config.TrustsAnnotations() {
+		return false
+	}
+	tool := s.slot(r.session()).tool(r.Tool)
+	return tool != nil && tool.Annotations.Repeatable()
+}
+
+// send makes one attempt.
+func (m *Manager) send(ctx context.Context, r *Request) (link.Reply, error) {
+	session, err := r.server.slot(r.session()).get(ctx)
+	if err != nil {
+		var failure *link.Failure
+		if errors.As(err, &failure) {
+			// What happened to the handshake did not happen to the call.
+			unsent := *failure
+			unsent.Delivered, unsent.Lost = false, false
+			err = &unsent
+		}
+		return link.Reply{}, err
+	}
+	return session.Call(ctx, &link.Call{
+		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Client: r.Client, Origin: &origin{r.Ask, r.Notify, r.pause, ctx},
+	})
+}

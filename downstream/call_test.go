@@ -1,0 +1,449 @@
+package downstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Callers with the same token never see each other's progress, and the server sees tokens of our own.
+func TestProgressReachesItsCaller(t *testing.T) {
+	s := newServer(tool("progress"))
+	m := start(t, pipes([]string{"a"}, s))
+	const callers = 20
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			var got []string
+			tokens := map[string]bool{}
+			r := request("a", "progress")
+			r.Client = fmt.Sprint("c", i)
+			r.Params = []byte(`{"name":"progress","_meta":{"progressToken":"same","x":1}}`)
+			r.Progress = func(p []byte) {
+				got = append(got, string(jsonrpc.Get(p, "progress")))
+				tokens[string(jsonrpc.Get(p, "progressToken"))] = true
+			}
+			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != "done" {
+				t.Errorf("got %s, %v", reply.Result, err)
+			}
+			if want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}; !slices.Equal(got, want) || len(tokens) != 1 || tokens[`"same"`] {
+				t.Errorf("got progress %v under tokens %v, want %v under one token that is not the client's", got, tokens, want)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, p := range s.params("tools/call") {
+		seen[string(jsonrpc.Get([]byte(p), "_meta", "progressToken"))] = true
+		if string(jsonrpc.Get([]byte(p), "_meta", "x")) != "1" {
+			t.Errorf("got params %s, want the rest of _meta to stay", p)
+		}
+	}
+	if len(seen) != callers {
+		t.Errorf("the server saw %d tokens, want %d", len(seen), callers)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		tool, args string
+		step       bool
+		own        time.Duration
+		after      time.Duration
+		text       string
+	}{
+		{"a silent step", "hang", "{}", true, 0, 30 * time.Second, "Tool execution timed out after 30s"},
+		{"a silent call of a client", "hang", "{}", false, 0, 10 * time.Minute, "Tool execution timed out after 600s"},
+		{"the server's own limit, step", "hang", "{}", true, 1500 * time.Millisecond, 1500 * time.Millisecond, "Tool execution timed out after 1.5s"},
+		{"the server's own limit, client", "hang", "{}", false, 45 * time.Second, 45 * time.Second, "Tool execution timed out after 45s"},
+		{"progress begins it anew", "slow", `{"rounds":20}`, true, 0, 400 * time.Second, ""},
+		{"silence after progress", "slow", `{"rounds":1}`, true, 10 * time.Second, 10 * time.Second, "Tool execution timed out after 10s"},
+		{"the cap", "slow", `{"rounds":100}`, true, 0, 10 * time.Minute, "Tool execution timed out after 600s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(tool(tc.tool))
+				o := pipes([]string{"a"}, s)
+				o.Servers[0].Timeout = tc.own
+				m := start(t, o)
+				r := request("a", tc.tool)
+				r.Params = []byte(`{"name":"` + tc.tool + `","arguments":` + tc.args + `}`)
+				r.Step = tc.step
+				began := time.Now()
+				_, err := m.Call(t.Context(), r)
+				if took := time.Since(began); took != tc.after {
+					t.Errorf("it took %v, want %v", took, tc.after)
+				}
+				if tc.text == "" {
+					if err != nil {
+						t.Errorf("got %v", err)
+					}
+				} else if f := failureOf(err); f.Reason != link.ReasonTimeout || f.Message != tc.text {
+					t.Errorf("got %v, want a timeout with %q", err, tc.text)
+				}
+				synctest.Wait()
+				if got := s.params("notifications/cancelled"); (len(got) == 1) != (tc.text != "") || len(got) == 1 && !strings.Contains(got[0], tc.text) {
+					t.Errorf("the server was told %v, want the reason", got)
+				}
+				if n := s.count("tools/call"); n != 1 {
+					t.Errorf("got %d calls, want 1", n)
+				}
+				m.Stop()
+			})
+		})
+	}
+}
+
+// While the client is asked, the time stands still; several questions at once count once.
+func TestAskingStopsTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(tool("ask"))
+		m := start(t, pipes([]string{"a"}, s))
+		r := request("a", "ask")
+		r.Step, r.Client = true, "c"
+		r.Ask = func(_ context.Context, method string, _ []byte) (result, err []byte) {
+			time.Sleep(time.Hour)
+			return []byte(`"` + method + `"`), nil
+		}
+		reply, err := m.Call(t.Context(), r)
+		if err != nil || resultText(reply) != `"sampling/createMessage"` {
+			t.Errorf("got %s, %v", resultText(reply), err)
+		}
+		m.Stop()
+	})
+}
+
+// A question ends with the call that it belongs to.
+func TestQuestionEndsWithCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t, pipes([]string{"a"}, newServer(tool("ask"))))
+		r := request("a", "ask")
+		r.Client = "c"
+		ended := false
+		r.Ask = func(ctx context.Context, _ string, _ []byte) (result, err []byte) {
+			<-ctx.Done()
+			ended = true
+			return nil, []byte(`{"code":-1,"message":"gone"}`)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Call(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if !ended {
+			t.Error("the question outlived its call")
+		}
+		m.Stop()
+	})
+}
+
+// cancellation is a cause that knows what the client said.
+type cancellation struct{ params string }
+
+func (c cancellation) Error() string        { return "cancelled by the client" }
+func (c cancellation) CancelParams() []byte { return []byte(c.params) }
+
+func TestCancel(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		cause error
+		want  string // in the params; empty = no reason
+	}{
+		{"with the client's params", cancellation{`{"requestId":"theirs","reason":"changed my mind","x":9007199254740993}`}, `"reason":"changed my mind","x":9007199254740993`},
+		{"with a cause", errors.New("enough"), `"reason":"enough"`},
+		{"without a cause", context.Canceled, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				m := start(t, pipes([]string{"a"}, s))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				done := make(chan error, 1)
+				go func() { _, err := m.Call(ctx, request("a", "hang")); done <- err }()
+				synctest.Wait()
+				cancel(tc.cause)
+				if err := <-done; err != tc.cause {
+					t.Errorf("got %v, want the cause", err)
+				}
+				synctest.Wait()
+				id := ""
+				for _, received := range s.received {
+					if received.Method == "tools/call" {
+						id = string(received.ID)
+					}
+				}
+				got := s.params("notifications/cancelled")
+				if len(got) != 1 || !strings.Contains(got[0], tc.want) || !strings.Contains(got[0], `"requestId":`+id) || strings.Contains(got[0], "reason") != (tc.want != "") {
+					t.Errorf("the server was told %v, want one with %s of request %s", got, tc.want, id)
+				}
+				m.Stop()
+			})
+		})
+	}
+}
+
+// A call that waits for its server to connect, or for its turn to be written, never starts once cancelled.
+func TestCancelBeforeItStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.dial = func(ctx context.Context) error {
+			select {
+			case <-time.After(10 * time.Second):
+			case <-ctx.Done():
+			}
+			return nil
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Call(ctx, request("a", "echo")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if n, c := s.count("tools/call"), s.count("notifications/cancelled"); n+c > 0 {
+			t.Errorf("the server saw %d calls and %d cancellations, want none", n, c)
+		}
+		m.Stop()
+	})
+}
+
+func TestRetry(t *testing.T) {
+	dies := func(more string) []string { return []string{tool("die", more)} }
+	no := false
+	for _, tc := range []struct {
+		name     string
+		tools    []string
+		mistrust bool
+		dial     func(n int) error // of the nth connection
+		unlisted bool
+		call     string
+		reason   string // "" succeeds
+		attempts int
+		least    time.Duration
+		most     time.Duration
+		state    string
+	}{
+		{name: "nobody there", dial: func(int) error { return errors.New("no") }, call: "echo", unlisted: true,
+			reason: link.ReasonUnavailable, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond, state: downstream.StateDisconnected},
+		{name: "there at last", dial: func(n int) error {
+			if n < 3 {
+				return errors.New("not yet")
+			}
+			return nil
+		}, call: "echo", unlisted: true, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond, state: downstream.StateConnected},
+		{name: "lost, unknown tool", tools: dies(""), call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
+		{name: "lost, never listed", tools: dies(readOnly), unlisted: true, call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
+		{name: "lost, read only", tools: dies(readOnly), call: "die", reason: link.ReasonDisconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
+		{name: "lost, idempotent", tools: dies(`,"annotations":{"idempotentHint":true,"destructiveHint":true}`), call: "die", reason: link.ReasonDisconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
+		{name: "lost, read only but not trusted", tools: dies(readOnly), mistrust: true, call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
+		{name: "the server's answer stands", tools: []string{tool("refuse", readOnly)}, call: "refuse", attempts: 1, state: downstream.StateConnected},
+		{name: "the tool's failure stands", tools: []string{tool("fail", readOnly)}, call: "fail", attempts: 1, state: downstream.StateConnected},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(tc.tools...)
+				if tc.dial != nil {
+					s.dial = func(context.Context) error { return tc.dial(s.connections()) }
+				}
+				o := pipes([]string{"a"}, s)
+				if tc.mistrust {
+					o.Servers[0].TrustAnnotations = &no
+				}
+				observed := make(chan downstream.Observation, 1)
+				o.Observe = func(ob downstream.Observation) { observed <- ob }
+				m := downstream.New(o) // not started: nobody else connects
+				if !tc.unlisted {
+					catalogOf(t, m)
+				}
+				attempts := 0
+				r := request("a", tc.call)
+				r.Attempts = &attempts
+				began := time.Now()
+				reply, err := m.Call(t.Context(), r)
+				took := time.Since(began)
+				if got := failureOf(err).Reason; got != tc.reason || (err == nil) != (tc.reason == "") {
+					t.Errorf("got %v, %s; want reason %q", err, resultText(reply), tc.reason)
+				}
+				if attempts != tc.attempts || took < tc.least || took > tc.most {
+					t.Errorf("got %d attempts in %v, want %d in %v to %v", attempts, took, tc.attempts, tc.least, tc.most)
+				}
+				if got := m.Status()["a"].Status; tc.state != "" && got != tc.state {
+					t.Errorf("got state %s, want %s", got, tc.state)
+				}
+				if ob := <-observed; ob.Attempts != tc.attempts || ob.Server != "a" || ob.Duration != took {
+					t.Errorf("got observation %+v", ob)
+				}
+				if tc.reason != "" {
+					if last := m.Status()["a"].LastError; last == nil || last.Reason != tc.reason {
+						t.Errorf("got last error %+v, want %s", last, tc.reason)
+					}
+				}
+				m.Stop()
+			})
+		})
+	}
+}
+
+// A handshake that fails in whatever way is no call that was made.
+func TestFailedHandshakeIsNoCall(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	w.answers = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(500) }
+	o := downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Execution: downstream.ExecutionConfig{RetryDelay: time.Millisecond}}
+	m := downstream.New(o)
+	defer m.Stop()
+	attempts := 0
+	r := request("a", "echo")
+	r.Attempts = &attempts
+	if _, err := m.Call(t.Context(), r); failureOf(err).Reason != link.ReasonUnavailable || attempts != 3 {
+		t.Errorf("got %v after %d attempts, want unavailable after 3", err, attempts)
+	}
+	if got := m.Status()["a"].Status; got != downstream.StateDisconnected {
+		t.Errorf("got state %s", got)
+	}
+}
+
+// The caller's request is not changed by the call, so that it can be used again.
+func TestRequestIsTheCallers(t *testing.T) {
+	m := start(t, pipes([]string{"a"}, newServer()))
+	r := request("a", "echo")
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if _, err := m.Call(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if r.Attempts != nil || r.Progress != nil {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// Sent is called once, also where the call is made several times.
+func TestSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t, pipes([]string{"a"}, newServer(tool("die", readOnly))))
+		catalogOf(t, m)
+		r := request("a", "die")
+		sent := 0
+		r.Sent = func() { sent++ }
+		m.Call(t.Context(), r)
+		if sent != 1 {
+			t.Errorf("Sent was called %d times, want once", sent)
+		}
+		m.Stop()
+	})
+}
+
+func TestServerRequestsReachWhoCausedThem(t *testing.T) {
+	asker := func(who string) downstream.Asker {
+		return func(ctx context.Context, method string, _ []byte) (result, err []byte) {
+			return []byte(`"` + who + `"`), nil
+		}
+	}
+	t.Run("one client", func(t *testing.T) {
+		m := start(t, pipes([]string{"a"}, newServer()))
+		r := request("a", "ask")
+		r.Client, r.Ask = "c1", asker("c1")
+		if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
+			t.Errorf("got %s, %v", resultText(reply), err)
+		}
+	})
+	t.Run("two clients on a shared session", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := start(t, pipes([]string{"a"}, newServer()))
+			ctx, cancel := context.WithCancel(t.Context())
+			other := request("a", "hang")
+			other.Client, other.Ask = "c2", asker("c2")
+			var wg sync.WaitGroup
+			wg.Go(func() { m.Call(ctx, other) })
+			synctest.Wait()
+			r := request("a", "ask")
+			r.Client, r.Ask = "c1", asker("c1")
+			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != "error -32601" {
+				t.Errorf("got %s, %v; want -32601 while another client has a call in flight", resultText(reply), err)
+			}
+			cancel()
+			wg.Wait()
+			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
+				t.Errorf("got %s, %v; want the answer once it is alone", resultText(reply), err)
+			}
+			m.Stop()
+		})
+	})
+	t.Run("the router's own calls do not count", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := start(t, pipes([]string{"a"}, newServer()))
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { m.Call(ctx, request("a", "hang")) })
+			synctest.Wait()
+			r := request("a", "ask")
+			r.Client, r.Ask = "c1", asker("c1")
+			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
+				t.Errorf("got %s, %v", resultText(reply), err)
+			}
+			cancel()
+			wg.Wait()
+			m.Stop()
+		})
+	})
+	t.Run("nobody", func(t *testing.T) {
+		m := start(t, pipes([]string{"a"}, newServer()))
+		if reply, err := m.Call(t.Context(), request("a", "ask")); err != nil || resultText(reply) != "error -32601" {
+			t.Errorf("got %s, %v; want -32601", resultText(reply), err)
+		}
+	})
+	t.Run("each on its own stream over HTTP", func(t *testing.T) {
+		w := serveHTTP(t, newServer())
+		m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				r := request("a", "ask")
+				r.Client = fmt.Sprint("c", i)
+				r.Ask = asker(r.Client)
+				if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"`+r.Client+`"` {
+					t.Errorf("got %s, %v; want %s", resultText(reply), err, r.Client)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// Failures say on the wire what the contract promises, in both eras.
+func TestFailed(t *testing.T) {
+	f := &link.Failure{Server: "a\"b", Reason: link.ReasonTimeout, Message: "m"}
+	for _, tc := range []struct {
+		err    error
+		modern bool
+		code   int
+		data   string
+	}{
+		{f, false, -32000, `{"server":"a\"b","reason":"timeout","retryable":true}`},
+		{f, true, -32603, `{"server":"a\"b","reason":"timeout","retryable":true}`},
+		{fmt.Errorf("x: %w", &link.Failure{Server: "s", Reason: link.ReasonOutcomeUnknown}), false, -32000, `{"server":"s","reason":"outcome_unknown","retryable":false}`},
+		{&link.Failure{Server: "s", Reason: link.ReasonOverloaded}, false, -32000, `{"server":"s","reason":"overloaded","retryable":true}`},
+		{&downstream.UnknownError{What: "tool", Name: "x"}, true, -32602, ""},
+		{errors.New("odd"), false, -32603, ""},
+	} {
+		if got := downstream.Failed(tc.err, tc.modern); int(got.Code) != tc.code || string(got.Data) != tc.data {
+			t.Errorf("Failed(%v): got %d %s, want %d %s", tc.err, got.Code, got.Data, tc.code, tc.data)
+		}
+	}
+}

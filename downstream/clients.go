@@ -1,0 +1,134 @@
+package downstream
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// hello is how a client of a proxy surface introduced itself; its sessions with servers repeat it.
+type hello struct {
+	params      []byte
+	initialized bool // the client has sent notifications/initialized
+}
+
+// Enter notes a client of a proxy surface, with the raw params of its initialize. Its sessions with
+// servers open when they are first used.
+func (m *Manager) Enter(client string, params []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hellos[client] = &hello{params: params}
+}
+
+// Leave closes the client's sessions with servers.
+func (m *Manager) Leave(client string) {
+	m.mu.Lock()
+	delete(m.hellos, client)
+	m.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range m.everyServer() {
+		wg.Go(func() { s.leave(client) })
+	}
+	wg.Wait()
+}
+
+// knows reports whether the client has entered and not left.
+func (m *Manager) knows(client string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hellos[client] != nil
+}
+
+// helloOf returns the params of initialize for a session, and whether it may begin at once.
+func (m *Manager) helloOf(client string) (params []byte, initialized bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.hellos[client]; client != "" && h != nil {
+		return h.params, h.initialized
+	}
+	own, _ := json.Marshal(map[string]any{
+		"protocolVersion": ProtocolVersion,
+		// What a server asks is passed on to the client whose call caused it, which may be able to answer.
+		"capabilities": map[string]any{"elicitation": map[string]any{}, "roots": map[string]any{}, "sampling": map[string]any{}},
+		"clientInfo":   map[string]string{"name": "agenticnexus-router", "version": m.opts.Version},
+	})
+	return own, true
+}
+
+// Initialized returns a server's raw answer to initialize in the client's session, connecting if need be.
+func (m *Manager) Initialized(ctx context.Context, server, client string) ([]byte, error) {
+	s := m.server(server)
+	if s == nil || s.config.Disabled {
+		return nil, &UnknownError{"server", server}
+	}
+	session, err := s.slot(client).get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session.Initialized, nil
+}
+
+// Notify passes a client's notification on to a server. On a session that clients share,
+// notifications/initialized was sent long ago.
+func (m *Manager) Notify(ctx context.Context, server, client, method string, params []byte) error {
+	s := m.server(server)
+	if s == nil || s.config.Disabled {
+		return &UnknownError{"server", server}
+	}
+	if method == "notifications/initialized" {
+		m.mu.Lock()
+		if h := m.hellos[client]; h != nil {
+			h.initialized = true
+		}
+		m.mu.Unlock()
+		if client == "" || !s.perClient() {
+			return nil
+		}
+	}
+	sl := s.slot(client)
+	for again := false; ; again = true {
+		session, err := sl.get(ctx)
+		if err != nil {
+			return err
+		}
+		err = session.Notify(ctx, method, params)
+		if again || !isLost(err) || mayHaveArrived(err) {
+			return err
+		}
+	}
+}
+
+// List returns the raw items of a list in the client's session, all pages; nil where the server does not
+// know the method. Of tools it leaves out what the server's filter hides. Equal lists are the same slice.
+func (m *Manager) List(ctx context.Context, server, client, method string) ([]json.RawMessage, error) {
+	s := m.server(server)
+	if s == nil || s.config.Disabled {
+		return nil, nil
+	}
+	l, err := s.slot(client).list(ctx, method, false)
+	if err != nil {
+		return nil, err
+	}
+	return l.items, nil
+}
+
+// Shared reports whether clients share one session with the server.
+func (m *Manager) Shared(server string) bool {
+	s := m.server(server)
+	return s != nil && !s.perClient()
+}
+
+// Filters reports whether some of the server's tools may be hidden by its configuration.
+func (m *Manager) Filters(server string) bool {
+	s := m.server(server)
+	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
+}
+
+// Message is a notification or a request of a server that belongs to no call.
+type Message struct {
+	Server  string
+	Client  string // whose session it came on; empty for the router's own, which is also the shared one
+	Message jsonrpc.Message
+}

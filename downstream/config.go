@@ -1,0 +1,101 @@
+package downstream
+
+import (
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// Transports of a downstream server.
+const (
+	TransportStdio = "stdio"
+	TransportHTTP  = "http" // streamable HTTP
+	TransportSSE   = "sse"  // HTTP+SSE of 2024-11-05
+)
+
+// How downstream sessions are shared among client sessions on the proxy surfaces.
+const (
+	SessionShared    = "shared"
+	SessionPerClient = "per_client"
+)
+
+// What happens to equal bare tool names of several servers.
+const (
+	ConflictNamespace = "namespace" // both are listed as server.tool
+	ConflictLastWins  = "last_wins" // the server later in the configuration gets the bare name
+	ConflictError     = "error"     // start-up fails; a conflict that appears later quarantines the later tool
+)
+
+// When tools are listed.
+const (
+	DiscoveryLazy  = "lazy"  // when a client first asks
+	DiscoveryEager = "eager" // at start-up
+)
+
+// When destructive tools are confirmed.
+const (
+	ConfirmAuto   = "auto"   // where the client can be asked
+	ConfirmAlways = "always" // never run unasked
+	ConfirmNever  = "never"  // never ask
+)
+
+// DefaultMaxParallel is how many calls a server gets at once.
+const DefaultMaxParallel = 4096
+
+// ServerConfig describes one downstream server. The zero Type is resolved by the config loader.
+type ServerConfig struct {
+	Name             string                   `yaml:"-"`
+	Type             string                   `yaml:"type"` // stdio, http or sse
+	URL              string                   `yaml:"url"`
+	Headers          map[string]secret.String `yaml:"headers"`
+	Command          string                   `yaml:"command"`
+	Args             []string                 `yaml:"args"`
+	Env              map[string]secret.String `yaml:"env"`
+	Cwd              string                   `yaml:"cwd"`
+	Timeout          time.Duration            `yaml:"timeout"`      // 0 = proxy.timeout and execution.tool_timeout
+	MaxParallel      int                      `yaml:"max_parallel"` // calls at once; 0 = DefaultMaxParallel
+	Disabled         bool                     `yaml:"disabled"`
+	Tools            ToolFilter               `yaml:"tools"`
+	Session          string                   `yaml:"session"`           // "", shared or per_client
+	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
+}
+
+// TrustsAnnotations reports whether retry may believe the server's tool annotations.
+func (c ServerConfig) TrustsAnnotations() bool {
+	return c.TrustAnnotations == nil || *c.TrustAnnotations
+}
+
+// ToolFilter chooses tools by shell patterns (path.Match) over the tool's own name. An empty Allow allows all.
+type ToolFilter struct {
+	Allow []string `yaml:"allow"`
+	Deny  []string `yaml:"deny"`
+}
+
+// ExecutionConfig bounds the steps of a plan.
+type ExecutionConfig struct {
+	ToolTimeout    time.Duration `yaml:"tool_timeout"`     // idle limit of a step's call; progress resets it
+	ToolTimeoutMax time.Duration `yaml:"tool_timeout_max"` // cap that progress cannot move
+	MaxParallel    int           `yaml:"max_parallel"`     // steps of one query at a time
+	Attempts       int           `yaml:"attempts"`         // calls per step, first included
+	RetryDelay     time.Duration `yaml:"retry_delay"`      // before the second call; doubles
+	ConfirmWrites  string        `yaml:"confirm_writes"`   // auto, always or never
+}
+
+// HealthConfig controls the health loop.
+type HealthConfig struct {
+	Interval time.Duration `yaml:"interval"`
+	Timeout  time.Duration `yaml:"timeout"`
+}
+
+// DefaultExecution returns the documented defaults.
+func DefaultExecution() ExecutionConfig {
+	return ExecutionConfig{
+		ToolTimeout: 30 * time.Second, ToolTimeoutMax: 10 * time.Minute, MaxParallel: 8,
+		Attempts: 3, RetryDelay: time.Second, ConfirmWrites: ConfirmAuto,
+	}
+}
+
+// DefaultHealth returns the documented defaults.
+func DefaultHealth() HealthConfig {
+	return HealthConfig{Interval: 30 * time.Second, Timeout: 5 * time.Second}
+}

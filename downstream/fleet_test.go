@@ -1,0 +1,224 @@
+package downstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// served is the tools that the catalog names.
+func served(t *testing.T, m *downstream.Manager) string {
+	t.Helper()
+	return names(catalogOf(t, m).Tools)
+}
+
+func TestApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, changed, removed, added := newServer(tool("k")), newServer(tool("c")), newServer(tool("r")), newServer(tool("n"))
+		o := pipes([]string{"kept", "changed", "removed", "added"}, kept, changed, removed, added)
+		all := o.Servers
+		o.Servers = all[:3]
+		m := start(t, o)
+		synctest.Wait()
+		if got := served(t, m); got != "k@kept c@changed r@removed" {
+			t.Errorf("at first: got %s", got)
+		}
+		other := all[1]
+		other.Timeout = time.Minute
+		changes := m.Apply([]downstream.ServerConfig{all[3], all[0], other})
+		if fmt.Sprint(changes) != "{[added] [removed] [changed]}" || changes.None() {
+			t.Errorf("got the changes %v", changes)
+		}
+		synctest.Wait()
+		if got := served(t, m); got != "n@added k@kept c@changed" {
+			t.Errorf("afterwards: got %s", got)
+		}
+		if got := m.Servers(); !slices.Equal(got, []string{"added", "kept", "changed"}) {
+			t.Errorf("got the servers %v, want the new order", got)
+		}
+		for s, want := range map[*server]int{kept: 1, changed: 2, removed: 1, added: 1} {
+			if got := s.connections(); got != want {
+				t.Errorf("%v: got %d connections, want %d", s.tools, got, want)
+			}
+		}
+		if kept.open() != 1 || changed.open() != 1 || removed.open() != 0 {
+			t.Errorf("got %d, %d and %d connections open, want the old ones closed", kept.open(), changed.open(), removed.open())
+		}
+		var unknown *downstream.UnknownError
+		if _, err := m.Call(t.Context(), request("removed", "r")); !errors.As(err, &unknown) {
+			t.Errorf("calling what is gone: got %v, want it unknown", err)
+		}
+		if _, there := m.Status()["removed"]; there {
+			t.Error("the status names a server that is gone")
+		}
+		if again := m.Apply([]downstream.ServerConfig{all[3], all[0], other}); !again.None() {
+			t.Errorf("the same again: got %v, want no changes", again)
+		}
+		m.Stop()
+		if after := m.Apply(all); !after.None() {
+			t.Errorf("after Stop: got %v, want nothing to happen", after)
+		}
+	})
+}
+
+// A call in flight on a server that is changed or removed is answered by the session it went to, which
+// closes then. What waited for it goes to its successor.
+func TestApplyKeepsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second, gone := newServer(), newServer(), newServer()
+		o := pipes([]string{"a", "gone"}, first, gone)
+		var moved atomic.Bool
+		o.Embedded["a"] = func(ctx context.Context) (io.ReadWriteCloser, error) {
+			if moved.Load() {
+				return second.embedded(ctx)
+			}
+			return first.embedded(ctx)
+		}
+		o.Servers[0].MaxParallel = 1
+		m := start(t, o)
+		var wg sync.WaitGroup
+		call := func(server, tool string) {
+			wg.Go(func() {
+				if _, err := m.Call(t.Context(), request(server, tool)); err != nil {
+					t.Errorf("%s of %s: got %v, want an answer", tool, server, err)
+				}
+			})
+			synctest.Wait()
+		}
+		call("a", "wait")
+		call("a", "echo") // has to wait for it
+		call("gone", "wait")
+		moved.Store(true)
+		c := o.Servers[0]
+		c.MaxParallel = 2
+		m.Apply([]downstream.ServerConfig{c})
+		synctest.Wait()
+		call("a", "echo")
+		if first.count("tools/call") != 1 || second.count("tools/call") != 2 {
+			t.Errorf("got %d calls at the old server and %d at the new one, want 1 and 2", first.count("tools/call"), second.count("tools/call"))
+		}
+		if first.open() != 1 || gone.open() != 1 {
+			t.Errorf("got %d and %d connections, want those with calls in flight kept", first.open(), gone.open())
+		}
+		first.gate <- struct{}{}
+		gone.gate <- struct{}{}
+		wg.Wait()
+		synctest.Wait()
+		if first.open() != 0 || gone.open() != 0 || second.open() != 1 {
+			t.Errorf("got %d, %d and %d connections afterwards, want the last alone", first.open(), gone.open(), second.open())
+		}
+		m.Stop()
+	})
+}
+
+// What waits for a server that is removed is told so.
+func TestApplyRefusesWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		o := pipes([]string{"a"}, s)
+		o.Servers[0].MaxParallel = 1
+		m := start(t, o)
+		var wg sync.WaitGroup
+		wg.Go(func() { m.Call(t.Context(), request("a", "wait")) })
+		synctest.Wait()
+		wg.Go(func() {
+			var unknown *downstream.UnknownError
+			if _, err := m.Call(t.Context(), request("a", "echo")); !errors.As(err, &unknown) {
+				t.Errorf("got %v, want the server to be unknown", err)
+			}
+		})
+		synctest.Wait()
+		m.Apply(nil)
+		s.gate <- struct{}{}
+		wg.Wait()
+		m.Stop()
+	})
+}
+
+// Stop does not wait for calls on servers that are being replaced.
+func TestStopEndsReplacedServers(t *testing.T) {
+	s := newServer()
+	m := start(t, pipes([]string{"a"}, s))
+	done := make(chan error, 1)
+	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
+	eventually(t, "the call is there", func() bool { return s.count("tools/call") == 1 })
+	m.Apply(nil)
+	within(t, 20*time.Second, "Stop", m.Stop)
+	if err := <-done; failureOf(err).Reason == "" {
+		t.Errorf("got %v, want a failure", err)
+	}
+}
+
+// Clients keep their sessions: the changed server gets one for each of them when they next need it.
+func TestApplyWithinClientSessions(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	c := w.config("a")
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}})
+	m.Enter("c1", hello("c1"))
+	r := request("a", "echo")
+	r.Client, r.Proxied = "c1", true
+	for i := range 3 {
+		if _, err := m.Call(t.Context(), r); err != nil {
+			t.Errorf("call %d: got %v, want an answer", i, err)
+		}
+		eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 2 })
+		c.Timeout = time.Duration(i+1) * time.Minute
+		m.Apply([]downstream.ServerConfig{c})
+	}
+	eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 1 })
+	m.Leave("c1")
+	m.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.sessions); n != 0 {
+		t.Errorf("got %d sessions that were not ended, want none", n)
+	}
+}
+
+// Under load, with the configuration changing all the time, every call is answered.
+func TestApplyUnderLoad(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	o := pipes([]string{"pipe"}, newServer())
+	o.Servers = append(o.Servers, w.config("http"))
+	m := start(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 8 {
+		server := []string{"pipe", "http"}[i%2]
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := m.Call(t.Context(), request(server, "echo")); err != nil {
+					t.Errorf("%s: got %v, want an answer", server, err)
+					return
+				}
+				answered.Add(1)
+				m.Catalog(ctx)
+				m.Status()
+			}
+		})
+	}
+	for i := range 30 {
+		configs := slices.Clone(o.Servers)
+		configs[i%2].Timeout = time.Duration(i+1) * time.Minute
+		m.Apply(configs)
+		before := answered.Load()
+		eventually(t, "calls go on", func() bool { return answered.Load() > before+20 || t.Failed() })
+	}
+	cancel()
+	wg.Wait()
+	within(t, 20*time.Second, "Stop", m.Stop)
+	if st := m.Status()["http"]; st.LastError != nil && st.LastError.Reason != link.ReasonDisconnected {
+		t.Errorf("got the last error %+v", st.LastError)
+	}
+}

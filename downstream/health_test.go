@@ -1,0 +1,168 @@
+package downstream_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+func TestPingEveryInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.ping = func(reply func(result, err string)) { reply("", `{"code":-32601,"message":"unknown"}`) }
+		m := start(t, pipes([]string{"a"}, s))
+		time.Sleep(30*time.Minute + time.Second)
+		if n := s.count("ping"); n < 60 || n > 61 {
+			t.Errorf("got %d pings in 30 minutes, want one each 30 s", n)
+		}
+		st := m.Status()["a"]
+		if st.Status != downstream.StateConnected || s.connections() != 1 || st.LastError != nil {
+			t.Errorf("got %+v after %d connections, want an error answer to count as alive", st, s.connections())
+		}
+		if st.LastHealthy == nil || time.Since(*st.LastHealthy) > 31*time.Second {
+			t.Errorf("got last healthy %v", st.LastHealthy)
+		}
+		if n := s.count("tools/list"); n > 0 {
+			t.Errorf("got %d lists, want none", n)
+		}
+		m.Stop()
+	})
+}
+
+func TestUnhealthyServerIsConnectedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var sick atomic.Bool
+		s.ping = func(reply func(result, err string)) {
+			if !sick.Load() {
+				reply("{}", "")
+			}
+		}
+		s.dial = func(ctx context.Context) error {
+			if sick.Load() {
+				return errors.New("still sick")
+			}
+			return nil
+		}
+		var log records
+		o := pipes([]string{"a"}, s)
+		o.Logger = log.logger()
+		m := start(t, o)
+		time.Sleep(time.Minute)
+		sick.Store(true)
+		began := time.Now()
+		for m.Status()["a"].Status == downstream.StateConnected && time.Since(began) < time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 35*time.Second+100*time.Millisecond {
+			t.Errorf("it was noticed after %v, want an interval and the limit of a ping at most", took)
+		}
+		if !log.has("level=WARN", "Health check failed for a: ", "no answer to ping within 5s") {
+			t.Error("the log does not say that the health check failed")
+		}
+		if st := m.Status()["a"]; st.LastError == nil {
+			t.Errorf("got %+v, want the last error", st)
+		}
+		before := s.connections()
+		time.Sleep(2 * time.Minute)
+		if n := s.connections() - before; n < 4 || n > 20 {
+			t.Errorf("got %d connections in two minutes, want attempts with backoff", n)
+		}
+		if st := m.Status()["a"]; st.Status != downstream.StateDisconnected {
+			t.Errorf("got state %s", st.Status)
+		}
+		sick.Store(false)
+		time.Sleep(time.Minute)
+		if st := m.Status()["a"]; st.Status != downstream.StateConnected {
+			t.Errorf("got state %s once it is well", st.Status)
+		}
+		m.Stop()
+	})
+}
+
+// A server that does not answer pings while it works keeps its calls.
+func TestBusyServerIsDegraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var busy atomic.Bool
+		busy.Store(true)
+		s.ping = func(reply func(result, err string)) {
+			if !busy.Load() {
+				reply("{}", "")
+			}
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		r := request("a", "slow")
+		r.Params = []byte(`{"name":"slow","arguments":{"rounds":5}}`)
+		done := make(chan error, 1)
+		go func() { _, err := m.Call(t.Context(), r); done <- err }()
+		time.Sleep(50 * time.Second)
+		if st := m.Status()["a"]; st.Status != downstream.StateDegraded || st.LastError == nil || st.LastError.Reason != link.ReasonTimeout || st.InFlight != 1 {
+			t.Errorf("got %+v, want degraded with a timeout and one call in flight", st)
+		}
+		busy.Store(false)
+		if err := <-done; err != nil {
+			t.Errorf("the call failed: %v", err)
+		}
+		time.Sleep(40 * time.Second)
+		if st := m.Status()["a"]; st.Status != downstream.StateConnected || s.connections() != 1 {
+			t.Errorf("got state %s after %d connections, want the first to be well again", st.Status, s.connections())
+		}
+		m.Stop()
+	})
+}
+
+// A server that ends right after its handshake is started again with pauses that grow.
+func TestCrashLoopHasPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.ping = func(func(result, err string)) {}
+		m := downstream.New(pipes([]string{"a"}, s))
+		stop := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-time.After(20 * time.Millisecond):
+					s.cut()
+				case <-stop:
+					return
+				}
+			}
+		}()
+		m.Start()
+		time.Sleep(10 * time.Minute)
+		close(stop)
+		if s.connections() < 10 || s.connections() > 60 {
+			t.Errorf("got %d connections in 10 minutes", s.connections())
+		}
+		time.Sleep(time.Minute)
+		if got := m.Status()["a"].Status; got != downstream.StateConnected {
+			t.Errorf("got state %s once it stays, want connected", got)
+		}
+		m.Stop()
+	})
+}
+
+// The state of a lost session is never "connected".
+func TestStatusOfLostSession(t *testing.T) {
+	s := newServer()
+	m := downstream.New(pipes([]string{"a"}, s)) // nobody watches
+	defer m.Stop()
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Fatal(err)
+	}
+	if st := m.Status()["a"]; st.Status != downstream.StateConnected || st.Sessions != 1 || st.ProtocolVersion != "2025-11-25" || st.Latency.P50 < 0 || st.Breaker != "closed" {
+		t.Errorf("got %+v", st)
+	}
+	s.cut()
+	eventually(t, "the loss is seen", func() bool {
+		st := m.Status()["a"]
+		return st.Status == downstream.StateDisconnected && st.Sessions == 0
+	})
+}

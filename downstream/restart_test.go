@@ -1,0 +1,229 @@
+package downstream_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// Each server is lost in its own way between two calls of a tool that must not run twice; the next calls,
+// many at once, a list and a notification find it again.
+func TestRestartIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		open func(t *testing.T) (o downstream.Options, lose func(m *downstream.Manager))
+	}{
+		{"HTTP 404", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			w := serveHTTP(t, newServer())
+			return downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}}, func(*downstream.Manager) { w.restart() }
+		}},
+		{"HTTP 400", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			w := serveHTTP(t, newServer())
+			w.lost = http.StatusBadRequest
+			return downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}}, func(*downstream.Manager) { w.restart() }
+		}},
+		{"HTTP with a standalone stream", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			w := serveHTTP(t, newServer())
+			w.stream = true
+			return downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}}, func(*downstream.Manager) { w.restart() }
+		}},
+		{"HTTP, another process", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			w := serveHTTP(t, newServer())
+			at := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
+			o := downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}}
+			return o, func(m *downstream.Manager) {
+				w.shut()
+				l, err := net.Listen("tcp", at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := httptest.NewUnstartedServer(w)
+				again.Listener.Close()
+				again.Listener = l
+				w.restart()
+				again.Start()
+				w.shut = func() { w.cut(); again.CloseClientConnections(); again.Close() }
+				// What is written to a connection whose end has not been seen may have arrived.
+				time.Sleep(50 * time.Millisecond)
+			}
+		}},
+		{"SSE", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			s := newServer()
+			c := serveSSE(t, s)
+			c.Name = "a"
+			return downstream.Options{Servers: []downstream.ServerConfig{c}}, func(m *downstream.Manager) {
+				s.cut()
+				eventually(t, "the cut is seen", func() bool { return m.Status()["a"].Status != downstream.StateConnected })
+			}
+		}},
+		{"stdio", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
+			return downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}}, func(m *downstream.Manager) {
+				reply, err := m.Call(t.Context(), request("a", "pid"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				pid, _ := strconv.Atoi(resultText(reply))
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				gone(t, pid)
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o, lose := tc.open(t)
+			var log records
+			o.Logger = log.logger()
+			m := downstream.New(o) // nobody else reconnects
+			defer m.Stop()
+			if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+				t.Fatal(err)
+			}
+			check := func(what string, use func() error) {
+				lose(m)
+				if err := use(); err != nil {
+					t.Errorf("%s after a restart: %v", what, err)
+				}
+			}
+			check("one call", func() error { _, err := m.Call(t.Context(), request("a", "echo")); return err })
+			check("calls at once", func() error {
+				errs := make(chan error, 20)
+				for range 20 {
+					go func() { _, err := m.Call(t.Context(), request("a", "echo")); errs <- err }()
+				}
+				var first error
+				for range 20 {
+					if err := <-errs; err != nil {
+						first = err
+					}
+				}
+				return first
+			})
+			check("a list", func() error { _, err := m.List(t.Context(), "a", "", "tools/list"); return err })
+			if tc.name == "HTTP 400" {
+				return // to a notification that may mean anything
+			}
+			check("a notification", func() error { return m.Notify(t.Context(), "a", "", "notifications/x", nil) })
+			if t.Failed() {
+				t.Log(strings.Join(log.lines, ""))
+			}
+		})
+	}
+}
+
+func TestKilledInMidCall(t *testing.T) {
+	t.Parallel()
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
+	reply, err := m.Call(t.Context(), request("a", "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(resultText(reply))
+	done := make(chan error, 1)
+	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
+	eventually(t, "the call is in flight", func() bool { return m.Status()["a"].InFlight == 1 })
+	time.Sleep(20 * time.Millisecond) // it is on its way
+	syscall.Kill(pid, syscall.SIGKILL)
+	select {
+	case err := <-done:
+		if f := failureOf(err); f.Reason != link.ReasonOutcomeUnknown || !strings.Contains(f.Message, "killed") {
+			t.Errorf("got %v, want outcome_unknown and that the process was killed", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on after its server was killed")
+	}
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// Calls that a server still works on are not cut because it has forgotten the session; later ones get a
+// session of their own.
+func TestLostSessionLeavesCallsInFlight(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	defer m.Stop()
+	first := make(chan error, 1)
+	go func() {
+		_, err := m.Call(t.Context(), request("a", "wait"))
+		first <- err
+	}()
+	eventually(t, "the first call is at the server", func() bool { return w.count("tools/call") == 1 })
+	w.mu.Lock()
+	w.sessions = map[string]bool{}
+	w.mu.Unlock()
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Errorf("a call after the session was lost: %v", err)
+	}
+	select {
+	case err := <-first:
+		t.Errorf("the call in flight ended: %v", err)
+	default:
+	}
+	close(w.gate)
+	if err := <-first; err != nil {
+		t.Errorf("the call in flight: %v", err)
+	}
+}
+
+// A server that has gone is found out about by the end of its standalone stream, before anybody calls.
+func TestStandaloneStreamTellsOfRestart(t *testing.T) {
+	t.Parallel()
+	w := serveHTTP(t, newServer())
+	w.stream = true
+	start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	eventually(t, "the stream is open", func() bool { return len(w.seen(http.MethodGet)) == 1 })
+	w.restart()
+	eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })
+}
+
+// A server that cannot be reached counts as disconnected once the last attempt has failed.
+func TestUnreachableServerIsDisconnected(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Execution: downstream.ExecutionConfig{RetryDelay: 10 * time.Millisecond}})
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Fatal(err)
+	}
+	w.shut()
+	eventually(t, "calls fail as they should", func() bool {
+		_, err := m.Call(t.Context(), request("a", "echo"))
+		// What was written to a connection whose end had not been seen may have arrived.
+		return failureOf(err).Reason == link.ReasonUnavailable
+	})
+	// Attempts to connect go on beside the calls.
+	eventually(t, "it counts as disconnected", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
+}
+
+func TestOverloadedServerIsGivenTime(t *testing.T) {
+	t.Parallel()
+	w := serveHTTP(t, newServer())
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Execution: downstream.ExecutionConfig{RetryDelay: time.Millisecond}})
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	w.mu.Lock()
+	w.answers = func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		if n++; n == 1 {
+			w.answers = nil
+		}
+		w.mu.Unlock()
+		rw.Header().Set("Retry-After", "1")
+		rw.WriteHeader(http.StatusTooManyRequests)
+	}
+	w.mu.Unlock()
+	began := time.Now()
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil || time.Since(began) < time.Second {
+		t.Errorf("got %v after %v, want success after the second it asked for", err, time.Since(began))
+	}
+}

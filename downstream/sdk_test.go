@@ -1,0 +1,90 @@
+package downstream_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	gomcp "github.com/mark3labs/mcp-go/mcp"
+	gomcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// sdkServer is a server of the official SDK whose one tool reports progress and asks the client.
+func sdkServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "work"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		for i := range 3 {
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)}); err != nil {
+				return nil, nil, err
+			}
+		}
+		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Sure?", RequestedSchema: map[string]any{"type": "object"}})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Action}}}, nil, nil
+	})
+	return s
+}
+
+// Servers of others: listed, called with progress and a question to the client, and left.
+func TestServersOfOthers(t *testing.T) {
+	sdk := func(*http.Request) *mcp.Server { return sdkServer() }
+	plain := func() http.Handler {
+		s := gomcpserver.NewMCPServer("mcp-go", "1")
+		s.AddTool(gomcp.NewTool("work"), func(context.Context, gomcp.CallToolRequest) (*gomcp.CallToolResult, error) {
+			return gomcp.NewToolResultText("done"), nil
+		})
+		return gomcpserver.NewStreamableHTTPServer(s)
+	}
+	for _, tc := range []struct {
+		name  string
+		serve func() http.Handler
+		kind  string
+		text  string
+	}{
+		{"go-sdk over HTTP", func() http.Handler { return mcp.NewStreamableHTTPHandler(sdk, nil) }, downstream.TransportHTTP, "accept"},
+		{"go-sdk over HTTP+SSE", func() http.Handler { return mcp.NewSSEHandler(sdk, nil) }, downstream.TransportSSE, "accept"},
+		{"mcp-go over HTTP", plain, downstream.TransportHTTP, "done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			handler := tc.serve()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+			defer srv.Close()
+			defer srv.CloseClientConnections()
+			m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: tc.kind, URL: srv.URL}}})
+			defer m.Stop()
+			m.Enter("c", []byte(`{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`))
+			if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := names(catalogOf(t, m).Tools); got != "work@a" {
+				t.Errorf("got tools %s", got)
+			}
+			for range 3 {
+				var progress []string
+				r := request("a", "work")
+				r.Params = []byte(`{"name":"work","arguments":{}}`)
+				r.Client, r.Proxied = "c", true
+				r.Progress = func(p []byte) { progress = append(progress, string(jsonrpc.Get(p, "progress"))) }
+				r.Ask = func(_ context.Context, method string, _ []byte) (result, err []byte) {
+					return []byte(`{"action":"accept","content":{}}`), nil
+				}
+				reply, err := m.Call(t.Context(), r)
+				if err != nil || resultText(reply) != tc.text {
+					t.Fatalf("got %s, %v; want %s", resultText(reply), err, tc.text)
+				}
+				if want := "[0 1 2]"; tc.text != "done" && fmt.Sprint(progress) != want {
+					t.Errorf("got progress %v, want %s", progress, want)
+				}
+			}
+			m.Leave("c")
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package downstream
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+)
+
+// Status is how a server is. Durations are milliseconds.
+type Status struct {
+	Status          string      `json:"status"`
+	Transport       string      `json:"transport"`
+	ProtocolVersion string      `json:"protocol_version,omitempty"`
+	Tools           int         `json:"tools"` // as last listed; 0 before a client asked
+	Latency         Percentiles `json:"latency_ms"`
+	Since           time.Time   `json:"since"` // when Status became what it is
+	LastHealthy     *time.Time  `json:"last_healthy,omitempty"`
+	LastError       *plan.Error `json:"last_error,omitempty"`
+	Breaker         string      `json:"breaker"`
+	InFlight        int         `json:"in_flight"`
+	Queued          int         `json:"queued"` // calls that wait for max_parallel
+	Sessions        int         `json:"sessions"`
+
+	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // 100 at most
+}
+
+// Quarantined is a tool that cannot be used, and why.
+type Quarantined struct {
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
+}
+
+// Percentiles are those of the last calls, in milliseconds.
+type Percentiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+}
+
+// Status returns the states of all servers by name.
+func (m *Manager) Status() map[string]Status {
+	order := m.fleet.Load().order
+	out := make(map[string]Status, len(order))
+	for _, s := range order {
+		out[s.config.Name] = s.status()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.conflicts {
+		for _, name := range c.Servers[1:] {
+			if st, ok := out[name]; ok {
+				st.quarantine(c.Tool, c.Error())
+				out[name] = st
+			}
+		}
+	}
+	return out
+}
+
+func (st *Status) quarantine(tool, why string) {
+	if len(st.Quarantined) < maxQuarantined {
+		st.Quarantined = append(st.Quarantined, Quarantined{tool, why})
+	}
+}
+
+func (s *server) status() Status {
+	st := Status{Transport: s.config.Type, Breaker: s.breaker.state()}
+	if l := s.own.latest("tools/list"); l != nil {
+		st.Tools = len(l.tools)
+		for _, name := range slices.Sorted(maps.Keys(l.quarantined)) {
+			st.quarantine(name, l.quarantined[name])
+		}
+	}
+	st.InFlight, st.Queued = s.gate.load()
+	session := s.own.alive()
+	if session != nil {
+		st.ProtocolVersion = session.Version
+		st.Sessions++
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Since = s.since.UTC().Truncate(time.Millisecond)
+	if st.Status = s.state; st.Status == StateConnected && session == nil {
+		st.Status = StateDisconnected // nobody has noticed yet
+	}
+	st.Sessions += len(s.slots)
+	p50, p95 := s.latency.percentiles()
+	st.Latency = Percentiles{P50: milliseconds(p50), P95: milliseconds(p95)}
+	if !s.lastOK.IsZero() {
+		at := s.lastOK.UTC().Truncate(time.Millisecond)
+		st.LastHealthy = &at
+	}
+	if s.lastErr != nil {
+		st.LastError = &plan.Error{Reason: s.lastErr.Reason, Message: s.lastErr.Message}
+	}
+	return st
+}
+
+// maxQuarantined is how many quarantined tools a Status names.
+const maxQuarantined = 100
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,270 @@
+package downstream_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+func TestStopInReverseOrder(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	o := downstream.Options{}
+	for _, name := range []string{"a", "b", "c"} {
+		w := serveHTTP(t, newServer())
+		o.Servers = append(o.Servers, w.config(name))
+		w.mu.Lock()
+		w.hook = func(r *http.Request) {
+			if r.Method != http.MethodDelete {
+				return
+			}
+			mu.Lock()
+			order = append(order, "begin "+name)
+			mu.Unlock()
+			time.Sleep(20 * time.Millisecond) // a server takes its time
+			mu.Lock()
+			order = append(order, "end "+name)
+			mu.Unlock()
+		}
+		w.mu.Unlock()
+	}
+	m := start(t, o)
+	for _, name := range m.Servers() {
+		eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
+	}
+	m.Stop()
+	if want := []string{"begin c", "end c", "begin b", "end b", "begin a", "end a"}; !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+	for _, name := range m.Servers() {
+		if got := m.Status()[name].Status; got != downstream.StateDisconnected {
+			t.Errorf("%s is %s after Stop", name, got)
+		}
+	}
+}
+
+// gone fails if a process is there, be it as a zombie.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	eventually(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombieOfAnother(pid) })
+}
+
+// zombieOfAnother reports whether the process has ended but whoever adopted it has not looked yet.
+func zombieOfAnother(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return fields[0] == "Z" && fields[1] != strconv.Itoa(os.Getpid())
+}
+
+func TestStopLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1"), child("b", "1")}})
+	var pids []int
+	for _, server := range m.Servers() {
+		for _, tool := range []string{"pid", "family"} {
+			reply, err := m.Call(t.Context(), request(server, tool))
+			pid, bad := strconv.Atoi(resultText(reply))
+			if err != nil || bad != nil {
+				t.Fatalf("%s of %s: %s, %v", tool, server, resultText(reply), err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	within(t, 15*time.Second, "Stop", m.Stop)
+	for i, pid := range pids {
+		if i%2 == 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			t.Errorf("child %d is still there", pid)
+		}
+		gone(t, pid)
+	}
+}
+
+// A child that ignores the end of its input is ended by signals.
+func TestStopDeafProcess(t *testing.T) {
+	t.Parallel()
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "deaf")}})
+	within(t, 15*time.Second, "Stop", m.Stop)
+}
+
+// So is one that was stopped in its tracks.
+func TestStopStoppedProcess(t *testing.T) {
+	t.Parallel()
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
+	reply, err := m.Call(t.Context(), request("a", "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(resultText(reply))
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 15*time.Second, "Stop", m.Stop)
+	gone(t, pid)
+}
+
+// What escaped the child's process group and holds its outputs open does not hold us.
+func TestStopWithEscapedProcess(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid")
+	}
+	c := child("a", "1")
+	c.Command, c.Args = "sh", []string{"-c", `setsid sleep 20 & exec "$0"`, os.Args[0]}
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}})
+	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 15*time.Second, "Stop", m.Stop)
+}
+
+func TestStopWithoutStart(t *testing.T) {
+	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
+	within(t, 15*time.Second, "Stop", m.Stop)
+	m.Stop()
+	if _, err := m.Call(t.Context(), request("a", "echo")); failureOf(err).Reason != link.ReasonUnavailable {
+		t.Errorf("got %v after Stop, want unavailable", err)
+	}
+	if c, err := m.Catalog(t.Context()); err != nil || len(c.Missing) != 1 {
+		t.Errorf("got %v, %v", c, err)
+	}
+}
+
+func TestStopWhileConnecting(t *testing.T) {
+	hanging := serveHTTP(t, newServer())
+	hanging.answers = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	o := pipes([]string{"a"}, newServer())
+	o.Servers = append(o.Servers, hanging.config("b"), downstream.ServerConfig{Name: "c", URL: hanging.url, Type: downstream.TransportSSE})
+	dialling := newServer()
+	dialling.dial = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	o.Embedded["a"] = dialling.embedded
+	m := start(t, o)
+	eventually(t, "they connect", func() bool { return len(hanging.seen(http.MethodPost)) > 0 && len(hanging.seen(http.MethodGet)) > 0 })
+	done := make(chan error, 3)
+	for _, s := range m.Servers() {
+		go func() { _, err := m.Call(t.Context(), request(s, "echo")); done <- err }()
+	}
+	within(t, 15*time.Second, "Stop", m.Stop)
+	for range 3 {
+		select {
+		case err := <-done:
+			if failureOf(err).Reason == "" {
+				t.Errorf("got %v, want a failure", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("a call goes on after Stop")
+		}
+	}
+}
+
+// Calls in flight and calls that wait for another attempt end with Stop.
+func TestStopEndsCalls(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	down := newServer()
+	down.dial = func(context.Context) error { return errors.New("down") }
+	o := pipes([]string{"down", "pipe"}, down, newServer())
+	o.Servers = append(o.Servers, w.config("http"), serveSSE(t, newServer()), child("child", "1"))
+	o.Execution.RetryDelay = time.Hour
+	m := start(t, o)
+	done := make(chan error, 5)
+	for _, s := range m.Servers() {
+		r := request(s, "hang")
+		go func() { _, err := m.Call(t.Context(), r); done <- err }()
+	}
+	for _, s := range m.Servers()[1:] {
+		eventually(t, "the call of "+s+" is in flight", func() bool { return m.Status()[s].InFlight == 1 && m.Status()[s].Sessions == 1 })
+	}
+	eventually(t, "HTTP has the call", func() bool { return w.count("tools/call") == 1 })
+	within(t, 15*time.Second, "Stop", m.Stop)
+	for range 5 {
+		select {
+		case err := <-done:
+			if failureOf(err).Reason == "" {
+				t.Errorf("got %v, want a failure", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("a call goes on after Stop")
+		}
+	}
+}
+
+// Lists, calls and notifications of clients may come while everything stops.
+func TestStopUnderLoad(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	o := pipes([]string{"a"}, newServer())
+	o.Servers = append(o.Servers, w.config("b"))
+	m := start(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		client := "c" + strconv.Itoa(i)
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				m.Enter(client, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`))
+				m.List(ctx, "b", client, "tools/list")
+				m.Notify(ctx, "b", client, "notifications/x", nil)
+				m.Catalog(ctx)
+				m.Call(ctx, request("a", "echo"))
+				m.Leave(client)
+			}
+		})
+	}
+	eventually(t, "there is load", func() bool { return w.count("tools/list") > 10 })
+	within(t, 15*time.Second, "Stop", m.Stop)
+	cancel()
+	wg.Wait()
+}
+
+// Servers that do not answer to DELETE share what time there is.
+func TestStopWithinLimit(t *testing.T) {
+	o := downstream.Options{}
+	for i := range 15 {
+		w := serveHTTP(t, newServer())
+		o.Servers = append(o.Servers, w.config("s"+strconv.Itoa(i)))
+		w.mu.Lock()
+		w.hook = func(r *http.Request) {
+			if r.Method == http.MethodDelete {
+				<-r.Context().Done()
+			}
+		}
+		w.mu.Unlock()
+	}
+	m := start(t, o)
+	for _, name := range m.Servers() {
+		eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
+	}
+	within(t, 25*time.Second, "StopWithin", func() { m.StopWithin(2 * time.Second) }) // one by one they would take 30 s
+}
+
+// With no time at all no process is left either.
+func TestStopWithinNothing(t *testing.T) {
+	t.Parallel()
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
+	var pids []int
+	for _, tool := range []string{"pid", "family"} {
+		reply, err := m.Call(t.Context(), request("a", tool))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, _ := strconv.Atoi(resultText(reply))
+		pids = append(pids, pid)
+	}
+	within(t, 20*time.Second, "StopWithin", func() { m.StopWithin(0) })
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}

@@ -1,0 +1,237 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clauses splits a question into the parts that may each ask for something of their own: sentences,
+// and within a sentence the parts joined by "and", "then", "also" or a comma where what follows opens
+// a new request (an imperative or a question word). Text inside quotation marks or brackets is never
+// split. The parts come in order and contain no leading conjunction.
+func Clauses(text string) []string {
+	var out []string
+	for _, s := range sentences(text) {
+		out = appendClauses(out, s)
+	}
+	return out
+}
+
+// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence rather than a
+// number, an abbreviation or a name.
+func sentences(text string) []string {
+	var out []string
+	start := 0
+	quotes := quoteTracker{}
+	for i, r := range text {
+		inside := quotes.step(text, i, r)
+		end := false
+		switch r {
+		case '\n', ';', '。', '？', '！', '؟':
+			end = r != ';' || !inside
+		case '?', '!':
+			end = !inside && followedBySpace(text, i)
+		case '.':
+			end = !inside && followedBySpace(text, i) && !abbreviation(text[start:i])
+		}
+		if end {
+			if s := strings.TrimSpace(text[start : i+utf8.RuneLen(r)]); s != "" {
+				out = append(out, s)
+			}
+			start = i + utf8.RuneLen(r)
+			quotes = quoteTracker{}
+		}
+	}
+	if s := strings.TrimSpace(text[start:]); s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+func followedBySpace(text string, i int) bool {
+	rest := text[i+1:]
+	if rest == "" {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(rest)
+	return unicode.IsSpace(r) || r == '"' || r == '\'' || r == ')'
+}
+
+// abbreviation reports whether the text ends with a word after which a dot ends no sentence.
+func abbreviation(text string) bool {
+	i := strings.LastIndexFunc(text, unicode.IsSpace)
+	w := strings.ToLower(strings.TrimLeft(text[i+1:], "(\"'"))
+	return abbreviations[w] || utf8.RuneCountInString(w) == 1 && unicode.IsLetter(rune(w[0])) && w != "i"
+}
+
+var abbreviations = set("mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max u.s u.k a.m p.m")
+
+// quoteTracker follows quotation marks and brackets.
+type quoteTracker struct {
+	close rune
+	depth int
+}
+
+// step consumes the rune at text[i] and reports whether it lies inside of quotation marks or brackets.
+func (q *quoteTracker) step(text string, i int, r rune) bool {
+	switch {
+	case q.close != 0:
+		if r == q.close && (r != '\'' || !letterAt(text, i+1)) {
+			q.close = 0
+		}
+		return true
+	case r == '"':
+		q.close = closingMark(text, i, '"')
+	case r == '“':
+		q.close = closingMark(text, i, '”')
+	case r == '\'' && !letterBefore(text, i):
+		q.close = closingMark(text, i, '\'')
+	case r == '(' || r == '[' || r == '{':
+		q.depth++
+	case (r == ')' || r == ']' || r == '}') && q.depth > 0:
+		q.depth--
+	}
+	return q.depth > 0 || q.close != 0
+}
+
+// maxQuoted bounds how far a closing mark is looked for.
+const maxQuoted = 400
+
+func closingMark(text string, i int, mark rune) rune {
+	rest := text[i+1:]
+	if len(rest) > maxQuoted {
+		rest = rest[:maxQuoted]
+	}
+	if strings.ContainsRune(rest, mark) {
+		return mark
+	}
+	return 0
+}
+
+func letterAt(text string, i int) bool {
+	if i >= len(text) {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(text[i:])
+	return unicode.IsLetter(r)
+}
+
+func letterBefore(text string, i int) bool {
+	r, _ := utf8.DecodeLastRuneInString(text[:i])
+	return i > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// appendClauses splits one sentence at its coordinations.
+func appendClauses(out []string, sentence string) []string {
+	start := 0
+	quotes := quoteTracker{}
+	for i, r := range sentence {
+		if quotes.step(sentence, i, r) || i <= start || r != ' ' && r != ',' && r != ':' {
+			continue
+		}
+		n := conjunction(sentence[i:])
+		if n == 0 {
+			continue
+		}
+		left, right := strings.TrimSpace(sentence[start:i]), sentence[i+n:]
+		if !opensRequest(right) || !contentful(firstBytes(left, 400)) {
+			continue
+		}
+		out = append(out, left)
+		start = i + n
+	}
+	if s := strings.TrimSpace(sentence[start:]); s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+// conjunction returns the length of the conjunction at the start of s, including spaces and commas,
+// or 0.
+func conjunction(s string) int {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] == ',' || s[i] == ':') {
+		i++
+	}
+	comma := strings.ContainsAny(s[:i], ",:")
+	n := i
+	joined := false
+	for {
+		j := n
+		for j < len(s) && 'a' <= s[j]|0x20 && s[j]|0x20 <= 'z' {
+			j++
+		}
+		if !conjunctions[strings.ToLower(s[n:j])] {
+			break
+		}
+		joined = true
+		for j < len(s) && (s[j] == ' ' || s[j] == ',') {
+			j++
+		}
+		n = j
+	}
+	if !joined && !comma {
+		return 0
+	}
+	return n
+}
+
+var conjunctions = set("and then also plus but additionally finally afterwards afterward next after secondly lastly furthermore moreover as well before that while")
+
+// contentful reports whether a clause has a word that could find a tool.
+func contentful(s string) bool {
+	for _, w := range Words(s) {
+		if !IsStopWord(w) && !RequestVerb(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// opensRequest reports whether a clause begins like a request: with an imperative, a question word
+// or a phrase such as "I need" or "could you".
+func opensRequest(s string) bool {
+	words := Words(firstBytes(s, 80))
+	for i, w := range words {
+		switch {
+		case i >= 5:
+			return false
+		case openers[w], i+1 < len(words) && phrasalVerbs[w+" "+words[i+1]]:
+			return true
+		case RequestVerb(w):
+			return true
+		case !IsStopWord(w):
+			return false
+		}
+	}
+	return false
+}
+
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+var openers = set("what when where who whom whose which how why can could would will is are do does did i we let please whats should")
+
+// phrasalVerbs are requests whose verb alone is a stop word.
+var phrasalVerbs = map[string]bool{"work out": true, "find out": true, "look up": true, "look for": true, "sort out": true}
+
+// RequestVerb reports whether a lower-case word is a verb that questions to tools begin with.
+func RequestVerb(word string) bool { return requestVerbs[word] }
+
+var requestVerbs = set(`
+add adjust alert analyse analyze apply approve arrange assess assign attach authenticate backup block book browse build buy calculate cancel capture change
+check clean clear clone close collect combine compare compile compose compress compute configure confirm connect convert copy count create crop cut decode decrypt delete
+deploy describe design detect determine develop diagnose disable discover display download draft draw edit email enable encode encrypt enroll estimate evaluate examine
+execute explain explore export extract fetch figure fill filter find fix follow forecast format gather generate get give grab help hire identify implement import improve
+include increase inform initialize insert inspect install integrate investigate invite invoke issue join keep launch learn list load locate lock log look lookup make manage map mark
+measure merge message monitor move multiply notify obtain offer open optimize order organize pause pay perform pick pinpoint plan play plot post predict prepare present print process
+produce provide pull purchase push query rank rate read rebook recommend record reduce refund register remind remove rename render rent replace reply report request reschedule
+reserve reset resolve restart resume retrieve return review rewrite rotate run save scan schedule search secure see select sell send set setup share show simulate solve sort specify split
+start stop store stream submit subscribe suggest sum summarize supply switch sync tag take tell test track transfer transform translate trigger turn uninstall unlock update upgrade upload
+use validate verify view visit visualize watch withdraw write
+`)

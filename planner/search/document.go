@@ -1,0 +1,81 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// The fields of a document. Weights say how much one occurrence there counts, pivots are the length
+// (in words) at which a field is of ordinary length, and slopes how strongly longer ones are discounted.
+const (
+	fieldName = iota
+	fieldServer
+	fieldDescription
+	fieldParams
+	fieldLabels
+	fieldCount
+)
+
+type fieldRule struct{ weight, pivot, slope float64 }
+
+var fieldRules = [fieldCount]fieldRule{
+	fieldName:        {3, 3, 0.3},
+	fieldServer:      {1.5, 2, 0},
+	fieldDescription: {0.6, 15, 0.5},
+	fieldParams:      {0.6, 4, 0.5},
+	fieldLabels:      {0.45, 20, 0.7},
+}
+
+// maxFieldWords bounds the words of one field.
+const maxFieldWords = 1000
+
+// weighted is a stem of a tool.
+type weighted struct {
+	stem   string
+	weight float32 // field-weighted, length-normalised frequency
+}
+
+// document is a tool as it is indexed.
+type document struct {
+	tool  Tool
+	text  textKey    // of what is embedded of it
+	words []weighted // sorted by stem
+}
+
+// analyze makes a tool a bag of weighted stems.
+func analyze(t Tool) document {
+	text := readSchema(t.InputSchema)
+	weights := map[string]float64{}
+	add := func(field int, texts ...string) {
+		rule := fieldRules[field]
+		counts, n := map[string]float64{}, 0
+		for _, s := range texts {
+			for _, w := range Words(s) {
+				if n >= maxFieldWords {
+					break
+				}
+				if len(w) == 1 || field > fieldServer && IsStopWord(w) {
+					continue
+				}
+				n++
+				counts[Stem(w)]++
+			}
+		}
+		norm := 1 - rule.slope + rule.slope*float64(n)/rule.pivot
+		for stem, c := range counts {
+			weights[stem] += rule.weight * c / norm
+		}
+	}
+	add(fieldName, t.Name, t.Title)
+	add(fieldServer, t.Server)
+	add(fieldDescription, t.Description)
+	add(fieldParams, text.names...)
+	add(fieldLabels, text.labels...)
+
+	bag := make([]weighted, 0, len(weights))
+	for stem, w := range weights {
+		bag = append(bag, weighted{stem, float32(w)})
+	}
+	slices.SortFunc(bag, func(a, b weighted) int { return strings.Compare(a.stem, b.stem) })
+	return document{t, keyOf(t.text(text.names)), bag}
+}

@@ -1,0 +1,212 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Embedder turns texts into vectors whose directions are close where the texts mean similar things. It returns
+// one vector for each text, in their order and all of one length, and allows concurrent use.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// FinderOptions are the settings of a Finder.
+type FinderOptions struct {
+	Embedder Embedder      // nil ranks by words alone
+	Timeout  time.Duration // for all that one search embeds; 0 is three seconds
+	Logger   *slog.Logger  // nil discards
+}
+
+// Finder searches an Index and, where it has an Embedder, puts the best hits into an order by words and
+// meaning: that of a convex combination of both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions
+// for Hybrid Retrieval", TOIS 2023), which does not lose how far apart they are as a fusion of ranks does.
+//
+// Tools are embedded when they are first among the best hits of a question, in batches; their vectors are kept,
+// so that afterwards a question costs one embedding, its own, and a changed list of tools those of what changed.
+// When the Embedder fails, the order is that of words, and it is left alone for half a minute. A Finder allows
+// concurrent use and has no goroutine.
+type Finder struct {
+	index   *Index
+	opts    FinderOptions
+	vectors vectorCache
+
+	mu      sync.Mutex
+	failing bool
+	resume  time.Time // when a failing Embedder is asked again
+}
+
+const (
+	rerankDepth   = 50   // hits by words that are looked at by meaning
+	meaningWeight = 0.4  // of meaning against words; see docs/evaluation.md
+	embedBatch    = 32   // texts of one request; what a slow endpoint gets done is kept
+	maxAspects    = 8    // clauses of a question that are embedded besides the whole
+	maxEmbedded   = 2000 // bytes of a text that are embedded
+	embedPause    = 30 * time.Second
+)
+
+// NewFinder returns a Finder over an index, which it never changes.
+func NewFinder(index *Index, opts FinderOptions) *Finder {
+	if opts.Timeout <= 0 {
+		opts.Timeout = 3 * time.Second
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Finder{index: index, opts: opts}
+}
+
+// Index returns the index that is searched.
+func (f *Finder) Index() *Index { return f.index }
+
+// Search returns the tools that fit a question best, best first. It never fails: without an answer of the
+// Embedder in time the order is that of [Index.Search].
+func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions) []Hit {
+	if f.opts.Embedder == nil || !f.available() {
+		return f.index.Search(question, opts)
+	}
+	limit := opts.limit()
+	opts.Limit = max(limit, rerankDepth)
+	hits := f.index.Search(question, opts)
+	if len(hits) > 1 {
+		f.byMeaning(ctx, question, hits)
+	}
+	return hits[:min(limit, len(hits))]
+}
+
+// byMeaning puts hits into the order of both rankings, unless the Embedder fails.
+func (f *Finder) byMeaning(ctx context.Context, question string, hits []Hit) {
+	aspects := aspectsOf(question)
+	var texts []passage
+	for _, a := range aspects {
+		texts = append(texts, passage{keyOf(a), func() string { return a }})
+	}
+	for _, h := range hits {
+		texts = append(texts, passage{h.text, func() string { return h.tool.text(readSchema(h.tool.InputSchema).names) }})
+	}
+	limited, cancel := context.WithTimeout(ctx, f.opts.Timeout)
+	defer cancel()
+	vectors, err := f.embed(limited, texts)
+	if err != nil {
+		f.failed(ctx, err)
+		return
+	}
+	f.recovered()
+	blend(hits, vectors[:len(aspects)], vectors[len(aspects):])
+}
+
+// blend orders hits by a convex combination of both scores, each brought to the range from 0 to 1 within this search.
+func blend(hits []Hit, question, tools []vector) {
+	nearness := make([]float64, len(hits))
+	for i := range hits {
+		nearness[i] = question[0].cosine(tools[i])
+		for _, aspect := range question[1:] {
+			nearness[i] = max(nearness[i], aspect.cosine(tools[i]))
+		}
+	}
+	nearest, farthest, best := slices.Max(nearness), slices.Min(nearness), hits[0].Score
+	for i := range hits {
+		hits[i].Score *= (1 - meaningWeight) / best
+		if nearest > farthest {
+			hits[i].Score += meaningWeight * (nearness[i] - farthest) / (nearest - farthest)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+}
+
+// aspectsOf are the texts that a question is compared by: the whole, and its clauses where it has several, for
+// each may ask for another tool.
+func aspectsOf(question string) []string {
+	aspects := []string{firstBytes(question, maxEmbedded)}
+	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
+		aspects = append(aspects, clauses[:min(len(clauses), maxAspects)]...)
+	}
+	return aspects
+}
+
+// passage is a text to be embedded, written only where its vector is not known.
+type passage struct {
+	key  textKey
+	text func() string
+}
+
+// text is what is embedded of a tool with these parameters.
+func (t Tool) text(params []string) string {
+	parts := []string{t.Server + " " + t.Name}
+	for _, s := range []string{t.Title, t.Description, strings.Join(params, ", ")} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return firstBytes(strings.Join(parts, ". "), maxEmbedded)
+}
+
+// embed returns the vectors of texts, of which only those are asked for that are not known.
+func (f *Finder) embed(ctx context.Context, texts []passage) ([]vector, error) {
+	out := make([]vector, len(texts))
+	var unknown []int
+	for i, text := range texts {
+		v, ok := f.vectors.get(text.key)
+		if !ok {
+			unknown = append(unknown, i)
+		}
+		out[i] = v
+	}
+	for batch := range slices.Chunk(unknown, embedBatch) {
+		ask := make([]string, len(batch))
+		for j, i := range batch {
+			ask[j] = texts[i].text()
+		}
+		answer, err := f.opts.Embedder.Embed(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		for j, i := range batch {
+			out[i] = quantize(answer[j])
+			f.vectors.put(texts[i].key, out[i])
+		}
+	}
+	return out, nil
+}
+
+// available reports whether the Embedder may be asked.
+func (f *Finder) available() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.failing || !time.Now().Before(f.resume)
+}
+
+// failed notes why the Embedder gave no answer, unless the caller went away. A row of failures is one warning.
+func (f *Finder) failed(caller context.Context, err error) {
+	if caller.Err() != nil {
+		return
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errSlow
+	}
+	f.mu.Lock()
+	first := !f.failing
+	f.failing, f.resume = true, time.Now().Add(embedPause)
+	f.mu.Unlock()
+	if first {
+		f.opts.Logger.Warn("Ranking tools by words alone: the embedding endpoint failed", "error", err, "pause", embedPause)
+	}
+}
+
+var errSlow = errors.New("no embeddings in time")
+
+func (f *Finder) recovered() {
+	f.mu.Lock()
+	was := f.failing
+	f.failing = false
+	f.mu.Unlock()
+	if was {
+		f.opts.Logger.Info("Ranking tools by meaning again")
+	}
+}

@@ -1,0 +1,82 @@
+package search
+
+import (
+	"math"
+	"regexp"
+	"strings"
+)
+
+// queryTerm is one stem of the question.
+type queryTerm struct {
+	word    string // as asked
+	stem    string
+	weight  float64 // grows with the root of how often it is asked
+	clauses uint32  // bit i: occurs in clause i
+}
+
+// question is what a search is for.
+type question struct {
+	terms   []queryTerm
+	clauses int
+}
+
+// paths are file paths and addresses: what they are about is their kind, not their words.
+var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.@%+~-]+)+/?`)
+
+// parseQuestion reads the terms of a question, each with the clauses it occurs in.
+func parseQuestion(text string) question {
+	if len(text) > maxQueryBytes {
+		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
+	}
+	var q question
+	index := map[string]int{}
+	add := func(w string, weight float64) {
+		if len(w) == 1 || IsStopWord(w) {
+			return
+		}
+		stem := Stem(w)
+		i, ok := index[stem]
+		if !ok {
+			if len(q.terms) == maxQueryTerms {
+				return
+			}
+			i = len(q.terms)
+			index[stem] = i
+			q.terms = append(q.terms, queryTerm{word: w, stem: stem})
+		}
+		q.terms[i].weight += weight
+		q.terms[i].clauses |= 1 << min(q.clauses, maxClauses-1)
+	}
+	for _, clause := range Clauses(text) {
+		topic := paths.ReplaceAllStringFunc(clause, func(p string) string {
+			for _, w := range pathWords(p) {
+				add(w, pathWeight)
+			}
+			return " "
+		})
+		for _, w := range Words(topic) {
+			weight := 1.0
+			if RequestVerb(w) {
+				weight = verbWeight
+			}
+			add(w, weight)
+		}
+		q.clauses++
+	}
+	for i := range q.terms {
+		q.terms[i].weight = math.Sqrt(q.terms[i].weight)
+	}
+	return q
+}
+
+// pathWords tells what a path is about: a file of the kind its extension says, or an address.
+func pathWords(path string) []string {
+	if strings.Contains(path, "://") {
+		return append(Words(path), "url")
+	}
+	words := []string{"file"}
+	if i := strings.LastIndexByte(path, '.'); i > strings.LastIndexByte(path, '/') {
+		words = append(words, Words(path[i+1:])...)
+	}
+	return words
+}

@@ -1,0 +1,160 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/sashabaranov/go-openai"
+)
+
+func (c *Client) chatRequest(req Request, d dialect) openai.ChatCompletionRequest {
+	out := openai.ChatCompletionRequest{Model: c.cfg.Model}
+	if !d.noUsage {
+		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
+	if req.System != "" {
+		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
+	}
+	for _, m := range req.Messages {
+		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
+	}
+	if req.Schema != nil {
+		out.ResponseFormat = chatFormat(req.Schema, d.form)
+	}
+	return out
+}
+
+func chatFormat(schema *Schema, f form) *openai.ChatCompletionResponseFormat {
+	switch f {
+	case formStrict, formSchema:
+		raw := schema.Loose
+		if f == formStrict {
+			raw = schema.Strict
+		}
+		return &openai.ChatCompletionResponseFormat{
+			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: schema.Name, Schema: raw, Strict: f == formStrict},
+		}
+	case formObject:
+		return &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	return nil
+}
+
+// chat asks for a chat completion and reads the stream to its end.
+func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript) (answer, error) {
+	t.guard.edit = func(body map[string]json.RawMessage) {
+		if !d.noTemperature {
+			body["temperature"] = json.RawMessage("0") // the library leaves a zero out
+		}
+		if d.whole {
+			body["stream"] = json.RawMessage("false")
+			delete(body, "stream_options")
+		}
+	}
+	t.guard.whole = chunkOfCompletion
+	stream, err := client.CreateChatCompletionStream(ctx, request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer stream.Close()
+	var a answer
+	var finish openai.FinishReason
+	var refusal string
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return a, frameTrouble(err)
+		}
+		if chunk.Usage != nil {
+			a.input, a.output = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
+		}
+		if len(chunk.Choices) == 0 {
+			continue
+		}
+		choice := chunk.Choices[0]
+		if choice.FinishReason != "" {
+			finish = choice.FinishReason
+		}
+		refusal += choice.Delta.Refusal
+		if err := t.add(choice.Delta.Content); err != nil {
+			return a, err
+		}
+	}
+	switch {
+	case finish == openai.FinishReasonLength:
+		return a, failure(Truncated, "the answer reached the length limit")
+	case finish == openai.FinishReasonContentFilter:
+		return a, failure(Refused, "the endpoint's content filter stopped the answer")
+	case finish == "" && !t.guard.done:
+		return a, failure(Cut, "the stream ended before the answer was complete")
+	case t.text.Len() == 0 && refusal != "":
+		return a, failure(Refused, "%s", refusal)
+	case t.text.Len() == 0:
+		return a, failure(Invalid, "the answer is empty")
+	}
+	a.text = t.text.String()
+	return a, nil
+}
+
+// chunkOfCompletion turns a chat completion that was not streamed into a chunk of a stream.
+func chunkOfCompletion(body []byte) ([]byte, error) {
+	var whole struct {
+		Model   string `json:"model"`
+		Choices []struct {
+			Message *struct {
+				Content json.RawMessage `json:"content"`
+				Refusal string          `json:"refusal"`
+			} `json:"message"`
+			FinishReason openai.FinishReason `json:"finish_reason"`
+		} `json:"choices"`
+		Usage *openai.Usage `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &whole); err != nil {
+		return nil, failure(Invalid, "the endpoint answered with JSON that is no completion: %v", err)
+	}
+	if len(whole.Choices) == 0 || whole.Choices[0].Message == nil {
+		return nil, failure(Invalid, "the endpoint answered with JSON that is no completion: %s", head(body))
+	}
+	choice := whole.Choices[0]
+	return json.Marshal(openai.ChatCompletionStreamResponse{
+		Model: whole.Model,
+		Choices: []openai.ChatCompletionStreamChoice{{
+			Delta:        openai.ChatCompletionStreamChoiceDelta{Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal},
+			FinishReason: choice.FinishReason,
+		}},
+		Usage: whole.Usage,
+	})
+}
+
+// contentText is the text of a message whose content is a string or a list of parts.
+func contentText(raw json.RawMessage) string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		var s string
+		_ = json.Unmarshal(raw, &s) // anything else is no text
+		return s
+	}
+	var text string
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text
+}
+
+// frameTrouble passes errors of the guard on; what is left is a frame of the wrong shape.
+func frameTrouble(err error) error {
+	var shape *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	if errors.As(err, &shape) || errors.As(err, &syntax) {
+		return failure(Invalid, "the stream has an event of an unexpected form: %v", err)
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package llm
+
+import (
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// APIs of a model endpoint.
+const (
+	APIChat      = "chat"      // POST {base_url}/chat/completions
+	APIResponses = "responses" // POST {base_url}/responses
+)
+
+// Config describes one model endpoint.
+type Config struct {
+	BaseURL string        `yaml:"base_url"`
+	APIKey  secret.String `yaml:"api_key"`
+	Model   string        `yaml:"model"`
+	API     string        `yaml:"api"`     // chat or responses
+	Timeout time.Duration `yaml:"timeout"` // for one answer, streamed or not
+}
+
+// Default returns the documented defaults.
+func Default() Config {
+	return Config{BaseURL: "https://api.openai.com/v1", Model: "gpt-5", API: APIChat, Timeout: time.Minute}
+}
+
+// EmbeddingsConfig describes an endpoint that embeds texts: POST {base_url}/embeddings.
+type EmbeddingsConfig struct {
+	BaseURL string        `yaml:"base_url"`
+	APIKey  secret.String `yaml:"api_key"`
+	Model   string        `yaml:"model"`
+	Timeout time.Duration `yaml:"timeout"` // for all that one search embeds
+}
+
+// DefaultEmbeddings returns the documented defaults.
+func DefaultEmbeddings() EmbeddingsConfig {
+	return EmbeddingsConfig{BaseURL: Default().BaseURL, Model: "text-embedding-3-small", Timeout: 3 * time.Second}
+}

@@ -1,0 +1,166 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// DataMark begins every line of a data block, and no line outside of one.
+const DataMark = "| "
+
+// Data wraps text that others wrote (tool descriptions, results, conversations) as a block that a prompt can
+// declare to be no instruction:
+//
+//	<data from="step s1, tool web_search">
+//	| first line
+//	| second line
+//	</data>
+//
+// Whatever the text contains, each of its lines begins with DataMark, so it cannot forge the end of its block.
+// The source is cut to one line.
+func Data(source, text string) string {
+	var b strings.Builder
+	b.WriteString(`<data from="`)
+	b.WriteString(strings.NewReplacer(`"`, "'", "<", "(", ">", ")").Replace(short.Line(source, maxMessage)))
+	b.WriteString("\">\n")
+	for line := range strings.Lines(lineEnds.Replace(strings.ToValidUTF8(text, "\uFFFD"))) {
+		b.WriteString(DataMark)
+		b.WriteString(strings.TrimSuffix(line, "\n"))
+		b.WriteByte('\n')
+	}
+	b.WriteString("</data>")
+	return b.String()
+}
+
+// lineEnds makes one kind of line end out of everything that may be shown as one.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// maxExcerpt bounds how much of a value is looked at.
+const maxExcerpt = 1 << 20
+
+// Excerpt is what a model gets to read of a JSON value: a string as its text, anything else as compact JSON;
+// encoded binary data is left out, and beyond limit bytes the rest is cut and said to be. Numbers stay as they are
+// written.
+func Excerpt(value json.RawMessage, limit int) string {
+	var text string
+	v := bytes.TrimSpace(value)
+	total := len(v)
+	v = v[:min(total, maxExcerpt)]
+	if len(v) == 0 || v[0] != '"' || json.Unmarshal(v, &text) != nil {
+		text = compact(v)
+	}
+	text = WithoutBinary(text)
+	if len(v) == total {
+		total = len(text)
+	}
+	if total <= limit {
+		return text
+	}
+	limit = min(limit, len(text)-1)
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return fmt.Sprintf("%s… [cut: %d of %d bytes shown]", text[:limit], limit, total)
+}
+
+func compact(value []byte) string {
+	var out bytes.Buffer
+	if json.Compact(&out, value) != nil {
+		return string(value)
+	}
+	return out.String()
+}
+
+// Encoded data is a run of its alphabet that no word reaches; lines of it have a width that no word reaches either.
+const (
+	minBinary     = 256
+	minBinaryLine = 60
+)
+
+// WithoutBinary replaces base64 and its like, whole or in lines, by a note of its size: models can only waste tokens
+// on it. In JSON it does so within strings, so that JSON stays JSON.
+func WithoutBinary(text string) string {
+	var out strings.Builder
+	kept := 0
+	for i := 0; i < len(text); {
+		if !isBase64(text[i]) {
+			i++
+			continue
+		}
+		end := binaryEnd(text, i)
+		if end-i >= minBinary || strings.HasSuffix(text[kept:i], ";base64,") {
+			out.WriteString(text[kept:i])
+			fmt.Fprintf(&out, "[%d bytes of binary data left out]", end-i)
+			kept = end
+		}
+		i = end
+	}
+	if kept == 0 {
+		return text
+	}
+	out.WriteString(text[kept:])
+	return out.String()
+}
+
+// binaryEnd is where the run ends that begins at i. A line end, also one escaped in JSON, continues the run if
+// the line before it is long.
+func binaryEnd(text string, i int) int {
+	for line := i; i < len(text); {
+		switch {
+		case isBase64(text[i]):
+			i++
+		case strings.HasPrefix(text[i:], `\/`):
+			i += 2
+		default:
+			n := lineEndAt(text[i:])
+			if n == 0 || i-line < minBinaryLine {
+				return i
+			}
+			i += n
+			line = i
+		}
+	}
+	return i
+}
+
+func lineEndAt(text string) int {
+	for _, end := range []string{"\r\n", "\n", `\r\n`, `\n`} {
+		if strings.HasPrefix(text, end) {
+			return len(end)
+		}
+	}
+	return 0
+}
+
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/=_-", c) >= 0
+}
+
+// Conversation is the newest part of a conversation as a data block of about limit bytes at most, or "" if there was
+// none.
+func Conversation(turns []Message, limit int) string {
+	var kept []string
+	for i := len(turns) - 1; i >= 0 && limit > 0; i-- {
+		text := turns[i].Content
+		if len(text) > limit {
+			start := len(text) - limit
+			for start < len(text) && !utf8.RuneStart(text[start]) {
+				start++
+			}
+			text = "…" + text[start:]
+		}
+		limit -= len(text)
+		kept = append(kept, short.Line(turns[i].Role, maxMessage)+": "+WithoutBinary(text))
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	slices.Reverse(kept)
+	return Data("the conversation", strings.Join(kept, "\n"))
+}

@@ -1,0 +1,310 @@
+package llm
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// guard stands between go-openai and the network for one request. The library's stream reader takes what
+// it gets: it ends a cut stream like a whole one, takes HTML for an empty answer, and grows without bound.
+// The guard hands it a stream in the plainest form (one data line of compact JSON per event), made from
+// whatever came, and turns everything that is no such stream into an *Error.
+type guard struct {
+	http    *http.Client
+	query   string                                // query of the base URL, such as api-version
+	header  http.Header                           // added to the request: the key
+	edit    func(body map[string]json.RawMessage) // last changes to the request body
+	whole   func(body []byte) ([]byte, error)     // turns an answer that was not streamed into the data of one event
+	keep    func(ev event) bool                   // which events matter
+	cancel  context.CancelCauseFunc
+	idle    time.Duration // longest silence once the answer has begun
+	started bool          // the answer has begun
+	done    bool          // the stream ended as it should
+}
+
+// errIdle is why a silent stream is given up.
+var errIdle = errors.New("the stream fell silent")
+
+// Do implements openai.HTTPDoer.
+func (g *guard) Do(req *http.Request) (*http.Response, error) {
+	if err := g.prepare(req); err != nil {
+		return nil, err
+	}
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return nil, networkError(req.Context(), err, Unreachable)
+	}
+	body := &patientBody{body: resp.Body, guard: g, explain: func(err error) error {
+		return networkError(req.Context(), err, Cut)
+	}}
+	stream, err := g.open(resp, body)
+	if err != nil {
+		_ = body.Close()
+		return nil, err
+	}
+	resp.Body = stream
+	return resp, nil
+}
+
+// prepare adds to the request what the library cannot say.
+func (g *guard) prepare(req *http.Request) error {
+	raw, err := io.ReadAll(req.Body)
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	var body map[string]json.RawMessage // nested values keep their order: it steers schema-bound answers
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	g.edit(body)
+	if raw, err = json.Marshal(body); err != nil {
+		return fmt.Errorf("writing the request: %w", err)
+	}
+	req.ContentLength = int64(len(raw))
+	req.Body = io.NopCloser(bytes.NewReader(raw))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
+	req.URL.RawQuery = g.query
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	req.Header.Del("Connection")
+	for name, values := range g.header {
+		req.Header[name] = values
+	}
+	return nil
+}
+
+// open checks what came and returns it as a stream in the plain form.
+func (g *guard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, error) {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, statusError(resp, body)
+	}
+	events := newEventReader(body)
+	switch kind := contentKind(resp, events); kind {
+	case "stream":
+		return &plainStream{guard: g, events: events, body: body}, nil
+	case "json":
+		raw, err := io.ReadAll(io.LimitReader(events.r, maxText+1))
+		if err != nil {
+			return nil, err
+		}
+		if len(raw) > maxText {
+			return nil, failure(Invalid, "the answer is larger than %d bytes", maxText)
+		}
+		if c, ok := readComplaint(raw); ok {
+			return nil, c.err(0)
+		}
+		data, err := g.whole(trimJSON(raw))
+		if err != nil {
+			return nil, err
+		}
+		g.done = true
+		return &plainStream{guard: g, buf: frame(data), body: body}, nil
+	default:
+		return nil, failure(Invalid, "the endpoint answered with %s instead of a completion; check base_url", kind)
+	}
+}
+
+// contentKind tells a stream from a single JSON document by the declared type and, where that says little,
+// by the first byte.
+func contentKind(resp *http.Response, events *eventReader) string {
+	declared, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	first := firstByte(events.r)
+	switch {
+	case first == 0:
+		return "nothing"
+	case declared == "text/html" || first == '<':
+		return "HTML"
+	case first == '{' || first == '[':
+		return "json"
+	case declared == "text/event-stream", first == ':':
+		return "stream"
+	}
+	if head, _ := events.r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
+		return "stream"
+	}
+	if declared == "" {
+		return "something of no declared type"
+	}
+	return declared
+}
+
+// firstByte looks at the first byte that is no space, without waiting for more. It is 0 if there is none.
+func firstByte(r *bufio.Reader) byte {
+	for n := 1; n <= 64; n++ {
+		head, err := r.Peek(n)
+		if text := trimJSON(head); len(text) > 0 && text[0] != 0xEF {
+			return text[0]
+		}
+		if err != nil {
+			return 0
+		}
+	}
+	return 0
+}
+
+// statusError reads an error answer.
+func statusError(resp *http.Response, body io.Reader) *Error {
+	raw, _ := io.ReadAll(io.LimitReader(body, maxWords))
+	c, ok := readComplaint(raw)
+	if !ok && !strings.HasPrefix(string(trimJSON(raw)), "<") {
+		c.Message = string(raw)
+	}
+	if c.Message == "" {
+		c.Message = http.StatusText(resp.StatusCode)
+	}
+	e := c.err(resp.StatusCode)
+	if resp.StatusCode < 400 {
+		e.Message = "the endpoint redirects; set base_url to where it really is"
+	}
+	e.retryAfter = retryAfter(resp.Header, time.Now())
+	return e
+}
+
+// plainStream is the stream that go-openai sees.
+type plainStream struct {
+	guard  *guard
+	events *eventReader // nil once there is nothing more to read
+	buf    []byte
+	body   io.Closer
+}
+
+// Read implements io.Reader.
+func (s *plainStream) Read(p []byte) (int, error) {
+	for len(s.buf) == 0 {
+		if s.events == nil || s.guard.done {
+			return 0, io.EOF
+		}
+		ev, err := s.events.next()
+		if err != nil {
+			return 0, err
+		}
+		if string(bytes.TrimSpace(ev.data)) == doneMark {
+			s.guard.done = true
+			continue
+		}
+		data := trimJSON(ev.data)
+		if ev.name == "error" || bytes.Contains(data, []byte(`"error"`)) {
+			if err := frameError(ev.name, data); err != nil {
+				return 0, err
+			}
+		}
+		if !json.Valid(data) {
+			return 0, failure(Invalid, "the stream has an event that is no JSON: %s", head(data))
+		}
+		if s.guard.keep == nil || s.guard.keep(event{name: ev.name, data: data}) {
+			s.buf = frame(data)
+		}
+	}
+	n := copy(p, s.buf)
+	s.buf = s.buf[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (s *plainStream) Close() error { return s.body.Close() }
+
+// frameError is the error an event reports, or nil.
+func frameError(name string, data []byte) error {
+	if c, ok := readComplaint(data); ok {
+		if c.Message == "" {
+			c.Message = "the endpoint reported an error in the stream"
+		}
+		return c.err(0)
+	}
+	if name == "error" {
+		return complaint{Message: string(data)}.err(0)
+	}
+	return nil
+}
+
+// frame writes valid JSON as one event. A leading "error":null goes, for the library takes it for an error.
+func frame(data []byte) []byte {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, data) // cannot fail on valid JSON
+	rest, cut := bytes.CutPrefix(compact.Bytes(), []byte(`{"error":null,`))
+	out := []byte("data: ")
+	if cut {
+		out = append(out, '{')
+	}
+	return append(append(out, rest...), "\n\n"...)
+}
+
+func head(data []byte) string {
+	return string(data[:min(len(data), maxWords)])
+}
+
+// patientBody reads a response body within bounds: of its size, and, once the answer has begun, of silence.
+type patientBody struct {
+	body    io.ReadCloser
+	guard   *guard
+	explain func(error) error // names a failure of the network
+	read    int
+	once    sync.Once
+}
+
+// Read implements io.Reader.
+func (b *patientBody) Read(p []byte) (int, error) {
+	if b.guard.started {
+		alarm := time.AfterFunc(b.guard.idle, func() { b.guard.cancel(errIdle) })
+		defer alarm.Stop()
+	}
+	n, err := b.body.Read(p)
+	b.read += n
+	if b.read > maxBody {
+		return 0, failure(Invalid, "the answer is larger than %d bytes", maxBody)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.explain(err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *patientBody) Close() (err error) {
+	b.once.Do(func() { err = b.body.Close() })
+	return err
+}
+
+// networkError says in plain words what went wrong, without the URL, which may hold secrets. Failures with
+// no better name are of the kind given.
+func networkError(ctx context.Context, err error, kind Kind) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		switch {
+		case errors.Is(cause, errIdle):
+			return failure(Timeout, "%v", errIdle)
+		case errors.Is(cause, errSlow):
+			return failure(Timeout, "%v", errSlow)
+		}
+		return cause
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	text := err.Error()
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		kind = Timeout
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		text = "the connection was closed before the answer was complete"
+	}
+	e := failure(kind, "%s", text)
+	e.unconnected = unconnected(err)
+	return e
+}

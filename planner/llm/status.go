@@ -1,0 +1,34 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Status is how a model has been doing.
+type Status struct {
+	Model     string     `json:"model"`
+	LastOK    *time.Time `json:"last_ok,omitempty"`    // when it last answered
+	LastError string     `json:"last_error,omitempty"` // why it last failed; empty once it answers again
+}
+
+// Status reports how the model has been doing. It asks nothing.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// record keeps how a question went. That a caller went away says nothing about the model.
+func (c *Client) record(ctx context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		now := time.Now()
+		c.status.LastOK, c.status.LastError = &now, ""
+	case !errors.Is(ctx.Err(), context.Canceled):
+		c.status.LastError = err.Error()
+	}
+}

@@ -1,0 +1,309 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+)
+
+// Bounds of what a model may do for one plan.
+const (
+	maxTokens   = 150_000  // after which there is no further round or search
+	maxSteps    = 50       // steps that are taken from the plans of one query
+	maxSearches = 2        // times it may ask for other tools
+	maxAnswer   = 16 << 10 // bytes of its own answer that it is shown again
+	maxProblems = 20       // problems that it is shown
+)
+
+// findTools is the name under which a model asks for other tools than it was shown, as if it were one.
+const findTools = "find_tools"
+
+// conversation is what goes on with the model for one plan.
+type conversation struct {
+	*Planner
+	req     Request
+	model   llm.Model
+	names   *names
+	shown   []plan.Tool
+	hatch   bool // there are more tools, and the model may ask for them
+	turns   []llm.Message
+	emitted map[string]bool
+	usage   llm.Usage
+	tokens  int // used for the query so far
+}
+
+// ask gets a plan from the model: one turn, more if it asks for other tools, and one to repair what is wrong.
+func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
+	ctx, stop := share(ctx)
+	defer stop()
+	c := &conversation{Planner: p, req: req, model: model, names: &names{req.Tools}, emitted: map[string]bool{}}
+	c.tokens = req.Tokens
+	c.shown = p.shortlist(ctx, req)
+	_, taken := c.names.exact(findTools)
+	c.hatch = len(c.shown) < len(req.Tools) && !taken
+	made, warnings, err := c.run(ctx)
+	if err != nil {
+		return Result{Usage: c.usage, Tokens: c.tokens}, err
+	}
+	return Result{Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens, Warnings: warnings}, nil
+}
+
+// shortlist picks the tools that the model is shown: all if they are few, else the best.
+func (p *Planner) shortlist(ctx context.Context, req Request) []plan.Tool {
+	if len(req.Tools) <= p.cfg.Shortlist {
+		return req.Tools
+	}
+	if p.ranker == nil {
+		return req.Tools[:p.cfg.Shortlist]
+	}
+	ranked := p.ranker.Rank(ctx, req.Query, req.Tools, p.cfg.Shortlist)
+	return slices.Clip(ranked[:min(len(ranked), p.cfg.Shortlist)])
+}
+
+// A draft is a plan that could be read, and what is wrong with its steps.
+type draft struct {
+	plan     plan.Plan
+	problems []plan.Problem
+}
+
+// run takes the turns until there is a plan.
+func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
+	if c.spent() {
+		return nil, nil, errTokens
+	}
+	system, err := c.system()
+	if err != nil {
+		return nil, nil, err
+	}
+	user, err := c.user()
+	if err != nil {
+		return nil, nil, err
+	}
+	c.say(llm.RoleUser, user)
+	var first *draft // the plan before the repair turn, if it could be read
+	repaired := false
+	for searches := 0; ; {
+		text, err := c.turn(ctx, system)
+		if err != nil {
+			return unrepaired(first, err)
+		}
+		made, unreadable := plan.Parse(text, c.takenIDs()...)
+		if wanted := c.takeSearches(&made); len(wanted) > 0 && searches < maxSearches && !c.spent() {
+			searches++
+			if err := c.showMore(ctx, text, wanted); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		var d *draft
+		var warnings []string
+		if unreadable == nil {
+			d, warnings = c.check(made)
+		}
+		switch {
+		case d != nil && !c.faulty(d) && len(warnings) == 0, d != nil && repaired:
+			return d, warnings, nil
+		case repaired:
+			return unrepaired(first, fmt.Errorf("%w: %w", errUnreadable, unreadable))
+		}
+		first, repaired = d, true
+		if err := c.showProblems(text, d, warnings, unreadable); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// faulty reports whether a draft has problems that the model has to mend: what the user can be asked for is none.
+func (c *conversation) faulty(d *draft) bool {
+	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool { return !c.req.CanAsk || len(p.Missing) == 0 })
+}
+
+// unrepaired makes do with the plan before the repair turn, if there is one.
+func unrepaired(first *draft, err error) (*draft, []string, error) {
+	if first == nil {
+		return nil, nil, err
+	}
+	return first, []string{fmt.Sprintf("the plan could not be repaired: %v", err)}, nil
+}
+
+// turn asks the model once and reads steps off the stream.
+func (c *conversation) turn(ctx context.Context, system string) (string, error) {
+	request := llm.Request{System: system, Messages: c.turns, Schema: planSchema(c.toolNames())}
+	if c.req.OnStep != nil {
+		reader, searching := plan.NewReader(c.takenIDs()...), false
+		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
+		request.OnDelta = func(piece string) {
+			for _, step := range reader.Feed(piece) {
+				searching = searching || c.hatch && step.Tool == findTools // then this is not the plan yet
+				if !searching {
+					c.start(step)
+				}
+			}
+		}
+	}
+	resp, err := c.model.Complete(ctx, request)
+	c.usage.Add(resp.Usage)
+	c.tokens += max(resp.Usage.InputTokens+resp.Usage.OutputTokens, estimate(request, resp))
+	return resp.Text, err
+}
+
+// spent reports whether the query has no tokens left for another round or search; a plan is always repaired.
+func (c *conversation) spent() bool { return c.tokens >= maxTokens }
+
+// estimate is about how many tokens a turn took, at four bytes each.
+func estimate(request llm.Request, resp llm.Response) int {
+	bytes := len(request.System) + len(resp.Text)
+	for _, m := range request.Messages {
+		bytes += len(m.Content)
+	}
+	return bytes / 4
+}
+
+// start passes a step on that needs nothing but itself and only reads.
+func (c *conversation) start(s plan.Step) {
+	mayBeStep := func(string) bool { return true }
+	if s.Invalid != nil || len(s.Needs(mayBeStep)) > 0 || len(c.emitted) >= c.room() {
+		return
+	}
+	alone := plan.Plan{Steps: []plan.Step{s}}
+	if len(plan.Check(&alone, c.validator, c.names.lookup, c.req.Outcomes)) > 0 {
+		return
+	}
+	if plan.WithoutRepeats(&alone, c.req.Outcomes); len(alone.Steps) == 0 {
+		return
+	}
+	s = alone.Steps[0]
+	tool, known := c.names.exact(s.Tool)
+	key := s.ID + "\x00" + s.Tool + "\x00" + string(s.Arguments)
+	if !known || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(c.takenIDs(), s.ID) {
+		return
+	}
+	c.emitted[key] = true
+	c.req.OnStep(s)
+}
+
+// check cuts a plan to its bounds, which it warns of, and says what is wrong with its steps.
+func (c *conversation) check(p plan.Plan) (*draft, []string) {
+	var warnings []string
+	if n, room := len(p.Steps), c.room(); n > room {
+		warnings = append(warnings, fmt.Sprintf("the plan has %d steps; only the first %d are taken", n, room))
+		p.Steps = p.Steps[:room]
+	}
+	problems := plan.Check(&p, c.validator, c.names.lookup, c.req.Outcomes)
+	return &draft{p, problems}, warnings
+}
+
+// room is how many steps the query may still take.
+func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) }
+
+// finish completes a plan: what has run in an earlier round is no step of it.
+func (c *conversation) finish(p plan.Plan) plan.Plan {
+	p.Source, p.Rounds = plan.SourceModel, c.req.Round
+	p.More = p.More && c.req.Round < c.req.MaxRounds
+	plan.WithoutRepeats(&p, c.req.Outcomes)
+	return p
+}
+
+func (c *conversation) say(role, text string) {
+	c.turns = append(c.turns, llm.Message{Role: role, Content: text})
+}
+
+func (c *conversation) takenIDs() []string {
+	ids := make([]string, len(c.req.Outcomes))
+	for i, o := range c.req.Outcomes {
+		ids[i] = o.Step.ID
+	}
+	return ids
+}
+
+// toolNames are the names that the model may write.
+func (c *conversation) toolNames() []string {
+	var all []string
+	for _, t := range c.shown {
+		if !slices.Contains(all, t.Name) {
+			all = append(all, t.Name)
+		}
+	}
+	if c.hatch {
+		all = append(all, findTools)
+	}
+	return all
+}
+
+// takeSearches removes the steps by which the model asks for other tools, and returns what it looks for.
+func (c *conversation) takeSearches(p *plan.Plan) []string {
+	if !c.hatch {
+		return nil
+	}
+	var wanted []string
+	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
+		if s.Tool != findTools {
+			return false
+		}
+		if q := searchQuery(s.Arguments); q != "" && len(wanted) < 5 {
+			wanted = append(wanted, q)
+		}
+		return true
+	})
+	return wanted
+}
+
+// showMore answers a search for tools.
+func (c *conversation) showMore(ctx context.Context, answer string, wanted []string) error {
+	var found []plan.Tool
+	for _, q := range wanted {
+		for _, t := range c.rank(ctx, q) {
+			same := func(o plan.Tool) bool { return o.Name == t.Name && o.Server == t.Server }
+			if !slices.ContainsFunc(c.shown, same) {
+				c.shown = append(slices.Clip(c.shown), t)
+				found = append(found, t)
+			}
+		}
+	}
+	text, err := render("plan_more.tmpl", c.view(found, maxFound))
+	if err != nil {
+		return err
+	}
+	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
+	c.say(llm.RoleUser, text)
+	return nil
+}
+
+func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
+	if c.ranker == nil {
+		return nil
+	}
+	ranked := c.ranker.Rank(ctx, query, c.req.Tools, c.cfg.Shortlist)
+	return ranked[:min(len(ranked), c.cfg.Shortlist)]
+}
+
+// showProblems asks for the plan again.
+func (c *conversation) showProblems(answer string, d *draft, warnings []string, unreadable error) error {
+	lines := warnings
+	if unreadable != nil {
+		lines = append(lines, unreadable.Error())
+	}
+	if d != nil {
+		for i, p := range d.problems {
+			if i == maxProblems {
+				lines = append(lines, fmt.Sprintf("and %d more", len(d.problems)-maxProblems))
+				break
+			}
+			lines = append(lines, fmt.Sprintf("step %s: %s: %s", p.Step, p.Error.Reason, p.Error.Message))
+		}
+	}
+	view := c.view(nil, 0)
+	view.Problems = llm.Data("checking the plan", short.Text(strings.Join(lines, "\n"), maxAnswer))
+	text, err := render("plan_repair.tmpl", view)
+	if err != nil {
+		return err
+	}
+	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
+	c.say(llm.RoleUser, text)
+	return nil
+}

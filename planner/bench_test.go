@@ -1,0 +1,31 @@
+package planner_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+)
+
+// BenchmarkPlan measures what planning costs beyond the model: prompt, stream, reading and checking the plan. The
+// scripted model's own work is in it.
+func BenchmarkPlan(b *testing.B) {
+	s, err := llmtest.Start("127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	s.Answer(llmtest.Reply{Text: searchPlan, Chunk: 1000})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	model := llm.New(llm.Config{BaseURL: s.BaseURL, Model: "stub"}, llm.Options{HTTPClient: &http.Client{Transport: transport}})
+	p := planner.New(planner.Options{Model: model, Fallback: rules{}})
+	req := planner.Request{Query: "What's the latest AI news?", Tools: tools()}
+	for b.Loop() {
+		if _, err := p.Plan(b.Context(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package planner
+
+import (
+	"encoding/json"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+)
+
+// planSchema is the form of a plan for endpoints that can hold a model to it, with the tools by name. Strict modes know
+// no open objects, so there the arguments travel as a string that holds JSON; plan.Parse reads both.
+func planSchema(tools []string) *llm.Schema {
+	text := object{"type": "string"}
+	name := object{"type": "string"}
+	if len(tools) > 0 {
+		name["enum"] = tools
+	}
+	step := func(arguments object) object {
+		return object{"type": "object", "properties": members{
+			{"id", text},
+			{"tool", name},
+			{"arguments", arguments},
+			{"after", object{"type": "array", "items": text}},
+		}}
+	}
+	whole := func(step object) object {
+		return object{"type": "object", "properties": members{
+			{"steps", object{"type": "array", "items": step}},
+			{"more", object{"type": "boolean"}},
+		}}
+	}
+	closed := step(object{"type": "string", "description": "the arguments as a JSON object, written as a string"})
+	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after"}, false
+	strict := whole(closed)
+	strict["required"], strict["additionalProperties"] = []string{"steps", "more"}, false
+	open := step(object{"type": "object"})
+	open["required"] = []string{"id", "tool", "arguments"}
+	loose := whole(open)
+	loose["required"] = []string{"steps"}
+	return &llm.Schema{Name: "plan", Strict: toJSON(strict), Loose: toJSON(loose)}
+}
+
+type object = map[string]any
+
+// members is a JSON object that keeps its order: models write the members of their answer in the order of the schema.
+type members []struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m members) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, member := range m {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, toJSON(member.name)...), ':')
+		out = append(out, toJSON(member.value)...)
+	}
+	return append(out, '}'), nil
+}
+
+// toJSON writes what is made here of strings, lists and objects, which cannot fail.
+func toJSON(v any) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+// searchQuery reads the arguments of findTools.
+func searchQuery(arguments json.RawMessage) string {
+	var a struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal(arguments, &a) != nil {
+		return ""
+	}
+	return short.Text(a.Query, 500)
+}

@@ -1,0 +1,117 @@
+package synth
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of what is read of a JSON value.
+const (
+	maxNodes = 4000
+	maxDepth = 12
+	maxKey   = 80 // bytes
+)
+
+// node is a JSON value with its members in their order.
+type node struct {
+	kind  jsontext.Kind
+	text  string // of a scalar; of a value beyond the bounds its JSON
+	keys  []string
+	items []node // elements, or the values of keys
+	cut   bool   // there is more of it
+}
+
+func (n node) scalar() bool { return n.kind != '{' && n.kind != '[' }
+
+// blank reports whether there is nothing to show.
+func (n node) blank() bool {
+	return n.kind == 'n' || n.kind == '"' && n.text == "" || !n.scalar() && len(n.items) == 0
+}
+
+// empty reports whether a list or an object holds no value, nor do its members.
+func (n node) empty() bool {
+	return !slices.ContainsFunc(n.items, func(item node) bool { return item.scalar() || len(item.items) > 0 })
+}
+
+// get returns the value of the first of the keys that the object has.
+func (n node) get(keys ...string) (key string, value node, ok bool) {
+	for _, want := range keys {
+		for i, k := range n.keys {
+			if k == want {
+				return k, n.items[i], true
+			}
+		}
+	}
+	return "", node{}, false
+}
+
+// parse reads a value within bounds. What is no JSON comes out as a string.
+func parse(value json.RawMessage) node {
+	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	budget := maxNodes
+	n, err := read(d, &budget)
+	if err != nil {
+		return node{kind: '"', text: string(value)}
+	}
+	return n
+}
+
+func read(d *jsontext.Decoder, budget *int) (node, error) {
+	*budget--
+	kind := d.PeekKind()
+	switch {
+	case kind != '{' && kind != '[':
+		token, err := d.ReadToken()
+		if err != nil {
+			return node{}, err
+		}
+		return node{kind: token.Kind(), text: token.String()}, nil
+	case d.StackDepth() >= maxDepth:
+		raw, err := d.ReadValue()
+		return node{kind: '"', text: string(raw)}, err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return node{}, err
+	}
+	n := node{kind: kind}
+	for k := d.PeekKind(); k != '}' && k != ']'; k = d.PeekKind() {
+		if *budget <= 0 {
+			n.cut = true
+			return n, nil
+		}
+		if kind == '{' {
+			name, err := d.ReadToken()
+			if err != nil {
+				return node{}, err
+			}
+			n.keys = append(n.keys, short.Line(name.String(), maxKey))
+		}
+		item, err := read(d, budget)
+		if err != nil {
+			return node{}, err
+		}
+		n.items = append(n.items, item)
+		if item.cut {
+			n.cut = true
+			return n, nil
+		}
+	}
+	_, err := d.ReadToken()
+	return n, err
+}
+
+// eachString calls yield with every string of a value until it returns false.
+func eachString(value json.RawMessage, yield func(string) bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		token, err := d.ReadToken()
+		if err != nil || token.Kind() == '"' && !yield(token.String()) {
+			return
+		}
+	}
+}

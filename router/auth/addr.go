@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// ParseProxies reads trusted_proxies: addresses such as 10.0.0.1 and prefixes such as 10.0.0.0/8.
+func ParseProxies(entries []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, entry := range entries {
+		if prefix, err := netip.ParsePrefix(entry); err == nil {
+			if addr := prefix.Addr(); addr.Is4In6() && prefix.Bits() >= 96 {
+				prefix = netip.PrefixFrom(addr.Unmap(), prefix.Bits()-96)
+			}
+			out = append(out, prefix.Masked())
+			continue
+		}
+		addr, err := netip.ParseAddr(entry)
+		if err != nil {
+			return nil, fmt.Errorf("trusted_proxies: %q is neither an address nor a prefix such as 10.0.0.0/8", entry)
+		}
+		addr = addr.Unmap().WithZone("")
+		out = append(out, netip.PrefixFrom(addr, addr.BitLen()))
+	}
+	return out, nil
+}
+
+// ClientAddr returns the address of the client that sent r, without port and zone. Where the peer is a
+// trusted proxy it is taken from X-Forwarded-For: the rightmost entry that is no trusted proxy itself.
+// Everything to the left of that is the client's own claim and ignored, and so is what follows an entry
+// that is no address. A peer without an IP address is returned as it is.
+func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
+	client, ok := parseAddr(r.RemoteAddr)
+	if !ok {
+		return r.RemoteAddr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(client) }) {
+			break
+		}
+		addr, ok := parseAddr(strings.TrimSpace(hop))
+		if !ok {
+			break
+		}
+		client = addr
+	}
+	return client.String()
+}
+
+// parseAddr reads 1.2.3.4, 1.2.3.4:80, ::1, [::1] and [::1]:80.
+func parseAddr(s string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(s)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		addr = withPort.Addr()
+	}
+	return addr.Unmap().WithZone(""), true
+}

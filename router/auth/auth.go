@@ -1,0 +1,179 @@
+// Package auth knows the API keys and what each caller may use.
+//
+// Keys and Caller are safe for concurrent use; a Caller is immutable. A key is held as its SHA-256 only and
+// looked up by that, so the time of a lookup tells nothing about how much of a guess was right.
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"sync/atomic"
+)
+
+const (
+	maxKey     = 4096    // bytes; longer keys are wrong without being hashed
+	maxKeyFile = 1 << 16 // bytes
+)
+
+// Keys is the set of valid API keys.
+type Keys struct {
+	set atomic.Pointer[keySet]
+}
+
+// keySet is who holds which key, by digest. It never changes.
+type keySet map[[sha256.Size]byte]Caller
+
+// Sources is where keys come from. The zero value is the process environment and the file system.
+type Sources struct {
+	LookupEnv func(name string) (value string, ok bool)
+	ReadFile  func(name string) ([]byte, error) // at most maxKeyFile bytes are used
+}
+
+// New reads the keys of cfg. White space around a key in a variable or file is dropped. It fails where a
+// key has no name, no source or several, cannot be read or equals another, and where a pattern is
+// malformed; errors name the key, never its value.
+func New(cfg Config, from Sources) (*Keys, error) {
+	if from.LookupEnv == nil {
+		from.LookupEnv = os.LookupEnv
+	}
+	if from.ReadFile == nil {
+		from.ReadFile = readFile
+	}
+	set := make(keySet, len(cfg.APIKeys))
+	names := map[string]bool{}
+	for i, kc := range cfg.APIKeys {
+		if kc.Name == "" {
+			return nil, fmt.Errorf("auth.api_keys[%d] has no name", i)
+		}
+		if names[kc.Name] {
+			return nil, fmt.Errorf("auth.api_keys has two keys called %q", kc.Name)
+		}
+		names[kc.Name] = true
+		if err := set.add(kc, from); err != nil {
+			return nil, fmt.Errorf("API key %q: %w", kc.Name, err)
+		}
+	}
+	k := &Keys{}
+	k.set.Store(&set)
+	return k, nil
+}
+
+// Replace makes the keys of other the only ones that are valid.
+func (k *Keys) Replace(other *Keys) { k.set.Store(other.set.Load()) }
+
+func (s keySet) add(kc KeyConfig, from Sources) error {
+	digest, err := digestOf(kc, from)
+	if err != nil {
+		return err
+	}
+	for _, pattern := range append(kc.Tools.Allow[:len(kc.Tools.Allow):len(kc.Tools.Allow)], kc.Tools.Deny...) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("the tool pattern %q is malformed", pattern)
+		}
+	}
+	if other, taken := s[digest]; taken {
+		return fmt.Errorf("it is the same as %q", other.Name)
+	}
+	s[digest] = Caller{Name: kc.Name, ID: "key:" + kc.Name, access: newAccess(kc)}
+	return nil
+}
+
+func digestOf(kc KeyConfig, from Sources) (digest [sha256.Size]byte, err error) {
+	set := 0
+	for _, source := range []string{kc.SHA256, kc.Env, kc.File, kc.Key.Reveal()} {
+		if source != "" {
+			set++
+		}
+	}
+	if set != 1 {
+		return digest, errors.New("set exactly one of sha256, env and file")
+	}
+	var key string
+	switch {
+	case kc.SHA256 != "":
+		if raw, err := hex.DecodeString(kc.SHA256); err != nil || copy(digest[:], raw) != len(raw) || len(raw) != len(digest) {
+			return digest, errors.New("sha256 is not 64 hexadecimal digits")
+		}
+		return digest, nil
+	case kc.Env != "":
+		value, ok := from.LookupEnv(kc.Env)
+		if !ok {
+			return digest, fmt.Errorf("the variable %s is not set", kc.Env)
+		}
+		key = value
+	case kc.File != "":
+		content, err := from.ReadFile(kc.File)
+		if err != nil {
+			return digest, fmt.Errorf("reading its file: %w", err)
+		}
+		key = string(content)
+	default:
+		key = kc.Key.Reveal()
+	}
+	key = strings.TrimSpace(key)
+	if key == "" || len(key) > maxKey {
+		return digest, fmt.Errorf("it is empty or longer than %d bytes", maxKey)
+	}
+	return sha256.Sum256([]byte(key)), nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxKeyFile))
+}
+
+// Required reports whether callers need a key, which they do as soon as there is one.
+func (k *Keys) Required() bool { return len(*k.set.Load()) > 0 }
+
+// Identify returns the caller that holds the key, or false if it is wrong.
+func (k *Keys) Identify(key string) (Caller, bool) {
+	if key == "" || len(key) > maxKey {
+		return Caller{}, false
+	}
+	c, ok := (*k.set.Load())[sha256.Sum256([]byte(key))]
+	return c, ok
+}
+
+// FromHeaders returns the key that a request carries in "Authorization: Bearer" or "X-API-Key", and
+// whether it carries one. Other Authorization schemes count as none. A request with several keys has to
+// get all of them right and all of the same caller; otherwise the returned key is one that Identify
+// refuses.
+func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
+	keys := append([]string(nil), h.Values("X-API-Key")...)
+	for _, value := range h.Values("Authorization") {
+		if scheme, token, _ := strings.Cut(strings.TrimSpace(value), " "); strings.EqualFold(scheme, "Bearer") {
+			keys = append(keys, token)
+		}
+	}
+	if len(keys) == 0 {
+		return "", false
+	}
+	key = strings.TrimSpace(keys[0])
+	for _, other := range keys[1:] {
+		if other = strings.TrimSpace(other); other == key {
+			continue
+		}
+		a, aOK := k.Identify(key)
+		b, bOK := k.Identify(other)
+		if !aOK || !bOK || a.ID != b.ID {
+			return "", true
+		}
+	}
+	return key, true
+}
+
+// Anonymous returns a caller without a key, known by its remote address. It may use everything.
+func Anonymous(addr string) Caller {
+	return Caller{Name: "anonymous", ID: "addr:" + addr, Anonymous: true}
+}

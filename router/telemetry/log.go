@@ -1,0 +1,73 @@
+// Package telemetry makes the log, the traces and the metrics of the router.
+//
+// Nothing it writes or exports holds a secret that it can recognise: attributes named like a credential,
+// members of JSON text named like one, bearer tokens and passwords in URLs are replaced by [redacted].
+// All its values are safe for concurrent use.
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// ParseLevel reads trace, debug, info, warn or error.
+func ParseLevel(name string) (slog.Level, error) {
+	switch strings.ToLower(name) {
+	case "trace":
+		return jsonrpc.LevelTrace, nil
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("log.level %q is none of trace, debug, info, warn, error", name)
+}
+
+// NewLogger returns a logger that writes lines to w and the variable that holds its level. Secrets are
+// redacted and characters that could disturb a terminal are escaped, in messages as in attributes.
+func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
+	level, err := ParseLevel(cfg.Level)
+	if err != nil {
+		return nil, nil, err
+	}
+	variable := &slog.LevelVar{}
+	variable.Set(level)
+	options := &slog.HandlerOptions{Level: variable, ReplaceAttr: replace}
+	switch cfg.Format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), variable, nil
+	case "json":
+		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if a = replace(groups, a); a.Value.Kind() == slog.KindString {
+				a.Value = slog.StringValue(escape(a.Value.String()))
+			}
+			return a
+		}
+		return slog.New(slog.NewJSONHandler(w, options)), variable, nil
+	}
+	return nil, nil, fmt.Errorf("log.format %q is neither text nor json", cfg.Format)
+}
+
+// replace redacts one attribute and names the trace level.
+func replace(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.LevelKey {
+		if level, ok := a.Value.Any().(slog.Level); ok && level == jsonrpc.LevelTrace {
+			return slog.String(a.Key, "TRACE")
+		}
+		return a
+	}
+	if isSecretName(a.Key) || slices.ContainsFunc(groups, isSecretName) {
+		return slog.String(a.Key, redacted)
+	}
+	a.Value = redactValue(a.Value)
+	return a
+}

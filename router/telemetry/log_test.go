@@ -1,0 +1,155 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+func TestNewLogger(t *testing.T) {
+	for _, cfg := range []LogConfig{{"loud", "text"}, {"info", "xml"}, {}} {
+		if _, _, err := NewLogger(cfg, &bytes.Buffer{}); err == nil {
+			t.Errorf("%+v: got no error, want one", cfg)
+		}
+	}
+	var out bytes.Buffer
+	log, level, err := NewLogger(DefaultLog(), &out)
+	if err != nil {
+		t.Fatalf("the default: got %v, want no error", err)
+	}
+	log.Debug("hidden")
+	level.Set(jsonrpc.LevelTrace)
+	log.Log(context.Background(), jsonrpc.LevelTrace, "shown", "n", 1)
+	if got := out.String(); strings.Contains(got, "hidden") || !strings.Contains(got, "level=TRACE msg=shown n=1\n") {
+		t.Errorf("got %q, want the trace line only", got)
+	}
+	for name, want := range map[string]slog.Level{"trace": -8, "DEBUG": -4, "info": 0, "warn": 4, "error": 8} {
+		if got, err := ParseLevel(name); err != nil || got != want {
+			t.Errorf("ParseLevel(%s): got %v, %v, want %v", name, got, err, want)
+		}
+	}
+}
+
+type group struct{ key string }
+
+func (g group) LogValue() slog.Value { return slog.GroupValue(slog.String("api_key", g.key)) }
+
+func TestLogRedactsSecrets(t *testing.T) {
+	const key = "s3cr3t-v4lue"
+	attrs := map[string]any{
+		"Authorization": "Bearer " + key,
+		"x-api-key":     key,
+		"api_key":       key,
+		"APIKey":        []byte(key),
+		"password":      key,
+		"text":          "Authorization: Bearer " + key,
+		"bare":          "bearer " + key + " was refused",
+		"headers":       http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key}, "Accept": {"*/*"}},
+		"message":       json.RawMessage(`{"params":{"_meta":{"api_key":"` + key + `","x":1}}}`),
+		"bytes":         []byte(`{"api_key" : "` + key + `\" more"}`),
+		"nested":        `{"text":"{\"api_key\":\"` + key + `\",\"a\":1}"}`,
+		"cut":           `{"api_key":"` + key,
+		"list":          `{"Authorization":["Bearer ` + key + `"]}`,
+		"url":           &url.URL{Scheme: "https", User: url.UserPassword("me", key), Host: "example.com", RawQuery: "token=" + key},
+		"query":         "POST https://example.com/v1?api_key=" + key + "&x=1",
+		"error":         fmt.Errorf("calling: %w", errors.New("header X-API-Key: "+key)),
+		"map":           map[string]string{"api_key": key},
+		"struct":        struct{ Password string }{key},
+		"secret":        secret.String(key),
+		"typed":         secret.String(key),
+		"logvaluer":     group{key},
+		"grouped":       slog.GroupValue(slog.String("Cookie", key), slog.String("ok", "visible")),
+	}
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		log, _, err := NewLogger(LogConfig{"trace", format}, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range attrs {
+			out.Reset()
+			log.Info("message", name, value)
+			log.With(name, value).WithGroup("g").Info("message", name, value)
+			if got := out.String(); strings.Contains(got, key) || !strings.Contains(got, "[redacted]") {
+				t.Errorf("%s, %s: got %q, want it redacted", format, name, got)
+			}
+		}
+		out.Reset()
+		log.WithGroup("api_key").Info("got api_key="+key, "value", key)
+		if got := out.String(); strings.Contains(got, key) {
+			t.Errorf("%s, message and group: got %q, want both redacted", format, got)
+		}
+	}
+}
+
+func TestLogKeepsTheRest(t *testing.T) {
+	var out bytes.Buffer
+	log, _, err := NewLogger(LogConfig{"info", "text"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("Query processed in 1.23s", "query_length", 12, "took", 1500*time.Millisecond, "err", errors.New("no route"),
+		"monkey", "banana", "author", "me", "progress_token", "abc", "who", struct{ A int }{1}, "nothing", nil,
+		"url", "http://127.0.0.1:8002/mcp")
+	want := ` msg="Query processed in 1.23s" query_length=12 took=1.5s err="no route" monkey=banana author=me progress_token=abc who={A:1} nothing=<nil> url=http://127.0.0.1:8002/mcp` + "\n"
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
+	}
+}
+
+func TestLogEscapesControlCharacters(t *testing.T) {
+	const evil = "a\nb\x1b[31mc\u0085d\u202ee\x7f"
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		log, _, err := NewLogger(LogConfig{"info", format}, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("Cannot route cancellation for unknown request "+evil, "id", evil, "err", errors.New(evil))
+		got := out.String()
+		if strings.Count(got, "\n") != 1 || strings.ContainsAny(strings.TrimSuffix(got, "\n"), "\n\x1b\x7f\u0085\u202e") {
+			t.Errorf("%s: got %q, want one line without control characters", format, got)
+		}
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	for _, seed := range []string{`{"api_key":"`, `Bearer x`, `\"token\":\"`, `https://a:b@c`, "api_key=", `{"authorization":["a","b"]}`} {
+		f.Add(seed, "rest")
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		const key = "k3y0123456789"
+		// Quotes end strings and would make the key part of something else.
+		clean := strings.NewReplacer(`"`, "", `\`, "", "\n", "").Replace
+		text := clean(before) + ` {"api_key":"` + key + `"} ` + clean(after)
+		if got := Redact(text); strings.Contains(got, key) {
+			t.Fatalf("Redact(%q): got %q, want the key gone", text, got)
+		}
+	})
+}
+
+func BenchmarkLogLine(b *testing.B) {
+	log, _, err := NewLogger(LogConfig{"info", "text"}, &discard{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		log.Info("Query processed in 1.23s", "query_length", 12, "tools_called", 2, "duration_ms", 1234)
+	}
+}
+
+type discard struct{}
+
+func (*discard) Write(p []byte) (int, error) { return len(p), nil }

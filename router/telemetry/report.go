@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+)
+
+const quietPeriod = time.Minute // between two reports of failed exports
+
+// report makes log the place where the OpenTelemetry libraries say what went wrong, instead of standard
+// error. They pass whole variables and headers as attributes, so those are dropped; errors are redacted.
+func report(log *slog.Logger) {
+	otel.SetErrorHandler(&failures{log: log})
+	otel.SetLogger(logr.New(sink{log}))
+}
+
+// failures implements otel.ErrorHandler.
+type failures struct {
+	log *slog.Logger
+
+	mu         sync.Mutex
+	last       time.Time
+	suppressed int
+}
+
+// Handle implements otel.ErrorHandler.
+func (f *failures) Handle(err error) {
+	f.mu.Lock()
+	now := time.Now()
+	if now.Sub(f.last) < quietPeriod {
+		f.suppressed++
+		f.mu.Unlock()
+		return
+	}
+	suppressed := f.suppressed
+	f.last, f.suppressed = now, 0
+	f.mu.Unlock()
+	f.log.Warn("Telemetry export failed", "err", Redact(err.Error()), "suppressed", suppressed)
+}
+
+// sink implements logr.LogSink without attributes.
+type sink struct{ log *slog.Logger }
+
+func (sink) Init(logr.RuntimeInfo) {}
+
+func (sink) Enabled(level int) bool { return level <= 1 } // errors and warnings
+
+func (s sink) Info(_ int, message string, _ ...any) {
+	s.log.Warn("OpenTelemetry warns", "text", Redact(message))
+}
+
+func (s sink) Error(err error, message string, _ ...any) {
+	text := ""
+	if err != nil {
+		text = Redact(err.Error())
+	}
+	s.log.Warn("OpenTelemetry failed", "text", Redact(message), "err", text)
+}
+
+func (s sink) WithValues(...any) logr.LogSink { return s }
+
+func (s sink) WithName(string) logr.LogSink { return s }

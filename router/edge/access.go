@@ -1,0 +1,99 @@
+package edge
+
+import (
+	"net/http"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// needsKey reports whether callers must show a key.
+func (e *Edge) needsKey() bool { return e.keys != nil && e.keys.Required() }
+
+// identify tells by the headers of a request who calls. A wrong key is answered with 401. The keys are
+// removed from the headers.
+func (e *Edge) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
+	var key string
+	var present bool
+	if e.needsKey() {
+		key, present = e.keys.FromHeaders(r.Header)
+	}
+	delete(r.Header, "Authorization")
+	delete(r.Header, "X-Api-Key")
+	if !present {
+		return auth.Anonymous(auth.ClientAddr(r, e.trusted)), true
+	}
+	caller, ok := e.keys.Identify(key)
+	if !ok {
+		e.unauthorized(w, "", true)
+	}
+	return caller, ok
+}
+
+// unauthorized answers with 401.
+func (e *Edge) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
+	challenge, text := `Bearer realm="agenticnexus"`, "Unauthorized: an API key is needed"
+	if wrong {
+		challenge, text = challenge+`, error="invalid_token"`, "Unauthorized: the API key is not valid"
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	e.writeError(w, http.StatusUnauthorized, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
+}
+
+// verdict is what the key of a message, or the lack of one, leads to.
+type verdict int
+
+const (
+	admitted   verdict = iota
+	keyMissing         // 401
+	keyWrong           // wrongKey
+)
+
+// openTo reports whether a method is answered without a key, so that one can follow in _meta.
+func openTo(method string) bool {
+	switch method {
+	case "initialize", "notifications/initialized", "ping", "server/discover":
+		return true
+	}
+	return false
+}
+
+// admit judges a message by its _meta.api_key and by the caller that the headers named.
+func (e *Edge) admit(in *inbound, src source, s *session) (auth.Caller, verdict) {
+	caller := src.caller
+	if src.local || !e.needsKey() {
+		return caller, admitted
+	}
+	if in.hasKey {
+		named, ok := e.keys.Identify(in.key)
+		if !ok {
+			return caller, keyWrong
+		}
+		if caller.Anonymous {
+			caller = named
+		}
+	}
+	if !caller.Anonymous || openTo(in.msg.Method) {
+		return caller, admitted
+	}
+	if s != nil && !in.msg.IsRequest() {
+		if owner, owned := s.ownedBy(); owned {
+			return owner, admitted
+		}
+	}
+	return caller, keyMissing
+}
+
+// wrongKey is the answer to a request whose _meta.api_key is wrong.
+func wrongKey(m *jsonrpc.Message, modern bool) message {
+	const text = "Invalid API key"
+	if m.Method != "tools/call" {
+		err := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
+		return message{form: failure, keep: true, id: m.ID, body: err.Encode()}
+	}
+	body := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`
+	if modern {
+		body = `{"resultType":"complete",` + body[1:]
+	}
+	return message{form: result, keep: true, id: m.ID, body: []byte(body)}
+}

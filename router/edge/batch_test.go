@@ -1,0 +1,146 @@
+package edge_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/limit"
+)
+
+func TestBatches(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	echo := func(id string) string { return call(id, "echo", id) }
+	result := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"echo":` + id + `}}` }
+	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	failure := func(id, message string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32600,"message":"Invalid request: ` + message + `"}}`
+	}
+	rows := []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"two", `[` + echo("1") + `,` + echo(`"1"`) + `]`, 200, `[` + result("1") + `,` + result(`"1"`) + `]`},
+		{"with a notification", ` [` + note + `, ` + echo("1") + `]`, 200, `[` + result("1") + `]`},
+		{"notifications and responses only", `[` + note + `,{"jsonrpc":"2.0","id":1,"result":{}}]`, 202, ``},
+		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` + result("1") + `]`},
+		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`, "initialize must stand alone") + `]`},
+		{"an id twice", `[` + echo("1") + `,` + echo("1") + `,` + echo(`"1"`) + `]`, 200,
+			`[` + result("1") + `,` + failure("1", "the id 1 is in flight already") + `,` + result(`"1"`) + `]`},
+		{"modern", `[` + modernCall("echo") + `]`, 200, `[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
+		{"progress first", `[` + call("1", "burst", `{"n":1}`) + `,` + echo("2") + `]`, 200,
+			"event: message\ndata: " + string(progress([]byte("1"), 0)) + "\n\nevent: message\ndata: [" +
+				`{"jsonrpc":"2.0","id":1,"result":{"done":true}},` + result("2") + "]\n\n"},
+	}
+	sessions := map[string]header{
+		"no session": nil, "session": w.open("2025-03-26"), "header": {"MCP-Protocol-Version": "2025-03-26"},
+	}
+	for name, h := range sessions {
+		for _, row := range rows {
+			if status, _, body := w.post(row.body, h); status != row.status || body != row.want {
+				t.Errorf("%s, %s: got %d %s, want %d %s", name, row.name, status, body, row.status, row.want)
+			}
+		}
+	}
+	for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25"} {
+		if status, _, body := w.post(rows[0].body, w.open(version)); status != 400 {
+			t.Errorf("%s: got %d %s, want 400", version, status, body)
+		}
+		if status, _, body := w.post(rows[0].body, header{"MCP-Protocol-Version": version}); status != 400 {
+			t.Errorf("%s by header: got %d %s, want 400", version, status, body)
+		}
+	}
+}
+
+// Requests of a batch may ask the client, and open the stream for it.
+func TestAskInBatch(t *testing.T) {
+	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
+	h := w.open("2025-03-26")
+	resp := w.do(context.Background(), "POST", "/mcp", `[`+call("1", "ask", "{}")+`,`+call("2", "hold", "{}")+`]`, h)
+	ev := readEvents(t, resp.Body)
+	id := string(jsonrpc.Get([]byte(ev.message()), "id"))
+	w.post(`[{"jsonrpc":"2.0","id":`+id+`,"result":7}]`, h)
+	close(w.srv.release)
+	want := `[{"jsonrpc":"2.0","id":1,"result":{"answer":7}},{"jsonrpc":"2.0","id":2,"result":{"held":true}}]`
+	if got := ev.message(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A batch is kept alive like any other answer.
+func TestQuietBatch(t *testing.T) {
+	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
+	resp := w.do(context.Background(), "POST", "/mcp", `[`+call("1", "hold", "{}")+`]`, nil)
+	ev := readEvents(t, resp.Body)
+	if f, _ := ev.next(); f.comment == "" {
+		t.Errorf("got %+v, want a comment", f)
+	}
+	close(w.srv.release)
+	if got, want := ev.message(), `[{"jsonrpc":"2.0","id":1,"result":{"held":true}}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Each request of a batch counts.
+func TestOverloadedBatch(t *testing.T) {
+	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1}})
+	go func() {
+		eventually(t, "one is served", func() bool { return len(w.srv.log()) == 1 })
+		close(w.srv.release)
+	}()
+	_, _, body := w.post(`[`+call("1", "hold", "{}")+`,`+call("2", "hold", "{}")+`]`, nil)
+	if !strings.HasPrefix(body, `[{"jsonrpc":"2.0","id":1,"result":{"held":true}},{"jsonrpc":"2.0","id":2,"error":{"code":-32000,`) {
+		t.Errorf("got %s, want a result and an error", body)
+	}
+}
+
+// A cancelled request of a batch has no part in its answer.
+func TestCancelInBatch(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-03-26")
+	answers := make(chan string, 2)
+	post := func(body string) {
+		_, _, got := w.post(body, h)
+		answers <- got
+	}
+	go post(`[` + call("1", "sleep", "{}") + `,` + call("2", "echo", "{}") + `]`)
+	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	w.post(cancelOf("1", "null"), h)
+	if got, want := <-answers, `[{"jsonrpc":"2.0","id":2,"result":{"echo":{}}}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	go post(`[` + call("1", "sleep", "{}") + `]`)
+	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 3 })
+	w.post(`[`+cancelOf("1", "null")+`]`, h)
+	if got := <-answers; got != "" {
+		t.Errorf("nothing left: got %s, want no response", got)
+	}
+}
+
+func TestBatchesOnSharedStreams(t *testing.T) {
+	const want = `[{"jsonrpc":"2.0","id":1,"result":{"echo":{}}},{"jsonrpc":"2.0","id":2,"result":{"echo":{}}}]`
+	body := `[` + call("1", "echo", "{}") + `,` + call("2", "echo", "{}") + `]`
+	w := newWire(t, edge.Options{})
+	c := w.sse(nil)
+	if status, got := c.post(body, nil); status != 400 {
+		t.Errorf("before initialize: got %d %s, want 400", status, got)
+	}
+	c.post(initialize("2025-03-26"), nil)
+	c.events.message()
+	c.post(body, nil)
+	if got := c.events.message(); got != want {
+		t.Errorf("sse: got %s, want %s", got, want)
+	}
+	p := newStdio(t, w.edge, w.srv)
+	p.send(initialize("2025-03-26"))
+	p.line()
+	p.send(body)
+	if got := p.line(); got != want {
+		t.Errorf("stdio: got %s, want %s", got, want)
+	}
+	p.finish()
+}

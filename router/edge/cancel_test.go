@@ -1,0 +1,236 @@
+package edge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+func cancelOf(id, reason string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":` + reason + `}}`
+}
+
+func (s *server) lastCause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.causes) == 0 {
+		return nil
+	}
+	return s.causes[len(s.causes)-1]
+}
+
+func (s *server) causeCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.causes)
+}
+
+// checkCause checks that the last cancelled call saw its cancellation.
+func checkCause(t *testing.T, s *server, reason string) {
+	t.Helper()
+	var c *edge.Cancelled
+	if err := s.lastCause(); !errors.As(err, &c) || string(c.Reason) != reason || len(c.Params) == 0 ||
+		!strings.HasPrefix(err.Error(), "cancelled by the client") {
+		t.Errorf("cause: got %v, want a *Cancelled with reason %s and its params", err, reason)
+	}
+}
+
+func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-11-25")
+	for _, tool := range []string{"sleep", "notify-hold"} {
+		resp := make(chan string, 1)
+		go func() {
+			_, _, body := w.post(call("5", tool, "{}"), h)
+			resp <- body
+		}()
+		before := len(w.srv.log())
+		eventually(t, "the call is served", func() bool { return w.edge.Tracked() == 1 && len(w.srv.log()) >= before })
+		eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:"+tool })
+		started := time.Now()
+		if status, _, body := w.post(cancelOf("5", `"enough"`), h); status != 202 || body != "" {
+			t.Errorf("cancelled: got %d %q, want 202 and no body", status, body)
+		}
+		want := ""
+		if tool == "notify-hold" {
+			want = "event: message\nid: 1-1\nretry: 1000\ndata: " + string(progress([]byte("5"), 0)) + "\n\n"
+		}
+		if got := <-resp; got != want {
+			t.Errorf("%s: got answer %q, want %q and the end", tool, got, want)
+		}
+		if d := time.Since(started); d > 5*time.Second {
+			t.Errorf("%s: the cancellation took %v, want it at once", tool, d)
+		}
+		checkCause(t, w.srv, `"enough"`)
+	}
+}
+
+func TestCancelOnSharedStreams(t *testing.T) {
+	run := func(t *testing.T, w *wire, send func(string), next func() string) {
+		send(call("1", "sleep", "{}"))
+		send(call(`"1"`, "hold", "{}"))
+		eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+		send(cancelOf("1", `"x"`))
+		eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 1 })
+		checkCause(t, w.srv, `"x"`)
+		close(w.srv.release)
+		if got, want := next(), `{"jsonrpc":"2.0","id":"1","result":{"held":true}}`; got != want {
+			t.Errorf("the only response: got %s, want %s", got, want)
+		}
+	}
+	t.Run("sse", func(t *testing.T) {
+		w := newWire(t, edge.Options{})
+		c := w.sse(nil)
+		run(t, w, func(m string) { c.post(m, nil) }, c.events.message)
+	})
+	t.Run("stdio", func(t *testing.T) {
+		w := newWire(t, edge.Options{})
+		p := newStdio(t, w.edge, w.srv)
+		run(t, w, p.send, p.line)
+		p.finish()
+	})
+}
+
+// What names no request in flight of the session goes nowhere, gets 202 and a warning.
+func TestCancelOfTheUnknown(t *testing.T) {
+	var log logs
+	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	h, foreign := w.open("2025-06-18"), w.open("2025-06-18")
+	answer := make(chan string, 1)
+	go func() {
+		_, _, body := w.post(call("7", "hold", "{}"), h)
+		answer <- body
+	}()
+	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	w.post(call("8", "echo", "{}"), h)
+	rows := []struct {
+		name, params, logged string
+		h                    header
+	}{
+		{"the string for the number", `{"requestId":"7"}`, "unknown request 7", h},
+		{"another session", `{"requestId":7}`, "unknown request 7", foreign},
+		{"no session", `{"requestId":7}`, "unknown request 7", nil},
+		{"after the response", `{"requestId":8}`, "unknown request 8", h},
+		{"never seen", `{"requestId":"a\nb"}`, `unknown request a\\nb`, h},
+		{"no id", `{}`, "unknown request null", h},
+		{"no id at all", `{"requestId":{"a":1}}`, `unknown request {\"a\":1}`, h},
+	}
+	for _, row := range rows {
+		status, _, body := w.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":`+row.params+`}`, row.h)
+		if status != 202 || body != "" {
+			t.Errorf("%s: got %d %q, want 202 and no body", row.name, status, body)
+		}
+		if want := "level=WARN msg=\"Cannot route cancellation for " + row.logged; !log.contains(want) {
+			t.Errorf("%s: the log lacks %s", row.name, want)
+		}
+	}
+	close(w.srv.release)
+	if got, want := <-answer, `{"jsonrpc":"2.0","id":7,"result":{"held":true}}`; got != want {
+		t.Errorf("the call that was meant: got %s, want %s", got, want)
+	}
+	if n := w.srv.causeCount(); n != 0 {
+		t.Errorf("cancelled calls: got %d, want none", n)
+	}
+}
+
+// A request that waits for its turn is cancelled without being served.
+func TestCancelOfTheQueued(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/slow"}`)
+	p.send(call("1", "echo", "{}"))
+	p.send(cancelOf("1", "null"))
+	eventually(t, "the queued request is gone", func() bool { return w.edge.Tracked() == 0 })
+	close(w.srv.release)
+	p.finish()
+	if got := fmt.Sprint(w.srv.log()); got != "[notifications/slow]" {
+		t.Errorf("served: got %s, want the notification only", got)
+	}
+}
+
+// Equal ids of two sessions are different requests, and so are 1 and "1".
+func TestIDsBelongToTheirSession(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	a, b := w.open("2025-06-18"), w.open("2025-06-18")
+	answers := make(chan string, 3)
+	for _, one := range []struct {
+		id string
+		h  header
+	}{{"1", a}, {"1", b}, {`"1"`, a}} {
+		go func() {
+			_, _, body := w.post(call(one.id, "hold", "{}"), one.h)
+			answers <- body
+		}()
+	}
+	eventually(t, "all three are served", func() bool { return len(w.srv.log()) == 3 })
+	for _, id := range []string{"1", `"1"`, `"\u0031"`} {
+		status, _, body := w.post(call(id, "echo", "{}"), a)
+		if status != http.StatusBadRequest {
+			t.Errorf("id %s again: got %d %s, want 400", id, status, body)
+		}
+		checkError(t, body, id, -32600)
+	}
+	close(w.srv.release)
+	for range 3 {
+		<-answers
+	}
+	if status, _, body := w.post(call("1", "echo", "{}"), a); status != 200 {
+		t.Errorf("id 1 after its response: got %d %s, want 200", status, body)
+	}
+}
+
+// A closed connection cancels in the modern era and without a session. In a session it does not.
+func TestClosedConnection(t *testing.T) {
+	rows := []struct {
+		name    string
+		body    func(tool string) string
+		h       func(w *wire) header
+		cancels bool
+	}{
+		{"session", func(tool string) string { return call("1", tool, "{}") }, func(w *wire) header { return w.open("2025-11-25") }, false},
+		{"no session", func(tool string) string { return call("1", tool, "{}") }, func(*wire) header { return nil }, true},
+		{"modern", modernCall, func(*wire) header { return nil }, true},
+	}
+	for _, row := range rows {
+		for _, tool := range []string{"hold", "notify-hold"} {
+			t.Run(row.name+" "+tool, func(t *testing.T) {
+				w := newWire(t, edge.Options{})
+				h := row.h(w)
+				if row.name == "modern" {
+					h = modernHeader("tools/call", tool)
+				}
+				ctx, hangUp := context.WithCancel(context.Background())
+				r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", reader(row.body(tool)))
+				for k, v := range h {
+					r.Header.Set(k, v)
+				}
+				r.Header.Set("Content-Type", "application/json")
+				go func() {
+					if resp, err := w.client.Do(r); err == nil {
+						_, _ = resp.Body.Read(make([]byte, 1<<10))
+						<-ctx.Done()
+						resp.Body.Close()
+					}
+				}()
+				eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+				hangUp()
+				if row.cancels {
+					eventually(t, "the call is cancelled", func() bool { return w.srv.causeCount() == 1 })
+				} else {
+					close(w.srv.release)
+				}
+				eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
+				if n := w.srv.causeCount(); !row.cancels && n != 0 {
+					t.Errorf("cancelled calls: got %d, want none", n)
+				}
+			})
+		}
+	}
+}

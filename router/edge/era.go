@@ -1,0 +1,187 @@
+package edge
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Protocol versions.
+const (
+	version2024   = "2024-11-05"
+	versionBatch  = "2025-03-26" // the one with batches, and assumed where nothing is said
+	version202506 = "2025-06-18"
+	versionReplay = "2025-11-25" // the newest with sessions, and the one whose streams can be resumed
+	versionModern = "2026-07-28"
+)
+
+// clientInfoBytes bounds what is kept of what a client says about itself.
+const clientInfoBytes = 64 << 10
+
+func knownHandshake(version string) bool {
+	switch version {
+	case version2024, versionBatch, version202506, versionReplay:
+		return true
+	}
+	return false
+}
+
+// negotiate returns the version to answer initialize with.
+func negotiate(params []byte) string {
+	if asked := jsonrpc.Text(jsonrpc.Get(params, "protocolVersion")); knownHandshake(asked) {
+		return asked
+	}
+	return versionReplay
+}
+
+// introduction copies what initialize says about the client.
+func introduction(params []byte) (ClientInfo, *jsonrpc.Error) {
+	caps, info := object(jsonrpc.Get(params, "capabilities")), object(jsonrpc.Get(params, "clientInfo"))
+	if len(caps)+len(info) > clientInfoBytes {
+		return ClientInfo{}, invalidParams("capabilities and clientInfo are too large")
+	}
+	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil
+}
+
+func object(raw []byte) []byte {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	return raw
+}
+
+func invalidParams(reason string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + reason}
+}
+
+func mismatch(reason string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + reason}
+}
+
+func unsupported(requested string, modern bool) *jsonrpc.Error {
+	supported := []string{versionReplay, version202506, versionBatch, version2024}
+	if modern {
+		supported = slices.Insert(supported, 0, versionModern)
+	}
+	data := []byte(`{"supported":[`)
+	for i, v := range supported {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = append(data, jsonrpc.StringID(v)...)
+	}
+	data = append(data, `],"requested":`...)
+	data = append(data, jsonrpc.StringID(requested)...)
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeUnsupportedVersion,
+		Message: "Unsupported protocol version",
+		Data:    append(data, '}'),
+	}
+}
+
+// headerVersion returns the MCP-Protocol-Version header.
+func headerVersion(h http.Header) string {
+	if v := h["Mcp-Protocol-Version"]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// checkHandshakeHeader judges the header of a message whose body does not name a version.
+func checkHandshakeHeader(h http.Header, in *inbound) *jsonrpc.Error {
+	v := headerVersion(h)
+	switch {
+	case v == "" || knownHandshake(v):
+		return nil
+	case v != versionModern:
+		return unsupported(v, true)
+	case in.msg.IsRequest() && in.msg.Method != "initialize":
+		return invalidParams("_meta lacks " + metaVersion)
+	}
+	return nil
+}
+
+// checkModern judges a message whose body names a version. h is nil where there are no headers.
+func checkModern(h http.Header, in *inbound, surfaceHasIt bool) *jsonrpc.Error {
+	if in.version[0] != '"' {
+		return invalidParams(metaVersion + " must be a string")
+	}
+	v := jsonrpc.Text(in.version)
+	if h != nil && surfaceHasIt {
+		switch hv := headerVersion(h); {
+		case hv == "" && v == versionModern:
+			return mismatch("the MCP-Protocol-Version header is missing")
+		case hv != "" && hv != v:
+			return mismatch("MCP-Protocol-Version and " + metaVersion + " differ")
+		}
+	}
+	if v != versionModern || !surfaceHasIt {
+		return unsupported(v, surfaceHasIt)
+	}
+	if !in.msg.IsRequest() {
+		return nil
+	}
+	if h != nil {
+		if err := checkModernHeaders(h, &in.msg); err != nil {
+			return err
+		}
+	}
+	if object(in.caps) == nil {
+		return invalidParams("_meta lacks the object " + metaCapabilities)
+	}
+	return nil
+}
+
+// checkModernHeaders compares Mcp-Method and Mcp-Name with the body.
+func checkModernHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
+	switch method := h.Get(mcp.HeaderMethod); method {
+	case m.Method:
+	case "":
+		return mismatch("the Mcp-Method header is missing")
+	default:
+		return mismatch("Mcp-Method and the method differ")
+	}
+	member := ""
+	switch m.Method {
+	case "tools/call", "prompts/get":
+		member = "name"
+	case "resources/read":
+		member = "uri"
+	default:
+		return nil
+	}
+	sent := h.Values(mcp.HeaderName)
+	place, ambiguous := jsonrpc.Find(m.Params, member)
+	raw := place.Of(m.Params)
+	switch {
+	case ambiguous:
+		return mismatch("params." + member + " is ambiguous")
+	case len(sent) > 1:
+		return mismatch("Mcp-Name stands twice")
+	case len(sent) == 0 && len(raw) > 0 && raw[0] == '"':
+		return mismatch("the Mcp-Name header is missing")
+	case len(sent) == 0:
+		return nil // the handler says what is wrong with the params
+	}
+	name, ok := mcp.DecodeHeaderValue(sent[0])
+	if !ok || len(raw) == 0 || raw[0] != '"' || name != jsonrpc.Text(raw) {
+		return mismatch("Mcp-Name and params." + member + " differ")
+	}
+	return nil
+}
+
+// modernStatus is the HTTP status for an error in the modern era.
+func modernStatus(code int) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParse,
+		jsonrpc.CodeHeaderMismatch, -32021, jsonrpc.CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,204 @@
+package edge
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// eventSink writes messages as server-sent events.
+type eventSink struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	buf    []byte
+	cursor *cursor // numbers the events of a stream that can be resumed; nil otherwise
+	conn   *conn   // to send what is flushed in one piece; nil = as it comes
+}
+
+// largeBody is the size from which a message is written by itself instead of being copied.
+const largeBody = 32 << 10
+
+func newEventSink(w http.ResponseWriter, c *cursor, on *conn) *eventSink {
+	return &eventSink{w: w, rc: http.NewResponseController(w), cursor: c, conn: on}
+}
+
+// Header values that never change.
+var (
+	contentJSON   = []string{"application/json"}
+	contentEvents = []string{"text/event-stream"}
+	noCache       = []string{"no-cache"}
+	keepAlive     = []string{"keep-alive"}
+	noBuffering   = []string{"no"}
+)
+
+func eventHeaders(h http.Header) {
+	h["Content-Type"] = contentEvents
+	h["Cache-Control"] = noCache
+	h["Connection"] = keepAlive
+	h["X-Accel-Buffering"] = noBuffering
+}
+
+// write sends events, those of ordinary size in one piece.
+func (s *eventSink) write(ms []message) error {
+	s.deadline()
+	if err := s.putEvents(ms); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// writeLast sends the only event of a stream; returning from the handler flushes it. Setting a deadline is a
+// good part of what that costs: only a large event is written here and needs one.
+func (s *eventSink) writeLast(m message) error {
+	if len(m.body) >= largeBody {
+		s.deadline()
+		defer s.finish()
+	}
+	if err := s.putEvents([]message{m}); err != nil {
+		return err
+	}
+	return s.put(s.buf)
+}
+
+// putEvents writes large events and leaves the rest in buf.
+func (s *eventSink) putEvents(ms []message) error {
+	s.buf = s.buf[:0]
+	if s.cursor != nil && s.cursor.prime {
+		s.buf = s.cursor.appendPriming(s.buf)
+	}
+	for _, m := range ms {
+		s.buf = append(s.buf, "event: message\n"...)
+		if s.cursor != nil {
+			s.buf = s.cursor.append(s.buf, m)
+		}
+		s.buf = append(s.buf, "data: "...)
+		s.buf = m.appendHead(s.buf)
+		body := jsonrpc.SingleLine(m.body)
+		if len(body) >= largeBody {
+			if err := s.put(s.buf); err != nil {
+				return err
+			}
+			if err := writePieces(s.w, s.rc, body); err != nil {
+				return err
+			}
+			s.buf = s.buf[:0]
+		} else {
+			s.buf = append(s.buf, body...)
+		}
+		s.buf = append(s.buf, m.tail()...)
+		s.buf = append(s.buf, "\n\n"...)
+	}
+	return nil
+}
+
+// resend sends kept events again, or a comment if there are none, so that the client sees the stream open.
+func (s *eventSink) resend(events []event) error {
+	s.deadline()
+	s.buf = s.buf[:0]
+	for _, e := range events {
+		s.buf = append(s.buf, "event: message\n"...)
+		s.buf = s.cursor.lines(s.buf, e.seq)
+		s.buf = append(s.buf, "data: "...)
+		s.buf = append(e.data.append(s.buf), "\n\n"...)
+	}
+	if len(events) == 0 {
+		return s.beat()
+	}
+	return s.flush()
+}
+
+// event sends one event of another kind.
+func (s *eventSink) event(name, data string) error {
+	s.deadline()
+	s.buf = append(s.buf[:0], "event: "+name+"\ndata: "+data+"\n\n"...)
+	return s.flush()
+}
+
+// beat sends a comment. The first one of a stream that can be resumed says where it stands.
+func (s *eventSink) beat() error {
+	s.deadline()
+	s.buf = append(s.buf[:0], ": keep-alive\n"...)
+	if s.cursor != nil {
+		s.buf = s.cursor.appendStart(s.buf)
+	}
+	s.buf = append(s.buf, '\n')
+	return s.flush()
+}
+
+func (s *eventSink) put(b []byte) error {
+	_, err := s.w.Write(b)
+	return err
+}
+
+func (s *eventSink) flush() error {
+	s.conn.hold()
+	err := s.put(s.buf)
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	if sent := s.conn.release(); sent != nil {
+		return sent
+	}
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// deadline bounds the writing that follows: a client that does not read loses its connection.
+func (s *eventSink) deadline() { _ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) }
+
+// finish lifts the deadline for the requests that follow on the connection.
+func (s *eventSink) finish() { _ = s.rc.SetWriteDeadline(time.Time{}) }
+
+// writeMessage answers with one message as application/json.
+func writeMessage(w http.ResponseWriter, status int, m message) {
+	h := w.Header()
+	h["Content-Type"] = contentJSON
+	if len(m.body) < largeBody {
+		w.WriteHeader(status)
+		b := make([]byte, 0, m.size())
+		_, _ = w.Write(m.append(b))
+		return
+	}
+	rc := http.NewResponseController(w)
+	head := m.appendHead(nil)
+	tail := m.tail()
+	h["Content-Length"] = []string{strconv.Itoa(len(head) + len(m.body) + len(tail))}
+	w.WriteHeader(status)
+	_, _ = w.Write(head)
+	if writePieces(w, rc, m.body) == nil {
+		_, _ = w.Write([]byte(tail))
+	}
+	_ = rc.SetWriteDeadline(time.Time{})
+}
+
+// pieceSize is how much of a large body is written within one writeTimeout.
+const pieceSize = 1 << 20
+
+// writePieces writes a large body. A client may take long for all of it, but not for a piece.
+func writePieces(w http.ResponseWriter, rc *http.ResponseController, body []byte) error {
+	for len(body) > 0 {
+		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+		n, err := w.Write(body[:min(len(body), pieceSize)])
+		if err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return nil
+}
+
+// writeOwn answers with a message of our own making.
+func (e *Edge) writeOwn(w http.ResponseWriter, status int, m message) {
+	e.trace("Message sent", nil, m)
+	writeMessage(w, status, m)
+}
+
+// writeError answers with a JSON-RPC error.
+func (e *Edge) writeError(w http.ResponseWriter, status int, id jsonrpc.ID, err *jsonrpc.Error) {
+	e.writeOwn(w, status, message{form: failure, id: id, body: err.Encode()})
+}

@@ -1,0 +1,192 @@
+package edge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// Cancelled is the cause of a context whose request the client cancelled.
+type Cancelled struct {
+	Reason []byte // raw JSON string, or nil
+	Params []byte // raw params of the notification
+}
+
+// Error implements error.
+func (c *Cancelled) Error() string {
+	if reason := jsonrpc.Text(c.Reason); reason != "" {
+		return "cancelled by the client: " + reason
+	}
+	return "cancelled by the client"
+}
+
+// ClientInfo is what a client told about itself: raw JSON objects, or nil.
+type ClientInfo struct {
+	Capabilities json.RawMessage
+	Info         json.RawMessage
+}
+
+// Exchange is one request or notification, all that is known about it, and the way back. Its fields are
+// not to be changed. Its methods may be called from any goroutine, also after Serve has returned.
+type Exchange struct {
+	Message    jsonrpc.Message // request or notification, without _meta.api_key
+	Caller     auth.Caller
+	Session    string      // id of the client session; empty without one and in the modern era
+	Version    string      // protocol version in force; for initialize the one to answer with
+	Modern     bool        // protocol version 2026-07-28
+	Client     ClientInfo  // from initialize or, in the modern era, from the request
+	Header     http.Header // without keys; nil on stdio
+	RemoteAddr string      // address of the client; empty on stdio
+
+	edge    *Edge
+	session *session        // nil without one
+	out     outlet          // nil for notifications
+	conn    <-chan struct{} // closed when the connection of its answer ends; nil if it shares one
+	cancel  context.CancelCauseFunc
+	lane    lane
+	state   atomic.Uint32
+
+	// Guarded by the mutex of scope.
+	scope   *scope
+	barrier uint64 // how many notifications come before it
+	sent    bool
+	sentCh  chan struct{} // closed when sent; made by those who wait
+	listed  bool
+	prev    *Exchange
+	next    *Exchange
+}
+
+// States of a request. The first of response and cancellation wins.
+const (
+	live uint32 = iota
+	succeeded
+	failed
+	cancelled
+)
+
+// outlet is where the messages of an exchange go.
+type outlet interface {
+	// send queues a message and reports whether it will be written. The last one closes the lane.
+	send(l *lane, m message, last bool) bool
+	// open makes the answer a stream, if the client takes one.
+	open() bool
+	// favour makes the answer a stream as soon as there is something to send, if the client takes one.
+	favour()
+	// quiet tells the time, for answers that nothing was heard of for long.
+	quiet(now, heartbeat time.Duration)
+	// lost is closed when nobody will read what is sent any more. Only for open outlets.
+	lost() <-chan struct{}
+}
+
+// pipe is the outlet of requests that share the own stream of their session.
+type pipe struct{ stream *stream }
+
+func (p pipe) send(l *lane, m message, last bool) bool { return p.stream.put(l, m, last) }
+func (p pipe) open() bool                              { return true }
+
+func (p pipe) favour()                            {}
+func (p pipe) quiet(time.Duration, time.Duration) {}
+func (p pipe) lost() <-chan struct{}              { return p.stream.lost }
+
+// Notify sends a whole notification that relates to this request, on its stream and before its response.
+// It is dropped after the response, and where the client takes no event stream. It does not wait for the
+// client: of more than 1,000 unwritten ones the newest replaces the oldest. It reports whether the message
+// will be written.
+func (x *Exchange) Notify(message []byte) bool {
+	return x.out != nil && x.state.Load() == live && x.send(wholeMessage(message), false)
+}
+
+// CancelParams returns the raw params of the notification, which go on to the server that is asked to stop.
+func (c *Cancelled) CancelParams() []byte { return c.Params }
+
+// Reply answers with a raw result. In the modern era, where each result says whether it is the last word,
+// one that does not is complete.
+func (x *Exchange) Reply(rawResult []byte) {
+	if x.Modern && jsonrpc.Get(rawResult, "resultType") == nil {
+		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
+	}
+	x.respond(message{form: result, id: x.Message.ID, body: rawResult}, succeeded)
+}
+
+// Fail answers with an error.
+func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
+
+// FailRaw answers with a raw error object.
+func (x *Exchange) FailRaw(err []byte) {
+	x.respond(message{form: failure, id: x.Message.ID, body: err}, failed)
+}
+
+func (x *Exchange) respond(m message, state uint32) {
+	if x.out == nil || !x.state.CompareAndSwap(live, state) {
+		return
+	}
+	m.keep = true
+	x.scope.settle(x)
+	x.send(m, true)
+}
+
+func (x *Exchange) send(m message, last bool) bool {
+	x.edge.trace("Message sent", x.session, m)
+	return x.out.send(&x.lane, m, last)
+}
+
+// ForceStream makes the answer an event stream, also if nothing precedes the response.
+func (x *Exchange) ForceStream() {
+	if x.out != nil {
+		x.out.open()
+	}
+}
+
+// PreferStream makes the answer an event stream where the client takes both kinds; nothing is sent yet.
+func (x *Exchange) PreferStream() {
+	if x.out != nil {
+		x.out.favour()
+	}
+}
+
+// Request asks the client on the stream of this request, or on the session's own where the client takes no
+// event stream, and waits for the answer: a response with a result or an error. The id is our own. The error
+// is ErrNoClient where the client cannot be asked and was sent nothing, ErrClientGone where the answer cannot
+// come any more, or the cause of ctx; then the client is told that the request is cancelled, in the words of
+// a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
+func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	if x.session == nil || x.Modern {
+		return jsonrpc.Message{}, ErrNoClient
+	}
+	x.Sent()
+	if x.out == nil || !x.out.open() {
+		return x.edge.Request(ctx, x.session.id, method, params)
+	}
+	return x.session.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
+		return x.out.lost(), x.state.Load() == live && x.send(m, false)
+	})
+}
+
+// Answered turns what Request returned into the raw result or error for whoever wanted to know. Both are nil
+// if the client was sent nothing.
+func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
+	switch {
+	case errors.Is(err, ErrNoClient):
+		return nil, nil
+	case err != nil:
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The client cannot be asked: " + err.Error()}
+		return nil, e.Encode()
+	}
+	return m.Result, m.Err
+}
+
+// Sent tells that the message has been handed on, or need not be: notifications of the session that came
+// after it may pass. Returning from Serve implies it. Until then they wait, 5 seconds at most, and the
+// requests after them.
+func (x *Exchange) Sent() { x.scope.markSent(x) }
+
+// abort ends the exchange's context.
+func (x *Exchange) abort(cause error) {
+	x.cancel(cause)
+}

@@ -1,0 +1,48 @@
+package edge_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// At level trace every message is logged, without keys; at debug only the session ids that clients claim.
+func TestLogs(t *testing.T) {
+	const trace = slog.Level(-8)
+	for _, level := range []slog.Level{trace, slog.LevelDebug, slog.LevelInfo} {
+		var log logs
+		w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: level}))})
+		p := newStdio(t, w.edge, w.srv)
+		p.send(`{"jsonrpc":"2.0","id":"in","method":"tools/call","params":{"name":"burst","arguments":{"n":1},` +
+			`"_meta":{"api_key":"hidden-key","session_id":"s\n1","progressToken":"out"}}}`)
+		p.line()
+		p.line()
+		p.finish()
+		w.post(call("8", "echo", `"over http"`), header{"Authorization": "Bearer hidden-key"})
+		for text, from := range map[string]slog.Level{
+			`id\":\"in\",\"method`: trace, `progressToken\":\"out\",\"progress\":0`: trace,
+			`result\":{\"done`: trace, `echo\":\"over http`: trace, `"session_id":"s\\n1"`: slog.LevelDebug,
+		} {
+			if got, want := log.contains(text), level <= from; got != want {
+				t.Errorf("level %v: the log has %s: %v, want %v", level, text, got, want)
+			}
+		}
+		if log.contains("hidden-key") {
+			t.Errorf("level %v: the log has a key", level)
+		}
+	}
+}
+
+// Log lines cannot be forged.
+func TestLogInjection(t *testing.T) {
+	var log logs
+	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	w.post(cancelOf(`"a\nlevel=ERROR\u001b[31m"`, "null"), w.open("2025-11-25"))
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if got := log.buf.String(); strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") {
+		t.Errorf("got %q, want one line without control characters", got)
+	}
+}

@@ -1,0 +1,160 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// source is where a message came from.
+type source struct {
+	ctx    context.Context
+	caller auth.Caller
+	header http.Header
+	addr   string
+	local  bool // no key is asked for
+	shared bool // answered on the own stream of the session, not on a connection of its own
+}
+
+func httpSource(r *http.Request, caller auth.Caller) source {
+	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr}
+}
+
+// fill describes a message for its handler and returns its context. A session's messages outlive the
+// connection they came on; others end with it.
+func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context.Context {
+	ctx := src.ctx
+	x.edge = f.edge
+	x.Message = in.msg
+	x.Caller = src.caller
+	x.Header = src.header
+	x.RemoteAddr = src.addr
+	x.scope = &f.edge.loose
+	if s != nil {
+		s.touch()
+		x.session, x.scope = s, &s.scope
+		ctx = context.WithoutCancel(ctx)
+	}
+	if !src.shared {
+		x.conn = src.ctx.Done()
+	}
+	switch {
+	case in.version != nil:
+		x.Modern = true
+		x.Version = versionModern
+		x.Client = ClientInfo{Capabilities: in.caps, Info: object(in.info)}
+	case s != nil:
+		x.Session = s.id
+		x.Version, x.Client = s.agreed()
+	default:
+		x.Version = versionBatch
+		if v := headerVersion(src.header); knownHandshake(v) {
+			x.Version = v
+		}
+	}
+	ctx, x.cancel = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// initialize agrees on the version, and opens a session unless there is one.
+func (f *surface) initialize(s *session, caller auth.Caller, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
+	client, err := introduction(params)
+	if err != nil {
+		return nil, false, err
+	}
+	version := negotiate(params)
+	if s == nil {
+		if s = f.open(caller, version, false); s == nil {
+			return nil, false, f.edge.noRoom(false)
+		}
+		opened = true
+	}
+	s.negotiated(version, client)
+	return s, opened, nil
+}
+
+// take accepts a notification or a response.
+func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound) {
+	if !f.takeOne(src, s, in) {
+		f.edge.writeError(w, http.StatusServiceUnavailable, "", f.edge.noRoom(in.version != nil))
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// takeOne accepts a notification or a response. It is false if there is no room.
+func (f *surface) takeOne(src source, s *session, in *inbound) bool {
+	e := f.edge
+	if s != nil {
+		s.touch()
+	}
+	switch {
+	case in.msg.IsResponse():
+		if s == nil || !s.answered(in.msg) {
+			e.log.Debug("Dropped a response that nobody waits for", "id", in.msg.ID.Text())
+		}
+		return true
+	case in.msg.Method == "notifications/cancelled":
+		e.cancelled(s, &in.msg)
+		return true
+	}
+	x := &Exchange{}
+	ctx := f.fill(x, src, s, in)
+	if s != nil {
+		return s.accept(ctx, x)
+	}
+	e.busy.Add(1)
+	x.scope.add(x)
+	e.run(ctx, f.handler, x)
+	x.scope.remove(x)
+	x.abort(nil)
+	e.done()
+	return true
+}
+
+// serveShared serves a request whose answer goes to the session's own stream, on a goroutine of its own.
+// The error is that of track.
+func (f *surface) serveShared(src source, s *session, in *inbound) error {
+	e := f.edge
+	x := &Exchange{}
+	ctx := f.fill(x, src, s, in)
+	x.out = pipe{&s.own}
+	if err := e.track(x); err != nil {
+		x.abort(nil)
+		return err
+	}
+	before, greeted := s.greet(x)
+	e.work.Go(func() {
+		defer greeted()
+		s.waitFor(before)
+		e.request(ctx, f.handler, x)
+		e.untrack(x)
+		s.touch()
+	})
+	return nil
+}
+
+// greet keeps what a client sends behind its initialize from overtaking it. It returns what x waits for,
+// and what to call when x is done.
+func (s *session) greet(x *Exchange) (before []<-chan struct{}, done func()) {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	if x.Message.Method == "initialize" {
+		greeting := make(chan struct{})
+		s.greeting = greeting
+		return nil, func() { close(greeting) }
+	}
+	if s.greeting != nil {
+		before = []<-chan struct{}{s.greeting}
+	}
+	return before, func() {}
+}
+
+// answerShared sends a response of our own making on the session's own stream.
+func (s *session) answerShared(m message) {
+	m.keep = true
+	s.edge.trace("Message sent", s, m)
+	s.own.put(&lane{}, m, true)
+}

@@ -1,0 +1,194 @@
+package edge
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Bounds of what is kept for clients whose connection broke.
+const (
+	replayEvents   = 256     // events of a session
+	replayBytes    = 1 << 20 // their size
+	replayStreams  = 16      // finished answers of a session that nobody has read
+	replayAllBytes = 128 << 20
+)
+
+// retryAfter is how many milliseconds a client waits before it connects again.
+const retryAfter = "1000"
+
+// replay holds what a session's streams have sent of late, and the answers whose connection broke.
+type replay struct {
+	edge *Edge
+
+	mu      sync.Mutex
+	numbers uint64
+	events  fifo[event]
+	bytes   int
+	streams map[uint64]*answer // open ones, and finished ones that were not read to their end
+	orphans []uint64           // the latter, oldest first
+	over    bool
+}
+
+// event is one event that was sent, or would have been.
+type event struct {
+	stream, seq uint64
+	data        message
+}
+
+// cursor numbers the events of one stream.
+type cursor struct {
+	replay *replay
+	stream uint64
+	seq    uint64
+	told   bool // the client knows when to come back
+	once   bool // the stream is one event, written whole: it is kept only if that fails
+	prime  bool // begin with an event that has an id and no data, so that the client can come back at once
+}
+
+// appendPriming appends that event. A reader that looks for "data: " does not see it.
+func (c *cursor) appendPriming(b []byte) []byte {
+	c.prime = false
+	return append(c.lines(b, c.seq), "data:\n\n"...)
+}
+
+// newCursor returns the cursor of a new answer. Number 0 is the session's own stream.
+func (r *replay) newCursor(a *answer) *cursor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.numbers++
+	if r.over {
+		return &cursor{replay: r, stream: r.numbers}
+	}
+	if r.streams == nil {
+		r.streams = make(map[uint64]*answer)
+	}
+	r.streams[r.numbers] = a
+	return &cursor{replay: r, stream: r.numbers}
+}
+
+// append appends the id line of a new event and keeps it.
+func (c *cursor) append(b []byte, m message) []byte {
+	c.seq++
+	if !c.once {
+		c.replay.keep(event{c.stream, c.seq, m})
+	}
+	return c.lines(b, c.seq)
+}
+
+// appendStart appends the id of what was sent so far, once.
+func (c *cursor) appendStart(b []byte) []byte {
+	if c.told {
+		return b
+	}
+	return c.lines(b, c.seq)
+}
+
+func (c *cursor) lines(b []byte, seq uint64) []byte {
+	b = append(b, "id: "...)
+	b = strconv.AppendUint(b, c.stream, 10)
+	b = append(b, '-')
+	b = strconv.AppendUint(b, seq, 10)
+	b = append(b, '\n')
+	if !c.told {
+		c.told = true
+		b = append(b, "retry: "+retryAfter+"\n"...)
+	}
+	return b
+}
+
+// keep adds an event, and drops the oldest ones that are too many.
+func (r *replay) keep(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := e.data.size()
+	if r.over || size > replayBytes {
+		return
+	}
+	e.data.body = jsonrpc.SingleLine(e.data.body)
+	r.events.push(e)
+	r.grow(size)
+	for r.events.len() > replayEvents || r.bytes > replayBytes ||
+		r.edge.replayed.Load() > replayAllBytes && r.events.len() > 0 {
+		r.grow(-r.events.pop().data.size())
+	}
+}
+
+func (r *replay) grow(n int) {
+	r.bytes += n
+	r.edge.replayed.Add(int64(n))
+}
+
+// after returns the kept events of a stream that follow seq.
+func (r *replay) after(stream, seq uint64) []event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var events []event
+	for _, e := range r.events.items[r.events.off:] {
+		if e.stream == stream && e.seq > seq {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// find returns the answer that is sent on a stream.
+func (r *replay) find(stream uint64) *answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams[stream]
+}
+
+// forget drops an answer that was read to its end.
+func (r *replay) forget(stream uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.streams, stream)
+	if i := slices.Index(r.orphans, stream); i >= 0 {
+		r.orphans = slices.Delete(r.orphans, i, i+1)
+	}
+}
+
+// orphan keeps a finished answer that nobody has read to its end, in place of the oldest such one if there
+// are too many. It reports false if it cannot be kept.
+func (r *replay) orphan(stream uint64, size int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || size > replayBytes {
+		delete(r.streams, stream)
+		return false
+	}
+	if !slices.Contains(r.orphans, stream) {
+		r.orphans = append(r.orphans, stream)
+	}
+	if len(r.orphans) > replayStreams {
+		delete(r.streams, r.orphans[0])
+		r.orphans = r.orphans[1:]
+	}
+	return true
+}
+
+// clear drops everything; the session is over.
+func (r *replay) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	r.edge.replayed.Add(int64(-r.bytes))
+	r.bytes = 0
+	r.events = fifo[event]{}
+	r.streams, r.orphans = nil, nil
+}
+
+// parseEventID reads what lines wrote.
+func parseEventID(id string) (stream, seq uint64, ok bool) {
+	a, b, found := strings.Cut(id, "-")
+	stream, err := strconv.ParseUint(a, 10, 64)
+	if !found || err != nil {
+		return 0, 0, false
+	}
+	seq, err = strconv.ParseUint(b, 10, 64)
+	return stream, seq, err == nil
+}

@@ -1,0 +1,347 @@
+package edge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
+const ownBytes = 1 << 20
+
+// surface is one face of the router. A session belongs to the one it was opened on.
+type surface struct {
+	edge    *Edge
+	handler Handler
+}
+
+// session returns the session with that id, if it belongs to the surface; else nil.
+func (f *surface) session(id string) *session {
+	if s := f.edge.lookup(id); s != nil && s.surface == f {
+		return s
+	}
+	return nil
+}
+
+// session is what a client opened with initialize, GET /sse or by starting us on stdio.
+type session struct {
+	greeting <-chan struct{} // closed when initialize is answered; guarded by scope.mu; nil without one
+
+	id      string
+	edge    *Edge
+	surface *surface
+	scope   scope
+	order   order
+	used    atomic.Int64  // when the client last sent something
+	over    chan struct{} // closed by end
+	deaf    chan struct{} // closed when the client will say nothing more
+	done    chan struct{} // closed when Ended has returned
+	replay  *replay       // nil where streams cannot be resumed
+
+	own       stream // unrelated messages: the GET stream; on SSE and stdio everything
+	ownLane   lane
+	ownCursor *cursor      // belongs to who writes own; nil where it cannot be resumed
+	readers   atomic.Int32 // connections that read own
+
+	// Guarded by scope.mu.
+	version string
+	client  ClientInfo
+	owner   auth.Caller // whose key it was opened or first used with
+	owned   bool        // there is an owner
+	ended   bool
+	retired bool
+	refs    int // 1 for being open, 1 for each thing in flight
+	asked   uint64
+	waiting map[string]chan<- response // our requests to the client
+}
+
+// open adds a session of caller. shared tells that its own stream carries all answers. The session is nil if
+// there are too many, or the edge stops.
+func (f *surface) open(caller auth.Caller, version string, shared bool) *session {
+	e := f.edge
+	s := &session{
+		id:      rand.Text(),
+		edge:    e,
+		surface: f,
+		over:    make(chan struct{}),
+		deaf:    make(chan struct{}),
+		done:    make(chan struct{}),
+		version: version,
+		refs:    1,
+	}
+	s.scope.byID = make(map[string]*Exchange)
+	s.own.shared = shared
+	switch {
+	case shared:
+		s.own.init(int(e.limits.ResultBytes))
+	case version == versionReplay:
+		s.replay = &replay{edge: e}
+		s.ownCursor = &cursor{replay: s.replay}
+		fallthrough
+	default:
+		s.own.init(ownBytes)
+	}
+	s.touch()
+	s.claim(caller)
+	if e.add(s) || e.needsKey() && e.evict() && e.add(s) {
+		return s
+	}
+	return nil
+}
+
+func (e *Edge) add(s *session) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.stopping.Load() || len(e.sessions) >= e.limits.Sessions {
+		return false
+	}
+	e.sessions[s.id] = s
+	return true
+}
+
+// evict ends a session for which no key was ever shown. Anybody can open such sessions: they must not keep
+// out those who have a key.
+func (e *Edge) evict() bool {
+	for _, s := range e.all() {
+		if _, owned := s.ownedBy(); !owned && !s.own.shared {
+			s.end(ErrSessionEnded)
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Edge) lookup(id string) *session {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.sessions[id]
+}
+
+func (s *session) touch()                  { s.used.Store(int64(s.edge.now())) }
+func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
+func (s *session) attached() bool          { return s.readers.Load() > 0 }
+
+// claim reports whether caller may use the session, which belongs to the first key it is used with.
+func (s *session) claim(caller auth.Caller) bool {
+	if caller.Anonymous {
+		return true
+	}
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	if !s.owned {
+		s.owner, s.owned = caller, true
+	}
+	return s.owner.ID == caller.ID
+}
+
+// ownedBy returns whose key the session was used with.
+func (s *session) ownedBy() (auth.Caller, bool) {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	return s.owner, s.owned
+}
+
+// negotiated stores what initialize agreed on.
+func (s *session) negotiated(version string, client ClientInfo) {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	s.version, s.client = version, client
+}
+
+func (s *session) agreed() (version string, client ClientInfo) {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	return s.version, s.client
+}
+
+// send queues a message on the session's own stream.
+func (s *session) send(m message) bool {
+	s.edge.trace("Message sent", s, m)
+	return s.own.put(&s.ownLane, m, false)
+}
+
+// end ends the session: what is in flight is cancelled, and Ended is called when it has returned.
+func (s *session) end(cause error) {
+	s.scope.mu.Lock()
+	if s.ended {
+		s.scope.mu.Unlock()
+		return
+	}
+	s.ended = true
+	close(s.over)
+	s.scope.mu.Unlock()
+	s.scope.cancelAll(cause)
+	s.retire()
+}
+
+// retire ends the session once all that is in flight has returned. The client says nothing more.
+func (s *session) retire() {
+	s.scope.mu.Lock()
+	if s.retired {
+		s.scope.mu.Unlock()
+		return
+	}
+	s.retired = true
+	close(s.deaf)
+	s.scope.mu.Unlock()
+	s.edge.mu.Lock()
+	delete(s.edge.sessions, s.id)
+	s.edge.mu.Unlock()
+	s.release()
+}
+
+func (s *session) release() {
+	s.scope.mu.Lock()
+	s.refs--
+	last := s.refs == 0
+	s.scope.mu.Unlock()
+	if last {
+		s.finish()
+	}
+}
+
+// finish tells the handler, and lets go of what the session holds. It runs beside its caller, which may
+// have others waiting for it.
+func (s *session) finish() {
+	s.edge.work.Go(func() {
+		s.own.close()
+		if s.replay != nil {
+			s.replay.clear()
+		}
+		s.surface.handler.Ended(s.id)
+		close(s.done)
+	})
+}
+
+// begin lists a request of the session. It fails with -32600 if its id is in flight, and with
+// ErrSessionEnded when the session is over.
+func (s *session) begin(x *Exchange) error {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	if s.retired {
+		return ErrSessionEnded
+	}
+	if !s.scope.addLocked(x) {
+		return inFlight(x.Message.ID)
+	}
+	x.barrier = s.order.arrived
+	s.refs++
+	return nil
+}
+
+// leave takes x off the session: its handler has returned.
+func (s *session) leave(x *Exchange) {
+	s.scope.mu.Lock()
+	s.scope.removeLocked(x)
+	s.refs--
+	last := s.refs == 0
+	s.scope.mu.Unlock()
+	if last {
+		s.finish()
+	}
+}
+
+// cancelRequest carries out notifications/cancelled.
+func (s *session) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
+	s.scope.mu.Lock()
+	x := s.scope.byID[id.Key()]
+	if x == nil || !x.state.CompareAndSwap(live, cancelled) {
+		s.scope.mu.Unlock()
+		return false
+	}
+	s.scope.settleLocked(x)
+	s.scope.mu.Unlock()
+	x.abort(c)
+	return true
+}
+
+// response is a client's answer, which comes after so many of its notifications.
+type response struct {
+	jsonrpc.Message
+	barrier uint64
+}
+
+// ask sends a request to the client by way of send, and waits for the response and for the notifications
+// before it. send returns when nobody will read it any more, and whether it went out.
+func (s *session) ask(ctx context.Context, method string, params []byte,
+	send func(message) (<-chan struct{}, bool)) (jsonrpc.Message, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	reply := make(chan response, 1)
+	s.scope.mu.Lock()
+	s.asked++
+	id := jsonrpc.StringID("nexus-" + strconv.FormatUint(s.asked, 10))
+	if s.waiting == nil {
+		s.waiting = make(map[string]chan<- response)
+	}
+	s.waiting[string(id)] = reply
+	s.scope.mu.Unlock()
+	defer func() {
+		s.scope.mu.Lock()
+		delete(s.waiting, string(id))
+		s.scope.mu.Unlock()
+	}()
+	m := wholeMessage(jsonrpc.Request(id, method, params))
+	m.keep = true
+	lost, ok := send(m)
+	if !ok {
+		return jsonrpc.Message{}, ErrNoClient
+	}
+	var err error
+	select {
+	case r := <-reply:
+		s.inOrder(ctx, r.barrier)
+		return r.Message, nil
+	case <-lost:
+		err = ErrClientGone
+	case <-s.deaf:
+		err = ErrClientGone
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	select {
+	case r := <-reply: // it came just before
+		s.inOrder(ctx, r.barrier)
+		return r.Message, nil
+	default:
+	}
+	if ctx.Err() != nil {
+		s.withdraw(id, err, send)
+	}
+	return jsonrpc.Message{}, err
+}
+
+// withdraw tells the client that its answer to a request of ours is not waited for any more, in the words of
+// the server whose request it was, if the cause knows them.
+func (s *session) withdraw(id jsonrpc.ID, cause error, send func(message) (<-chan struct{}, bool)) {
+	var params []byte
+	var told interface{ CancelParams() []byte }
+	if errors.As(cause, &told) {
+		params = told.CancelParams()
+	}
+	m := wholeMessage(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
+	m.keep = true
+	if _, ok := send(m); !ok {
+		s.send(m) // the stream of the question has ended, its client may still be asking
+	}
+}
+
+// answered hands a client's response to whoever asked, and reports whether somebody did.
+func (s *session) answered(m jsonrpc.Message) bool {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	key := m.ID.Key()
+	reply, ok := s.waiting[key]
+	if ok {
+		delete(s.waiting, key)
+		reply <- response{m, s.order.arrived}
+	}
+	return ok
+}

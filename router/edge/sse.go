@@ -1,0 +1,177 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
+// POST. Clients are told to post to messagesPath + "/?session_id=…".
+func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
+	t := &sse{surface: surface{edge: e, handler: h}, path: strings.TrimRight(messagesPath, "/") + "/?session_id="}
+	return t.methods(http.MethodGet, t.get), t.methods(http.MethodPost, t.post)
+}
+
+type sse struct {
+	surface
+	path string
+}
+
+// methods wraps a handler of one method with what all need.
+func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
+	methods := method + ", OPTIONS"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !t.edge.enter() {
+			w.Header().Set("Connection", "close")
+			t.edge.writeError(w, http.StatusServiceUnavailable, "", t.edge.noRoom(false))
+			return
+		}
+		defer t.edge.work.Done()
+		switch {
+		case !t.edge.guard(w, r, methods):
+		case r.Method != method:
+			t.edge.notAllowed(w, methods)
+		default:
+			serve(w, r)
+		}
+	})
+}
+
+// get opens a session, which ends with the connection.
+func (t *sse) get(w http.ResponseWriter, r *http.Request) {
+	e := t.edge
+	caller, ok := e.identify(w, r)
+	if !ok {
+		return
+	}
+	if e.needsKey() && caller.Anonymous {
+		e.unauthorized(w, "", false)
+		return
+	}
+	s := t.open(caller, version2024, true)
+	if s == nil {
+		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+		return
+	}
+	defer s.end(ErrSessionEnded)
+	s.readers.Add(1)
+	turn := s.own.attach()
+	defer s.own.detach(turn)
+	eventHeaders(w.Header())
+	sink := newEventSink(w, nil, connOf(r))
+	defer sink.finish()
+	if sink.event("endpoint", t.path+s.id) == nil {
+		_ = s.own.run(turn, r.Context().Done(), sink, e.heartbeat) // the client sees that it ended
+	}
+	s.own.abandon()
+}
+
+// post takes a message of a session. What there is to say to it goes to the session's stream.
+func (t *sse) post(w http.ResponseWriter, r *http.Request) {
+	e := t.edge
+	caller, ok := e.identify(w, r)
+	if !ok {
+		return
+	}
+	id := r.URL.Query().Get("session_id")
+	if id == "" {
+		e.writeError(w, http.StatusBadRequest, "", invalidRequest("session_id is missing"))
+		return
+	}
+	s := t.session(id)
+	if s == nil {
+		e.notFound(w, "")
+		return
+	}
+	body, ok := e.readBody(w, r)
+	if !ok {
+		return
+	}
+	src := httpSource(r, caller)
+	src.shared = true
+	if jsonrpc.IsBatch(body) {
+		t.batch(w, src, s, body)
+		return
+	}
+	in, err := parse(body)
+	if err == nil && in.version == nil {
+		err = checkHandshakeHeader(r.Header, &in)
+	}
+	if err != nil {
+		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		return
+	}
+	e.arrived(s, &in)
+	var v verdict
+	src.caller, v = e.admit(&in, src, s)
+	switch {
+	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
+		e.unauthorized(w, in.msg.ID, v == keyWrong)
+	case !s.claim(src.caller):
+		e.notFound(w, in.msg.ID)
+	case v == keyWrong:
+		s.answerShared(wrongKey(&in.msg, false))
+		accepted(w)
+	case in.version != nil:
+		// Clients that probe for the modern era go on with initialize if they get a proper answer.
+		if in.msg.IsRequest() {
+			s.answerShared(message{form: failure, id: in.msg.ID, body: checkModern(nil, &in, false).Encode()})
+		}
+		accepted(w)
+	case in.msg.IsRequest():
+		t.request(w, src, s, &in)
+	case t.takeOne(src, s, &in):
+		accepted(w)
+	default:
+		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+	}
+}
+
+func accepted(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = io.WriteString(w, "Accepted")
+}
+
+func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound) {
+	if in.msg.Method == "initialize" {
+		if _, _, err := t.initialize(s, auth.Caller{}, in.msg.Params); err != nil {
+			s.answerShared(message{form: failure, id: in.msg.ID, body: err.Encode()})
+			accepted(w)
+			return
+		}
+	}
+	err := t.serveShared(src, s, in)
+	var wire *jsonrpc.Error
+	switch {
+	case err == nil:
+		accepted(w)
+	case !errors.As(err, &wire):
+		t.edge.notFound(w, in.msg.ID)
+	case wire.Code == jsonrpc.CodeInvalidRequest:
+		t.edge.writeError(w, http.StatusBadRequest, in.msg.ID, wire)
+	default:
+		s.answerShared(message{form: failure, id: in.msg.ID, body: wire.Encode()})
+		accepted(w)
+	}
+}
+
+func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) {
+	version, _ := s.agreed()
+	items, v, err := t.splitBatch(src, s, version, body)
+	switch {
+	case err != nil:
+		t.edge.writeError(w, http.StatusBadRequest, "", err)
+	case v != admitted:
+		t.edge.unauthorized(w, "", v == keyWrong)
+	case !s.claim(src.caller):
+		t.edge.notFound(w, "")
+	default:
+		t.serveBatch(src, s, items, pipe{&s.own})
+		accepted(w)
+	}
+}

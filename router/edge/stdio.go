@@ -1,0 +1,196 @@
+package edge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// ServeStdio serves h to the one client at the other end of in and out, until in ends: then what was read
+// is answered, and nil is returned. It also returns when ctx ends or the edge stops, after cancelling what
+// is in flight, and when out fails. If in is an io.Closer it is closed then, to end a Read that waits; one
+// that cannot be ended so is left behind.
+func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
+	if !e.enter() {
+		return ErrStopped
+	}
+	defer e.work.Done()
+	t := &stdio{surface: surface{edge: e, handler: h}}
+	t.s = t.open(auth.Anonymous("local"), versionReplay, true)
+	if t.s == nil {
+		return errors.New("serving stdio: there are too many sessions")
+	}
+	s := t.s
+	s.readers.Add(1)
+	t.src = source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true}
+
+	var writeErr error
+	written := make(chan struct{})
+	e.work.Go(func() {
+		turn := s.own.attach()
+		writeErr = s.own.run(turn, nil, &lineSink{w: out}, 0)
+		s.own.detach(turn)
+		s.own.abandon()
+		close(written)
+	})
+	read := make(chan error, 1)
+	go func() { read <- t.readLines(in) }()
+
+	var err error
+	select {
+	case err = <-read:
+		s.retire() // then the writer ends when all is answered and written
+		select {
+		case <-written:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	case <-written:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	s.end(ErrSessionEnded)
+	if closer, ok := in.(io.Closer); ok {
+		_ = closer.Close() // only to end a Read that waits
+	}
+	patience, enough := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer enough()
+	select {
+	case <-s.done:
+	case <-patience.Done():
+		s.own.abandon()
+	}
+	select {
+	case <-written:
+		if err == nil && writeErr != nil {
+			err = fmt.Errorf("writing to the client: %w", writeErr)
+		}
+	case <-patience.Done():
+	}
+	return err
+}
+
+type stdio struct {
+	surface
+	s   *session
+	src source
+}
+
+// readLines takes the messages of in until it ends.
+func (t *stdio) readLines(in io.Reader) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(r, int(t.edge.limits.BodyBytes))
+		if errors.Is(err, errTooLarge) {
+			t.reject("", invalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
+			continue
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			t.line(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading from the client: %w", err)
+		}
+	}
+}
+
+// readLine reads a line of at most limit bytes. A longer one is skipped and reported as errTooLarge.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit+1 {
+			for err == bufio.ErrBufferFull {
+				_, err = r.ReadSlice('\n')
+			}
+			return nil, errTooLarge
+		}
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+}
+
+// line takes one message.
+func (t *stdio) line(line []byte) {
+	s := t.s
+	if jsonrpc.IsBatch(line) {
+		version, _ := s.agreed()
+		items, _, err := t.splitBatch(t.src, s, version, line)
+		if err != nil {
+			t.reject("", err)
+			return
+		}
+		t.serveBatch(t.src, s, items, pipe{&s.own})
+		return
+	}
+	in, err := parse(line)
+	if err == nil && in.version != nil {
+		err = checkModern(nil, &in, true)
+	}
+	if err == nil && in.version == nil && in.msg.Method == "initialize" && in.msg.IsRequest() {
+		_, _, err = t.initialize(s, auth.Caller{}, in.msg.Params)
+	}
+	if err != nil {
+		t.reject(in.msg.ID, err)
+		return
+	}
+	t.edge.arrived(s, &in)
+	if !in.msg.IsRequest() {
+		if !t.takeOne(t.src, s, &in) {
+			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.msg.Method)
+		}
+		return
+	}
+	if err := t.serveShared(t.src, s, &in); err != nil {
+		t.reject(in.msg.ID, wireError(err))
+	}
+}
+
+func (t *stdio) reject(id jsonrpc.ID, err *jsonrpc.Error) {
+	t.s.answerShared(message{form: failure, id: id, body: err.Encode()})
+}
+
+// lineSink writes messages as lines.
+type lineSink struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (s *lineSink) write(ms []message) error {
+	s.buf = s.buf[:0]
+	for _, m := range ms {
+		s.buf = m.appendHead(s.buf)
+		body := jsonrpc.SingleLine(m.body)
+		if len(body) >= largeBody {
+			if err := s.flush(); err != nil {
+				return err
+			}
+			if _, err := s.w.Write(body); err != nil {
+				return err
+			}
+		} else {
+			s.buf = append(s.buf, body...)
+		}
+		s.buf = append(append(s.buf, m.tail()...), '\n')
+	}
+	return s.flush()
+}
+
+func (s *lineSink) flush() error {
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+func (s *lineSink) beat() error { return nil }

@@ -1,0 +1,156 @@
+package edge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/limit"
+)
+
+// Everything read before EOF is answered, pipelined or not.
+func TestStdioDrains(t *testing.T) {
+	e := edge.New(edge.Options{})
+	defer e.Stop(context.Background())
+	var in, out bytes.Buffer
+	for i := range 200 {
+		fmt.Fprintln(&in, call(fmt.Sprint(i), "burst", `{"n":5}`))
+	}
+	in.WriteString(call("200", "echo", "{}")) // no newline at the end
+	if err := e.ServeStdio(context.Background(), &in, &out, newServer()); err != nil {
+		t.Fatalf("ServeStdio: got %v, want nil", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if want := 200*6 + 1; len(lines) != want {
+		t.Errorf("got %d lines, want %d", len(lines), want)
+	}
+	results := strings.Count(out.String(), `"result"`)
+	if results != 201 {
+		t.Errorf("got %d responses, want 201", results)
+	}
+	if e.Sessions() != 0 || e.Tracked() != 0 {
+		t.Errorf("got %d sessions and %d requests, want none", e.Sessions(), e.Tracked())
+	}
+}
+
+func TestStdioRefusals(t *testing.T) {
+	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: 1000}})
+	p := newStdio(t, w.edge, w.srv)
+	long := strings.Repeat("a", 200_000)
+	rows := []struct {
+		line, id string
+		code     int
+	}{
+		{"{bad", "null", -32700},
+		{`"x"`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":5}`, "7", -32600},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + long + `"}}`, "null", -32600},
+		{"[]", "null", -32600},
+		{"[" + call("1", "echo", "{}") + "]", "null", -32600},
+	}
+	for _, row := range rows {
+		p.send(row.line)
+		checkError(t, p.line(), row.id, row.code)
+	}
+	p.send("  \r")
+	p.send(call("1", "hold", "{}"))
+	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	p.send(call("1", "echo", "{}"))
+	checkError(t, p.line(), "1", -32600)
+	close(w.srv.release)
+	if got, want := p.line(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`; got != want {
+		t.Errorf("the first of the two: got %s, want %s", got, want)
+	}
+	p.finish()
+}
+
+// Without initialize the session has the newest version; with it, what was agreed on.
+func TestStdioSession(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"seen"}`)
+	if got := p.line(); !strings.Contains(got, `"Version":"2025-11-25"`) || strings.Contains(got, `"Session":""`) {
+		t.Errorf("without initialize: got %s, want a session of version 2025-11-25", got)
+	}
+	p.send(initialize("2025-03-26"))
+	p.line()
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"seen"}`)
+	if got := p.line(); !strings.Contains(got, `"Version":"2025-03-26"`) || !strings.Contains(got, `"Info":{"name":"c","version":"1"}`) {
+		t.Errorf("after initialize: got %s, want version 2025-03-26 and the client", got)
+	}
+	p.finish()
+	if got := w.srv.ends(); got != 1 {
+		t.Errorf("Ended: got %d calls, want 1", got)
+	}
+}
+
+func TestStdioEndsWithItsContext(t *testing.T) {
+	e := edge.New(edge.Options{})
+	defer e.Stop(context.Background())
+	srv := newServer()
+	inR, inW := io.Pipe()
+	defer inW.Close()
+	outR, outW := io.Pipe()
+	defer outR.Close()
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- e.ServeStdio(ctx, inR, outW, srv) }()
+	go func() { _, _ = io.Copy(io.Discard, outR) }()
+	fmt.Fprintln(inW, call("1", "sleep", "{}"))
+	eventually(t, "the call is served", func() bool { return len(srv.log()) == 1 })
+	cancel(cause)
+	if err := <-done; err != cause {
+		t.Errorf("ServeStdio: got %v, want the cause of its context", err)
+	}
+	if err := srv.lastCause(); err != edge.ErrSessionEnded {
+		t.Errorf("cause of the call: got %v, want ErrSessionEnded", err)
+	}
+	if _, err := inW.Write([]byte("x")); err == nil {
+		t.Error("stdin is open, want it closed")
+	}
+}
+
+func TestStdioBrokenOutput(t *testing.T) {
+	e := edge.New(edge.Options{})
+	defer e.Stop(context.Background())
+	srv := newServer()
+	inR, inW := io.Pipe()
+	defer inW.Close()
+	outR, outW := io.Pipe()
+	outR.Close()
+	done := make(chan error, 1)
+	go func() { done <- e.ServeStdio(context.Background(), inR, outW, srv) }()
+	fmt.Fprintln(inW, call("1", "sleep", "{}"))
+	fmt.Fprintln(inW, call("2", "echo", "{}"))
+	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("ServeStdio: got %v, want io.ErrClosedPipe", err)
+	}
+	if err := srv.lastCause(); err != edge.ErrSessionEnded {
+		t.Errorf("cause of the call in flight: got %v, want ErrSessionEnded", err)
+	}
+}
+
+func TestStdioBrokenInput(t *testing.T) {
+	e := edge.New(edge.Options{})
+	defer e.Stop(context.Background())
+	broken := errors.New("broken")
+	in := io.MultiReader(strings.NewReader(call("1", "echo", "{}")+"\n"), errReader{broken})
+	var out bytes.Buffer
+	if err := e.ServeStdio(context.Background(), in, &out, newServer()); !errors.Is(err, broken) {
+		t.Errorf("ServeStdio: got %v, want the error of the reader", err)
+	}
+	if got, want := out.String(), `{"jsonrpc":"2.0","id":1,"result":{"echo":{}}}`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// forward passes a request on to a server and its answer back. tool is the tool's own name for
+// tools/call. It reports whether the answer was a result.
+func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) bool {
+	if see := x.Caller.Filter(); tool == "" && see != nil && !see(server, "") {
+		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
+		return false
+	}
+	s.p.inOrder(ctx, x.Session, server)
+	var token jsonrpc.ID
+	if raw := jsonrpc.Get(x.Message.Params, "_meta", "progressToken"); jsonrpc.ValidID(raw) {
+		token = jsonrpc.ID(raw)
+	}
+	reply, err := s.p.servers.Call(ctx, &downstream.Request{
+		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
+		Visible: x.Caller.Filter(), Client: s.client(x), Proxied: x.Session != "", Sent: x.Sent, Streams: x.PreferStream,
+		Progress: func(params []byte) {
+			if token != "" {
+				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
+			}
+		},
+		Notify: func(m jsonrpc.Message) bool { return x.Notify(s.rename(server, m)) },
+		Ask: func(ctx context.Context, method string, params []byte) (result, rpcErr []byte) {
+			return s.p.relay(ctx, x.Session, server, params, func(params []byte) (jsonrpc.Message, error) {
+				return x.Request(ctx, method, params)
+			})
+		},
+	})
+	switch {
+	case err != nil:
+		s.p.opts.Fail(x, err)
+	case reply.Err != nil:
+		x.FailRaw(reply.Err)
+	default:
+		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result)
+		if x.Modern && (members[x.Message.Method] != "" || x.Message.Method == "resources/read") {
+			result = cacheable(result)
+		}
+		x.Reply(result)
+	}
+	return err == nil && reply.Err == nil
+}
+
+// client names who causes a request: the client session, or the request itself where there is none. Two
+// clients without sessions may be behind one address, and must not be taken for one.
+func (s *Surface) client(x *edge.Exchange) string {
+	if x.Session != "" {
+		return x.Session
+	}
+	return "request " + strconv.FormatInt(s.p.loose.Add(1), 10)
+}
+
+// unknown answers that there is no such thing.
+func unknown(x *edge.Exchange, what, name string) {
+	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown " + what + ": " + name})
+}
+
+// text reads the named string of params; not ok answers the client.
+func text(x *edge.Exchange, params []byte, name string) (value string, place jsonrpc.Span, ok bool) {
+	place, ambiguous := jsonrpc.Find(params, name)
+	raw := place.Of(params)
+	if ambiguous || len(raw) == 0 || raw[0] != '"' {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + name + " must stand once and be a string"})
+		return "", place, false
+	}
+	return jsonrpc.Text(raw), place, true
+}
+
+// with returns params with another string at a place.
+func with(params []byte, place jsonrpc.Span, value string) []byte {
+	return jsonrpc.Splice(params, jsonrpc.Edit{Span: place, With: []byte(jsonrpc.StringID(value))})
+}

@@ -1,0 +1,472 @@
+package proxy_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// model drives a world and knows what has to come of it.
+type model struct {
+	v       *verdict
+	w       *world
+	servers [3]*server
+	clients [3]*actor
+	actors  []*actor // all incarnations
+
+	mu        sync.Mutex
+	calls     []*modelCall
+	questions []*question
+	said      [3][]announcement
+	numbers   [3]int  // of announcements so far
+	shaky     [3]bool // restarted, and not settled since
+	restarts  [3]int
+}
+
+// actor is a client session.
+type actor struct {
+	*client
+	name  string
+	place int
+	left  bool
+	notes int // sent so far
+}
+
+// modelCall is a call and all that happened to it. The server's part is guarded by model.mu.
+type modelCall struct {
+	n      int
+	actor  *actor
+	server int
+	token  string
+	answer *answer
+
+	request   *request // at the server
+	arrivals  int
+	answered  chan struct{}
+	response  string // what the server sent
+	progress  int
+	cancelled bool
+	mustEnd   bool // it was cancelled while it waited for its server
+	cut       bool // a restart may have ended it
+}
+
+// open reports whether the call surely waits at its server.
+func (c *modelCall) open() bool {
+	return c.request != nil && c.response == "" && !c.cancelled && !c.cut && !c.actor.left
+}
+
+// question is a request of a server.
+type question struct {
+	q         int
+	call      *modelCall
+	refuse    bool // another client surely has a call in flight on the shared session
+	doubt     bool // another client may have
+	disturbed bool // what it hangs on may have ended
+	answered  bool
+	notes     int // of its client before the answer
+
+	at      *actor // who got it
+	message jsonrpc.Message
+	replies []string // at the server
+	reports []string // values of the client's progress
+}
+
+type announcement struct {
+	to *actor // whom it is for; nil = whoever is there when it arrives
+	k  int
+	at int // restarts of the server before it
+}
+
+const shared = 2 // the server whose session all clients share
+
+func newModel(v *verdict) *model {
+	m := &model{v: v}
+	for i := range m.servers {
+		s := newServer("work")
+		s.on = func(r *request) bool { return m.serve(i, r) }
+		m.servers[i] = s
+	}
+	m.w = newWorld(v, func(o *setup) { o.quiet = true },
+		place{"s0", overHTTP, m.servers[0], ""}, place{"s1", overSSE, m.servers[1], ""}, place{"s2", overPipe, m.servers[2], ""})
+	for i := range m.clients {
+		m.enter(i)
+	}
+	return m
+}
+
+// enter gives a client a new session.
+func (m *model) enter(i int) {
+	a := &actor{name: fmt.Sprintf("c%d", len(m.actors)), place: i}
+	if i == 1 {
+		a.client = m.w.stdioAs(m.w.all, a.name, m.ask(a))
+	} else {
+		a.client = m.w.dialAs(proxyPath, a.name, m.ask(a))
+	}
+	m.clients[i] = a
+	m.actors = append(m.actors, a)
+}
+
+// ask notes a question that has reached a client. It is answered later, if at all.
+func (m *model) ask(a *actor) func(jsonrpc.Message) string {
+	return func(message jsonrpc.Message) string {
+		q, err := strconv.Atoi(string(jsonrpc.Get(message.Params, "q")))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if err != nil || q >= len(m.questions) || m.questions[q].at != nil {
+			m.v.Errorf("client %s: got question %s, want each once", a.name, message.Raw)
+			return ""
+		}
+		m.questions[q].at, m.questions[q].message = a, message
+		return ""
+	}
+}
+
+// serve parks a call until it is answered or ends.
+func (m *model) serve(i int, r *request) bool {
+	if r.Method != "tools/call" {
+		return false
+	}
+	n, _ := strconv.Atoi(string(jsonrpc.Get(r.Params, "arguments", "n")))
+	m.mu.Lock()
+	c := m.calls[n]
+	if c.arrivals++; c.arrivals > 1 || c.server != i || i != shared && r.peer.clientName() != c.actor.name {
+		m.v.Errorf("call %d of %s to server %d: got it %d times, now at server %d in the session of %s", n, c.actor.name, c.server, c.arrivals, i, r.peer.clientName())
+	}
+	c.request = r
+	m.mu.Unlock()
+	select {
+	case <-c.answered:
+	case <-r.ctx.Done():
+	}
+	return true
+}
+
+// pickCall chooses among the calls that fit.
+func (m *model) pickCall(o op, fits func(*modelCall) bool) *modelCall {
+	var fit []*modelCall
+	for _, c := range m.calls {
+		if fits(c) {
+			fit = append(fit, c)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[o.pick%len(fit)]
+}
+
+func (m *model) do(o op) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch o.kind {
+	case "call":
+		m.call(o)
+	case "progress":
+		if c := m.pickCall(o, (*modelCall).open); c != nil {
+			m.progress(c)
+		}
+	case "respond", "refuse":
+		if c := m.pickCall(o, func(c *modelCall) bool { return c.request != nil && c.response == "" }); c != nil {
+			m.respond(c, o.kind == "refuse")
+		}
+	case "cancel":
+		if c := m.pickCall(o, func(c *modelCall) bool { return !c.cancelled && !c.actor.left && !c.done() }); c != nil {
+			m.cancel(c)
+		}
+	case "ask":
+		if c := m.pickCall(o, (*modelCall).open); c != nil {
+			m.question(c)
+		}
+	case "answer":
+		if q := m.pickQuestion(o); q != nil {
+			m.answer(q)
+		}
+	case "report":
+		if q := m.pickQuestion(o); q != nil && !q.disturbed && q.call.open() {
+			m.report(q)
+		}
+	case "announce":
+		m.announce(o.server)
+	case "note":
+		a := m.clients[o.client]
+		a.notes++
+		params := fmt.Sprintf(`{"client":%q,"k":%d}`, a.name, a.notes)
+		m.unlocked(func() { a.notify("notifications/note", params) })
+	case "restart":
+		m.restart(o.server)
+	case "leave":
+		m.leave(o.client)
+	case "settle":
+		m.settle()
+	}
+}
+
+// unlocked runs f while others may go on.
+func (m *model) unlocked(f func()) {
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	f()
+}
+
+// wait waits until ok, which is called with the lock held.
+func (m *model) wait(what string, ok func() bool) {
+	m.unlocked(func() {
+		eventually(m.v, what, func() bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return ok()
+		})
+	})
+}
+
+// done reports whether the client has the end of the answer.
+func (c *modelCall) done() bool {
+	select {
+	case <-c.answer.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *model) call(o op) {
+	a := m.clients[o.client]
+	taken := func(get func(c *modelCall) string, v string) bool {
+		return slices.ContainsFunc(m.calls, func(c *modelCall) bool {
+			return c.actor == a && get(c) == v && !c.done() && !m.surelyCancelled(c)
+		})
+	}
+	choose := func(from []string, get func(c *modelCall) string) string {
+		for i := range from {
+			if v := from[(o.pick+i)%len(from)]; !taken(get, v) {
+				return v
+			}
+		}
+		return ""
+	}
+	id := choose([]string{`1`, `"1"`, `2`, `"2"`, `"a"`}, func(c *modelCall) string { return c.answer.id })
+	token := choose([]string{`1`, `"t"`, `"1"`}, func(c *modelCall) string { return c.token })
+	if id == "" {
+		return
+	}
+	if o.pick%5 == 0 {
+		token = ""
+	}
+	c := &modelCall{n: len(m.calls), actor: a, server: o.server, token: token, answered: make(chan struct{}), cut: m.shaky[o.server]}
+	params := fmt.Sprintf(`{"name":"s%d__work","arguments":{"n":%d}`, o.server, c.n)
+	if token != "" {
+		params += `,"_meta":{"progressToken":` + token + `}`
+	}
+	c.answer = &answer{id: id, done: make(chan struct{})}
+	m.calls = append(m.calls, c)
+	m.unlocked(func() { a.startInto(c.answer, "tools/call", params+"}") })
+}
+
+// surelyCancelled tells whether the server has heard of the cancellation; until then its call may still be
+// under way, and its id and token taken.
+func (m *model) surelyCancelled(c *modelCall) bool {
+	return c.cancelled && c.request != nil && m.cancellations(c) > 0
+}
+
+func (m *model) progress(c *modelCall) {
+	c.progress++
+	raw := fmt.Sprintf(`"progress":%d,"message":"n%d"`, c.progress, c.n)
+	m.unlocked(func() { c.request.progress(raw) })
+}
+
+// answer has the client answer a question.
+func (m *model) answer(q *question) {
+	q.answered, q.notes = true, q.at.notes
+	m.unlocked(func() {
+		q.at.send(`{"jsonrpc":"2.0","id":` + string(q.message.ID) + `,"result":{"q":` + fmt.Sprint(q.q) + `}}`)
+	})
+}
+
+// disturb notes that the calls behind questions may be ending.
+func (m *model) disturb(fits func(c *modelCall) bool) {
+	for _, q := range m.questions {
+		if fits(q.call) {
+			q.disturbed = true
+		}
+	}
+}
+
+func (m *model) respond(c *modelCall, refuse bool) {
+	m.disturb(func(of *modelCall) bool { return of == c })
+	if c.mustEnd && m.cancellations(c) == 0 {
+		c.mustEnd = false // now they race
+	}
+	c.response = fmt.Sprintf(`{"content":[],"n":%d,"server":%d}`, c.n, c.server)
+	if refuse {
+		c.response = fmt.Sprintf(`{"code":%d,"message":"no","data":{"n":%d}}`, 1000+c.n, c.n)
+	}
+	m.unlocked(func() {
+		if refuse {
+			c.request.fail(c.response)
+		} else {
+			c.request.result(c.response)
+		}
+	})
+	close(c.answered)
+}
+
+func (m *model) cancel(c *modelCall) {
+	m.disturb(func(of *modelCall) bool { return of == c })
+	c.mustEnd = c.open()
+	c.cancelled = true
+	m.unlocked(func() {
+		c.actor.notify("notifications/cancelled", `{"requestId":`+c.answer.id+`,"reason":"n`+fmt.Sprint(c.n)+`"}`)
+	})
+}
+
+// cancellations is how often the server was told to stop the call.
+func (m *model) cancellations(c *modelCall) (n int) {
+	for _, p := range m.servers[c.server].got("notifications/cancelled") {
+		if strings.Contains(p, fmt.Sprintf(`"reason":"n%d"`, c.n)) && string(jsonrpc.Get([]byte(p), "requestId")) == string(c.request.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) question(c *modelCall) {
+	q := &question{q: len(m.questions), call: c}
+	m.questions = append(m.questions, q)
+	if c.server == shared {
+		for _, other := range m.calls {
+			if other.server != shared || other.actor == c.actor {
+				continue
+			}
+			if other.open() {
+				q.refuse = true
+			} else if other.actor.lines != nil && other.cancelled || !other.done() && !other.actor.left {
+				q.doubt = true
+			}
+		}
+	}
+	r := c.request
+	m.servers[c.server].wg.Go(func() {
+		reply := r.ask("sampling/createMessage", fmt.Sprintf(`{"q":%d,"_meta":{"progressToken":1}}`, q.q))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		q.replies = append(q.replies, string(reply.Result)+string(reply.Err))
+		if heard := len(m.notesAt(c.server, c.actor)); reply.Result != nil && heard < q.notes && m.restarts[c.server] == 0 {
+			m.v.Errorf("the answer to question %d of call %d: got it after %d notifications of %s, want it after %d", q.q, c.n, heard, c.actor.name, q.notes)
+		}
+	})
+	m.wait(fmt.Sprintf("question %d of call %d to reach anybody", q.q, c.n), func() bool { return q.at != nil || len(q.replies) > 0 })
+	refused := len(q.replies) > 0
+	switch {
+	case q.refuse && !refused:
+		m.v.Errorf("question %d of call %d: got it at %s, want it refused: several clients have calls in flight", q.q, c.n, q.at.name)
+	case refused && !q.refuse && !q.doubt:
+		m.v.Errorf("question %d of call %d: got %s, want it at %s", q.q, c.n, q.replies[0], c.actor.name)
+	case refused && !strings.Contains(q.replies[0], "-32601"):
+		m.v.Errorf("question %d of call %d: got %s, want -32601", q.q, c.n, q.replies[0])
+	case !refused && q.at != c.actor:
+		m.v.Errorf("question %d of call %d: got it at %s, want it at %s", q.q, c.n, q.at.name, c.actor.name)
+	}
+}
+
+// pickQuestion chooses among those that a client has and has not answered.
+func (m *model) pickQuestion(o op) *question {
+	var fit []*question
+	for _, q := range m.questions {
+		if q.at != nil && !q.answered && !q.at.left && len(q.replies) == 0 {
+			fit = append(fit, q)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[o.pick%len(fit)]
+}
+
+func (m *model) report(q *question) {
+	value := fmt.Sprintf("q%d r%d", q.q, len(q.reports))
+	q.reports = append(q.reports, value)
+	token := string(jsonrpc.Get(q.message.Params, "_meta", "progressToken"))
+	m.unlocked(func() {
+		q.at.notify("notifications/progress", `{"progressToken":`+token+`,"progress":1,"message":`+quote(value)+`}`)
+	})
+	m.wait("the client's progress "+value, func() bool {
+		return slices.ContainsFunc(m.servers[q.call.server].got("notifications/progress"), func(p string) bool { return strings.Contains(p, quote(value)) })
+	})
+}
+
+func (m *model) announce(i int) {
+	k := m.numbers[i]
+	m.numbers[i]++
+	for _, p := range m.servers[i].all() {
+		name := p.clientName()
+		if i != shared && !slices.ContainsFunc(m.clients[:], func(a *actor) bool { return a.name == name }) {
+			continue // the router's own
+		}
+		if !p.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/announce","params":{"server":%d,"k":%d}}`, i, k)) {
+			continue
+		}
+		for _, a := range m.clients {
+			if i == shared || a.name == name {
+				m.said[i] = append(m.said[i], announcement{a, k, m.restarts[i]})
+			}
+		}
+		if i == shared && m.shaky[i] {
+			m.said[i] = append(m.said[i], announcement{nil, k, m.restarts[i]})
+		}
+	}
+	if i == shared && !m.shaky[i] {
+		// Who comes later is not there any more when it arrives.
+		m.wait(fmt.Sprintf("announcement %d of server %d", k, i), func() bool { return slices.Contains(heardOf(m.clients[0], i), k) })
+	}
+}
+
+func (m *model) restart(i int) {
+	m.shaky[i] = true
+	m.restarts[i]++
+	for _, c := range m.calls {
+		c.cut = c.cut || c.server == i && (!c.done() || c.mustEnd && m.cancellations(c) == 0)
+	}
+	m.disturb(func(c *modelCall) bool { return c.server == i })
+	m.unlocked(m.servers[i].restart)
+}
+
+func (m *model) leave(i int) {
+	a := m.clients[i]
+	m.disturb(func(c *modelCall) bool { return c.actor == a })
+	a.left = true
+	m.unlocked(func() {
+		a.leave()
+		m.enter(i)
+	})
+}
+
+// settle waits until the calls that must reach their servers have, and servers are themselves again.
+func (m *model) settle() {
+	m.wait("calls to reach their servers", func() bool {
+		for _, c := range m.calls {
+			if c.request == nil && !c.cut && !c.cancelled && !c.actor.left {
+				return false
+			}
+		}
+		return true
+	})
+	for i, shaky := range m.shaky {
+		if shaky {
+			m.unlocked(func() { m.recover(i) })
+			m.shaky[i] = false
+		}
+	}
+}
+
+// recover waits until every client's session with a server lives again.
+func (m *model) recover(i int) {
+	for _, a := range m.clients {
+		eventually(m.v, fmt.Sprintf("server %d to serve %s again", i, a.name), func() bool {
+			return a.wait(a.start(quote("again-"+a.next()), "completion/complete", fmt.Sprintf(`{"ref":{"type":"ref/prompt","name":"s%d__p"}}`, i))).err == `{"code":-32601,"message":"Method not found"}`
+		})
+	}
+}

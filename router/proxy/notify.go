@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// notify passes a client's notification on: progress to the server that asked for it, all else to all
+// servers at once. Those of a session do not wait for each other's servers; they keep their order towards
+// each.
+func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
+	servers, method, params := s.reach(x), x.Message.Method, x.Message.Params
+	if isRequest(method) {
+		s.p.log.Warn("a request without an id is not passed on", "method", method)
+		return
+	}
+	if method == "notifications/progress" {
+		server, theirs, ok := s.p.relays.progress(x.Session, params)
+		if !ok {
+			s.p.log.Debug("progress on what nobody asked for", "session", x.Session)
+			return
+		}
+		servers, params = []string{server}, theirs
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	m := s.p.member(x.Session)
+	for _, server := range servers {
+		failed := func(err error) {
+			s.p.log.Warn("cannot pass on a notification", "server", server, "method", method, "error", err)
+		}
+		send := func(ctx context.Context) error {
+			return s.p.servers.Notify(ctx, server, x.Session, method, params)
+		}
+		if m != nil {
+			m.post(server, send, failed)
+			continue
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(ctx, courtesy, errors.New("it took too long"))
+			defer cancel()
+			if err := send(ctx); err != nil {
+				failed(err)
+			}
+		})
+	}
+}
+
+// isRequest reports whether the protocol knows a method as a request. Sent without an id to a lenient server,
+// it would pass by names, lists of allowed tools and limits.
+func isRequest(method string) bool {
+	family, _, _ := strings.Cut(method, "/")
+	switch family {
+	case "initialize", "ping", "server", "tools", "prompts", "resources", "completion", "logging", "tasks",
+		"subscriptions", "sampling", "elicitation", "roots":
+		return true
+	}
+	return false
+}
+
+// rename returns a server's notification with its URI as the surface calls it.
+func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
+	if !s.names().prefixed || m.Method != "notifications/resources/updated" {
+		return m.Raw
+	}
+	raw := jsonrpc.Get(m.Params, "uri")
+	if len(raw) == 0 || raw[0] != '"' {
+		return m.Raw
+	}
+	return with(m.Raw, jsonrpc.At(m.Raw, raw), s.names().uri(server, jsonrpc.Text(raw)))
+}
+
+// Deliver passes a notification of a server that belongs to no call on to the clients it concerns: on a
+// session of one client to that one; on a shared session updates go to who subscribed and the rest to all
+// who may see the server.
+func (p *Proxy) Deliver(m downstream.Message) {
+	var to []string
+	all := false
+	switch {
+	case m.Client != "":
+		to = []string{m.Client}
+	case !p.servers.Shared(m.Server):
+		return // the router's own session: clients have their own
+	case m.Message.Method == "notifications/resources/updated":
+		to = p.watches.sessions(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))
+	default:
+		all = true
+	}
+	type receiver struct {
+		session string
+		surface *Surface
+	}
+	var receivers []receiver
+	p.mu.Lock()
+	if all {
+		for session, c := range p.members {
+			if (c.surface.only == "" || c.surface.only == m.Server) && maySee(c.caller, m.Server) {
+				receivers = append(receivers, receiver{session, c.surface})
+			}
+		}
+	}
+	for _, session := range to {
+		if c := p.members[session]; c != nil {
+			receivers = append(receivers, receiver{session, c.surface})
+		}
+	}
+	clients := p.edge
+	p.mu.Unlock()
+	for _, r := range receivers {
+		clients.Send(r.session, r.surface.rename(m.Server, m.Message))
+	}
+}
+
+func maySee(c auth.Caller, server string) bool { return !c.Restricted() || c.MaySee(server) }
+
+// Ask passes a server's request that belongs to no call on to the client whose session it came on. It is a
+// downstream.Asker.
+func (p *Proxy) Ask(ctx context.Context, m downstream.Message) (result, rpcErr []byte) {
+	p.mu.Lock()
+	clients := p.edge
+	p.mu.Unlock()
+	return p.relay(ctx, m.Client, m.Server, m.Message.Params, func(params []byte) (jsonrpc.Message, error) {
+		return clients.Request(ctx, m.Client, m.Message.Method, params)
+	})
+}
+
+// relay puts a server's question to a client and returns the answer once the server has been sent what the
+// client said before it.
+func (p *Proxy) relay(ctx context.Context, session, server string, params []byte, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
+	params, end := p.relays.begin(session, server, params)
+	defer end()
+	m, err := request(params)
+	p.inOrder(ctx, session, server)
+	return edge.Answered(m, err)
+}

@@ -1,0 +1,396 @@
+package proxy_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// initialized and unknown notifications of a client reach every server, in the client's own session there.
+func TestClientsNotificationsReachAllServers(t *testing.T) {
+	servers := map[string]*server{}
+	var places []place
+	for _, transport := range transports {
+		servers[transport] = newServer("echo")
+		places = append(places, place{transport, transport, servers[transport], ""})
+	}
+	w := newWorld(t, nil, places...)
+	c := w.dial(proxyPath)
+	if status := c.notify("notifications/roots/list_changed", `{"_meta":{"x":1}}`); status != 202 {
+		t.Errorf("status: got %d, want 202", status)
+	}
+	c.notify("notifications/future", "")
+	for transport, s := range servers {
+		eventually(t, "the notifications at "+transport, func() bool { return len(s.got("notifications/future")) > 0 })
+		if got := s.got("notifications/roots/list_changed"); !slices.Equal(got, []string{`{"_meta":{"x":1}}`}) {
+			t.Errorf("%s: got %q, want the notification once", transport, got)
+		}
+		eventually(t, "initialized once in each session at "+transport, func() bool {
+			return len(s.got("notifications/initialized")) == len(s.got("initialize"))
+		})
+	}
+	single := w.dial("/servers/http/mcp")
+	single.notify("notifications/single", "")
+	eventually(t, "the notification", func() bool { return len(servers[overHTTP].got("notifications/single")) == 1 })
+	if n := len(servers[overSSE].got("notifications/single")) + len(servers[overPipe].got("notifications/single")); n > 0 {
+		t.Errorf("single server: got the notification at %d others, want none", n)
+	}
+}
+
+// A request without an id is no notification: it would pass by the lists of what a caller may use.
+func TestRequestsWithoutIDsStayHere(t *testing.T) {
+	s := newServer("echo")
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	for _, path := range []string{proxyPath, "/servers/s/mcp"} {
+		c := w.dial(path)
+		for _, method := range []string{"tools/call", "resources/read", "logging/setLevel"} {
+			if status := c.notify(method, `{"name":"echo","uri":"file:///x"}`); status != 202 {
+				t.Errorf("%s without an id: got %d, want 202", method, status)
+			}
+		}
+		before := len(s.got("custom/notify"))
+		c.notify("custom/notify", "")
+		eventually(t, "the notification behind them", func() bool { return len(s.got("custom/notify")) > before })
+	}
+	if got := append(append(s.got("tools/call"), s.got("resources/read")...), s.got("logging/setLevel")...); len(got) > 0 {
+		t.Errorf("the server got %q, want nothing", got)
+	}
+}
+
+// A session's notifications keep their place among its requests, towards every server.
+func TestNotificationsKeepTheirOrder(t *testing.T) {
+	for _, transport := range transports {
+		s := newServer("echo")
+		w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
+		c := w.stdio(w.all) // one stream, so that there is an order
+		var answers []*answer
+		var want []string
+		for i := range 30 {
+			c.notify("notifications/n", fmt.Sprintf(`{"n":%d}`, i))
+			answers = append(answers, c.start(fmt.Sprint(i), "tools/call", fmt.Sprintf(`{"name":"s__echo","arguments":{"n":%d}}`, i)))
+			want = append(want, fmt.Sprint("note ", i), fmt.Sprint("call ", i))
+		}
+		for _, a := range answers {
+			if c.wait(a); a.result == "" {
+				t.Fatalf("%s: got %s, want a result", transport, a.err)
+			}
+		}
+		var got []string
+		s.change(func() {
+			for _, m := range s.received {
+				switch m.Method {
+				case "notifications/n":
+					got = append(got, "note "+string(jsonrpc.Get(m.Params, "n")))
+				case "tools/call":
+					got = append(got, "call "+string(jsonrpc.Get(m.Params, "arguments", "n")))
+				}
+			}
+		})
+		if transport == overPipe && !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", transport, got, want)
+		}
+		// Over HTTP a request is only known to be on its way, but a notification has arrived.
+		last := -1
+		for i := range 30 {
+			note := slices.Index(got, fmt.Sprint("note ", i))
+			if call := slices.Index(got, fmt.Sprint("call ", i)); note < last || call < note {
+				t.Errorf("%s: got notification %d at %d and its call at %d, want them in order: %q", transport, i, note, call, got)
+			}
+			last = note
+		}
+		c.close()
+		w.stop()
+	}
+}
+
+// A server that does not take notifications, or is not there, holds up nobody else.
+func TestHungServerDelaysNobody(t *testing.T) {
+	hung, fine := newServer("echo"), newServer("echo")
+	dead := newServer("echo")
+	w := newWorld(t, func(o *setup) {
+		o.config.ListDeadline = 300 * time.Millisecond
+	}, place{"hung", overHTTP, hung, ""}, place{"fine", overHTTP, fine, ""}, place{"dead", overHTTP, dead, ""})
+	release := make(chan struct{})
+	defer close(release)
+	c := w.dial(proxyPath)
+	hung.change(func() {
+		hung.gate = func(http.ResponseWriter, *http.Request) bool { <-release; return true }
+	})
+	dead.change(func() {
+		dead.gate = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true }
+	})
+	began := time.Now()
+	for range 3 {
+		c.notify("notifications/n", "")
+	}
+	if a := c.call("fine__echo"); a.result == "" {
+		t.Fatalf("got %s, want a result", a.err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("a call to another server: got an answer after %v, want it at once", took)
+	}
+	if got := len(fine.got("notifications/n")); got != 3 {
+		t.Errorf("at the other server: got %d notifications before the call, want 3", got)
+	}
+	eventually(t, "the line", func() bool {
+		return w.logs.has(`msg="cannot pass on a notification" server=dead method=notifications/n`)
+	})
+}
+
+// Progress comes on the stream of its own request, before the result, one for one, under the client's token.
+func TestProgress(t *testing.T) {
+	const n = 200
+	for _, transport := range transports {
+		s := newServer("work")
+		s.on = func(r *request) bool {
+			if r.name() != "work" {
+				return false
+			}
+			for i := range n {
+				r.progress(fmt.Sprintf(`"progress":%d,"total":%d,"message":"m","_meta":{"n":9007199254740993}`, i, n))
+			}
+			r.result(`{"content":[]}`)
+			r.progress(`"progress":1000`) // too late
+			return true
+		}
+		w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
+		a, b := w.dial(proxyPath), w.dial(proxyPath)
+		var answers []*answer
+		for i, c := range []*client{a, b, a, b} {
+			params := `{"name":"s__work","_meta":{"progressToken":` + []string{`"t"`, `"t"`, `1`, `1`}[i] + `}}`
+			answers = append(answers, c.start(fmt.Sprint(i/2), "tools/call", params))
+		}
+		silent := a.beginCall("s__work")
+		for i, answer := range append(answers, silent) {
+			c := []*client{a, b, a, b, a}[i]
+			if c.wait(answer); answer.result != `{"content":[]}` {
+				t.Fatalf("%s: got %s, want a result", transport, answer.err)
+			}
+			if answer == silent {
+				if len(answer.notes) > 0 {
+					t.Errorf("%s: without a token: got %d notifications, want none", transport, len(answer.notes))
+				}
+				continue
+			}
+			if len(answer.notes) != n {
+				t.Errorf("%s: got %d notifications, want %d", transport, len(answer.notes), n)
+			}
+			for k, note := range answer.notes {
+				want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d,"message":"m","_meta":{"n":9007199254740993}}}`,
+					[]string{`"t"`, `"t"`, `1`, `1`}[i], k, n)
+				if note != want {
+					t.Fatalf("%s: got %s, want %s", transport, note, want)
+				}
+			}
+		}
+		for _, c := range []*client{a, b} {
+			if got := c.heard(); len(got) > 0 {
+				t.Errorf("%s: outside of requests: got %q, want nothing", transport, got)
+			}
+		}
+		w.stop()
+	}
+}
+
+// What a server says beside a call reaches its client on the call's stream; what it says of its own accord
+// reaches the session it was said on, or everybody on a shared one.
+func TestServersNotifications(t *testing.T) {
+	const logged = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":9007199254740993},"logger":"l"}}`
+	const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	const custom = `{"jsonrpc":"2.0","method":"notifications/unheard/of","params":{"x":[1.0]}}`
+	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+	for _, row := range []struct {
+		transport string
+		shared    bool
+	}{{overHTTP, false}, {overSSE, false}, {overPipe, true}} {
+		s := newServer("talk")
+		s.on = func(r *request) bool {
+			if r.name() != "talk" {
+				return false
+			}
+			r.send(cancelled) // names a request that no client knows
+			r.send(logged)
+			if row.transport == overHTTP {
+				r.send(custom)
+			}
+			r.result(`{"content":[]}`)
+			return true
+		}
+		w := newWorld(t, nil, place{"s", row.transport, s, ""}, place{"other", row.transport, newServer(), ""})
+		a, b, single, elsewhere := w.dial(proxyPath), w.dial(proxyPath), w.dial("/servers/s/mcp"), w.dial("/servers/other/mcp")
+		answer := a.call("s__talk")
+		want := []string{logged}
+		if row.transport == overHTTP {
+			want = append(want, custom)
+		}
+		if !slices.Equal(answer.notes, want) {
+			t.Errorf("%s: on the call's stream: got %q, want %q", row.transport, answer.notes, want)
+		}
+		streams := 4 // the router's own, a, b and single
+		if row.shared {
+			streams = 1
+		}
+		eventually(t, "the streams", func() bool { return s.streams() == streams })
+		for _, raw := range []string{changed, custom, cancelled, logged} {
+			if n := s.say(raw); n != streams {
+				t.Fatalf("%s: said on %d streams, want %d", row.transport, n, streams)
+			}
+		}
+		for who, c := range map[string]*client{"a": a, "b": b, "single": single} {
+			eventually(t, "the notifications of "+who, func() bool { return len(c.heard()) >= 3 })
+			if got := c.heard(); !slices.Equal(got, []string{changed, custom, logged}) {
+				t.Errorf("%s, %s: got %q, want each once and in order", row.transport, who, got)
+			}
+		}
+		if got := elsewhere.heard(); len(got) > 0 {
+			t.Errorf("%s, the surface of another server: got %q, want nothing", row.transport, got)
+		}
+		w.stop()
+	}
+}
+
+// With sessions of their own, a notification on one client's session is for that client alone.
+func TestNotificationOnOneSession(t *testing.T) {
+	s := newServer("who")
+	s.on = func(r *request) bool {
+		if r.name() == "who" {
+			r.result(`{"content":[],"peer":` + quote(r.peer.id) + `}`)
+		}
+		return r.name() == "who"
+	}
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	a, b := w.dial(proxyPath), w.dial(proxyPath)
+	eventually(t, "the streams", func() bool { return s.streams() == 3 })
+	peer := s.peer(jsonrpc.Text(jsonrpc.Get([]byte(a.call("s__who").result), "peer")))
+	peer.say(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+	eventually(t, "the notification", func() bool { return len(a.heard()) == 1 })
+	s.say(`{"jsonrpc":"2.0","method":"notifications/y"}`)
+	eventually(t, "the notification", func() bool { return len(b.heard()) == 1 })
+	if got := b.heard(); strings.Contains(got[0], "notifications/x") {
+		t.Errorf("the other client: got %q, want its own alone", got)
+	}
+}
+
+// On a shared session updates reach those who subscribed, and the server hears of the last to unsubscribe.
+func TestSharedSubscriptions(t *testing.T) {
+	s := withResources("file:///x", "file:///dir")
+	s.errors["file:///no"] = `{"code":-32002,"message":"no"}`
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	a, b, single := w.dial(proxyPath), w.dial(proxyPath), w.dial("/servers/hr/mcp")
+	update := func(uri string) {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":` + quote(uri) + `}}`)
+		s.say(`{"jsonrpc":"2.0","method":"notifications/flush"}`)
+	}
+	flushed := 0
+	want := func(what string, wants map[*client][]string) {
+		t.Helper()
+		flushed++
+		for _, c := range []*client{a, b, single} {
+			var got []string
+			eventually(t, "the flush", func() bool {
+				got = nil
+				n := 0
+				for _, raw := range c.heard() {
+					m, _ := jsonrpc.Parse([]byte(raw))
+					if m.Method == "notifications/flush" {
+						n++
+						if n == flushed {
+							return true
+						}
+						got = nil
+						continue
+					}
+					got = append(got, jsonrpc.Text(jsonrpc.Get(m.Params, "uri")))
+				}
+				return false
+			})
+			if !slices.Equal(got, wants[c]) {
+				t.Errorf("%s: got %q, want %q", what, got, wants[c])
+			}
+		}
+	}
+	do := func(c *client, method, uri string) {
+		t.Helper()
+		if got := c.do("resources/"+method, `{"uri":`+quote(uri)+`}`); got.result != "{}" {
+			t.Errorf("%s %s: got %s, want {}", method, uri, got.err)
+		}
+	}
+	do(a, "subscribe", "hr__file:///x")
+	update("file:///x")
+	want("one subscriber", map[*client][]string{a: {"hr__file:///x"}})
+	do(b, "subscribe", "hr__file:///x")
+	do(single, "subscribe", "file:///x")
+	update("file:///x")
+	want("three subscribers", map[*client][]string{a: {"hr__file:///x"}, b: {"hr__file:///x"}, single: {"file:///x"}})
+	do(a, "unsubscribe", "hr__file:///x")
+	update("file:///x")
+	want("two subscribers", map[*client][]string{b: {"hr__file:///x"}, single: {"file:///x"}})
+	do(a, "subscribe", "hr__file:///dir")
+	update("file:///dir/part?x#y")
+	update("file:///directory")
+	flushed++
+	want("a part of what was subscribed to, and what only looks so", map[*client][]string{})
+	if got := a.heard(); !strings.Contains(strings.Join(got, ""), `"hr__file:///dir/part?x#y"`) || strings.Contains(strings.Join(got, ""), "directory") {
+		t.Errorf("parts: got %q, want file:///dir/part?x#y and not file:///directory", got)
+	}
+	if got := a.do("resources/subscribe", `{"uri":"hr__file:///no"}`); got.err != s.errors["file:///no"] {
+		t.Errorf("refused: got %s %s, want the server's error", got.result, got.err)
+	}
+	update("file:///no")
+	want("a refused subscription", map[*client][]string{})
+	if got := s.got("resources/unsubscribe"); len(got) > 0 {
+		t.Errorf("at the server: got unsubscribe %q, want none while others watch", got)
+	}
+	do(b, "unsubscribe", "hr__file:///x")
+	single.leave()
+	eventually(t, "the end of the subscription", func() bool { return len(s.got("resources/unsubscribe")) == 1 })
+	if got := s.got("resources/unsubscribe")[0]; string(jsonrpc.Get([]byte(got), "uri")) != `"file:///x"` {
+		t.Errorf("at the server: got %s, want file:///x", got)
+	}
+	do(a, "unsubscribe", "hr__file:///dir")
+	if got := s.got("resources/unsubscribe"); len(got) != 2 {
+		t.Errorf("at the server: got %q, want the last to end its subscription", got)
+	}
+}
+
+// Who may not see a server does not hear it either.
+func TestHiddenServersAreNotHeard(t *testing.T) {
+	seen, hidden := newServer("echo"), newServer("echo")
+	for _, session := range []string{downstream.SessionShared, downstream.SessionPerClient} {
+		w := newWorld(t, func(o *setup) {
+			o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"), auth.KeyConfig{Name: "SOME", Env: "SOME", Servers: []string{"seen"}})}
+		}, place{"seen", overPipe, seen, session}, place{"hidden", overPipe, hidden, session})
+		dial := func(key string) *client {
+			c := w.newClient(proxyPath)
+			c.header.Set("X-API-Key", "secret-"+key)
+			c.hello()
+			c.listen()
+			return c
+		}
+		all, some := dial("ALL"), dial("SOME")
+		all.tools()
+		before := len(hidden.got("notifications/n"))
+		some.notify("notifications/n", "")
+		eventually(t, "the notification", func() bool { return len(seen.got("notifications/n")) > 0 })
+		if got := len(hidden.got("notifications/n")); got != before {
+			t.Errorf("%s: at the hidden server: got %d notifications, want none", session, got-before)
+		}
+		hidden.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"secret"}}`)
+		eventually(t, "the notification", func() bool { return len(all.heard()) == 1 })
+		seen.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"open"}}`)
+		eventually(t, "the notification", func() bool { return len(some.heard()) > 0 })
+		if got := some.heard(); len(got) != 1 || !strings.Contains(got[0], "open") {
+			t.Errorf("%s: got %q, want only what the visible server says", session, got)
+		}
+		w.stop()
+		seen.change(func() { seen.received, seen.headers = nil, nil })
+	}
+}

@@ -1,0 +1,245 @@
+// Package proxy is the transparent face of the router: all downstream servers as one MCP server, or one of
+// them alone, with nothing lost or added on the way but names, ids and progress tokens.
+//
+// A Proxy serves any number of surfaces from any goroutine. It keeps a little state for each client
+// session until Ended.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Options of a Proxy.
+type Options struct {
+	Config  Config
+	Servers *downstream.Manager
+	Name    string // serverInfo of the surface of all servers
+	Version string
+	Search  Search                                       // nil = search_above is off
+	Limited func(x *edge.Exchange, names ...string) bool // counts a call; true = refused and answered; nil = no limit
+	Fail    func(x *edge.Exchange, err error)
+	Logger  *slog.Logger
+}
+
+// Search is search_available_tools, which joins the surface of all servers if search_above is set.
+type Search interface {
+	ServeSearch(ctx context.Context, x *edge.Exchange)
+	SearchTool() []byte                // its raw definition
+	Exposed(x *edge.Exchange) []string // full names that the caller's last search found
+}
+
+// Clients is how messages reach client sessions outside of any request.
+type Clients interface {
+	Send(session string, message []byte) bool
+	Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error)
+}
+
+// Proxy is the state behind all transparent surfaces.
+type Proxy struct {
+	opts    Options
+	log     *slog.Logger
+	servers *downstream.Manager
+	merged  mergedLists
+	names   atomic.Pointer[naming] // of all servers as they are now
+
+	watches watches
+	relays  relays
+	loose   atomic.Int64 // requests without a session so far
+
+	mu      sync.Mutex
+	edge    Clients
+	members map[string]*member // by client session
+}
+
+// New makes a Proxy.
+func New(o Options) *Proxy {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, watches: newWatches(), members: map[string]*member{}}
+	p.nameServers()
+	return p
+}
+
+// Attach names the edge that serves the surfaces. It is called once, before they serve.
+func (p *Proxy) Attach(c Clients) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.edge = c
+}
+
+// Surface is one endpoint: all servers, or one. It implements edge.Handler.
+type Surface struct {
+	p    *Proxy
+	only string // the one server; empty for all
+}
+
+// All returns the surface of all servers as one.
+func (p *Proxy) All() *Surface { return &Surface{p: p} }
+
+// Single returns the surface of one server, with the names it uses itself.
+func (p *Proxy) Single(server string) *Surface { return &Surface{p: p, only: server} }
+
+// names says how things are called on the surface.
+func (s *Surface) names() *naming {
+	if s.only != "" {
+		return &ownNames
+	}
+	return s.p.names.Load()
+}
+
+// Ended implements edge.Handler.
+func (s *Surface) Ended(session string) {
+	s.p.leave(session)
+	s.p.unsubscribeAll(session)
+	s.p.servers.Leave(session)
+}
+
+// Serve implements edge.Handler.
+func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
+	if s.only != "" && len(s.reach(x)) == 0 {
+		if x.Message.IsRequest() {
+			unknown(x, "server", s.only)
+		}
+		return
+	}
+	if x.Session != "" {
+		s.p.enter(x.Session, s, x.Caller)
+	}
+	if x.Message.IsNotification() {
+		s.notify(ctx, x)
+		return
+	}
+	switch method := x.Message.Method; method {
+	case "initialize":
+		s.initialize(ctx, x)
+	case "server/discover":
+		s.discover(ctx, x)
+	case "ping":
+		x.Reply([]byte("{}"))
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		s.list(ctx, x)
+	case "tools/call":
+		s.callTool(ctx, x)
+	case "prompts/get":
+		s.getPrompt(ctx, x)
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		s.resource(ctx, x)
+	case "completion/complete":
+		s.complete(ctx, x)
+	case "logging/setLevel":
+		s.setLevel(ctx, x)
+	default:
+		if s.only != "" {
+			s.forward(ctx, x, s.only, "", x.Message.Params)
+			return
+		}
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method})
+	}
+}
+
+// reach returns the servers of the surface that the caller may see.
+func (s *Surface) reach(x *edge.Exchange) []string {
+	servers := s.names().servers
+	if s.only != "" {
+		servers = []string{s.only}
+	}
+	see := x.Caller.Filter()
+	if see == nil {
+		return servers
+	}
+	var out []string
+	for _, name := range servers {
+		if see(name, "") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// setLevel goes to every server that logs; it succeeds if any of them took it.
+func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
+	if s.only != "" {
+		s.forward(ctx, x, s.only, "", x.Message.Params)
+		return
+	}
+	servers := s.reach(x)
+	replies := make([]link.Reply, len(servers))
+	failed := make([]error, len(servers))
+	_ = s.each(ctx, x, servers, func(ctx context.Context, i int) error { // what failed is looked at below
+		hello, err := s.p.servers.Initialized(ctx, servers[i], x.Session)
+		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
+			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
+				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Proxied: x.Session != "",
+			})
+		}
+		failed[i] = err
+		return err
+	})
+	for _, reply := range replies {
+		if reply.Result != nil {
+			x.Reply(reply.Result)
+			return
+		}
+	}
+	for i, err := range failed {
+		switch {
+		case err != nil:
+			s.p.opts.Fail(x, err)
+			return
+		case replies[i].Err != nil:
+			x.FailRaw(replies[i].Err)
+			return
+		}
+	}
+	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server takes logging/setLevel"})
+}
+
+// each runs f for every server at once, within the list deadline and after the client's notifications, logs what failed and returns the first
+// error in order if all did.
+func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string, f func(ctx context.Context, i int) error) error {
+	cause := errors.New("it took longer than " + s.p.opts.Config.ListDeadline.String())
+	bounded, cancel := context.WithTimeoutCause(ctx, s.p.opts.Config.ListDeadline, cause)
+	defer cancel()
+	failed := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, server := range servers {
+		wg.Go(func() {
+			s.p.inOrder(bounded, x.Session, server)
+			failed[i] = f(bounded, i)
+		})
+	}
+	wg.Wait()
+	var first error
+	fine := 0
+	for i, err := range failed {
+		switch {
+		case err == nil:
+			fine++
+		case ctx.Err() == nil:
+			s.p.log.Warn("server is left out", "server", servers[i], "error", err)
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if fine == 0 && errors.Is(first, cause) {
+		return &downstream.Failure{Server: servers[0], Reason: downstream.ReasonTimeout, Message: cause.Error()}
+	}
+	if fine > 0 {
+		return nil
+	}
+	return first
+}

@@ -1,0 +1,588 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// server is a scripted MCP server that sends exactly the bytes it is told to, and keeps what it is sent.
+// It speaks streamable HTTP with sessions, HTTP+SSE and newline-delimited streams. Its request ids and
+// progress tokens are small numbers, so that those of several servers are equal.
+type server struct {
+	caps   string                                                      // capabilities
+	lists  map[string][]string                                         // raw items by method
+	pages  int                                                         // items of a page; 0 = all
+	raw    map[string]string                                           // raw result by tool, prompt or URI
+	errors map[string]string                                           // raw error by tool, prompt, URI or method
+	on     func(r *request) (handled bool)                             // looks at each request first; may be nil
+	modern bool                                                        // refuses the handshake and speaks 2026-07-28
+	plain  bool                                                        // answers requests with JSON instead of a stream
+	dial   func(ctx context.Context) error                             // before a pipe is opened; may be nil
+	gate   func(w http.ResponseWriter, r *http.Request) (handled bool) // before HTTP is served; may be nil
+
+	mu       sync.Mutex
+	received []jsonrpc.Message
+	headers  []http.Header // of the received messages; nil on streams
+	peers    map[string]*peer
+	named    int // peers so far
+	waiting  map[string]chan jsonrpc.Message
+	asked    int
+	running  map[string]*request // by peer and id
+	wg       sync.WaitGroup
+}
+
+// peer is one session of the server.
+type peer struct {
+	id     string
+	server *server
+	ctx    context.Context // ends with the session
+	end    context.CancelFunc
+
+	mu     sync.Mutex
+	client string           // the name in clientInfo
+	out    func(raw string) // the stream for what belongs to no request; nil = none
+	cut    func()           // ends that stream
+}
+
+// request is what the server is asked, and the way back.
+type request struct {
+	jsonrpc.Message
+	server *server
+	peer   *peer
+	ctx    context.Context // ends with its cancellation, its connection or its session
+	cancel context.CancelCauseFunc
+	send   func(raw string)
+}
+
+const object = `"inputSchema":{"type":"object"}`
+
+// newServer is a server with the named tools.
+func newServer(tools ...string) *server {
+	s := &server{
+		caps: `{"tools":{}}`, lists: map[string][]string{"tools/list": {}}, raw: map[string]string{}, errors: map[string]string{},
+		peers: map[string]*peer{}, waiting: map[string]chan jsonrpc.Message{}, running: map[string]*request{},
+	}
+	for _, name := range tools {
+		s.lists["tools/list"] = append(s.lists["tools/list"], `{"name":`+quote(name)+`,`+object+`}`)
+	}
+	return s
+}
+
+// change changes the server while it serves.
+func (s *server) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *server) open() *peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.named++
+	p := &peer{id: fmt.Sprintf("session-%d", s.named), server: s}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	s.peers[p.id] = p
+	return p
+}
+
+func (s *server) peer(id string) *peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers[id]
+}
+
+// close ends a session.
+func (p *peer) close() {
+	p.server.mu.Lock()
+	delete(p.server.peers, p.id)
+	p.server.mu.Unlock()
+	p.end()
+}
+
+// restart forgets all sessions and cuts their connections.
+func (s *server) restart() {
+	for _, p := range s.all() {
+		p.close()
+	}
+}
+
+func (s *server) all() []*peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*peer
+	for _, p := range s.peers {
+		all = append(all, p)
+	}
+	return all
+}
+
+// say sends a message of the server's own accord on every session that has a stream for it, and returns how
+// many those are.
+func (s *server) say(raw string) (n int) {
+	for _, p := range s.all() {
+		if p.say(raw) {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *peer) say(raw string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out == nil {
+		return false
+	}
+	p.out(raw)
+	return true
+}
+
+// clientName is how the client has introduced itself.
+func (p *peer) clientName() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client
+}
+
+// cutStream ends the session's own stream, not the session.
+func (p *peer) cutStream() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut != nil {
+		p.cut()
+	}
+}
+
+// streams is how many sessions have a stream of their own.
+func (s *server) streams() (n int) {
+	for _, p := range s.all() {
+		p.mu.Lock()
+		if p.out != nil {
+			n++
+		}
+		p.mu.Unlock()
+	}
+	return n
+}
+
+// ask sends a request to the client and waits for the answer; empty if the session or ctx ends before.
+func (p *peer) ask(ctx context.Context, send func(raw string), method, params string) jsonrpc.Message {
+	s := p.server
+	s.mu.Lock()
+	s.asked++
+	id := fmt.Sprint(s.asked)
+	answer := make(chan jsonrpc.Message, 1)
+	s.waiting[p.id+" "+id] = answer
+	s.mu.Unlock()
+	send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + quote(method) + `,"params":` + params + `}`)
+	select {
+	case m := <-answer:
+		return m
+	case <-ctx.Done():
+	case <-p.ctx.Done():
+	}
+	return jsonrpc.Message{}
+}
+
+// ask asks on the request's own stream.
+func (r *request) ask(method, params string) jsonrpc.Message {
+	return r.peer.ask(r.ctx, r.send, method, params)
+}
+
+func (r *request) result(raw string) { r.send(string(jsonrpc.Result(r.ID, []byte(raw)))) }
+func (r *request) fail(raw string)   { r.send(string(jsonrpc.RawError(r.ID, []byte(raw)))) }
+
+// progress reports progress; raw follows the token.
+func (r *request) progress(raw string) {
+	token := jsonrpc.Get(r.Params, "_meta", "progressToken")
+	r.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(token) + `,` + raw + `}}`)
+}
+
+// name is what the request names: a tool, prompt or URI.
+func (r *request) name() string {
+	if name := jsonrpc.Get(r.Params, "name"); name != nil {
+		return jsonrpc.Text(name)
+	}
+	return jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))
+}
+
+// note keeps a message that has come.
+func (s *server) note(m jsonrpc.Message, h http.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.received = append(s.received, m)
+	s.headers = append(s.headers, h)
+}
+
+// take serves a message. send is where the response and what belongs to it goes.
+func (s *server) take(ctx context.Context, p *peer, m jsonrpc.Message, send func(raw string)) {
+	s.mu.Lock()
+	key := p.id + " " + string(m.ID)
+	answer := s.waiting[key]
+	if m.IsResponse() {
+		delete(s.waiting, key)
+	}
+	if m.Method == "initialize" {
+		p.mu.Lock()
+		p.client = jsonrpc.Text(jsonrpc.Get(m.Params, "clientInfo", "name"))
+		p.mu.Unlock()
+	}
+	running := s.running[p.id+" "+string(jsonrpc.Get(m.Params, "requestId"))]
+	on := s.on
+	s.mu.Unlock()
+	switch {
+	case m.IsResponse():
+		if answer != nil {
+			answer <- m
+		}
+		return
+	case m.Method == "notifications/cancelled":
+		if running != nil {
+			running.cancel(nil)
+		}
+		return
+	case m.IsNotification():
+		return
+	}
+	r := &request{Message: m, server: s, peer: p, send: send}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	defer context.AfterFunc(p.ctx, func() { r.cancel(nil) })()
+	s.mu.Lock()
+	s.running[key] = r
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.running, key)
+		s.mu.Unlock()
+	}()
+	if on == nil || !on(r) {
+		s.serve(r)
+	}
+}
+
+func (s *server) serve(r *request) {
+	s.mu.Lock()
+	rpcErr := s.errors[r.Method]
+	if rpcErr == "" {
+		rpcErr = s.errors[r.name()]
+	}
+	raw := s.raw[r.name()]
+	items, pages, caps := s.lists[r.Method], s.pages, s.caps
+	_, listed := s.lists[r.Method]
+	s.mu.Unlock()
+	switch {
+	case rpcErr != "":
+		r.fail(rpcErr)
+	case s.modern && r.Method == "initialize":
+		r.fail(`{"code":-32602,"message":"no handshake here"}`)
+	case r.Method == "initialize":
+		r.result(`{"protocolVersion":` + string(jsonrpc.Get(r.Params, "protocolVersion")) + `,"capabilities":` + caps + `,"serverInfo":{"name":"scripted","version":"1"}}`)
+	case s.modern && r.Method == "server/discover":
+		r.result(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":` + caps + `,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern","version":"1"}},"ttlMs":0,"cacheScope":"private"}`)
+	case listed:
+		page(r, items, pages)
+	case raw != "" && !strings.HasSuffix(r.Method, "subscribe"):
+		r.result(raw)
+	case r.Method == "ping", r.Method == "resources/subscribe", r.Method == "resources/unsubscribe", r.Method == "logging/setLevel":
+		r.result(`{}`)
+	case r.Method == "tools/call":
+		// The bytes of the params, for comparison.
+		r.result(`{"content":[],"seen":` + string(r.Params) + `}`)
+	default:
+		r.fail(`{"code":-32601,"message":"Method not found"}`)
+	}
+}
+
+func page(r *request, items []string, size int) {
+	first := 0
+	_, _ = fmt.Sscan(jsonrpc.Text(jsonrpc.Get(r.Params, "cursor")), &first) // without a cursor it is the first page
+	end, next := len(items), ""
+	if size > 0 && first+size < len(items) {
+		end = first + size
+		next = `,"nextCursor":"` + fmt.Sprint(end) + `"`
+	}
+	key := map[string]string{"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}[r.Method]
+	r.result(`{"` + key + `":[` + strings.Join(items[first:end], ",") + `]` + next + `}`)
+}
+
+// ServeHTTP implements http.Handler: /sse and /messages are HTTP+SSE, everything else streamable HTTP.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.wg.Add(1)
+	defer s.wg.Done()
+	s.mu.Lock()
+	gate := s.gate
+	s.mu.Unlock()
+	if gate != nil && gate(w, r) {
+		return
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/sse"):
+		s.stream(w, r, s.open(), "endpoint", strings.TrimSuffix(r.URL.Path, "/sse")+"/messages?session=")
+	case strings.HasSuffix(r.URL.Path, "/messages"):
+		s.message(w, r)
+	case r.Method == http.MethodGet && !s.modern:
+		if p := s.peer(r.Header.Get("Mcp-Session-Id")); p != nil {
+			s.stream(w, r, p, "", "")
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method == http.MethodDelete:
+		if p := s.peer(r.Header.Get("Mcp-Session-Id")); p != nil {
+			p.close()
+		}
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	default:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}
+
+// sink writes an event stream until its handler returns.
+type sink struct {
+	mu sync.Mutex
+	w  http.ResponseWriter // nil = over
+}
+
+// events makes the answer an event stream.
+func events(w http.ResponseWriter) *sink {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush() // a connection that is gone shows elsewhere
+	return &sink{w: w}
+}
+
+func (s *sink) event(name, data string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.w == nil {
+		return
+	}
+	_, _ = io.WriteString(s.w, "event: "+name+"\ndata: "+data+"\n\n")
+	_ = http.NewResponseController(s.w).Flush()
+}
+
+func (s *sink) message(raw string) { s.event("message", raw) }
+
+func (s *sink) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = nil
+}
+
+// stream serves a session's own stream.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, p *peer, first, endpoint string) {
+	events := events(w)
+	defer events.end()
+	p.mu.Lock()
+	if first != "" {
+		defer p.close() // with HTTP+SSE the stream is the session
+		events.event(first, endpoint+p.id)
+	}
+	p.out = events.message
+	cut := make(chan struct{})
+	p.cut = sync.OnceFunc(func() { close(cut) })
+	p.mu.Unlock()
+	select {
+	case <-r.Context().Done():
+	case <-p.ctx.Done():
+	case <-cut:
+	}
+	p.mu.Lock()
+	p.out = nil
+	p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// message is the POST side of HTTP+SSE.
+func (s *server) message(w http.ResponseWriter, r *http.Request) {
+	p := s.peer(r.URL.Query().Get("session"))
+	m, ok := readMessage(w, r)
+	if p == nil || !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	s.note(m, r.Header)
+	w.WriteHeader(http.StatusAccepted)
+	if !m.IsRequest() {
+		s.take(p.ctx, p, m, nil)
+		return
+	}
+	s.wg.Go(func() {
+		s.take(p.ctx, p, m, func(raw string) { p.say(raw) })
+	})
+}
+
+func readMessage(w http.ResponseWriter, r *http.Request) (jsonrpc.Message, bool) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return jsonrpc.Message{}, false
+	}
+	m, bad := jsonrpc.Parse(body)
+	return m, bad == nil
+}
+
+func (s *server) post(w http.ResponseWriter, r *http.Request) {
+	m, ok := readMessage(w, r)
+	if !ok {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	var p *peer
+	switch {
+	case s.modern:
+		p = &peer{id: "modern", server: s, ctx: context.Background()}
+	case m.Method == "initialize":
+		p = s.open()
+		w.Header().Set("Mcp-Session-Id", p.id)
+	default:
+		p = s.peer(r.Header.Get("Mcp-Session-Id"))
+	}
+	if p == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	s.note(m, r.Header)
+	switch {
+	case !m.IsRequest():
+		s.take(r.Context(), p, m, nil)
+		w.WriteHeader(http.StatusAccepted)
+	case m.Method != "tools/call" || s.plain:
+		w.Header().Set("Content-Type", "application/json")
+		s.take(r.Context(), p, m, func(raw string) { _, _ = io.WriteString(w, raw) })
+	default:
+		events := events(w)
+		defer events.end()
+		s.take(r.Context(), p, m, events.message)
+		if p.ctx.Err() != nil {
+			panic(http.ErrAbortHandler) // the answer is cut
+		}
+	}
+}
+
+// pipe opens a newline-delimited stream to the server.
+func (s *server) pipe(ctx context.Context) (io.ReadWriteCloser, error) {
+	s.mu.Lock()
+	dial := s.dial
+	s.mu.Unlock()
+	if dial != nil {
+		if err := dial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	ours, theirs := net.Pipe()
+	s.wg.Go(func() { s.lines(theirs, theirs) })
+	return ours, nil
+}
+
+// lines serves newline-delimited messages until in ends.
+func (s *server) lines(in io.ReadCloser, out io.Writer) {
+	p := s.open()
+	defer p.close()
+	defer context.AfterFunc(p.ctx, func() { in.Close() })()
+	var mu sync.Mutex
+	write := func(raw string) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = io.WriteString(out, raw+"\n") // the reader's end shows in the next read
+	}
+	p.mu.Lock()
+	p.out = write
+	p.mu.Unlock()
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		m, bad := jsonrpc.Parse(line)
+		if bad != nil {
+			continue
+		}
+		s.note(m, nil)
+		if !m.IsRequest() {
+			s.take(p.ctx, p, m, nil)
+			continue
+		}
+		s.wg.Go(func() { s.take(p.ctx, p, m, write) })
+	}
+}
+
+// listen serves the server over HTTP for the time of the test.
+func (s *server) listen(t testing.TB) string {
+	t.Helper()
+	h := httptest.NewServer(s)
+	t.Cleanup(func() {
+		s.restart()
+		h.CloseClientConnections()
+		h.Close()
+		s.wg.Wait()
+	})
+	return h.URL
+}
+
+// got returns the raw params of the received messages of a method, in order.
+func (s *server) got(method string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, m := range s.received {
+		if m.Method == method {
+			all = append(all, string(m.Params))
+		}
+	}
+	return all
+}
+
+// header returns the headers of the last received message of a method.
+func (s *server) header(method string) http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.received) - 1; i >= 0; i-- {
+		if s.received[i].Method == method {
+			return s.headers[i]
+		}
+	}
+	return nil
+}
+
+// methods returns what was received, in order; responses have no method.
+func (s *server) methods() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, m := range s.received {
+		all = append(all, m.Method)
+	}
+	return all
+}
+
+// child serves the scripted server of a child process.
+func child() {
+	s := newServer("echo", "hang", "pid")
+	s.on = func(r *request) bool {
+		switch r.name() {
+		case "hang":
+			<-r.ctx.Done()
+		case "pid":
+			r.result(`{"content":[],"pid":` + fmt.Sprint(os.Getpid()) + `}`)
+		default:
+			return false
+		}
+		return true
+	}
+	s.lines(os.Stdin, os.Stdout)
+}

@@ -1,0 +1,194 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/synth"
+)
+
+const (
+	maxStepResult = 8 << 10 // bytes of a step's result in the answer, unless all is asked for
+	maxBlocks     = 32      // content blocks of tools that are passed on
+	maxBlockBytes = 8 << 20 // and their bytes together
+)
+
+// AnswerContent is the structuredContent of process_query.
+type AnswerContent struct {
+	Answer        string           `json:"answer"`
+	Degraded      bool             `json:"degraded"`
+	NeedsApproval bool             `json:"needs_approval,omitempty"`
+	Warnings      []string         `json:"warnings"`
+	TraceID       string           `json:"trace_id"`
+	Plan          plan.Plan        `json:"plan"`
+	Steps         []StepResult     `json:"steps"`
+	Citations     []synth.Citation `json:"citations"`
+	Usage         struct {
+		Planner     llm.Usage `json:"planner"`
+		Synthesizer llm.Usage `json:"synthesizer"`
+	} `json:"usage"`
+	Timings struct {
+		Plan       float64 `json:"plan_ms"`
+		Execute    float64 `json:"execute_ms"`
+		Synthesize float64 `json:"synthesize_ms"`
+		Total      float64 `json:"total_ms"`
+	} `json:"timings"`
+}
+
+// StepResult is what came of one step. Times are milliseconds, the start since the query began.
+type StepResult struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Server    string          `json:"server"`
+	Arguments json.RawMessage `json:"arguments"`
+	Success   bool            `json:"success"`
+	Result    json.RawMessage `json:"result"`
+	Truncated bool            `json:"truncated,omitempty"`
+	Error     *plan.Error     `json:"error,omitempty"`
+	Attempts  int             `json:"attempts"`
+	Started   float64         `json:"started_ms"`
+	Duration  float64         `json:"duration_ms"`
+}
+
+// Content returns the record as structured content. full leaves results of steps uncut.
+func (r *Record) Content(full bool) *AnswerContent {
+	c := &AnswerContent{
+		Answer: r.Answer.Text, Degraded: r.Answer.Degraded, NeedsApproval: r.NeedsApproval, TraceID: r.TraceID,
+		Warnings: append([]string{}, r.Warnings...), Plan: r.Plan, Steps: []StepResult{},
+		Citations: append([]synth.Citation{}, r.Answer.Citations...),
+	}
+	c.Plan.Steps = make([]plan.Step, len(r.Plan.Steps))
+	for i, s := range r.Plan.Steps {
+		if s.After == nil {
+			s.After = []string{}
+		}
+		c.Plan.Steps[i] = s
+	}
+	for _, o := range r.Outcomes {
+		c.Steps = append(c.Steps, stepResult(o, full))
+	}
+	c.Usage.Planner, c.Usage.Synthesizer = r.PlannerUsage, r.Answer.Usage
+	c.Timings.Plan, c.Timings.Execute = milliseconds(r.Planning), milliseconds(r.Executing)
+	c.Timings.Synthesize, c.Timings.Total = milliseconds(r.Synthesizing), milliseconds(r.Total)
+	return c
+}
+
+func stepResult(o plan.Outcome, full bool) StepResult {
+	s := StepResult{
+		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(),
+		Result: o.Value, Error: o.Err, Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
+	}
+	if o.Sent != nil {
+		s.Arguments = o.Sent
+	}
+	if !o.OK() {
+		s.Result = json.RawMessage(jsonrpc.StringID("Error: " + o.Err.Message))
+	}
+	if !full {
+		s.Result, s.Truncated = plan.Cut(s.Result, maxStepResult)
+	}
+	return s
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// processQuery serves process_query.
+func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+	q, full, err := r.readQuery(args)
+	if err != nil {
+		return nil, err
+	}
+	q.Visible, q.Client = x.Caller.Filter(), clientOf(x)
+	if q.Meta = jsonrpc.Get(x.Message.Params, "_meta"); q.Meta != nil {
+		q.Meta = jsonrpc.Remove(q.Meta, "progressToken")
+	}
+	q.Ask, q.Elicit, q.Lent = asker(x), elicitor(x), lender(x)
+	if token := progressToken(x); token != "" {
+		q.Report = NewReporter(func(fraction float64, message string) { x.Notify(progressMessage(token, fraction, message)) })
+		defer q.Report.Close()
+	}
+	record, err := r.Query(ctx, *q)
+	if err != nil {
+		return nil, err
+	}
+	out := result(record.Answer.Text, record.Content(full))
+	out.Content = append(out.Content, passedOn(record.Outcomes)...)
+	return out, nil
+}
+
+func (r *Router) readQuery(args arguments) (q *Query, full bool, err error) {
+	if !args.given("query") {
+		return nil, false, refuse("Invalid argument: query is required")
+	}
+	q = &Query{}
+	detail := ""
+	for _, read := range []func() error{
+		func() (err error) { q.Text, err = args.text("query"); return },
+		func() (err error) { q.Context, err = args.conversation("context"); return },
+		func() (err error) { q.Servers, err = args.texts("servers"); return },
+		func() (err error) { q.DryRun, err = args.flag("dry_run"); return },
+		func() (err error) { q.MaxRounds, err = args.count("max_rounds", 1); return },
+		func() (err error) { q.Timeout, err = args.seconds("timeout_seconds"); return },
+		func() (err error) { detail, err = args.text("detail"); return },
+	} {
+		if err := read(); err != nil {
+			return nil, false, err
+		}
+	}
+	switch {
+	case q.MaxRounds > 10:
+		return nil, false, refuse("Invalid argument: max_rounds must be at most 10")
+	case detail != "" && detail != "brief" && detail != "full":
+		return nil, false, refuse("Invalid argument: detail must be brief or full")
+	}
+	if args.given("plan") {
+		q.Plan = args["plan"]
+	}
+	return q, detail == "full", nil
+}
+
+// passedOn returns the images and links that tools returned, within bounds.
+func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content) {
+	bytes := 0
+	for _, o := range outcomes {
+		for _, raw := range o.Blocks {
+			if len(blocks) < maxBlocks && bytes+len(raw) <= maxBlockBytes {
+				bytes += len(raw)
+				blocks = append(blocks, rawContent{Raw: raw})
+			}
+		}
+	}
+	return blocks
+}
+
+// rawContent is a content block that passes through mcp-go as it is.
+type rawContent struct {
+	mcp.TextContent // for the interface alone
+	Raw             json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c rawContent) MarshalJSON() ([]byte, error) { return c.Raw, nil }
+
+// progressToken returns the client's token, empty if it asked for no progress.
+func progressToken(x *edge.Exchange) jsonrpc.ID {
+	if token := jsonrpc.Get(x.Message.Params, "_meta", "progressToken"); jsonrpc.ValidID(token) {
+		return jsonrpc.ID(token)
+	}
+	return ""
+}
+
+func progressMessage(token jsonrpc.ID, fraction float64, message string) []byte {
+	params := append([]byte(`{"progressToken":`), token...)
+	params = strconv.AppendFloat(append(params, `,"progress":`...), fraction, 'f', -1, 64)
+	params = append(append(params, `,"total":1.0,"message":`...), jsonrpc.StringID(message)...)
+	return jsonrpc.Notification("notifications/progress", append(params, '}'))
+}

@@ -1,0 +1,107 @@
+package router
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+)
+
+// arguments are the raw arguments of a call of a router tool. The getters name the argument in errors.
+type arguments map[string]json.RawMessage
+
+// argumentsOf reads the arguments of a tools/call.
+func argumentsOf(params []byte) (arguments, error) {
+	raw := jsonrpc.Get(params, "arguments")
+	if raw == nil || string(raw) == "null" {
+		return nil, nil
+	}
+	var a arguments
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, refuse("Invalid arguments: arguments must be an object")
+	}
+	return a, nil
+}
+
+func (a arguments) given(name string) bool {
+	raw, ok := a[name]
+	return ok && string(raw) != "null"
+}
+
+func (a arguments) text(name string) (string, error) {
+	if !a.given(name) {
+		return "", nil
+	}
+	var s string
+	if json.Unmarshal(a[name], &s) != nil {
+		return "", refuse("Invalid argument: %s must be a string", name)
+	}
+	return s, nil
+}
+
+func (a arguments) flag(name string) (bool, error) {
+	if !a.given(name) {
+		return false, nil
+	}
+	var b bool
+	if json.Unmarshal(a[name], &b) != nil {
+		return false, refuse("Invalid argument: %s must be true or false", name)
+	}
+	return b, nil
+}
+
+// count reads a whole number of at least least; 0 if it is not given.
+func (a arguments) count(name string, least int) (int, error) {
+	if !a.given(name) {
+		return 0, nil
+	}
+	var n int
+	if json.Unmarshal(a[name], &n) != nil || n < least {
+		return 0, refuse("Invalid argument: %s must be a whole number of at least %d", name, least)
+	}
+	return n, nil
+}
+
+func (a arguments) seconds(name string) (time.Duration, error) {
+	if !a.given(name) {
+		return 0, nil
+	}
+	var s float64
+	if json.Unmarshal(a[name], &s) != nil || !(s > 0) || s > 1e6 {
+		return 0, refuse("Invalid argument: %s must be a positive number of seconds", name)
+	}
+	return time.Duration(s * float64(time.Second)), nil
+}
+
+func (a arguments) texts(name string) ([]string, error) {
+	if !a.given(name) {
+		return nil, nil
+	}
+	var s []string
+	if json.Unmarshal(a[name], &s) != nil {
+		return nil, refuse("Invalid argument: %s must be an array of strings", name)
+	}
+	return s, nil
+}
+
+// conversation reads a text, or the turns of a conversation.
+func (a arguments) conversation(name string) ([]llm.Message, error) {
+	if !a.given(name) {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(a[name], &text) == nil {
+		return []llm.Message{{Role: llm.RoleUser, Content: text}}, nil
+	}
+	var turns []llm.Message
+	if json.Unmarshal(a[name], &turns) != nil {
+		return nil, refuse("Invalid argument: %s must be a string or an array of {role, content}", name)
+	}
+	for i, t := range turns {
+		if t.Role == "" || t.Content == "" {
+			return nil, refuse("Invalid argument: %s[%d] needs role and content", name, i)
+		}
+	}
+	return turns, nil
+}

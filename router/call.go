@@ -1,0 +1,30 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Call calls one tool by any of its names, for a user of this process. It returns the raw result; a
+// JSON-RPC error of the server comes as a *jsonrpc.Error.
+func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	server, tool, err := r.resolve(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
+	params = append(append(params, `,"arguments":`...), arguments...)
+	reply, err := r.servers.Call(ctx, &downstream.Request{Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}')})
+	if err != nil {
+		return nil, err
+	}
+	if reply.Err != nil {
+		e := &jsonrpc.Error{Message: string(reply.Err)}
+		_ = json.Unmarshal(reply.Err, e) // whatever it is, the text above tells
+		return nil, e
+	}
+	return reply.Result, nil
+}

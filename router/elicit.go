@@ -1,0 +1,136 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Elicit asks the user, by a form of the JSON Schema given (elicitation, form mode). The content is what the user gave.
+// The error is errUnanswered if the user declined, dismissed the question or gave no answer in time; else the user
+// could not be asked.
+type Elicit func(ctx context.Context, message string, schema []byte) (content []byte, err error)
+
+// errUnanswered is why there is no answer to a question that could be put.
+type errUnanswered struct{ text string }
+
+func (e *errUnanswered) Error() string { return e.text }
+
+// elicitor asks by way of the client; nil where it cannot ask by forms, as in the modern era, where a request has no way back.
+func elicitor(x *edge.Exchange) Elicit {
+	modes := jsonrpc.Get(x.Client.Capabilities, "elicitation")
+	if modes == nil || x.Modern || jsonrpc.Get(modes, "url") != nil && jsonrpc.Get(modes, "form") == nil {
+		return nil
+	}
+	return func(ctx context.Context, message string, schema []byte) ([]byte, error) {
+		params := jsonrpc.Set([]byte(`{}`), "message", []byte(jsonrpc.StringID(message)))
+		m, err := x.Request(ctx, "elicitation/create", jsonrpc.Set(params, "requestedSchema", schema))
+		switch {
+		case err != nil:
+			return nil, err
+		case m.Err != nil:
+			return nil, errors.New("the client could not ask: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
+		}
+		switch action := jsonrpc.Text(jsonrpc.Get(m.Result, "action")); action {
+		case "accept":
+			return jsonrpc.Get(m.Result, "content"), nil
+		case "cancel":
+			return nil, &errUnanswered{"the user dismissed the question"}
+		default:
+			return nil, &errUnanswered{"the user declined"}
+		}
+	}
+}
+
+// Bounds of asking.
+const (
+	maxForms = 5 // of one query
+	maxAsked = 5 * time.Minute
+)
+
+// errNobody is why a question ends that nobody answers.
+var errNobody = &errUnanswered{"nobody answered in time"}
+
+// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and the
+// answer.
+func asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := maxAsked
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)*3/5)
+	}
+	return context.WithTimeoutCause(ctx, limit, errNobody)
+}
+
+// complete asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
+// into the plan. A step for which the user gives none has declined as its problem; once the time for all of them is up,
+// no further form is shown.
+func (j *job) complete(ctx context.Context, r *round) {
+	if j.q.Elicit == nil || j.q.DryRun {
+		return
+	}
+	ctx, cancel := asking(ctx)
+	defer cancel()
+	planned, before := r.plan, j.forms
+	if len(r.plan.Steps) == 0 && len(r.plan.Open) > 0 {
+		r.plan.Steps, r.plan.Note = r.plan.Open, ""
+		r.problems = j.check(r)
+	}
+	var declined []plan.Problem
+	for _, p := range r.problems {
+		if len(p.Missing) == 0 || j.forms == maxForms || ctx.Err() != nil {
+			continue
+		}
+		if why := j.fill(ctx, r.plan.Step(p.Step), p.Missing); why != nil {
+			declined = append(declined, plan.Problem{Step: p.Step, Error: *why})
+		}
+	}
+	switch {
+	case j.forms > before:
+		r.problems = append(declined, j.check(r)...) // the first of a step counts
+	case len(planned.Steps) == 0: // no form could ask for what is open
+		r.plan, r.problems = planned, nil
+	}
+}
+
+// fill asks for what one step lacks. The error is that of the step if the user gives nothing.
+func (j *job) fill(ctx context.Context, step *plan.Step, missing []string) *plan.Error {
+	tool, unknown := j.catalog.Lookup(step.Tool, j.visible)
+	if unknown != nil {
+		return nil
+	}
+	schema, ok := form(tool.InputSchema, missing)
+	if !ok {
+		return nil // the step's own problem tells what it lacks
+	}
+	j.forms++
+	content, err := j.q.Elicit(ctx, question(tool, step, missing), schema)
+	var unanswered *errUnanswered
+	switch {
+	case errors.As(err, &unanswered):
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", unanswered.text, tool.Name, enumerate(missing))}
+	case err != nil:
+		j.record.Warnings = append(j.record.Warnings, fmt.Sprintf("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err))
+		return nil
+	}
+	for _, name := range missing {
+		if value := jsonrpc.Get(content, name); value != nil {
+			step.Arguments = jsonrpc.Set(step.Arguments, name, value)
+		}
+	}
+	return nil
+}
+
+func question(tool *downstream.Tool, step *plan.Step, missing []string) string {
+	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.", tool.Tool.Tool, tool.Server, enumerate(missing))
+	if known := string(step.Arguments); known != "{}" {
+		text += " Known so far: " + short.Text(known, 500)
+	}
+	return text
+}

@@ -1,0 +1,50 @@
+package router
+
+import (
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/planner/plan"
+)
+
+// unsatisfied reports whether a round that a model planned calls for another plan: a step failed, or one that only
+// reads found nothing, and a plan may know another way. It does not where a call may have changed something without
+// our knowing: then the user has to look first.
+func (j *job) unsatisfied(r *round) bool {
+	if r.plan.Source != plan.SourceModel || r.number >= r.of {
+		return false
+	}
+	if slices.ContainsFunc(j.record.Outcomes, func(o plan.Outcome) bool { return o.Unsettled() && !j.reads(o.Step) }) {
+		return false
+	}
+	wanted := false
+	for _, o := range r.outcomes {
+		switch {
+		case o.OK():
+			wanted = wanted || o.Empty() && j.reads(o.Step)
+		case !r.refused(o.Step.ID):
+			wanted = wanted || mayBeMended(o.Err.Reason)
+		}
+	}
+	return wanted
+}
+
+// reads reports whether the tool of a step says that it changes nothing.
+func (j *job) reads(s plan.Step) bool {
+	tool, unknown := j.catalog.Lookup(s.Tool, j.visible)
+	return unknown == nil && tool.Annotations.ReadOnly()
+}
+
+// refused reports whether a step was at fault in the plan already: the model has been shown that and could not help it.
+func (r *round) refused(step string) bool {
+	return slices.ContainsFunc(r.problems, func(p plan.Problem) bool { return p.Step == step })
+}
+
+// mayBeMended reports whether another plan could do without a step that failed for this reason. What follows from
+// another failure, or from a word of the user, is no reason of its own.
+func mayBeMended(reason string) bool {
+	switch reason {
+	case plan.ReasonDependencyFailed, plan.ReasonDeclined, plan.ReasonCancelled, plan.ReasonInternal:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,159 @@
+package router
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+const (
+	defaultFound = 10     // tools of one search
+	maxFound     = 100    // at most
+	maxExposed   = 20_000 // callers whose found tools are kept; then the one longest without a search is forgotten
+)
+
+// FoundTool is an entry of search_available_tools.
+type FoundTool struct {
+	Name        string          `json:"name"`
+	Server      string          `json:"server"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Score       float64         `json:"score"`
+}
+
+// ServeSearch serves search_available_tools: what it finds is listed for the caller from then on, and the
+// notification of that stands before the result on the same stream.
+func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
+	args, err := argumentsOf(x.Message.Params)
+	var query string
+	var limit int
+	if err == nil {
+		query, err = args.text("query")
+	}
+	if err == nil {
+		limit, err = args.count("limit", 1)
+	}
+	query = strings.TrimSpace(query)
+	if err == nil && query == "" {
+		err = refuse("Invalid argument: query is required")
+	}
+	if limit == 0 {
+		limit = defaultFound
+	}
+	var found []Found
+	if err == nil {
+		found, err = r.Search(ctx, query, min(limit, maxFound), x.Caller.Filter())
+	}
+	if err != nil {
+		if text, refused := refusalText(err); refused {
+			replyError(x, text)
+		} else {
+			Fail(x, err)
+		}
+		return
+	}
+	tools := []FoundTool{}
+	names := make([]string, 0, len(found))
+	for _, f := range found {
+		tools = append(tools, FoundTool{Name: f.Full(), Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
+		names = append(names, f.Full())
+	}
+	text := fmt.Sprintf("No tools found matching '%s'. Try other words, or list_available_tools.", query)
+	if len(found) > 0 {
+		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
+		if !x.Modern { // there a list may not vary by connection
+			r.exposed.set(clientOf(x), names)
+		}
+	}
+	raw := encodeResult(result(text, map[string]any{"tools": tools}))
+	if !x.Modern {
+		raw = jsonrpc.Set(raw, "is_error", []byte("false"))
+		x.ForceStream()
+		x.Notify(jsonrpc.Notification("notifications/tools/list_changed", nil))
+	}
+	x.Reply(raw)
+}
+
+// Exposed returns the full names of the tools that the caller's last search found.
+func (r *Router) Exposed(x *edge.Exchange) []string { return r.exposed.get(clientOf(x)) }
+
+// SearchTool returns the raw definition of search_available_tools.
+func (r *Router) SearchTool() []byte { return r.searchTool }
+
+// withExposed adds the tools that the caller's last search found to a tools/list result.
+func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
+	names := r.exposed.get(clientOf(x))
+	if len(names) == 0 || x.Modern {
+		return raw
+	}
+	catalog, err := r.catalog(ctx)
+	if err != nil {
+		return raw
+	}
+	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
+	for _, name := range names {
+		if t, unknown := catalog.Lookup(name, x.Caller.Filter()); unknown == nil {
+			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(name))))
+		}
+	}
+	tools := []byte{'['}
+	for i, def := range list {
+		if i > 0 {
+			tools = append(tools, ',')
+		}
+		tools = append(tools, def...)
+	}
+	return jsonrpc.Set(raw, "tools", append(tools, ']'))
+}
+
+// exposures are the tools that each caller's last search found. The zero value is ready.
+type exposures struct {
+	mu    sync.Mutex
+	order list.List // of *exposure, the oldest search first
+	by    map[string]*list.Element
+}
+
+type exposure struct {
+	client string
+	names  []string
+}
+
+func (e *exposures) set(client string, names []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.by == nil {
+		e.by = map[string]*list.Element{}
+	}
+	if old, ok := e.by[client]; ok {
+		e.order.Remove(old)
+	} else if len(e.by) == maxExposed {
+		oldest := e.order.Front()
+		delete(e.by, oldest.Value.(*exposure).client)
+		e.order.Remove(oldest)
+	}
+	e.by[client] = e.order.PushBack(&exposure{client, names})
+}
+
+func (e *exposures) get(client string) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if el, ok := e.by[client]; ok {
+		return el.Value.(*exposure).names
+	}
+	return nil
+}
+
+func (e *exposures) forget(client string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if el, ok := e.by[client]; ok {
+		e.order.Remove(el)
+		delete(e.by, client)
+	}
+}

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+
+// checkListen says what is wrong with an address to listen on.
+func checkListen(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "want host:port, such as 127.0.0.1:8002"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return "want a port from 0 to 65535 after the last colon"
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
+		return "want an IP address or host name before the port"
+	}
+	return ""
+}
+
+// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) where nobody needs a key: the router
+// would hand every server it knows to whoever can reach it. An address without host means all interfaces.
+func CheckBind(listen string, access auth.Config) error {
+	if why := checkListen(listen); why != "" {
+		return fmt.Errorf("listen address %q: %s", listen, why)
+	}
+	if access.Anonymous || len(access.APIKeys) > 0 || OnLoopback(listen) {
+		return nil
+	}
+	return fmt.Errorf("refusing to listen on %s, beyond loopback, without API keys: set NEXUS_API_KEY or auth.api_keys, "+
+		"listen on 127.0.0.1, or allow everybody with auth.anonymous: true", listen)
+}
+
+// OnLoopback reports whether an address to listen on can be reached from this machine alone.
+func OnLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,44 @@
+package config
+
+// clientServers finds the servers in the JSON file of a desktop client: "mcpServers", or "servers", alone or in "mcp".
+// It returns nil where the file has none.
+func clientServers(root *node) (at string, servers *node) {
+	for _, key := range []string{"mcpServers", "servers"} {
+		if n := root.get(key); n != nil && (n.kind == mapping || n.kind == null) {
+			return key, n
+		}
+	}
+	if n := root.get("mcp").get("servers"); n != nil && n.kind == mapping {
+		return "mcp.servers", n
+	}
+	return "", nil
+}
+
+// adapt returns a desktop client's entry in our own words: keys that other clients spell differently are renamed, and
+// those that mean something to the client alone are left out with a warning.
+func (d *decoder) adapt(path string, entry *node) *node {
+	own := *entry
+	own.members = nil
+	for _, m := range entry.members {
+		switch m.key {
+		case "serverUrl", "httpUrl":
+			m.key = "url"
+		case "transport", "transportType":
+			m.key = "type"
+		case "timeout":
+			if m.value.kind == number && m.value.text != "0" {
+				d.warn(m.at, "%s.timeout: a number without a unit is left out: clients differ in what it counts", path)
+				continue
+			}
+		case "disabledTools", "excludeTools", "includeTools":
+			d.warn(m.at, "%s.%s is left out; write tools: {allow: [], deny: []}", path, m.key)
+			continue
+		case "alwaysAllow", "auth", "authProviderType", "autoApprove", "description", "dev", "envFile", "gallery", "icon",
+			"name", "note", "oauth", "trust", "version", "watchPaths":
+			d.warn(m.at, "%s.%s is for desktop clients and left out", path, m.key)
+			continue
+		}
+		own.members = append(own.members, m)
+	}
+	return &own
+}

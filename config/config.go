@@ -1,0 +1,84 @@
+// Package config loads and checks the configuration files. A Config is an immutable snapshot: it is
+// replaced as a whole and never changed.
+package config
+
+import (
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/router/limit"
+	"github.com/agenticnexus/agenticnexus/router/proxy"
+	"github.com/agenticnexus/agenticnexus/router/telemetry"
+)
+
+// Config is everything the router can be told.
+type Config struct {
+	Settings
+	Servers  []downstream.ServerConfig // in the order of the files
+	Files    []string                  // the files read, in their order
+	Warnings []string                  // what was left out or is of no use, one line each
+}
+
+// Settings is the content of settings.yaml.
+type Settings struct {
+	Listen         string                     `yaml:"listen"`
+	AllowedOrigins []string                   `yaml:"allowed_origins"`
+	TrustedProxies []string                   `yaml:"trusted_proxies"` // addresses or CIDR prefixes
+	Discovery      string                     `yaml:"discovery"`
+	NameConflicts  string                     `yaml:"name_conflicts"`
+	Router         router.ToolsConfig         `yaml:"router"`
+	Proxy          proxy.Config               `yaml:"proxy"`
+	LLM            *LLM                       `yaml:"llm"` // nil = no model
+	Query          router.QueryConfig         `yaml:"query"`
+	Planner        planner.Config             `yaml:"planner"`
+	Execution      downstream.ExecutionConfig `yaml:"execution"`
+	Health         downstream.HealthConfig    `yaml:"health"`
+	Limits         limit.Config               `yaml:"limits"`
+	Auth           auth.Config                `yaml:"auth"`
+	RateLimit      limit.RateConfig           `yaml:"rate_limit"`
+	Validation     router.ValidationConfig    `yaml:"validation"`
+	Shutdown       Shutdown                   `yaml:"shutdown"`
+	Log            telemetry.LogConfig        `yaml:"log"`
+	Telemetry      telemetry.Config           `yaml:"telemetry"`
+}
+
+// LLM names the models. An unset synthesizer is the planner's. Where only Embeddings or UseClient are set, Planner is
+// empty and no model of ours plans or answers.
+type LLM struct {
+	Planner     llm.Config            `yaml:"planner"`
+	Synthesizer *llm.Config           `yaml:"synthesizer"`
+	Embeddings  *llm.EmbeddingsConfig `yaml:"embeddings"` // nil = tools are ranked by words alone
+	UseClient   bool                  `yaml:"use_client"` // where no model is named, use the one that a client lends by sampling
+}
+
+// Plans reports whether there is a model that plans and answers. l may be nil.
+func (l *LLM) Plans() bool { return l != nil && l.Planner != llm.Config{} }
+
+// Shutdown bounds the graceful end.
+type Shutdown struct {
+	Grace time.Duration `yaml:"grace"`
+}
+
+// Default returns the documented defaults, without servers.
+func Default() Config {
+	return Config{Settings: Settings{
+		Listen:        "127.0.0.1:8002",
+		Discovery:     downstream.DiscoveryLazy,
+		NameConflicts: downstream.ConflictNamespace,
+		Router:        router.DefaultTools(),
+		Proxy:         proxy.Default(),
+		Query:         router.DefaultQuery(),
+		Planner:       planner.Default(),
+		Execution:     downstream.DefaultExecution(),
+		Health:        downstream.DefaultHealth(),
+		Limits:        limit.Default(),
+		RateLimit:     limit.DefaultRate(),
+		Validation:    router.DefaultValidation(),
+		Shutdown:      Shutdown{Grace: 30 * time.Second},
+		Log:           telemetry.DefaultLog(),
+	}}
+}

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// The environment variable that adds a key, and that key's name.
+const (
+	keyVariable = "NEXUS_API_KEY"
+	keyName     = "env"
+)
+
+// maxKeyFile bounds a file that holds a key, in bytes.
+const maxKeyFile = 64 << 10
+
+// keys checks the API keys, adds the one of the environment, and replaces env and file by what they hold, so that
+// each key ends with either SHA256 or Key.
+func (d *decoder) keys(access *auth.Config) {
+	named := make(map[string]string)    // name → path
+	hashes := make(map[[32]byte]string) // key → name
+	for i := range access.APIKeys {
+		path := item("auth.api_keys", i)
+		key := &access.APIKeys[i]
+		if d.failed[path] {
+			continue
+		}
+		switch {
+		case key.Name == "":
+			d.wrong(path, "needs a name")
+		case named[key.Name] != "":
+			d.wrong(path+".name", "%q is already the name of %s", key.Name, named[key.Name])
+		}
+		named[key.Name] = path
+		d.patterns(path+".tools.allow", key.Tools.Allow)
+		d.patterns(path+".tools.deny", key.Tools.Deny)
+		for j, server := range key.Servers {
+			if _, ok := d.servers[server]; !ok {
+				at := d.places[item(path+".servers", j)].at
+				d.warn(at, "%s names no server", item(path+".servers", j))
+			}
+		}
+		hash, ok := d.key(path, key)
+		if !ok {
+			continue
+		}
+		if other, again := hashes[hash]; again {
+			d.wrong(path, "is the same key as %q", other)
+		}
+		hashes[hash] = key.Name
+	}
+	value, _ := d.env(keyVariable)
+	if value = strings.TrimSpace(value); value == "" {
+		return
+	}
+	if path := named[keyName]; path != "" {
+		d.wrong(path+".name", "%q is the name of the key in %s; choose another", keyName, keyVariable)
+	}
+	if other, again := hashes[sha256.Sum256([]byte(value))]; again {
+		d.fail(position{}, keyVariable, "is the same key as %q", other)
+	}
+	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: secret.String(value)})
+}
+
+// key checks and resolves one key. It returns the SHA-256 of the key.
+func (d *decoder) key(path string, key *auth.KeyConfig) (hash [32]byte, ok bool) {
+	sources := 0
+	for _, source := range []string{key.SHA256, key.Env, key.File} {
+		if source != "" {
+			sources++
+		}
+	}
+	var value string
+	switch {
+	case sources != 1:
+		d.wrong(path, "needs exactly one of sha256, env and file")
+		return hash, false
+	case key.SHA256 != "":
+		n, err := hex.Decode(hash[:], []byte(key.SHA256[:min(len(key.SHA256), 2*len(hash))]))
+		if err != nil || n != len(hash) || len(key.SHA256) != 2*len(hash) {
+			d.wrong(path+".sha256", "want 64 hexadecimal digits, the SHA-256 of the key")
+			return hash, false
+		}
+		key.SHA256 = strings.ToLower(key.SHA256)
+		return hash, true
+	case key.Env != "":
+		if !isVariable(key.Env) {
+			d.wrong(path+".env", "want the name of an environment variable")
+			return hash, false
+		}
+		var set bool
+		if value, set = d.env(key.Env); !set {
+			d.wrong(path+".env", "environment variable %s is not set", key.Env)
+			return hash, false
+		}
+	default:
+		var err error
+		if value, err = readKey(d.places[path+".file"].at.file, key.File); err != nil {
+			d.wrong(path+".file", "%v", err)
+			return hash, false
+		}
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		d.wrong(path, "holds an empty key")
+		return hash, false
+	}
+	key.Env, key.File, key.Key = "", "", secret.String(value)
+	return sha256.Sum256([]byte(value)), true
+}
+
+// readKey reads a file named in the configuration file config.
+func readKey(config, name string) (string, error) {
+	name, err := beside(config, name)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("reading the key: %w", reason(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil {
+		return "", fmt.Errorf("reading the key: %w", reason(err))
+	}
+	if len(data) > maxKeyFile {
+		return "", errors.New("reading the key: the file is too large for one")
+	}
+	return string(data), nil
+}

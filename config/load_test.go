@@ -1,0 +1,517 @@
+package config_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata")
+
+// environment looks variables up in pairs of name and value.
+func environment(pairs ...string) config.Options {
+	return config.Options{Env: func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}}
+}
+
+// secrets are in the files of testdata or the environment of their tests, and nowhere else.
+var secrets = []string{"hunter2", "swordfish", "sesame", "key-in-b-file"}
+
+func testdataEnvironment() config.Options {
+	return environment("OPENAI_API_KEY", "sesame", "SECRET", "swordfish", "CI_KEY", "swordfish", "EMPTY", "  ", "HR_TOKEN", "swordfish")
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant (%s)\n%s", got, file, want)
+	}
+	for _, secret := range secrets {
+		if strings.Contains(got, secret) {
+			t.Errorf("the text shows the secret %q:\n%s", secret, got)
+		}
+	}
+}
+
+func testdata(t *testing.T, folder string) []string {
+	t.Helper()
+	var files []string
+	for _, ending := range []string{"*.yaml", "*.json"} {
+		found, err := filepath.Glob(filepath.Join("testdata", folder, ending))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no files: %v", err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+func TestBadFiles(t *testing.T) {
+	for _, file := range testdata(t, "bad") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			opts := testdataEnvironment()
+			if strings.HasPrefix(filepath.Base(file), "variables") || strings.HasPrefix(filepath.Base(file), "models") {
+				opts = environment("SECRET", "swordfish")
+			}
+			_, err := config.Load([]string{file}, opts)
+			var wrong *config.Error
+			if !errors.As(err, &wrong) {
+				t.Fatalf("Load = %v (%T), want a *config.Error", err, err)
+			}
+			for _, p := range wrong.Problems {
+				if strings.ContainsAny(p.String(), "\r\n") {
+					t.Errorf("problem %q is more than a line", p)
+				}
+			}
+			golden(t, file+".want", filepath.ToSlash(err.Error())+"\n")
+		})
+	}
+}
+
+func TestGoodFiles(t *testing.T) {
+	for _, file := range testdata(t, "good") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			report, err := config.Check([]string{file}, testdataEnvironment())
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, file+".want", filepath.ToSlash(report.String()))
+		})
+	}
+}
+
+// write makes files in a new folder; it takes pairs of name and content.
+func write(t *testing.T, pairs ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for i := 0; i < len(pairs); i += 2 {
+		file := filepath.Join(folder, pairs[i])
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(pairs[i+1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func load(t *testing.T, opts config.Options, paths ...string) config.Config {
+	t.Helper()
+	cfg, err := config.Load(paths, opts)
+	if err != nil {
+		t.Fatalf("Load(%q) = %v", paths, err)
+	}
+	return cfg
+}
+
+func serverNames(cfg config.Config) string {
+	var names []string
+	for _, s := range cfg.Servers {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestFolder(t *testing.T) {
+	folder := write(t,
+		"servers.yml", "mcpServers:\n  z: {command: x}\n  a: {command: x}\n",
+		"settings.json", `{"listen": "127.0.0.1:1"}`,
+		"other.yaml", "nonsense: 1\n",
+		"below/settings.yaml", "nonsense: 1\n",
+	)
+	cfg := load(t, environment(), folder)
+	if got := serverNames(cfg); got != "z a" || cfg.Listen != "127.0.0.1:1" {
+		t.Errorf("got servers %q and listen %s, want the order of the file and the listen of settings.json", got, cfg.Listen)
+	}
+	want := []string{filepath.Join(folder, "servers.yml"), filepath.Join(folder, "settings.json")}
+	if !slices.Equal(cfg.Files, want) {
+		t.Errorf("Files = %q, want %q", cfg.Files, want)
+	}
+}
+
+func TestFolderErrors(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"empty", nil, "neither servers.yaml nor settings.yaml"},
+		{"two variants", []string{"servers.yaml", "", "servers.json", ""}, "holds servers.yaml and servers.json; keep one"},
+		{"three variants", []string{"settings.yaml", "", "settings.yml", "", "settings.json", ""}, "holds settings.yaml, settings.yml and settings.json; keep one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := write(t, c.files...)
+			_, err := config.Load([]string{folder}, environment())
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), folder) {
+				t.Errorf("Load = %v, want %s: %s", err, folder, c.want)
+			}
+		})
+	}
+}
+
+func TestMissingPath(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	_, err := config.Load([]string{missing}, environment())
+	if want := missing + ": no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("Load = %v, want %s", err, want)
+	}
+}
+
+func TestWithoutPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if cfg := load(t, environment()); cfg.Listen != config.Default().Listen || len(cfg.Servers)+len(cfg.Files) > 0 {
+		t.Errorf("without a folder: got %+v, want the defaults", cfg)
+	}
+	if err := os.Mkdir(config.DefaultFolder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	load(t, environment())
+	if err := os.WriteFile(filepath.Join(config.DefaultFolder, "settings.yaml"), []byte("listen: 127.0.0.1:1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if cfg := load(t, environment()); cfg.Listen != "127.0.0.1:1" {
+		t.Errorf("Listen = %s, want that of the default folder", cfg.Listen)
+	}
+}
+
+func TestSeveralFiles(t *testing.T) {
+	folder := write(t,
+		"a.yaml", "execution: {attempts: 5, max_parallel: 2}\nallowed_origins: [https://a.example, https://b.example]\nmcpServers: {one: {command: x}}\n",
+		"b.yaml", "execution: {attempts: 7}\nallowed_origins: [https://c.example]\nlog:\n",
+		"c.json", `{"mcpServers": {"two": {"url": "http://localhost/mcp"}}, "unrelated": 1}`,
+	)
+	a, b, c := filepath.Join(folder, "a.yaml"), filepath.Join(folder, "b.yaml"), filepath.Join(folder, "c.json")
+	cfg := load(t, environment(), a, b, c)
+	if cfg.Execution.Attempts != 7 || cfg.Execution.MaxParallel != 2 || cfg.Execution.RetryDelay != time.Second {
+		t.Errorf("Execution = %+v, want 7 attempts, 2 in parallel, the default delay", cfg.Execution)
+	}
+	if len(cfg.AllowedOrigins) != 1 || cfg.AllowedOrigins[0] != "https://c.example" {
+		t.Errorf("AllowedOrigins = %q, want those of the later file", cfg.AllowedOrigins)
+	}
+	if got := serverNames(cfg); got != "one two" {
+		t.Errorf("servers %q, want one two", got)
+	}
+	if cfg := load(t, environment(), b, a); cfg.Execution.Attempts != 5 || len(cfg.AllowedOrigins) != 2 {
+		t.Errorf("the other way round: got %+v, %q", cfg.Execution, cfg.AllowedOrigins)
+	}
+	if _, err := config.Load([]string{a, a}, environment()); err == nil || !strings.Contains(err.Error(), a+": is given twice") {
+		t.Errorf("the same file twice: %v", err)
+	}
+}
+
+func TestServerInTwoFiles(t *testing.T) {
+	folder := write(t,
+		"a.yaml", "mcpServers:\n  hr: {command: x}\n",
+		"b.json", "{\"mcpServers\":\n {\"hr\": {\"command\": \"x\"}}}",
+	)
+	a, b := filepath.Join(folder, "a.yaml"), filepath.Join(folder, "b.json")
+	_, err := config.Load([]string{a, b}, environment())
+	if want := b + `:2:3: mcpServers: server "hr" is already defined at ` + a + ":2:3"; err == nil || err.Error() != want {
+		t.Errorf("Load = %v, want %s", err, want)
+	}
+}
+
+func TestFileWithoutEnding(t *testing.T) {
+	folder := write(t, "json", `{"mcpServers": {"a": {"command": "x"}}, "other": 1}`, "yaml", "listen: 127.0.0.1:1\n")
+	cfg := load(t, environment(), filepath.Join(folder, "json"), filepath.Join(folder, "yaml"))
+	if serverNames(cfg) != "a" || cfg.Listen != "127.0.0.1:1" {
+		t.Errorf("got servers %q, listen %s", serverNames(cfg), cfg.Listen)
+	}
+}
+
+func TestServer(t *testing.T) {
+	file := filepath.Join("testdata", "good", "servers.yaml")
+	absolute, err := filepath.Abs(filepath.Join("testdata", "good", "sub", "dir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := map[string]downstream.ServerConfig{}
+	for _, s := range load(t, testdataEnvironment(), file).Servers {
+		servers[s.Name] = s
+	}
+	p := servers["program"]
+	if want := []string{"-p", "8080", "", "${HOME} costs $5"}; !slices.Equal(p.Args, want) {
+		t.Errorf("Args = %q, want %q", p.Args, want)
+	}
+	if p.Cwd != absolute || p.Command != "./bin/server" || p.Env["PORT"].Reveal() != "8080" || p.Env["ON"].Reveal() != "true" {
+		t.Errorf("program = %+v, want cwd %s and the scalars of env as text", p, absolute)
+	}
+	if m := servers["merged"]; m.Type != downstream.TransportSSE || m.Headers["X-Token"].Reveal() != "swordfish" {
+		t.Errorf("merged = %+v with token %q, want sse and the token of common", m, m.Headers["X-Token"].Reveal())
+	}
+	if off := servers["off"]; !off.Disabled || !servers["maybe"].Disabled || off.Timeout != 0 {
+		t.Errorf("off = %+v, want it disabled", off)
+	}
+	if h := servers["useless"].Headers; len(h) != 1 || h["X"].Reveal() != "y" {
+		t.Errorf("headers of useless = %v, want X alone", h)
+	}
+	if !servers["common"].TrustsAnnotations() {
+		t.Error("annotations are not trusted by default")
+	}
+}
+
+func TestModels(t *testing.T) {
+	for _, c := range []struct {
+		name, llm          string
+		planner, synth     llm.Config
+		plannerKey, synKey string
+		warning            string
+	}{
+		{
+			name: "defaults", llm: "llm: {}",
+			planner: llm.Default(), plannerKey: "sesame",
+		},
+		{
+			name: "synthesizer as planner", llm: "llm: {planner: {base_url: 'http://localhost:1/v1/', api_key: k, api: responses}, synthesizer: {model: m}}",
+			planner:    llm.Config{BaseURL: "http://localhost:1/v1", Model: "gpt-5", API: "responses", Timeout: time.Minute},
+			plannerKey: "k",
+			synth:      llm.Config{BaseURL: "http://localhost:1/v1", Model: "m", API: "responses", Timeout: time.Minute},
+			synKey:     "k",
+		},
+		{
+			name: "the planner's key stays on its host", llm: "llm: {planner: {api_key: k}, synthesizer: {base_url: 'http://localhost:2/v1'}}",
+			planner: llm.Default(), plannerKey: "k",
+			synth: llm.Config{BaseURL: "http://localhost:2/v1", Model: "gpt-5", API: "chat", Timeout: time.Minute},
+		},
+		{
+			name: "no key for another host", llm: "llm: {planner: {base_url: 'http://localhost:2/v1'}}",
+			planner: llm.Config{BaseURL: "http://localhost:2/v1", Model: "gpt-5", API: "chat", Timeout: time.Minute},
+		},
+		{name: "the client's alone", llm: "llm: {use_client: true}"},
+		{
+			name: "the client's as well", llm: "llm: {use_client: true, planner: {api_key: k}}", warning: "llm.use_client has no effect",
+			planner: llm.Default(), plannerKey: "k",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := load(t, environment("OPENAI_API_KEY", "sesame"), filepath.Join(write(t, "a.yaml", c.llm), "a.yaml"))
+			check := func(name string, got *llm.Config, want llm.Config, key string) {
+				t.Helper()
+				if got == nil {
+					got = &llm.Config{}
+				}
+				if got.APIKey.Reveal() != key {
+					t.Errorf("key of the %s = %q, want %q", name, got.APIKey.Reveal(), key)
+				}
+				got.APIKey = ""
+				if *got != want {
+					t.Errorf("%s = %+v, want %+v", name, *got, want)
+				}
+			}
+			check("planner", &cfg.LLM.Planner, c.planner, c.plannerKey)
+			check("synthesizer", cfg.LLM.Synthesizer, c.synth, c.synKey)
+			if named := c.planner.Model != ""; cfg.LLM.Plans() != named {
+				t.Errorf("a model is named = %t, want %t", !named, named)
+			}
+			if warnings := strings.Join(cfg.Warnings, "\n"); (c.warning == "") != (warnings == "") || !strings.Contains(warnings, c.warning) {
+				t.Errorf("warnings = %q, want %q", warnings, c.warning)
+			}
+		})
+	}
+}
+
+func TestEmbeddings(t *testing.T) {
+	usual := llm.DefaultEmbeddings()
+	with := func(base, key, model string, timeout time.Duration) *llm.EmbeddingsConfig {
+		return &llm.EmbeddingsConfig{BaseURL: base, APIKey: secret.String(key), Model: model, Timeout: timeout}
+	}
+	for _, c := range []struct {
+		name, llm string
+		want      *llm.EmbeddingsConfig
+		plans     bool
+	}{
+		{name: "none", llm: "llm: {}", plans: true},
+		{name: "alone", llm: "llm: {embeddings: {}}", want: with(usual.BaseURL, "sesame", usual.Model, usual.Timeout)},
+		{name: "alone, elsewhere", llm: "llm: {embeddings: {base_url: 'http://localhost:1/v1/', model: m, timeout: 1s}}", want: with("http://localhost:1/v1", "", "m", time.Second)},
+		{name: "with the planner's key", llm: "llm: {planner: {base_url: 'http://localhost:1/v1', api_key: k}, embeddings: {}}", plans: true, want: with("http://localhost:1/v1", "k", usual.Model, usual.Timeout)},
+		{name: "not with the planner's key", llm: "llm: {planner: {api_key: k}, embeddings: {base_url: 'http://localhost:2/v1'}}", plans: true, want: with("http://localhost:2/v1", "", usual.Model, usual.Timeout)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := load(t, environment("OPENAI_API_KEY", "sesame"), filepath.Join(write(t, "a.yaml", c.llm), "a.yaml"))
+			if got := cfg.LLM.Embeddings; (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if got := cfg.LLM.Plans(); got != c.plans {
+				t.Errorf("a model plans: got %v, want %v", got, c.plans)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cfg := load(t, environment("NEXUS_LISTEN", "0.0.0.0:9", "NEXUS_API_KEY", " swordfish\n"))
+	if cfg.Listen != "0.0.0.0:9" {
+		t.Errorf("Listen = %s, want that of NEXUS_LISTEN", cfg.Listen)
+	}
+	if keys := cfg.Auth.APIKeys; len(keys) != 1 || keys[0].Name != "env" || keys[0].Key.Reveal() != "swordfish" {
+		t.Errorf("keys = %+v, want the one of NEXUS_API_KEY", keys)
+	}
+	if cfg := load(t, environment("NEXUS_LISTEN", "", "NEXUS_API_KEY", " ")); len(cfg.Auth.APIKeys) > 0 || cfg.Listen != config.Default().Listen {
+		t.Errorf("empty variables: got %+v, want the defaults", cfg)
+	}
+	_, err := config.Load(nil, environment("NEXUS_LISTEN", "nonsense"))
+	if want := `NEXUS_LISTEN: listen: want host:port, such as 127.0.0.1:8002, got "nonsense"`; err == nil || err.Error() != want {
+		t.Errorf("Load = %v, want %s", err, want)
+	}
+	file := filepath.Join(write(t, "a.yaml", "auth: {api_keys: [{name: env, env: NEXUS_API_KEY}]}"), "a.yaml")
+	_, err = config.Load([]string{file}, environment("NEXUS_API_KEY", "swordfish"))
+	if err == nil || !strings.Contains(err.Error(), `"env" is the name of the key in NEXUS_API_KEY`) || !strings.Contains(err.Error(), `is the same key as "env"`) {
+		t.Errorf("Load = %v, want both conflicts with NEXUS_API_KEY", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	cfg := load(t, testdataEnvironment(), filepath.Join("testdata", "good", "every-setting.yaml"))
+	keys := cfg.Auth.APIKeys
+	if len(keys) != 3 {
+		t.Fatalf("got %d keys, want 3", len(keys))
+	}
+	if want := "f52fbd32b2b3b86ff88ef6c490628285f482af15ddcb29541f94bcf526a3f6c7"; keys[0].SHA256 != want || keys[0].Key != "" {
+		t.Errorf("SHA256 = %s, want %s", keys[0].SHA256, want)
+	}
+	if keys[1].Key.Reveal() != "key-in-b-file" || keys[2].Key.Reveal() != "swordfish" || keys[1].File+keys[2].Env != "" {
+		t.Errorf("got %q and %q, want the keys of the file and the variable", keys[1].Key.Reveal(), keys[2].Key.Reveal())
+	}
+}
+
+func TestLargeKeyFile(t *testing.T) {
+	folder := write(t, "a.yaml", "auth: {api_keys: [{name: a, file: key}]}", "key", strings.Repeat("x", 1<<17))
+	_, err := config.Load([]string{folder + "/a.yaml"}, environment())
+	if err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("Load = %v, want the file refused", err)
+	}
+}
+
+func TestVariablesInTypedValues(t *testing.T) {
+	folder := write(t, "a.yaml", `
+auth: {anonymous: "${YES}"}
+execution: {attempts: "${SEVEN}", tool_timeout: "${SEVEN}s"}
+limits: {body_bytes: "${SEVEN}MiB"}
+log: {level: "${UNSET:-${EMPTY:-}debug"}
+validation: {deny_patterns: ["a$", "$$", "$${x}", "${INJECTION}"]}
+mcpServers:
+  off: {command: x, disabled: "${YES}", timeout: "${NOPE}", trust_annotations: "${NOPE}", env: {A: !!str 5}}
+`)
+	_, err := config.Load([]string{folder + "/a.yaml"}, environment("YES", "TRUE", "SEVEN", "7", "INJECTION", "x]\nlisten: 1"))
+	if want := `log.level: want trace, debug, info, warn or error, got "${UNSET:-${EMPTY:-}debug"`; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Fatalf("Load = %v, want only %s: defaults do not nest", err, want)
+	}
+	folder = write(t, "a.yaml", strings.Replace(read(t, folder+"/a.yaml"), "${UNSET:-${EMPTY:-}debug", "${UNSET:-de}bug", 1))
+	cfg := load(t, environment("YES", "TRUE", "SEVEN", "7", "INJECTION", "x]\nlisten: 1"), folder+"/a.yaml")
+	if !cfg.Auth.Anonymous || cfg.Execution.Attempts != 7 || cfg.Execution.ToolTimeout != 7*time.Second || cfg.Limits.BodyBytes != 7<<20 || cfg.Log.Level != "debug" {
+		t.Errorf("got %+v, want the values of the variables", cfg.Settings)
+	}
+	if got, want := cfg.Validation.DenyPatterns, []string{"a$", "$$", "${x}", "x]\nlisten: 1"}; !slices.Equal(got, want) {
+		t.Errorf("patterns = %q, want %q", got, want)
+	}
+	if off := cfg.Servers[0]; !off.Disabled || off.TrustAnnotations != nil || off.Env["A"].Reveal() != "5" {
+		t.Errorf("off = %+v", off)
+	}
+}
+
+func TestSyntax(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for _, c := range []struct{ name, content, want string }{
+		{"a.yaml", "a: *x\n", "1:4: alias *x names no anchor before it"},
+		{"a.yaml", "log: {<<: text}\n", "1:11: <<: want a mapping, got text"},
+		{"a.yaml", "? [a]\n: b\n", "2:1: no valid YAML"},
+		{"a.yaml", "listen: !!str [a]\n", "1:14: no valid YAML"},
+		{"a.yaml", "listen: !!str\n", "1:9: tag !!str"},
+		{"a.yaml", "? |\n  a\n: b\n", "1:1: a key must be plain text"},
+		{"a.yaml", "listen: !own x\n", "1:9: tag !own is not known"},
+		{"a.yaml", "a:\n\t- b\n", "no valid YAML"},
+		{"a.yaml", "discovery: " + long, `got "` + long[:60] + `…"`},
+		{"a.yaml", long + ": 1", `1:1: unknown key "` + long[:60] + `…"; valid keys are`},
+		{"a.yaml", "discoverY: lazy\n8002: x\ntrue: y\n", `unknown key "8002"`},
+		{"a.json", `{"listen": "a", "é": tru}`, "1:25: no valid JSON"},
+		{"a.json", `{"listen": `, "1:12: no valid JSON"},
+		{"a.json", `{/* "listen": 1 `, "no valid JSON"},
+		{"a.json", "{\n// x, \"\n\"log\": {\"level\": \"a\\\"//\"},\n}", `3:18: log.level: want trace`},
+		{"a.json", "\"x\"", "want a mapping of keys to values, got text"},
+	} {
+		_, err := config.Load([]string{filepath.Join(write(t, c.name, c.content), c.name)}, environment())
+		if err == nil {
+			t.Errorf("%.60q loaded, want %s", c.content, c.want)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60q: got %v, want %s", c.content, err, c.want)
+		}
+	}
+}
+
+func TestJSONIsAsStrictAsYAML(t *testing.T) {
+	for _, name := range []string{"a.json", "a.yaml"} {
+		file := filepath.Join(write(t, name, `{"limits": {"sessions": 1.5, "body_bytes": "x", "nope": 1},
+"auth": {"anonymous": 1}, "listen": ["a"],
+"log": {"level": "info", "level": "debug"}}`), name)
+		_, err := config.Load([]string{file}, environment())
+		want := strings.ReplaceAll(`FILE:1:25: limits.sessions: want a whole number up to 2147483647, got "1.5"
+FILE:1:44: limits.body_bytes: want an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB, got "x"
+FILE:1:49: limits: unknown key "nope"; valid keys are query_chars, body_bytes, result_bytes, sessions, tracked_requests and session_idle
+FILE:2:23: auth.anonymous: want true or false, got "1"
+FILE:2:37: listen: want text, got a list
+FILE:3:26: log: key "level" is already given at FILE:3:9`, "FILE", file)
+		if err == nil || err.Error() != want {
+			t.Errorf("Load = %v\nwant %s", err, want)
+		}
+	}
+}
+
+func numbered(n int, format string) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, format, i)
+	}
+	return out.String()
+}
+
+func TestBounds(t *testing.T) {
+	for _, c := range []struct{ name, file, content, want string }{
+		{"large", "a.yaml", strings.Repeat("# comment\n", 1<<17), "larger than 1048576 bytes"},
+		{"large JSON", "a.json", `{"a": "` + strings.Repeat("x", 1<<20) + `"}`, "larger than 1048576 bytes"},
+		{"deep", "a.yaml", strings.Repeat("[", 1<<19), "more than 20000 lines"},
+		{"deep dashes", "a.yaml", strings.Repeat("- ", 1<<18), "more than 20000 lines"},
+		{"deep JSON", "a.json", strings.Repeat("[", 1<<19), "depth"},
+		{"many values", "a.json", "[" + strings.Repeat("1,", 1<<18) + "1]", "more than 100000 values"},
+		{"merges", "a.yaml", "a: &a {" + numbered(3000, "k%d: v, ") + "}\n" + numbered(3000, "b%d: {<<: *a}\n"), "more than 100000 values"},
+		{"problems", "a.yaml", numbered(40, "k%d: v\n"), "and 20 more"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start := time.Now()
+			_, err := config.Load([]string{filepath.Join(write(t, c.file, c.content), c.file)}, environment())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Load = %.200v, want %s", err, c.want)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxFile bounds a configuration file, in bytes.
+const maxFile = 1 << 20
+
+// maxNodes bounds the values of one file, aliases counted as often as they are used.
+const maxNodes = 100_000
+
+// kind says what a node holds.
+type kind int
+
+const (
+	null kind = iota
+	text
+	number
+	boolean
+	list
+	mapping
+)
+
+func (k kind) String() string {
+	return [...]string{"nothing", "text", "a number", "true or false", "a list", "a mapping"}[k]
+}
+
+// node is a value of a YAML or JSON file with its place. Nodes are shared where YAML aliases share them, and never
+// changed once read.
+type node struct {
+	kind    kind
+	text    string // of a scalar, as written
+	at      position
+	items   []*node
+	members []member
+	size    int // nodes below and including this one, through aliases
+}
+
+// member is an entry of a mapping. A key may be there twice; whoever reads the mapping reports it.
+type member struct {
+	key   string
+	at    position
+	value *node
+}
+
+// get returns the first value of key, or nil.
+func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// errTooMany is a file that exceeds maxNodes.
+var errTooMany = fmt.Errorf("more than %d values, aliases counted as often as they are used", maxNodes)
+
+// weigh sets the size of n from what is below it.
+func (n *node) weigh() error {
+	n.size = 1
+	for _, item := range n.items {
+		n.size += item.size
+	}
+	for _, m := range n.members {
+		n.size += m.value.size
+	}
+	if n.size > maxNodes {
+		return errTooMany
+	}
+	return nil
+}
+
+// errNotText is a file that is not UTF-8.
+var errNotText = errors.New("not UTF-8 text")
+
+// parse reads one file. JSON may have comments and trailing commas, as the files of some desktop clients do. A file
+// without content is an empty mapping.
+func parse(file string, data []byte, isJSON bool) (*node, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	if len(data) >= 3 && string(data[:3]) == "\ufeff" {
+		data = data[3:]
+	}
+	if !utf8.Valid(data) {
+		return nil, errNotText
+	}
+	read := parseYAML
+	if isJSON {
+		read = parseJSON
+	}
+	root, err := read(file, data)
+	if err != nil {
+		return nil, err
+	}
+	if root.kind == null {
+		root.kind = mapping
+	}
+	if root.kind != mapping {
+		var p problems
+		p.add(root.at, "want a mapping of keys to values, got %v", root.kind)
+		return nil, p.err()
+	}
+	return root, nil
+}

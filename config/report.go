@@ -1,0 +1,148 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// Report is a configuration that can be printed: secrets, and what may hold one, are left out.
+type Report struct {
+	Config Config
+}
+
+// Check loads the configuration as Load does, and also refuses what `nexus serve` would refuse.
+func Check(paths []string, opts Options) (Report, error) {
+	cfg, err := Load(paths, opts)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := CheckBind(cfg.Listen, cfg.Auth); err != nil {
+		return Report{}, &Error{Problems: []Problem{{Message: err.Error()}}}
+	}
+	return Report{Config: cfg}, nil
+}
+
+// String lists the files, the servers, the settings that differ from the defaults, and the warnings.
+func (r Report) String() string {
+	var out strings.Builder
+	c := r.Config
+	if len(c.Files) == 0 {
+		out.WriteString("files: none, everything is default\n")
+	} else {
+		fmt.Fprintf(&out, "files: %s\n", strings.Join(c.Files, ", "))
+	}
+	section(&out, "servers", len(c.Servers), func(i int) string {
+		s := c.Servers[i]
+		line := s.Name + "\t" + s.Type + "\t" + reach(s)
+		if s.Disabled {
+			line += " (disabled)"
+		}
+		return line
+	})
+	changed := differences(c.Settings)
+	section(&out, "settings that differ from the defaults", len(changed), func(i int) string { return changed[i] })
+	section(&out, "warnings", len(c.Warnings), func(i int) string { return c.Warnings[i] })
+	return out.String()
+}
+
+func section(out *strings.Builder, title string, n int, line func(int) string) {
+	if n == 0 {
+		fmt.Fprintf(out, "%s: none\n", title)
+		return
+	}
+	fmt.Fprintf(out, "%s:\n", title)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for i := range n {
+		fmt.Fprintf(table, "  %s\n", line(i))
+	}
+	table.Flush() // a strings.Builder does not fail
+}
+
+// reach says where a server is. Arguments, paths and queries may hold tokens.
+func reach(s downstream.ServerConfig) string {
+	if s.Command != "" {
+		return filepath.Base(s.Command)
+	}
+	return origin(s.URL)
+}
+
+func origin(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "?"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// differences lists "path: value (default value)" for all settings that were changed.
+func differences(s Settings) []string {
+	defaults := map[string]string{}
+	flatten("", reflect.ValueOf(Default().Settings), func(path, value string) { defaults[path] = value })
+	var lines []string
+	flatten("", reflect.ValueOf(s), func(path, value string) {
+		was, ok := defaults[path]
+		same := was == value
+		was, value = cut(was), cut(value)
+		switch {
+		case ok && same, !ok && value == "":
+		case ok && was != "":
+			lines = append(lines, fmt.Sprintf("%s: %s (default %s)", path, value, was))
+		default:
+			lines = append(lines, path+": "+value)
+		}
+	})
+	return lines
+}
+
+// cut shortens what is too long for a line.
+func cut(s string) string {
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return s
+}
+
+// flatten calls each for every setting that is not a mapping, in the order of the structs.
+func flatten(path string, v reflect.Value, each func(path, value string)) {
+	switch value := v.Interface().(type) {
+	case time.Duration:
+		each(path, duration(value))
+		return
+	case []auth.KeyConfig:
+		names := make([]string, len(value))
+		for i, key := range value {
+			names[i] = key.Name
+		}
+		each(path, "["+strings.Join(names, ", ")+"]")
+		return
+	case []string:
+		each(path, "["+strings.Join(value, ", ")+"]")
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			flatten(path, v.Elem(), each)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if key := v.Type().Field(i).Tag.Get("yaml"); key != "-" {
+				flatten(join(path, key), v.Field(i), each)
+			}
+		}
+	default:
+		value := fmt.Sprint(v.Interface())
+		if strings.HasSuffix(path, ".base_url") {
+			value = origin(value)
+		}
+		each(path, value)
+	}
+}

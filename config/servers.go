@@ -1,0 +1,268 @@
+package config
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// serverName has no "__", which separates it from the tool's name, and no "_" at its edges.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$`)
+
+const serverNameRule = `letters, digits, "-" and single "_" inside, starting with a letter or digit`
+
+// addServers appends the servers of n, an mcpServers object at path, to what there is.
+func (d *decoder) addServers(to []downstream.ServerConfig, path string, n *node) []downstream.ServerConfig {
+	if n.kind == null || !d.want(path, n, mapping) {
+		return to
+	}
+	for _, m := range n.members {
+		if !serverName.MatchString(m.key) {
+			d.fail(m.at, path, "%s cannot be a server's name: want %s", place{m.at, m.key}.quoted(), serverNameRule)
+			continue
+		}
+		if first, ok := d.servers[m.key]; ok {
+			d.fail(m.at, path, "server %q is already defined at %v", m.key, first)
+			continue
+		}
+		d.servers[m.key] = m.at
+		to = append(to, d.server(join(path, m.key), m))
+	}
+	return to
+}
+
+// server reads one entry. Of a disabled server only the shape matters, not what its values are.
+func (d *decoder) server(at string, m member) downstream.ServerConfig {
+	cfg := downstream.ServerConfig{Name: m.key}
+	entry := m.value
+	if entry.kind != null && !d.want(at, entry, mapping) {
+		return cfg
+	}
+	if d.client {
+		entry = d.adapt(at, entry)
+	}
+	d.lenient = d.shape || d.disabled(entry)
+	defer func() { d.lenient = false }()
+
+	failed := len(d.problems.list) + d.problems.more
+	d.structure(at, entry, reflect.ValueOf(&cfg).Elem())
+	if len(d.problems.list)+d.problems.more > failed {
+		return cfg
+	}
+	s := serverCheck{d, at, m.at, &cfg}
+	s.transport()
+	s.rest()
+	if !cfg.Disabled && !d.shape {
+		s.url()
+		s.headers()
+		s.process()
+	}
+	return cfg
+}
+
+// disabled looks ahead at an entry's "disabled".
+func (d *decoder) disabled(entry *node) bool {
+	n := entry.get("disabled")
+	if n == nil || (n.kind != boolean && n.kind != text) {
+		return false
+	}
+	s, err := expand(n.text, d.env, d.client)
+	return err == nil && strings.EqualFold(s, "true")
+}
+
+// serverCheck looks at one server's values.
+type serverCheck struct {
+	d    *decoder
+	path string
+	at   position // of the server's name
+	cfg  *downstream.ServerConfig
+}
+
+func (s serverCheck) fail(key, format string, args ...any) {
+	at := s.at
+	if p, ok := s.d.places[join(s.path, key)]; ok {
+		at = p.at
+	}
+	s.d.fail(at, join(s.path, key), format, args...)
+}
+
+func (s serverCheck) warn(format string, args ...any) {
+	s.d.warn(s.at, "%s: "+format, append([]any{s.path}, args...)...)
+}
+
+// transport checks and resolves the type.
+func (s serverCheck) transport() {
+	c := s.cfg
+	switch c.Type {
+	case "streamable-http", "streamableHttp", "streamable_http":
+		c.Type = downstream.TransportHTTP
+	case "", downstream.TransportStdio, downstream.TransportHTTP, downstream.TransportSSE:
+	default:
+		s.fail("type", "want stdio, http or sse, got %s", s.d.places[s.path+".type"].quoted())
+		return
+	}
+	switch {
+	case c.Command != "" && c.URL != "":
+		s.d.fail(s.at, s.path, "has both command and url; keep one")
+	case c.Command == "" && c.URL == "":
+		s.d.fail(s.at, s.path, "needs a command or a url")
+	case c.Command != "" && (c.Type == downstream.TransportHTTP || c.Type == downstream.TransportSSE):
+		s.fail("type", "%s needs a url, not a command", c.Type)
+	case c.URL != "" && c.Type == downstream.TransportStdio:
+		s.fail("type", "stdio needs a command, not a url")
+	case c.Type != "":
+	case c.Command != "":
+		c.Type = downstream.TransportStdio
+	default:
+		c.Type = downstream.TransportHTTP
+		address, _, _ := strings.Cut(c.URL, "?")
+		if strings.HasSuffix(strings.TrimSuffix(address, "/"), "/sse") {
+			c.Type = downstream.TransportSSE
+		}
+	}
+}
+
+// rest checks what every server may have.
+func (s serverCheck) rest() {
+	c := s.cfg
+	if c.Timeout < 0 {
+		s.fail("timeout", "must not be negative")
+	}
+	if c.MaxParallel < 0 {
+		s.fail("max_parallel", "must not be negative")
+	}
+	switch c.Session {
+	case "", downstream.SessionShared, downstream.SessionPerClient:
+	default:
+		s.fail("session", "want shared or per_client, got %s", s.d.places[s.path+".session"].quoted())
+	}
+	s.d.patterns(s.path+".tools.allow", c.Tools.Allow)
+	s.d.patterns(s.path+".tools.deny", c.Tools.Deny)
+	if c.URL != "" && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "") {
+		s.warn("args, env and cwd mean nothing for a url")
+	}
+	if c.Command != "" && len(c.Headers) > 0 {
+		s.warn("headers mean nothing for a command")
+	}
+}
+
+func (s serverCheck) url() {
+	if s.cfg.URL != "" {
+		if why := checkURL(s.cfg.URL); why != "" {
+			s.fail("url", "%s", why)
+		}
+	}
+}
+
+// checkURL says what is wrong with the address of a server or model, without repeating it: it may hold a token.
+func checkURL(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return "is no valid URL"
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Hostname() == "":
+		return "want an absolute http or https URL, such as http://localhost:8000/mcp"
+	case u.User != nil:
+		return "must not hold a user name or password; write a header"
+	case u.Fragment != "":
+		return "must not have a #fragment"
+	}
+	return ""
+}
+
+// headers checks the names and values, and drops what the transport writes itself.
+func (s serverCheck) headers() {
+	seen := make(map[string]string, len(s.cfg.Headers))
+	for _, name := range sortedKeys(s.cfg.Headers) {
+		lower := strings.ToLower(name)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			s.fail("headers."+name, "is no valid header name")
+			continue
+		case seen[lower] != "":
+			s.fail("headers."+name, "is the same header as %s", seen[lower])
+			continue
+		case ownHeader(lower):
+			s.warn("header %s is written by the transport; yours is left out", name)
+			delete(s.cfg.Headers, name)
+		case !httpguts.ValidHeaderFieldValue(s.cfg.Headers[name].Reveal()):
+			s.fail("headers."+name, "holds a line break or another control character")
+		}
+		seen[lower] = name
+	}
+}
+
+// ownHeader reports whether the transport itself writes a header, given in lower case.
+func ownHeader(name string) bool {
+	return slices.Contains([]string{
+		"accept", "connection", "content-length", "content-type", "host", "keep-alive", "last-event-id", "te", "trailer",
+		"transfer-encoding", "upgrade",
+	}, name) || strings.HasPrefix(name, "mcp-")
+}
+
+// process checks what a child process gets, and makes cwd absolute, starting from the file's folder.
+func (s serverCheck) process() {
+	c := s.cfg
+	for key, value := range map[string]string{"command": c.Command, "cwd": c.Cwd, "args": strings.Join(c.Args, "")} {
+		if strings.ContainsRune(value, 0) {
+			s.fail(key, "must not hold a NUL character")
+		}
+	}
+	for _, name := range sortedKeys(c.Env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			s.fail("env."+name, "is no valid variable name")
+		} else if strings.ContainsRune(c.Env[name].Reveal(), 0) {
+			s.fail("env."+name, "must not hold a NUL character")
+		}
+	}
+	if c.Cwd == "" {
+		return
+	}
+	cwd, err := beside(s.at.file, c.Cwd)
+	if err != nil {
+		s.fail("cwd", "%v", err)
+		return
+	}
+	c.Cwd = cwd
+}
+
+// beside returns name as an absolute path; a relative one starts in the folder of file.
+func beside(file, name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name), nil
+	}
+	return filepath.Abs(filepath.Join(filepath.Dir(file), name))
+}
+
+// patterns checks shell patterns.
+func (d *decoder) patterns(at string, patterns []string) {
+	for i, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			d.failItem(at, i, "is no valid pattern; want a tool name, where * stands for anything")
+		}
+	}
+}
+
+// failItem records that item i of the list at path is wrong.
+func (d *decoder) failItem(path string, i int, format string, args ...any) {
+	d.wrong(item(path, i), format, args...)
+}
+
+func sortedKeys(m map[string]secret.String) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

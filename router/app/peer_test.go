@@ -1,0 +1,318 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// peer is an MCP server that sends exactly the bytes that its tools return, and keeps what it was sent.
+// It speaks streamable HTTP, HTTP+SSE and stdio.
+type peer struct {
+	tools []peerTool
+
+	mu       sync.Mutex
+	seen     []message
+	running  map[string]context.CancelFunc
+	waiting  map[string]chan message
+	asked    int
+	sessions map[string]chan string // streams of HTTP+SSE
+}
+
+// peerTool is a tool: its definition without the name, and what a call of it does.
+type peerTool struct {
+	name, def string
+	call      func(c *peerCall) (result, rpcErr string)
+}
+
+// peerCall is one call of a tool.
+type peerCall struct {
+	ctx       context.Context // ends with a cancellation or the connection
+	arguments string
+	meta      string
+	token     string // raw
+	send      func(raw string)
+	peer      *peer
+}
+
+// progress reports progress; raw follows the token, as in `"progress":1,"total":2`.
+func (c *peerCall) progress(raw string) {
+	c.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + c.token + `,` + raw + `}}`)
+}
+
+// ask sends a request to the client and waits for the response.
+func (c *peerCall) ask(method, params string) message {
+	p := c.peer
+	p.mu.Lock()
+	p.asked++
+	id := fmt.Sprint(p.asked)
+	answer := make(chan message, 1)
+	p.waiting[id] = answer
+	p.mu.Unlock()
+	c.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
+	select {
+	case m := <-answer:
+		return m
+	case <-c.ctx.Done():
+		return message{}
+	}
+}
+
+func newPeer(tools ...peerTool) *peer {
+	return &peer{tools: tools, running: map[string]context.CancelFunc{}, waiting: map[string]chan message{}, sessions: map[string]chan string{}}
+}
+
+// serve serves the peer over HTTP for the time of the test.
+func (p *peer) serve(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	return s
+}
+
+const object = `"inputSchema":{"type":"object"}`
+
+// textTool answers every call with the text.
+func textTool(name, def, text string) peerTool {
+	return peerTool{name, def, func(*peerCall) (string, string) { return textResult(text), "" }}
+}
+
+func textResult(text string) string {
+	return `{"content":[{"type":"text","text":` + quote(text) + `}]}`
+}
+
+// echoTool answers with its arguments as structuredContent.
+func echoTool(name string) peerTool {
+	return peerTool{name, object + `,"annotations":{"readOnlyHint":true}`, func(c *peerCall) (string, string) {
+		return `{"content":[{"type":"text","text":"ok"}],"structuredContent":` + c.arguments + `}`, ""
+	}}
+}
+
+// floodTool sends 100 progress notifications as fast as it can and then its arguments.
+func floodTool() peerTool {
+	return peerTool{"flood", object, func(c *peerCall) (string, string) {
+		for i := 1; i <= 100; i++ {
+			c.progress(fmt.Sprintf(`"progress":%d,"total":100`, i))
+		}
+		return `{"content":[],"structuredContent":` + c.arguments + `}`, ""
+	}}
+}
+
+// hangTool waits until it is cancelled, and says so on the channel.
+func hangTool(name string, started, cancelled chan string) peerTool {
+	return peerTool{name, object, func(c *peerCall) (string, string) {
+		started <- c.arguments
+		<-c.ctx.Done()
+		cancelled <- c.arguments
+		return textResult("too late"), ""
+	}}
+}
+
+// received returns the messages of a method, oldest first.
+func (p *peer) received(method string) (all []message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.seen {
+		if m.Method == method {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// calls returns the raw params of all tool calls, oldest first.
+func (p *peer) calls() (all []string) {
+	for _, m := range p.received("tools/call") {
+		all = append(all, string(m.Params))
+	}
+	return all
+}
+
+// handle takes one message. The response to a request goes to send as well.
+func (p *peer) handle(ctx context.Context, raw []byte, send func(raw string)) {
+	m := parseMessage(raw)
+	p.mu.Lock()
+	p.seen = append(p.seen, m)
+	id := string(m.ID)
+	if m.Method == "" {
+		if waiting := p.waiting[id]; waiting != nil {
+			delete(p.waiting, id)
+			waiting <- m
+		}
+	}
+	p.mu.Unlock()
+	result := func(raw string) { send(`{"jsonrpc":"2.0","id":` + id + `,"result":` + raw + `}`) }
+	switch m.Method {
+	case "initialize":
+		result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"peer","version":"1"}}`)
+	case "ping":
+		result(`{}`)
+	case "tools/list":
+		var defs []string
+		for _, t := range p.tools {
+			defs = append(defs, `{"name":`+quote(t.name)+`,`+t.def+`}`)
+		}
+		result(`{"tools":[` + strings.Join(defs, ",") + `]}`)
+	case "tools/call":
+		p.call(ctx, m, id, send)
+	case "notifications/cancelled":
+		var params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(m.Params, &params) // tests look at what was received
+		p.mu.Lock()
+		cancel := p.running[string(params.RequestID)]
+		p.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+	}
+}
+
+func (p *peer) call(ctx context.Context, m message, id string, send func(raw string)) {
+	var params struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params) // tests look at what was received
+	var meta struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(params.Meta, &meta)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.mu.Lock()
+	p.running[id] = cancel
+	p.mu.Unlock()
+	for _, t := range p.tools {
+		if t.name != params.Name {
+			continue
+		}
+		result, rpcErr := t.call(&peerCall{ctx: ctx, arguments: string(params.Arguments), meta: string(params.Meta), token: string(meta.Token), send: send, peer: p})
+		switch {
+		case rpcErr != "":
+			send(`{"jsonrpc":"2.0","id":` + id + `,"error":` + rpcErr + `}`)
+		case result != "":
+			send(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`)
+		}
+		return
+	}
+	send(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"no such tool"}}`)
+}
+
+// ServeHTTP implements http.Handler: /sse and /messages are HTTP+SSE, everything else streamable HTTP.
+func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/sse":
+		p.stream(w, r)
+		return
+	case r.URL.Path == "/messages":
+		p.message(w, r)
+		return
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	m := parseMessage(body)
+	if m.ID == nil || m.Method == "" {
+		p.handle(r.Context(), body, nil)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if m.Method != "tools/call" {
+		w.Header().Set("Content-Type", "application/json")
+		p.handle(r.Context(), body, func(raw string) { _, _ = io.WriteString(w, raw) })
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	p.handle(r.Context(), body, func(raw string) {
+		_, _ = io.WriteString(w, "event: message\ndata: "+raw+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+	})
+}
+
+// stream is the GET side of HTTP+SSE.
+func (p *peer) stream(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	id := fmt.Sprintf("s%d", len(p.sessions))
+	out := make(chan string)
+	p.sessions[id] = out
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	event := func(kind, data string) {
+		_, _ = io.WriteString(w, "event: "+kind+"\ndata: "+data+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+	}
+	event("endpoint", "/messages?session="+id)
+	for {
+		select {
+		case raw := <-out:
+			event("message", raw)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// message is the POST side of HTTP+SSE.
+func (p *peer) message(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	out := p.sessions[r.URL.Query().Get("session")]
+	p.mu.Unlock()
+	w.WriteHeader(http.StatusAccepted)
+	_ = http.NewResponseController(w).Flush()
+	p.handle(r.Context(), body, func(raw string) { out <- raw })
+}
+
+// serveLines serves newline-delimited messages until in ends.
+func (p *peer) serveLines(in io.Reader, out io.Writer) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := append([]byte{}, lines.Bytes()...)
+		wg.Go(func() {
+			p.handle(context.Background(), line, func(raw string) {
+				mu.Lock()
+				defer mu.Unlock()
+				_, _ = io.WriteString(out, raw+"\n") // the router is gone then
+			})
+		})
+	}
+	wg.Wait()
+}
+
+// sessionServer is a peer with sessions, whose name goes to ended when its session is deleted.
+func sessionServer(t *testing.T, name string, ended chan<- string) string {
+	t.Helper()
+	p := newPeer(echoTool(name))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			ended <- name
+			return
+		}
+		w.Header().Set("Mcp-Session-Id", name)
+		p.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"net/http"
+	"sync"
+)
+
+// singles serves each server alone, at /servers/{name}/mcp. Which servers there are may change.
+type singles struct {
+	app *App
+
+	mu       sync.Mutex
+	surfaces map[string]http.Handler // made when they are first asked for
+}
+
+// ServeHTTP implements http.Handler.
+func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if !s.app.servers.Configured(name) {
+		http.NotFound(w, r)
+		return
+	}
+	s.surface(name).ServeHTTP(w, r)
+}
+
+func (s *singles) surface(name string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.surfaces[name]
+	if h == nil {
+		h = s.app.edge.Streamable(s.app.proxy.Single(name))
+		s.surfaces[name] = h
+	}
+	return h
+}

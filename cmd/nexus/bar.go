@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+const (
+	maxMessage = 60 // characters of a message
+	barColumns = 24 // of the terminal, for the bar and its percentage
+)
+
+// bar shows progress on stderr: a bar on a terminal, a line for each report otherwise.
+type bar struct {
+	w    *world
+	mu   sync.Mutex
+	on   *progressbar.ProgressBar // nil without a terminal
+	last string                   // line
+}
+
+func newBar(w *world) *bar {
+	b := &bar{w: w}
+	if w.terminal {
+		b.on = progressbar.NewOptions(1000,
+			progressbar.OptionSetWriter(w.stderr), progressbar.OptionSetWidth(24), progressbar.OptionFullWidth(),
+			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish())
+	}
+	return b
+}
+
+// show reports progress. Messages come from servers and are cut to one harmless line.
+func (b *bar) show(fraction float64, message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.on == nil {
+		line := fmt.Sprintf("%3.0f%% %s\n", fraction*100, firstLine(message, maxMessage))
+		if line != b.last { // an answer grows beyond what is shown of it
+			fmt.Fprint(b.w.stderr, line)
+		}
+		b.last = line
+		return
+	}
+	b.on.Describe(firstLine(message, b.room()))
+	_ = b.on.Set(int(fraction * 1000)) // a bar that cannot be drawn is no reason to fail
+}
+
+// room is the length of a message beside which the bar fits into the terminal's line. Terminals change.
+func (b *bar) room() int {
+	columns := 80
+	if f, ok := b.w.stderr.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			columns = width
+		}
+	}
+	return max(1, min(maxMessage, columns-barColumns))
+}
+
+// close removes the bar.
+func (b *bar) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.on != nil {
+		_ = b.on.Clear()
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/agenticnexus/agenticnexus/config"
+)
+
+type configCmd struct {
+	Check  configCheckCmd  `cmd:"" help:"Check the configuration and say what it means."`
+	Init   configInitCmd   `cmd:"" help:"Write a configuration to start from."`
+	Import configImportCmd `cmd:"" help:"Take over the servers of a desktop client's configuration."`
+}
+
+type configCheckCmd struct {
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+}
+
+func (c *configCheckCmd) Run(w *world) error {
+	r, err := config.Check(c.Config, config.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(w.stdout, r)
+	return err
+}
+
+type configInitCmd struct {
+	Folder string `arg:"" optional:"" default:"config" help:"Where to."`
+}
+
+func (c *configInitCmd) Run(w *world) error {
+	files, err := config.Init(c.Folder)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		fmt.Fprintln(w.stdout, "wrote "+f)
+	}
+	return nil
+}
+
+type configImportCmd struct {
+	File string `arg:"" help:"The client's JSON file."`
+	Into string `help:"The servers file to write." default:"config/servers.yaml" placeholder:"FILE"`
+}
+
+func (c *configImportCmd) Run(w *world) error {
+	done, err := config.Import(c.File, c.Into)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w.stdout, done)
+	return err
+}
+
+type keysCmd struct {
+	New keysNewCmd `cmd:"" help:"Make an API key."`
+}
+
+type keysNewCmd struct {
+	Name string `arg:"" optional:"" default:"client" help:"Who will use it."`
+}
+
+// Run prints a new key once, and what the configuration needs to know of it.
+func (c *keysNewCmd) Run(w *world) error {
+	key := "nx_" + rand.Text() + rand.Text()
+	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %x\n",
+		key, c.Name, sha256.Sum256([]byte(key)))
+	return err
+}

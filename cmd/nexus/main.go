@@ -1,0 +1,116 @@
+// Command nexus is the AgenticNexus router: one MCP server in front of many.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+)
+
+// Exit codes.
+const (
+	exitFine   = 0
+	exitFailed = 1
+	exitUsage  = 2 // wrong usage or configuration
+	exitPartly = 3 // degraded health, a degraded answer, tasks of an evaluation that failed
+)
+
+// exitError ends the program with a code; an empty text prints nothing.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// cli is the command line.
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Serve MCP over HTTP."`
+	Stdio   stdioCmd   `cmd:"" help:"Serve MCP on standard input and output, for desktop clients."`
+	Query   queryCmd   `cmd:"" help:"Ask a question."`
+	Tools   toolsCmd   `cmd:"" help:"List or search the tools of all servers."`
+	Call    callCmd    `cmd:"" help:"Call one tool."`
+	Health  healthCmd  `cmd:"" help:"Tell how the servers are."`
+	Eval    evalCmd    `cmd:"" help:"Measure search, planning and execution on files of questions."`
+	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
+	Keys    keysCmd    `cmd:"" help:"Make API keys."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// world is what commands may touch.
+type world struct {
+	ctx            context.Context // ends with the first signal
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	terminal       bool // stderr is one
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	w := &world{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)}
+	code := run(w, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: it returns the exit code.
+func run(w *world, args []string) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner in it."),
+		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w))
+	if err != nil {
+		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help
+	}
+	if err != nil {
+		fmt.Fprintf(w.stderr, "nexus: %v; see nexus --help\n", err)
+		return exitUsage
+	}
+	return report(w.stderr, parsed.Run(w))
+}
+
+// report prints an error in one line, the mistakes of a configuration in one each, and returns the exit code for it.
+func report(stderr io.Writer, err error) int {
+	var exit *exitError
+	var wrong *config.Error
+	var conflict *downstream.Conflict
+	code := exitFailed
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &exit):
+		code = exit.code
+	case errors.As(err, &wrong), errors.As(err, &conflict):
+		code = exitUsage
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(stderr, "nexus: "+strings.TrimSuffix(line, "\n"))
+	}
+	return code
+}
+
+// version is set when a release is built.
+var version = "0.1.0-dev"
+
+type versionCmd struct{}
+
+func (versionCmd) Run(w *world) error {
+	_, err := fmt.Fprintln(w.stdout, "nexus "+version)
+	return err
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/agenticnexus/agenticnexus/config"
+)
+
+type serveCmd struct {
+	source
+	Listen string `help:"Address to listen on (default 127.0.0.1:8002)." placeholder:"HOST:PORT"`
+}
+
+// load reads the configuration; the flag wins over it.
+func (c *serveCmd) load() (config.Config, error) {
+	cfg, err := c.source.load()
+	if c.Listen != "" {
+		cfg.Listen = c.Listen
+	}
+	return cfg, err
+}
+
+// Run serves until the first signal.
+func (c *serveCmd) Run(w *world) error {
+	defer runtime.KeepAlive(tuneMemory())
+	files := config.Watch(c.Config, c.options()) // before they are read: no change is missed
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	if err := config.CheckBind(cfg.Listen, cfg.Auth); err != nil {
+		return &exitError{exitUsage, err.Error()}
+	}
+	a, err := c.app(w.ctx, cfg, w.stderr)
+	if err != nil {
+		return err
+	}
+	if err := a.Listen(w.ctx); err != nil {
+		stop(a, cfg.Shutdown.Grace)
+		return err
+	}
+	if c.idle(cfg) {
+		a.Log().Warn(idleHint)
+	}
+	if w.terminal {
+		fmt.Fprintf(w.stderr, "MCP at http://%s/mcp (stop with Ctrl+C)\n", a.Addr())
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	(&follower{a, c.load, files, cfg}).follow(w.ctx, hangup)
+	a.Log().Info("Shutdown signal received")
+	stop(a, cfg.Shutdown.Grace)
+	return nil
+}
+
+type stdioCmd struct {
+	source
+	Profile string `help:"What to serve: router, proxy or server:NAME." default:"router"`
+}
+
+func (c *stdioCmd) Run(w *world) error {
+	files := config.Watch(c.Config, c.options())
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	a, err := c.app(w.ctx, cfg, w.stderr)
+	if err != nil {
+		return err
+	}
+	if err := a.CheckProfile(c.Profile); err != nil {
+		return &exitError{exitUsage, err.Error()}
+	}
+	// A signal must not end the context of the calls in flight: they have the grace period to finish.
+	served := make(chan error, 1)
+	go func() { served <- a.ServeStdio(context.WithoutCancel(w.ctx), c.Profile, w.stdin, w.stdout) }()
+	following, end := context.WithCancel(w.ctx)
+	var follow sync.WaitGroup
+	defer follow.Wait()
+	defer end()
+	follow.Go(func() { (&follower{a, c.load, files, cfg}).follow(following, nil) })
+	select {
+	case err = <-served:
+		stop(a, cfg.Shutdown.Grace)
+		return err
+	case <-w.ctx.Done():
+		a.Log().Info("Shutdown signal received")
+		stop(a, cfg.Shutdown.Grace)
+		<-served
+		return nil
+	}
+}

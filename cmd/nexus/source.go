@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/router/app"
+	"github.com/agenticnexus/agenticnexus/router/telemetry"
+)
+
+// source are the flags of commands that talk to servers.
+type source struct {
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
+}
+
+// load reads the configuration.
+func (s *source) load() (config.Config, error) {
+	return config.Load(s.Config, s.options())
+}
+
+// options are those of load: --demo ignores the default folder.
+func (s *source) options() config.Options { return config.Options{NoFile: s.Demo} }
+
+// open makes an App for a command that runs once. What it has to say it prints; its log is shown only if
+// the configuration sets a level.
+func (s *source) open(w *world) (*app.App, func(), error) {
+	cfg, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.idle(cfg) {
+		fmt.Fprintln(w.stderr, "nexus: "+idleHint)
+	}
+	logs := w.stderr
+	if cfg.Log.Level == telemetry.DefaultLog().Level {
+		logs = io.Discard
+	}
+	a, err := s.app(w.ctx, cfg, logs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.Connect(w.ctx); err != nil {
+		stop(a, cfg.Shutdown.Grace) // no child process is left
+		return nil, nil, err
+	}
+	return a, func() { stop(a, cfg.Shutdown.Grace) }, nil
+}
+
+// idleHint is for those who see nothing because there is nothing.
+const idleHint = "no server is in use: name some in config/servers.yaml (nexus config init writes examples), or try --demo"
+
+// idle reports whether there is no server that is not disabled.
+func (s *source) idle(cfg config.Config) bool {
+	return !s.Demo && !slices.ContainsFunc(cfg.Servers, func(c downstream.ServerConfig) bool { return !c.Disabled })
+}
+
+func (s *source) app(ctx context.Context, cfg config.Config, logs io.Writer) (*app.App, error) {
+	logger, level, err := telemetry.NewLogger(cfg.Log, logs)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level})
+}
+
+// stop ends an App within the grace period, whatever has become of the command's own context.
+func stop(a *app.App, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	_ = a.Stop(ctx) // what was cut off has been logged
+}

@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// program is a running nexus with one downstream server, which the benchmark serves itself.
+type program struct {
+	b      *testing.B
+	pid    int
+	url    string
+	client *http.Client
+}
+
+// start builds the program and runs it before the tools of a server, with a session for each client or a
+// shared one.
+func start(b *testing.B, session string, tool http.HandlerFunc) *program {
+	b.Helper()
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		b.Skip("memory is read from /proc")
+	}
+	dir := b.TempDir()
+	bin := filepath.Join(dir, "nexus")
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../../cmd/nexus").CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, out)
+	}
+	tools := httptest.NewServer(downstreamServer(tool))
+	b.Cleanup(tools.CloseClientConnections)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	config := filepath.Join(dir, "config.yaml")
+	text := fmt.Sprintf("listen: %s\nmcpServers: {srv: {url: %q, session: %s}}\nlog: {level: error}\n", addr, tools.URL+"/mcp", session)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(bin, "serve", "--config", config)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	p := &program{b: b, pid: cmd.Process.Pid, url: "http://" + addr, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
+	b.Cleanup(func() {
+		p.client.CloseIdleConnections()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		tools.CloseClientConnections()
+	})
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if resp, err := p.client.Get(p.url + "/readyz"); err == nil {
+			resp.Body.Close()
+			return p
+		}
+		if time.Now().After(deadline) {
+			b.Fatal("nexus does not get ready")
+		}
+	}
+}
+
+// downstreamServer speaks the handshake, lists one tool and leaves calls of it to call.
+func downstreamServer(call http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		var result string
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"srv","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[{"name":"tool","inputSchema":{"type":"object"}}]}`
+		case "tools/call", "notifications/cancelled":
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			call(w, r)
+			return
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(jsonrpc.Result(m.ID, []byte(result)))
+	})
+}
+
+// post sends a message and returns the answer, whose body the caller closes.
+func (p *program) post(session, message string) *http.Response {
+	req, err := http.NewRequest(http.MethodPost, p.url+"/proxy/mcp", strings.NewReader(message))
+	if err != nil {
+		p.b.Error(err)
+		return nil
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		p.b.Error(err)
+		return nil
+	}
+	return resp
+}
+
+// open begins a client session.
+func (p *program) open() string {
+	resp := p.post("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	if resp == nil {
+		p.b.FailNow()
+	}
+	drain(resp)
+	return resp.Header.Get("Mcp-Session-Id")
+}
+
+func drain(resp *http.Response) int64 {
+	n, _ := io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	return n
+}
+
+// call is a tools/call of the one tool, padded by so many bytes.
+func call(id, padding int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"srv__tool","arguments":{"text":%q}}}`, id, strings.Repeat("x", padding))
+}
+
+// memory returns a figure of /proc/PID/status in bytes: VmRSS, or VmHWM for the peak.
+func (p *program) memory(name string) float64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
+	if err != nil {
+		p.b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), name+":")
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		p.b.Fatal(err)
+	}
+	return kib * 1024
+}
+
+// forgetPeak makes VmHWM count from now.
+func (p *program) forgetPeak() {
+	if err := os.WriteFile("/proc/"+strconv.Itoa(p.pid)+"/clear_refs", []byte("5"), 0); err != nil {
+		p.b.Skip("the peak cannot be reset: ", err)
+	}
+}

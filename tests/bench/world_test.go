@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/app"
+)
+
+// tool is a read-only tool that answers after a while.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations json.RawMessage `json:"annotations"`
+	takes       time.Duration
+}
+
+func newTool(name, description, schema string, takes time.Duration) tool {
+	return tool{name, description, json.RawMessage(schema), json.RawMessage(`{"readOnlyHint":true}`), takes}
+}
+
+// found is what every tool returns.
+const found = `{"content":[{"type":"text","text":"done"}],"structuredContent":{"results":[{"title":"Done"}],"rows":[{"email":"ann@example.org"}]}}`
+
+// toolServer is a downstream server with those tools. It counts the calls.
+type toolServer struct {
+	*httptest.Server
+	calls atomic.Int64
+}
+
+func serveTools(tb testing.TB, tools []tool) *toolServer {
+	tb.Helper()
+	list, err := json.Marshal(map[string]any{"tools": tools})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	takes := map[string]time.Duration{}
+	for _, t := range tools {
+		takes[t.Name] = t.takes
+	}
+	s := &toolServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		result := []byte(found)
+		switch m.Method {
+		case "initialize":
+			result = []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"tools","version":"1"}}`)
+		case "tools/list":
+			result = list
+		case "tools/call":
+			s.calls.Add(1)
+			time.Sleep(takes[jsonrpc.Text(jsonrpc.Get(m.Params, "name"))])
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(jsonrpc.Result(m.ID, result))
+	}))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// call calls a tool as a client that is connected to the server itself.
+func (s *toolServer) call(name, arguments string) error {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, arguments)
+	resp, err := http.Post(s.URL, "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// startRouter starts a router over HTTP in front of the tools, with the scripted model.
+func startRouter(tb testing.TB, tools *toolServer, model *llmtest.Server) *app.App {
+	tb.Helper()
+	cfg := config.Default()
+	cfg.Listen = "127.0.0.1:0"
+	cfg.Servers = []downstream.ServerConfig{{Name: "tools", Type: downstream.TransportHTTP, URL: tools.URL}}
+	m := llm.Default()
+	m.BaseURL, m.APIKey, m.Model = model.BaseURL, "test", "stub"
+	cfg.LLM = &config.LLM{Planner: m}
+	a, err := app.New(tb.Context(), app.Options{Config: cfg})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := a.Listen(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = a.Stop(context.Background()) })
+	return a
+}
+
+// ask has the router answer a question, with that many steps, all of which succeed.
+func ask(tb testing.TB, a *app.App, question string, steps int) *router.AnswerContent {
+	tb.Helper()
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": "process_query", "arguments": map[string]any{"query": question}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	resp, err := http.Post("http://"+a.Addr()+"/mcp", "application/json", bytes.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var reply struct {
+		Result struct {
+			StructuredContent router.AnswerContent `json:"structuredContent"`
+		} `json:"result"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+		tb.Fatal(err)
+	}
+	got := &reply.Result.StructuredContent
+	if got.Degraded || len(got.Steps) != steps {
+		tb.Fatalf("got degraded %v and %d steps, want %d that succeed; warnings %q", got.Degraded, len(got.Steps), steps, got.Warnings)
+	}
+	for _, s := range got.Steps {
+		if !s.Success {
+			tb.Fatalf("step %s failed: %+v", s.ID, s.Error)
+		}
+	}
+	return got
+}

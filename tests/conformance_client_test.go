@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Variables that make the test binary the client that the conformance suite tests: go-sdk's, with the
+// router on its way to the suite's server.
+const (
+	driverProgram = "NEXUS_TEST_DRIVER" // path of nexus
+	driverClient  = "NEXUS_TEST_CLIENT" // path of go-sdk's client
+)
+
+// The suite's client scenarios that are not about authorization pass through the router as they do with
+// go-sdk's client alone.
+func TestClientConformance(t *testing.T) {
+	c := others(t)
+	client := filepath.Join(t.TempDir(), "everything-client")
+	build := exec.Command("go", "build", "-o", client, "github.com/modelcontextprotocol/go-sdk/conformance/everything-client")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the everything-client: %v\n%s", err, out)
+	}
+	for _, tt := range []struct {
+		version, scenario string
+		passes            int // checks, as with the client alone
+	}{
+		{"2025-11-25", "initialize", 1},
+		{"2025-11-25", "tools_call", 2},
+		{"2025-11-25", "elicitation-sep1034-client-defaults", 5},
+		{"2025-11-25", "sse-retry", 3},
+		{"2025-11-25", "json-schema-2020-12-preservation", 9},
+		{"2026-07-28", "tools_call", 2},
+		{"2026-07-28", "sep-2322-client-request-state", 5},
+		{"2026-07-28", "http-invalid-tool-headers", 12},
+		{"2026-07-28", "json-schema-ref-no-deref", 1},
+		{"2026-07-28", "json-schema-2020-12-preservation", 9},
+		// With a server that speaks the handshake, too, the router begins with that, which has none of the headers
+		// and members that these look for.
+		{"2026-07-28", "request-metadata", 0},
+		{"2026-07-28", "http-standard-headers", 0},
+		{"2026-07-28", "http-custom-headers", 0},
+	} {
+		t.Run(tt.version+" "+tt.scenario, func(t *testing.T) {
+			got, out, err := c.clientConformance(t, tt.version, tt.scenario, driverProgram+"="+program, driverClient+"="+client)
+			switch {
+			case tt.passes == 0 && got.failed == 0:
+				t.Errorf("got %d passed and none failed, want failures: count it with the others", got.passed)
+			case tt.passes > 0 && (err != nil || got.failed > 0 || got.passed < tt.passes):
+				t.Errorf("got %d passed and %d failed (%v) through the router, want %d and none:\n%s", got.passed, got.failed, err, tt.passes, out)
+			}
+		})
+	}
+}
+
+var listeningLine = regexp.MustCompile(`msg=listening address=(\S+)`)
+
+var clientScore = regexp.MustCompile(`(?m)^Passed: (\d+)/\d+, (\d+) failed`)
+
+// clientConformance runs a scenario of the suite against drive and returns its score, and an error if not all
+// was well.
+func (c counterparts) clientConformance(t *testing.T, version, scenario string, env ...string) (score, string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	suite := filepath.Join(c.folder, "node_modules", "conformance-next", "dist", "index.js")
+	cmd := exec.CommandContext(ctx, c.node, suite, "client", "--command", os.Args[0], "--scenario", scenario, "--spec-version", version)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	m := clientScore.FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("got no score (%v):\n%s", err, out)
+	}
+	return score{atoi(t, string(m[1])), atoi(t, string(m[2]))}, string(out), err
+}
+
+// drive is the client under test: it runs go-sdk's client against nexus, which has the suite's server behind
+// it, and returns the exit code.
+func drive(server string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "nexus-drive-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "nexus.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "mcpServers: {suite: {url: %q}}", server), 0o600); err != nil {
+		return fail(err)
+	}
+	nexus := exec.Command(os.Getenv(driverProgram), "serve", "--listen", "127.0.0.1:0", "--config", file)
+	nexus.Dir = dir
+	log, err := nexus.StderrPipe()
+	if err != nil {
+		return fail(err)
+	}
+	if err := nexus.Start(); err != nil {
+		return fail(err)
+	}
+	listening := make(chan string, 1)
+	go func() {
+		defer close(listening)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			fmt.Fprintln(os.Stderr, lines.Text())
+			if m := listeningLine.FindStringSubmatch(lines.Text()); m != nil {
+				listening <- m[1]
+			}
+		}
+	}()
+	err = errors.New("nexus ended before it listened")
+	if address, ok := <-listening; ok {
+		err = runClient("http://" + address + "/servers/suite/mcp")
+	}
+	_ = nexus.Process.Signal(syscall.SIGTERM) // if it has ended, Wait says how
+	for range listening {
+	}
+	if err = errors.Join(err, nexus.Wait()); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// runClient runs the suite's scenario with go-sdk's client for it. That for elicitation would speak
+// 2026-07-28 with the router, where clients cannot be asked yet.
+func runClient(url string) error {
+	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "elicitation-sep1034-client-defaults" {
+		return acceptDefaults(url)
+	}
+	client := exec.Command(os.Getenv(driverClient), url)
+	client.Stdout, client.Stderr = os.Stdout, os.Stderr
+	return client.Run()
+}
+
+// acceptDefaults calls the tool that asks, and leaves all fields of the form to their defaults.
+func acceptDefaults(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1.0.0"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+		},
+	})
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "test_client_elicitation_defaults", Arguments: map[string]any{}})
+	return err
+}

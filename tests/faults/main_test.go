@@ -1,0 +1,51 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// Variables that tell the test binary which part it plays.
+const (
+	asFault   = "NEXUS_FAULT"         // the process of the named fault
+	asServer  = "NEXUS_FAULT_SERVER"  // a server on stdio that misbehaves in the named way
+	ledgerVar = "NEXUS_FAULT_LEDGER"  // the file of its ledger
+	runsVar   = "NEXUS_FAULT_RUNS"    // how often a fault is run
+	recordVar = "NEXUS_FAULT_RECORD"  // where its record goes
+	binaryVar = "NEXUS_FAULT_PROGRAM" // the nexus program
+)
+
+func TestMain(m *testing.M) {
+	if manner, ok := os.LookupEnv(asServer); ok {
+		s := &mcptest.Server{Ledger: mcptest.Ledger{Path: os.Getenv(ledgerVar)}}
+		misbehave(manner, s)
+		s.ServeLines(os.Stdin, os.Stdout)
+		return
+	}
+	if os.Getenv(asFault) != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(buildAndRun(m))
+}
+
+// buildAndRun builds the nexus program for the faults that need a process of it.
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "nexus-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "nexus")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/nexus").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building nexus: %v\n%s", err, out)
+		return 1
+	}
+	os.Setenv(binaryVar, program)
+	return m.Run()
+}

@@ -1,0 +1,215 @@
+package tests
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/agenticnexus/agenticnexus"
+
+// arrow says what the packages at and below from may import of ours. The arrow with the longest matching
+// from counts. A pattern is a package, or with "/..." that package and all below it; "!" takes away.
+type arrow struct {
+	from  string
+	allow []string
+}
+
+func arrows() []arrow {
+	const anything = "..."
+	return []arrow{
+		// Leaves.
+		{"planner/plan", nil},
+		{"planner/search", nil},
+		{"planner/llm", []string{"planner/llm/...", "internal/secret", "internal/short"}},
+		{"downstream/progress", nil},
+		{"internal/jsonrpc", nil},
+		{"internal/secret", nil},
+		{"internal/size", nil},
+		{"internal", []string{"internal/..."}},
+		{"internal/eval", []string{"internal/...", "planner/...", "downstream/dataflow", "downstream/progress"}},
+		// The three that never know each other.
+		{"planner", []string{"planner/...", "internal/..."}},
+		{"synth", []string{"synth/...", "planner/plan", "planner/llm", "internal/..."}},
+		{"downstream", []string{"downstream/...", "planner/plan", "internal/..."}},
+		// What holds them together.
+		{"router", []string{"router/...", "!router", "!router/app/...", "planner/...", "synth/...", "downstream/...", "internal/..."}},
+		{"config", []string{"config/...", "planner/...", "downstream/...", "router/...", "!router/app/...", "internal/..."}},
+		{"router/app", []string{anything}},
+		{"cmd", []string{anything}},
+		{"tests", []string{anything}},
+	}
+}
+
+func below(pkg, root string) bool { return pkg == root || strings.HasPrefix(pkg, root+"/") }
+
+func (a arrow) allows(pkg string) bool {
+	allowed := false
+	for _, pattern := range a.allow {
+		pattern, denies := strings.CutPrefix(pattern, "!")
+		root, tree := strings.CutSuffix(pattern, "/...")
+		if pattern == "..." || pkg == root || tree && below(pkg, root) {
+			allowed = !denies
+		}
+	}
+	return allowed
+}
+
+// arrowOf returns the arrow with the longest matching from.
+func arrowOf(pkg string) (best arrow, ok bool) {
+	for _, a := range arrows() {
+		if below(pkg, a.from) && len(a.from) >= len(best.from) {
+			best, ok = a, true
+		}
+	}
+	return best, ok
+}
+
+// source is one Go file of the module, parsed up to its imports.
+type source struct {
+	pkg  string // folder below the module, "." for the root
+	name string
+	file *ast.File
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	root := ".."
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() {
+			if name != root && (strings.HasPrefix(base, ".") || base == "testdata" || base == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return fmt.Errorf("parsing %s: %w", name, err)
+		}
+		relative, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, source{pkg: path.Dir(filepath.ToSlash(relative)), name: base, file: file})
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("reading the tree: %v", err)
+	}
+	return all
+}
+
+func (s source) isTest() bool { return strings.HasSuffix(s.name, "_test.go") }
+
+// imports returns the packages of ours that the file imports, relative to the module.
+func (s source) imports() []string {
+	var ours []string
+	for _, spec := range s.file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		if relative, ok := strings.CutPrefix(name, module+"/"); ok {
+			ours = append(ours, relative)
+		}
+	}
+	return ours
+}
+
+// TestImports checks the arrows for everything but tests, which may use real parts of other packages.
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		a, ok := arrowOf(s.pkg)
+		if !ok {
+			t.Errorf("%s/%s: got a package without an arrow, want one in this file", s.pkg, s.name)
+			continue
+		}
+		for _, imported := range s.imports() {
+			if !a.allows(imported) {
+				t.Errorf("%s/%s imports %s, want only %s", s.pkg, s.name, imported, strings.Join(a.allow, ", "))
+			}
+		}
+	}
+}
+
+// TestArrows checks the arrows themselves on examples.
+func TestArrows(t *testing.T) {
+	for _, row := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"planner/plan", "internal/secret", false},
+		{"planner/llm", "internal/secret", true},
+		{"planner/llm", "planner/plan", false},
+		{"planner/llm/llmtest", "planner/llm", true},
+		{"planner/rules", "planner/search", true},
+		{"planner", "downstream", false},
+		{"planner", "router/limit", false},
+		{"synth", "planner/plan", true},
+		{"synth", "planner", false},
+		{"downstream/link", "internal/jsonrpc", true},
+		{"downstream", "planner/llm", false},
+		{"downstream/progress", "internal/jsonrpc", false},
+		{"router", "router/auth", true},
+		{"router", "planner", true},
+		{"router", "config", false},
+		{"router/edge", "router", false},
+		{"router/edge", "router/app", false},
+		{"router/edge", "router/auth", true},
+		{"router/app", "config", true},
+		{"router/app", "router", true},
+		{"config", "router", true},
+		{"config", "router/app", false},
+		{"cmd/nexus", "config", true},
+		{"internal/demo", "internal/size", true},
+		{"internal/demo", "downstream", false},
+	} {
+		a, _ := arrowOf(row.from)
+		if got := a.allows(row.to); got != row.want {
+			t.Errorf("%s importing %s: got allowed %t, want %t", row.from, row.to, got, row.want)
+		}
+	}
+}
+
+// TestPackageDocs checks that every package says what it promises, in one place.
+func TestPackageDocs(t *testing.T) {
+	docs := map[string][]string{}
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		found := docs[s.pkg]
+		if s.file.Doc != nil && strings.TrimSpace(s.file.Doc.Text()) != "" {
+			found = append(found, s.name)
+			if name := s.file.Name.Name; name != "main" && !strings.HasPrefix(s.file.Doc.Text(), "Package "+name+" ") {
+				t.Errorf("%s/%s: got a package comment that begins otherwise, want \"Package %s …\"", s.pkg, s.name, name)
+			}
+		}
+		docs[s.pkg] = found
+	}
+	for pkg, files := range docs {
+		if len(files) != 1 {
+			slices.Sort(files)
+			t.Errorf("%s: got package comments in %d files %v, want exactly one", pkg, len(files), files)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package mcptest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// Client is a client of one surface over streamable HTTP. Without a Session it is served as one that says
+// nothing about itself.
+type Client struct {
+	URL     string
+	HTTP    *http.Client
+	Session string
+
+	last atomic.Int64
+}
+
+// Dial opens a session.
+func Dial(ctx context.Context, hc *http.Client, url string) (*Client, error) {
+	c := &Client{URL: url, HTTP: hc}
+	resp, err := c.Post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"mcptest","version":"1"}}}`)
+	if err != nil {
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	defer resp.Body.Close()
+	if c.Session = resp.Header.Get("Mcp-Session-Id"); c.Session == "" {
+		return nil, fmt.Errorf("initialize: got status %d and no session", resp.StatusCode)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	done, err := c.Post(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if err != nil {
+		return nil, fmt.Errorf("initialized: %w", err)
+	}
+	return c, done.Body.Close()
+}
+
+// Close ends the session.
+func (c *Client) Close(ctx context.Context) error {
+	resp, err := c.send(ctx, http.MethodDelete, "")
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// Post sends a raw message.
+func (c *Client) Post(ctx context.Context, raw string) (*http.Response, error) {
+	return c.send(ctx, http.MethodPost, raw)
+}
+
+func (c *Client) send(ctx context.Context, method, raw string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.URL, strings.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.Session != "" {
+		req.Header.Set("Mcp-Session-Id", c.Session)
+	}
+	return c.HTTP.Do(req)
+}
+
+// Reply is what came for a request. All but Err is empty where nothing came.
+type Reply struct {
+	Status int       // of HTTP
+	Notes  []Message // notifications before the response
+	Message
+	After int   // messages after the response, of which there should be none
+	Err   error // why there is no response
+}
+
+// Call calls a tool and asks for progress.
+func (c *Client) Call(ctx context.Context, tool, arguments string) Reply {
+	return c.Do(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":"p"}}`, tool, arguments))
+}
+
+// Do sends a request with an id of its own and waits for what comes of it.
+func (c *Client) Do(ctx context.Context, method, params string) Reply {
+	return c.DoAs(ctx, strconv.FormatInt(c.last.Add(1), 10), method, params)
+}
+
+// DoAs is Do with a raw id.
+func (c *Client) DoAs(ctx context.Context, id, method, params string) Reply {
+	resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	if err != nil {
+		return Reply{Err: err}
+	}
+	defer resp.Body.Close()
+	return c.Read(ctx, resp)
+}
+
+// Read reads an answer to its end. What the server asks meanwhile is answered as a client without roots does.
+func (c *Client) Read(ctx context.Context, resp *http.Response) Reply {
+	r := Reply{Status: resp.StatusCode}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+		body, err := io.ReadAll(resp.Body)
+		if err == nil && len(body) > 0 {
+			err = json.Unmarshal(body, &r.Message)
+		}
+		if r.Err = err; err == nil && r.Result == nil && r.Error == nil {
+			r.Err = fmt.Errorf("no response in %.200q", body)
+		}
+		return r
+	}
+	lines := bufio.NewReader(resp.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && err == nil {
+			var m Message
+			if err = json.Unmarshal(data, &m); err == nil && m.ID != nil && m.Method != "" {
+				err = c.answer(ctx, m)
+			} else if err == nil {
+				r.take(m)
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if r.Result == nil && r.Error == nil {
+			r.Err = fmt.Errorf("the stream has no response: %w", err)
+		}
+		return r
+	}
+}
+
+func (c *Client) answer(ctx context.Context, m Message) error {
+	resp, err := c.Post(ctx, m.Response(`{"roots":[]}`))
+	if err != nil {
+		return fmt.Errorf("answering %s: %w", m.Method, err)
+	}
+	return resp.Body.Close()
+}
+
+func (r *Reply) take(m Message) {
+	switch {
+	case r.Result != nil || r.Error != nil:
+		r.After++
+	case m.Method != "":
+		r.Notes = append(r.Notes, m)
+	default:
+		r.Message = m
+	}
+}
+
+// Failure is the error of a response as the contract defines it.
+type Failure struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    struct {
+		Server    string `json:"server"`
+		Reason    string `json:"reason"`
+		Retryable bool   `json:"retryable"`
+	} `json:"data"`
+}
+
+// Failure returns the error of the response; zero if there is none.
+func (r Reply) Failure() (f Failure) {
+	_ = json.Unmarshal(r.Error, &f)
+	return f
+}
+
+// Outcome says in a few words what came: "result", "tool error", "-32000 timeout", "HTTP 400 -32600",
+// or "no answer".
+func (r Reply) Outcome() string {
+	var words []string
+	if r.Status >= 300 {
+		words = append(words, "HTTP "+strconv.Itoa(r.Status))
+	}
+	var result struct {
+		IsError bool `json:"isError"`
+	}
+	switch f := r.Failure(); {
+	case r.Error != nil:
+		words = append(words, strconv.Itoa(f.Code))
+		if f.Data.Reason != "" {
+			words = append(words, f.Data.Reason)
+		}
+	case r.Result != nil && json.Unmarshal(r.Result, &result) == nil && result.IsError:
+		words = append(words, "tool error")
+	case r.Result != nil:
+		words = append(words, "result")
+	case len(words) == 0:
+		words = append(words, "no answer")
+	}
+	return strings.Join(words, " ")
+}
+
+// Text returns the first text of a tool's result.
+func (r Reply) Text() string {
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(r.Result, &result) != nil || len(result.Content) == 0 {
+		return ""
+	}
+	return result.Content[0].Text
+}

@@ -1,0 +1,204 @@
+package tests
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for something that should happen soon.
+const patience = 20 * time.Second
+
+// router is a running `nexus serve`.
+type router struct {
+	t    *testing.T
+	url  string // of its base, without a slash at the end
+	dir  string // its working directory, and TMPDIR of it and its children
+	cmd  *exec.Cmd
+	log  *output
+	end  chan struct{} // closed when it has exited
+	once sync.Once
+}
+
+// serve starts `nexus serve` with a configuration, empty for none, on a free port of the loopback. The end
+// of the test stops it and checks that it ended well.
+func serve(t *testing.T, config string, args ...string) *router {
+	t.Helper()
+	r := &router{t: t, dir: t.TempDir(), log: &output{}, end: make(chan struct{})}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
+	if config != "" {
+		file := filepath.Join(r.dir, "nexus.yaml")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", file)
+	}
+	r.cmd = command(r.dir, args...)
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	if err := r.cmd.Start(); err != nil {
+		t.Fatalf("starting nexus serve: %v", err)
+	}
+	go func() {
+		_ = r.cmd.Wait() // stop reads the exit code
+		close(r.end)
+	}()
+	t.Cleanup(r.stop)
+	r.url = "http://" + r.waitLog(`msg=listening address=(\S+)`)[1]
+	return r
+}
+
+// A port that is taken is one line that says what to do, and nothing else.
+func TestPortInUse(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cmd := command(t.TempDir(), "serve", "--demo", "--listen", taken.Addr().String())
+	out, err := cmd.CombinedOutput()
+	want := "nexus: cannot listen on " + taken.Addr().String() + ": bind: address already in use; " +
+		"choose another address with --listen, NEXUS_LISTEN or listen in the settings\n"
+	if string(out) != want || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("got %q and %v, want %q and exit status 1", out, err, want)
+	}
+}
+
+// command returns a call of the program in a folder, with an environment that holds no settings.
+func command(dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	return cmd
+}
+
+// waitLog waits until the log has a match and returns it with its groups.
+func (r *router) waitLog(pattern string) []string {
+	r.t.Helper()
+	re := regexp.MustCompile(pattern)
+	var found []string
+	wait(r.t, "a log line like "+pattern, func() bool {
+		found = re.FindStringSubmatch(r.log.String())
+		return found != nil || r.exited()
+	})
+	if found == nil {
+		r.t.Fatalf("nexus serve ended (%v) before its log had %s", r.cmd.ProcessState, pattern)
+	}
+	return found
+}
+
+func (r *router) exited() bool {
+	select {
+	case <-r.end:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends the router with SIGTERM and checks its exit code, its last words and that no child is left.
+func (r *router) stop() {
+	r.once.Do(func() {
+		t := r.t
+		t.Helper()
+		if !r.exited() {
+			_ = r.cmd.Process.Signal(syscall.SIGTERM) // an exit in between shows below
+		}
+		select {
+		case <-r.end:
+		case <-time.After(patience):
+			t.Errorf("nexus serve has not ended %v after SIGTERM", patience)
+			_ = r.cmd.Process.Kill()
+			<-r.end
+		}
+		if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("nexus serve ended with %v, want exit status 0", r.cmd.ProcessState)
+		}
+		for _, text := range []string{"Shutdown signal received", "Starting graceful shutdown..."} {
+			if !strings.Contains(r.log.String(), text) {
+				t.Errorf("the log lacks %q", text)
+			}
+		}
+		for _, p := range processes(t, "TMPDIR="+r.dir) {
+			t.Errorf("process %d is left behind: %s", p.pid, p.line)
+		}
+		if t.Failed() {
+			t.Logf("log of nexus serve:\n%s", r.log)
+		}
+	})
+}
+
+// process is one that runs on this machine.
+type process struct {
+	pid  int
+	line string // its command line
+}
+
+// processes returns the processes that have all the given variables; none without /proc, which only Linux
+// has.
+func processes(t *testing.T, variables ...string) (found []process) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		environ, err := os.ReadFile(file)
+		if err != nil || !hasAll(environ, variables) { // it may be gone by now
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		found = append(found, process{
+			pid:  atoi(t, filepath.Base(filepath.Dir(file))),
+			line: strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")),
+		})
+	}
+	return found
+}
+
+func hasAll(environ []byte, variables []string) bool {
+	environ = append([]byte{0}, environ...)
+	for _, v := range variables {
+		if !bytes.Contains(environ, []byte("\x00"+v+"\x00")) {
+			return false
+		}
+	}
+	return true
+}
+
+// wait polls until done says so and fails the test when that takes too long.
+func wait(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !done() {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v for %s", patience, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// output collects what a program writes. It may be read at any time.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}

@@ -1,0 +1,25 @@
+# The image holds the router alone: remote servers work as they are, stdio servers need an image of
+# their own that adds what they run on (COPY --from=… /nexus).
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /nexus ./cmd/nexus
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /nexus /nexus
+COPY LICENSE /
+# Configuration is read from /app/config, if it is mounted.
+WORKDIR /app
+USER 65532:65532
+# Beyond loopback the router starts only with an API key: pass NEXUS_API_KEY.
+ENV NEXUS_LISTEN=0.0.0.0:8002
+EXPOSE 8002
+# The check takes the key from the container's NEXUS_API_KEY, as the router does.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \
+	CMD ["/nexus", "health", "--remote", "http://127.0.0.1:8002"]
+ENTRYPOINT ["/nexus"]
+CMD ["serve"]

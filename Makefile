@@ -1,0 +1,76 @@
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+SCHEDULES ?= 100000
+RUNS ?= 100
+SOAK_DURATION ?= 10m
+SOAK_CALLERS ?= 16
+
+.PHONY: all build test race property lint vet fuzz fuzz-night faults soak bench eval ci image clean
+
+all: build test
+
+build: ## the static binary bin/nexus
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/nexus ./cmd/nexus
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## all tests with the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+property: ## SCHEDULES random interleavings through the proxy, against a model
+	PROXY_SCHEDULES=$(SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
+
+vet:
+	$(GO) vet ./...
+
+lint: vet ## formatting, vet, and golangci-lint with the import rules
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
+	golangci-lint run
+
+fuzz: ## every fuzz test for FUZZTIME
+	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file"); do \
+			$(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
+fuzz-night: ## every fuzz test for 15 minutes
+	$(MAKE) fuzz FUZZTIME=15m
+
+faults: ## the fault suite, each fault RUNS times; writes the table of docs/reliability.md
+	$(GO) test -count=1 -timeout 0 ./tests/faults -args -runs $(RUNS) -write
+
+soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with SOAK_CALLERS callers
+	SOAK_DURATION=$(SOAK_DURATION) SOAK_CALLERS=$(SOAK_CALLERS) $(GO) test -count=1 -timeout 0 -run TestSoak -v ./tests/soak
+
+bench: ## all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+eval: build ## the figures of docs/evaluation.md, from the data and scorer in the folder EVAL
+	@test -f "$(EVAL)/score.py" || { echo "usage: make eval EVAL=FOLDER (with score.py, retrieval/, planning/ and dag/)"; exit 2; }
+	@mkdir -p bin/eval
+	@for queries in $(EVAL)/retrieval/*.queries.*.jsonl; do \
+		set=$$(basename "$$queries"); set=$${set%%.queries.*}; catalog=$(EVAL)/retrieval/$$set.catalog.jsonl; \
+		[ -f "$$catalog" ] || catalog=$(EVAL)/retrieval/$${set%%_*}.catalog.jsonl; \
+		printf 'retrieval %-24s ' "$$set"; \
+		bin/nexus eval retrieval --catalog "$$catalog" --queries "$$queries" --out bin/eval/out.jsonl 2>/dev/null >bin/eval/table || exit 1; \
+		grep _ms bin/eval/table | tr -s ' \n' ' '; \
+		python3 $(EVAL)/score.py retrieval "$$queries" bin/eval/out.jsonl --json || exit 1; \
+	done
+	@for kind in planning dag; do for tasks in $(EVAL)/$$kind/*.dev.jsonl; do \
+		[ $$kind = planning ] || grep -q '"nodes"' "$$tasks" || continue; \
+		bin/nexus eval $$kind --tasks "$$tasks" --out bin/eval/out.jsonl >/dev/null 2>&1 || exit 1; \
+		printf "$$kind %-24s " "$$(basename "$$tasks" .dev.jsonl)"; \
+		python3 $(EVAL)/score.py $$kind "$$tasks" bin/eval/out.jsonl --json || exit 1; \
+	done; done
+
+ci: ## what continuous integration runs
+	bash .ci/run
+
+image: ## the container image
+	docker build --build-arg VERSION=$(VERSION) -t agenticnexus:$(VERSION) .
+
+clean:
+	rm -rf bin dist .ci/work

@@ -34,10 +34,11 @@ type Options struct {
 	Execution     ExecutionConfig
 	Health        HealthConfig
 	NameConflicts string
-	ListDeadline  time.Duration // for the lists of one server
-	ProxyTimeout  time.Duration // idle limit of calls that are no steps of a plan
-	MaxMessage    int           // bytes of one message from a server
-	Version       string        // ours, for the handshake
+	ListDeadline  time.Duration   // for the lists of one server
+	ProxyTimeout  time.Duration   // idle limit of calls that are no steps of a plan
+	MaxMessage    int             // bytes of one message from a server
+	Version       string          // ours, for the handshake
+	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger        *slog.Logger
 	Tracer        trace.Tracer
 	Observe       func(Observation)                                         // after each call; may be nil
@@ -84,7 +85,10 @@ type Manager struct {
 // New makes a Manager. Names must be unique; the config loader sees to that.
 func New(opts Options) *Manager {
 	fillDefaults(&opts)
-	m := &Manager{opts: opts, hellos: map[string]*hello{}, validator: plan.NewValidator()}
+	m := &Manager{opts: opts, hellos: map[string]*hello{}, validator: opts.Validator}
+	if m.validator == nil {
+		m.validator = plan.NewValidator()
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	// Without this many idle connections a busy router dials anew for every call.
 	m.transport = &http.Transport{

@@ -96,15 +96,16 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	servers := a.withDemo(cfg.Servers)
+	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
 		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
-		Version: opts.Version, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
+		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
 		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 		OnRequest: func(ctx context.Context, m downstream.Message) (result, err []byte) { return a.proxy.Ask(ctx, m) },
 	})
-	if a.router, err = a.newRouter(); err != nil {
+	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
 	a.proxy = proxy.New(proxy.Options{
@@ -118,12 +119,12 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	return a, a.metrics.Watch(a.edge.Sessions, a.edge.Tracked, a.edge.Refused)
 }
 
-func (a *App) newRouter() (*router.Router, error) {
+func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.newFinder()
 	ranking := router.Ranking{Finder: finder}
 	planning := planner.Options{
-		Config: cfg.Planner, Ranker: ranking, Validator: plan.NewValidator(), Logger: a.log,
+		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking},
 	}
 	composing := synth.Options{Logger: a.log}

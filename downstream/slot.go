@@ -192,7 +192,9 @@ var changes = map[string]string{
 	"resources/templates/list": "notifications/resources/list_changed",
 }
 
-// members are where the items of a list's result stand.
+// Member returns where the items of a list's result stand; empty for a method that is no list.
+func Member(method string) string { return members[method] }
+
 var members = map[string]string{
 	"tools/list":               "tools",
 	"prompts/list":             "prompts",

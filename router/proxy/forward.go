@@ -43,7 +43,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		x.FailRaw(reply.Err)
 	default:
 		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result)
-		if x.Modern && (members[x.Message.Method] != "" || x.Message.Method == "resources/read") {
+		if x.Modern && (downstream.Member(x.Message.Method) != "" || x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}
 		x.Reply(result)

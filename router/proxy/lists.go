@@ -16,14 +16,6 @@ const (
 	maxMerged  = 64 // merged lists kept
 )
 
-// members are where the items of a list's result stand.
-var members = map[string]string{
-	"tools/list":               "tools",
-	"prompts/list":             "prompts",
-	"resources/list":           "resources",
-	"resources/templates/list": "resourceTemplates",
-}
-
 // part is what one server lists.
 type part struct {
 	server string
@@ -111,7 +103,7 @@ func (s *Surface) merge(x *edge.Exchange, method string, parts []part) []byte {
 		}
 	}
 	out := append(make([]byte, 0, size), '{')
-	out = append(append(append(out, '"'), members[method]...), `":[`...)
+	out = append(append(append(out, '"'), downstream.Member(method)...), `":[`...)
 	first := true
 	add := func(item []byte) {
 		if !first {

@@ -54,11 +54,7 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 	if err != nil {
 		return sum, err
 	}
-	defer func() {
-		if e := w.close(); err == nil {
-			err = e
-		}
-	}()
+	defer w.closeInto(&err)
 	var asked []task
 	for _, t := range tasks {
 		if t.Query != "" && (t.Catalog != "" || len(t.Tools) > 0) {

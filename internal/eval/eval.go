@@ -83,15 +83,15 @@ func (w *writer) write(v any) error {
 	return nil
 }
 
-func (w *writer) close() error {
-	err := w.buf.Flush()
+// closeInto ends the writing; what goes wrong then is the error, unless there is one.
+func (w *writer) closeInto(err *error) {
+	failed := w.buf.Flush()
 	if w.file != nil {
-		err = errors.Join(err, w.file.Close())
+		failed = errors.Join(failed, w.file.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("writing predictions: %w", err)
+	if failed != nil && *err == nil {
+		*err = fmt.Errorf("writing predictions: %w", failed)
 	}
-	return nil
 }
 
 // beside finds a file that a line of another file names: relative to that file's folder or a folder

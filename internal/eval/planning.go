@@ -117,11 +117,7 @@ func Planning(ctx context.Context, o PlanningOptions) (sum PlanningSummary, err 
 	if err != nil {
 		return sum, err
 	}
-	defer func() {
-		if e := w.close(); err == nil {
-			err = e
-		}
-	}()
+	defer w.closeInto(&err)
 	type call struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`

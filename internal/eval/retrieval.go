@@ -66,11 +66,7 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 	if err != nil {
 		return sum, err
 	}
-	defer func() {
-		if e := w.close(); err == nil {
-			err = e
-		}
-	}()
+	defer w.closeInto(&err)
 	before := heap()
 	start := time.Now()
 	x := index(tools)

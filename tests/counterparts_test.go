@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // counterparts are installed programs of others.
@@ -67,7 +69,7 @@ func (c counterparts) listen(transport string) *listener {
 func (l *listener) start() {
 	t := l.c.t
 	t.Helper()
-	out := &output{}
+	out := &nexustest.Output{}
 	l.cmd = exec.Command(l.c.node, "--require", filepath.Join(l.c.folder, "loopback.cjs"), l.c.everything(), l.transport)
 	l.cmd.Env = []string{"PORT=" + strconv.Itoa(l.port)}
 	l.cmd.Stdout, l.cmd.Stderr = out, out

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // A session by hand with curl: connect to /sse, then post what a client says to the address it tells.
@@ -15,7 +17,7 @@ func TestCurlSSE(t *testing.T) {
 		t.Skip("needs curl")
 	}
 	r := serve(t, "", "--demo")
-	stream := &output{}
+	stream := &nexustest.Output{}
 	listen := exec.Command(curl, "--silent", "--no-buffer", "--include", "--header", "Accept: text/event-stream", r.url+"/sse")
 	listen.Stdout, listen.Stderr = stream, stream
 	if err := listen.Start(); err != nil {

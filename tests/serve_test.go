@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // patience bounds every wait for something that should happen soon.
@@ -23,7 +25,7 @@ type router struct {
 	url  string // of its base, without a slash at the end
 	dir  string // its working directory, and TMPDIR of it and its children
 	cmd  *exec.Cmd
-	log  *output
+	log  *nexustest.Output
 	end  chan struct{} // closed when it has exited
 	once sync.Once
 }
@@ -32,7 +34,7 @@ type router struct {
 // of the test stops it and checks that it ended well.
 func serve(t *testing.T, config string, args ...string) *router {
 	t.Helper()
-	r := &router{t: t, dir: t.TempDir(), log: &output{}, end: make(chan struct{})}
+	r := &router{t: t, dir: t.TempDir(), log: &nexustest.Output{}, end: make(chan struct{})}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
 	if config != "" {
 		file := filepath.Join(r.dir, "nexus.yaml")
@@ -183,22 +185,4 @@ func wait(t *testing.T, what string, done func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-// output collects what a program writes. It may be read at any time.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // piped runs `nexus stdio --demo` with the given lines as its whole input and returns what it wrote to
@@ -142,7 +144,7 @@ func TestStdioTerminated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	out, log := &output{}, &output{}
+	out, log := &nexustest.Output{}, &nexustest.Output{}
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,11 @@
 package faults
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // Variables that tell the test binary which part it plays.
@@ -30,22 +28,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFault) != "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(buildAndRun(m))
-}
-
-// buildAndRun builds the nexus program for the faults that need a process of it.
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "nexus-faults-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "nexus")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/nexus").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building nexus: %v\n%s", err, out)
-		return 1
-	}
-	os.Setenv(binaryVar, program)
-	return m.Run()
+	os.Exit(nexustest.Run(m, func(program string) { os.Setenv(binaryVar, program) })) // for the faults that need a process of it
 }

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/app"
 	"github.com/agenticnexus/agenticnexus/router/telemetry"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 const (
@@ -267,23 +267,7 @@ func (w *world) breaking(s *mcptest.Server, misbehave func(rw http.ResponseWrite
 }
 
 // output keeps the log of a router.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
+type output struct{ nexustest.Output }
 
 // tail returns the last lines.
 func (o *output) tail() string {

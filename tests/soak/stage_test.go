@@ -92,7 +92,7 @@ func (s *stage) start(dir, config string) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { s.log.Close() })
-	s.cmd = exec.Command(os.Getenv(binaryVar), "serve", "--config", file, "--listen", "127.0.0.1:0")
+	s.cmd = exec.Command(program, "serve", "--config", file, "--listen", "127.0.0.1:0")
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
 	s.cmd.Stderr = s.log
 	if err := s.cmd.Start(); err != nil {

@@ -1,0 +1,51 @@
+// Package nexustest builds the nexus program for tests that run it, and keeps what it writes.
+package nexustest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Run builds the program into a folder that lasts as long as the tests, hands its path to use, runs the
+// tests, and returns the exit code. It is built with the flags of GOFLAGS, so that the race detector watches
+// it too where it is set there.
+func Run(m *testing.M, use func(program string)) int {
+	dir, err := os.MkdirTemp("", "nexus-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "nexus")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/agenticnexus/agenticnexus/cmd/nexus").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building nexus: %v\n%s", err, out)
+		return 1
+	}
+	use(program)
+	return m.Run()
+}
+
+// Output collects what a program writes. It may be read at any time. The zero value is ready.
+type Output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+// String returns all that was written so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -17,21 +18,23 @@ const (
 	memoryShare = 0.75                  // of the limit, above which memory is short
 	copies      = 2                     // of a message that there are while it passes through
 	sampleTime  = 10 * time.Millisecond // for which a look at the runtime holds
+	collectTime = time.Second           // between the collections of memory that was short
 )
 
 // Memory tells when so much of the memory limit is in use that new work should be refused: what lives on the
 // heap, as of the last collection, and the stacks, or the messages that are held, whichever is more. With a
-// limit the collector runs before the heap reaches it, so the figure is never older than that growth. nil has
-// no limit. It is safe for concurrent use.
+// limit the collector runs before the heap reaches it, so the figure is never older than that growth; and where
+// all is refused and nothing grows, Short collects. nil has no limit. It is safe for concurrent use.
 type Memory struct {
 	limit  int64
 	logger *slog.Logger
 	used   func() int64 // bytes, by the runtime
 
-	held    atomic.Int64 // bytes of messages
-	looked  atomic.Int64 // when used was last asked, in nanoseconds
-	pressed atomic.Bool  // used was above the share then
-	began   time.Time
+	held      atomic.Int64 // bytes of messages
+	looked    atomic.Int64 // when used was last asked, in nanoseconds
+	collected atomic.Int64 // when memory was last collected because it was short, likewise
+	pressed   atomic.Bool  // used was above the share when it was asked
+	began     time.Time
 }
 
 // NewMemory returns a Memory for the limit of the Go runtime (GOMEMLIMIT), nil if there is none.
@@ -65,6 +68,10 @@ func (m *Memory) Short() bool {
 	now, looked := int64(time.Since(m.began)), m.looked.Load()
 	if now-looked >= int64(sampleTime) && m.looked.CompareAndSwap(looked, now) {
 		used := m.used()
+		if last := m.collected.Load(); used > m.limit && m.pressed.Load() && now-last >= int64(collectTime) && m.collected.CompareAndSwap(last, now) {
+			runtime.GC() // only this request waits for it
+			used = m.used()
+		}
 		if short := used > m.limit; m.pressed.Swap(short) != short && short {
 			m.logger.Warn("memory is short: new requests are refused", "used_mib", used>>20, "refused_above_mib", m.limit>>20)
 		}

@@ -505,8 +505,8 @@ func (s *server) lines(in io.ReadCloser, out io.Writer) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
+		if err != nil || p.ctx.Err() != nil {
+			return // a session that has ended answers nothing any more
 		}
 		m, bad := jsonrpc.Parse(line)
 		if bad != nil {

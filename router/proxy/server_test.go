@@ -492,6 +492,7 @@ func (s *server) pipe(ctx context.Context) (io.ReadWriteCloser, error) {
 func (s *server) lines(in io.ReadCloser, out io.Writer) {
 	p := s.open()
 	defer p.close()
+	defer in.Close()
 	defer context.AfterFunc(p.ctx, func() { in.Close() })()
 	var mu sync.Mutex
 	write := func(raw string) {

@@ -65,7 +65,7 @@ func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
 		if got := <-resp; got != want {
 			t.Errorf("%s: got answer %q, want %q and the end", tool, got, want)
 		}
-		if d := time.Since(started); d > 5*time.Second {
+		if d := time.Since(started); d > 15*time.Second {
 			t.Errorf("%s: the cancellation took %v, want it at once", tool, d)
 		}
 		checkCause(t, w.srv, `"enough"`)

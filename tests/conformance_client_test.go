@@ -71,7 +71,7 @@ var clientScore = regexp.MustCompile(`(?m)^Passed: (\d+)/\d+, (\d+) failed`)
 // was well.
 func (c counterparts) clientConformance(t *testing.T, version, scenario string, env ...string) (score, string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	suite := filepath.Join(c.folder, "node_modules", "conformance-next", "dist", "index.js")
 	cmd := exec.CommandContext(ctx, c.node, suite, "client", "--command", os.Args[0], "--scenario", scenario, "--spec-version", version)

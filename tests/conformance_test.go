@@ -49,7 +49,7 @@ var scoreLine = regexp.MustCompile(`(?m)^[✓✗] (\S+): (\d+) passed, (\d+) fai
 // conformance runs a version of the suite against a server and returns the scores by scenario.
 func (c counterparts) conformance(t *testing.T, pack, url string, args []string) (map[string]score, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)
 	defer cancel()
 	suite := filepath.Join(c.folder, "node_modules", filepath.FromSlash(pack), "dist", "index.js")
 	cmd := exec.CommandContext(ctx, c.node, append([]string{suite, "server", "--url", url}, args...)...)

@@ -17,7 +17,7 @@ import (
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:      filepath.Join("testdata", "script"),
-		Deadline: time.Now().Add(3 * patience), // what hangs is told by name
+		Deadline: time.Now().Add(8 * patience), // what hangs is told by name
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every wait for something that should happen soon.
-const patience = 20 * time.Second
+const patience = 25 * time.Second
 
 // router is a running `nexus serve`.
 type router struct {

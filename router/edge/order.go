@@ -99,14 +99,14 @@ func (s *session) waitFor(channels []<-chan struct{}) {
 	}
 }
 
-// inOrder waits until so many notifications are served, ctx ends or the time is up.
-func (s *session) inOrder(ctx context.Context, barrier uint64) {
+// inOrder waits until so many notifications are served or the time is up. It is false if ctx ends before.
+func (s *session) inOrder(ctx context.Context, barrier uint64) bool {
 	var timeout *time.Timer
 	for {
 		s.scope.mu.Lock()
 		if s.order.served >= barrier {
 			s.scope.mu.Unlock()
-			return
+			return true
 		}
 		if s.order.advance == nil {
 			s.order.advance = make(chan struct{})
@@ -120,9 +120,9 @@ func (s *session) inOrder(ctx context.Context, barrier uint64) {
 		select {
 		case <-advance:
 		case <-ctx.Done():
-			return
+			return false
 		case <-timeout.C:
-			return
+			return true
 		}
 	}
 }

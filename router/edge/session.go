@@ -297,8 +297,7 @@ func (s *session) ask(ctx context.Context, method string, params []byte,
 	var err error
 	select {
 	case r := <-reply:
-		s.inOrder(ctx, r.barrier)
-		return r.Message, nil
+		return s.inPlace(ctx, r)
 	case <-lost:
 		err = ErrClientGone
 	case <-s.deaf:
@@ -308,14 +307,21 @@ func (s *session) ask(ctx context.Context, method string, params []byte,
 	}
 	select {
 	case r := <-reply: // it came just before
-		s.inOrder(ctx, r.barrier)
-		return r.Message, nil
+		return s.inPlace(ctx, r)
 	default:
 	}
 	if ctx.Err() != nil {
 		s.withdraw(id, err, send)
 	}
 	return jsonrpc.Message{}, err
+}
+
+// inPlace returns a response after the notifications before it, which it must not overtake when ctx ends either.
+func (s *session) inPlace(ctx context.Context, r response) (jsonrpc.Message, error) {
+	if !s.inOrder(ctx, r.barrier) {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	return r.Message, nil
 }
 
 // withdraw tells the client that its answer to a request of ours is not waited for any more, in the words of

@@ -114,16 +114,17 @@ func (m *member) post(server string, send func(ctx context.Context) error, faile
 }
 
 // inOrder waits until a server was sent what the client notified it of before, for as long as is bearable.
-func (p *Proxy) inOrder(ctx context.Context, session, server string) {
+// It is false if ctx ends before.
+func (p *Proxy) inOrder(ctx context.Context, session, server string) bool {
 	m := p.member(session)
 	if m == nil {
-		return
+		return true
 	}
 	m.mu.Lock()
 	q := m.queues[server]
 	if q == nil {
 		m.mu.Unlock()
-		return
+		return true
 	}
 	last := q.last
 	m.mu.Unlock()
@@ -131,7 +132,9 @@ func (p *Proxy) inOrder(ctx context.Context, session, server string) {
 	defer timer.Stop()
 	select {
 	case <-last:
-	case <-ctx.Done():
 	case <-timer.C:
+	case <-ctx.Done():
+		return false
 	}
+	return true
 }

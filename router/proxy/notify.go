@@ -137,6 +137,8 @@ func (p *Proxy) relay(ctx context.Context, session, server string, params []byte
 	params, end := p.relays.begin(session, server, params)
 	defer end()
 	m, err := request(params)
-	p.inOrder(ctx, session, server)
+	if err == nil && !p.inOrder(ctx, session, server) {
+		err = context.Cause(ctx) // rather than before what the client said first
+	}
 	return edge.Answered(m, err)
 }

@@ -103,6 +103,7 @@ func (c *chooser) answered(r reading) bool {
 func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
 	var best []*call
 	implied := c.implied(r)
+	anaphors := r.anaphors(earlier)
 	for i, t := range append(implied, ranked...) {
 		place := max(0, i-len(implied))
 		if destructive(t) {
@@ -112,7 +113,7 @@ func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
 		if !f.shape.ok {
 			continue
 		}
-		fill := (&filler{p: c.p, r: r, frame: f, today: c.today, earlier: earlier}).fill(f.shape.params)
+		fill := (&filler{p: c.p, r: r, frame: f, today: c.today, earlier: earlier, anaphors: anaphors}).fill(f.shape.params)
 		if c.p.conflicts(r, f, fill) {
 			continue
 		}
@@ -125,7 +126,7 @@ func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
 				continue
 			}
 			open := fill.withoutGuesses()
-			if first, ok = c.produce(f, &fill, len(earlier)); !ok {
+			if first, ok = c.produce(f, &fill, earlier); !ok {
 				c.consider(r, f, open, place)
 				continue
 			}

@@ -13,6 +13,8 @@ type filler struct {
 	frame   *frame
 	today   date
 	earlier []*call // whose results may be referred to
+
+	anaphors []anaphor // to these results
 }
 
 func (f *filler) paramsNamed(stem string) int { return f.frame.inNames[stem] }
@@ -89,6 +91,9 @@ func (f *filler) fill(params []param) filling {
 				}
 			}
 			for _, m := range f.r.mentions {
+				if f.anaphoric(m) {
+					continue
+				}
 				for _, c := range f.candidates(q, m) {
 					pairs = append(pairs, pairing{i, c})
 				}

@@ -16,6 +16,9 @@ func (f *filler) proper(q param, c class, m mention, score float64) []candidate 
 	if m.end == m.start+1 && f.r.opensSentence(m.start) && f.explains(q, f.r.tokens[m.start]) {
 		return nil // the verb of a request: "Ring the bell"
 	}
+	if m.end == m.start+1 && len(m.text) > 1 && strings.ToUpper(m.text) == m.text && f.explains(q, f.r.tokens[m.start]) {
+		score -= 2 // an abbreviation that says which tool is meant: "send an SMS"
+	}
 	switch c {
 	case classEmail, classURL:
 		return nil

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/planner/plan"
@@ -9,7 +10,7 @@ import (
 
 // produce looks for tools whose results fill what a tool lacks and that the question can fill
 // themselves. It returns the calls to make first, and whether nothing is lacking any more.
-func (c *chooser) produce(f *frame, fill *filling, earlier int) ([]*call, bool) {
+func (c *chooser) produce(f *frame, fill *filling, earlier []*call) ([]*call, bool) {
 	var added []*call
 	lacking := fill.missing
 	for _, name := range fill.guessed {
@@ -22,20 +23,54 @@ func (c *chooser) produce(f *frame, fill *filling, earlier int) ([]*call, bool) 
 	if len(lacking) > maxLacking {
 		return nil, false
 	}
+	given := map[*call]int{} // how many fields of each call's result are taken
 	for _, q := range lacking {
-		ref, made, ok := c.producer(f, q, added, earlier)
+		ref, made, ok := c.producer(f, q, slices.Concat(earlier, added))
 		if !ok {
 			return nil, false
 		}
+		for _, v := range fill.args {
+			if v == any(ref) {
+				return nil, false // one field is not two things
+			}
+		}
+		given[ref.call]++
 		if made {
 			added = append(added, ref.call)
 		}
 		fill.args[q.name], fill.scores[q.name] = ref, fitsPartly
 		delete(fill.used, q.name)
 	}
+	for _, q := range lacking {
+		ref, _ := fill.args[q.name].(reference)
+		if q.classOf() != classID && !akin(f, ref.call.frame, q) && given[ref.call] < 2 {
+			return nil, false
+		}
+	}
 	fill.missing, fill.guessed = nil, nil
 	return added, true
 }
+
+// akin reports whether two tools are named after one kind of thing, apart from the field that one returns and the other
+// takes: "get_speed" of a vehicle is not for "set_speed" of a drone. Identifiers aside, one field of the same name
+// is else no more than coincidence.
+func akin(consumer, producer *frame, q param) bool {
+	field := q.nameStems
+	if n := len(field); n > 1 && genericWords[field[n-1]] {
+		field = nil // the name of the thing itself: "hotel_name"
+	}
+	return slices.ContainsFunc(consumer.name, func(s string) bool {
+		return !genericWords[s] && !commonVerbs[s] && !slices.Contains(field, s) && slices.Contains(producer.name, s)
+	})
+}
+
+// acts reports whether a tool is named after something that it does, so that nobody calls it for its result alone.
+func (f *frame) acts() bool {
+	return !f.tool.Annotations.ReadOnly() && slices.ContainsFunc(f.name, func(s string) bool { return changes[s] || deals[s] })
+}
+
+// deals are verbs that commit whoever asks.
+var deals = stems("book buy order pay post publish purchase register reserve send submit")
 
 // maxProducers bounds how many tools are looked at for one open parameter.
 const maxProducers = 8
@@ -43,16 +78,16 @@ const maxProducers = 8
 // maxLacking is how many open parameters producers are looked for.
 const maxLacking = 3
 
-// producer finds one tool whose result has what q needs, among those added already or by search.
-func (c *chooser) producer(consumer *frame, q param, added []*call, earlier int) (reference, bool, bool) {
-	for _, a := range added {
+// producer finds one tool whose result has what q needs, among those called already or by search.
+func (c *chooser) producer(consumer *frame, q param, called []*call) (reference, bool, bool) {
+	for _, a := range slices.Backward(called) {
 		for _, o := range a.frame.outputs {
-			if fits(q, o, a.frame) > 0 {
+			if fits(q, o, a.frame) > 0 && a.frame != consumer {
 				return reference{a, o.path}, false, true
 			}
 		}
 	}
-	if earlier+len(added)+2 > maxCalls {
+	if len(called)+2 > maxCalls {
 		return reference{}, false, false
 	}
 	var best reference
@@ -72,7 +107,7 @@ func (c *chooser) producer(consumer *frame, q param, added []*call, earlier int)
 					fit, path = s, o.path
 				}
 			}
-			if fit == 0 || !g.shape.ok {
+			if fit == 0 || !g.shape.ok || g.acts() {
 				continue
 			}
 			fill := c.wholeFill(g)

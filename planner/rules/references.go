@@ -1,5 +1,11 @@
 package rules
 
+import (
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/planner/search"
+)
+
 // reference stands for a field of an earlier call's result.
 type reference struct {
 	call *call
@@ -15,19 +21,19 @@ func (f *filler) references(q param) []candidate {
 	}
 	var out []candidate
 	for _, c := range f.earlier {
-		if c.frame.tool.Name == f.frame.tool.Name {
+		if c.frame.tool.Name == f.frame.tool.Name || c.given(q) {
 			continue
 		}
 		for _, o := range c.frame.outputs {
 			ref := reference{c, o.path}
-			if s := fits(q, o, c.frame); s > fitsPartly && q.required {
+			if s := fits(q, o, c.frame); s > fitsPartly && q.required && (q.classOf() == classID || akin(f.frame, c.frame, q)) {
 				if c.frame.inNames[o.stems[0]] > 0 {
 					s = fitsPartly // the tool only repeats what it was given
 				}
 				out = append(out, candidate{ref, s, mention{start: -1, end: -1}})
 			}
 			for _, m := range f.r.mentions {
-				if s := f.speaksOf(m, o, c.frame); s > 0 {
+				if s := f.speaksOf(m, o, c.frame); s > 0 && (q.named(f.r.stemsOf(m)) || q.takesAnything()) {
 					if s += f.cue(q, m); s >= 2.2 {
 						out = append(out, candidate{ref, s, m})
 					}
@@ -35,8 +41,173 @@ func (f *filler) references(q param) []candidate {
 			}
 		}
 	}
-	if q.required && len(f.earlier) > 0 {
-		out = append(out, f.anaphora(q)...)
+	for _, a := range f.anaphors {
+		if s := f.takes(q, a); s > 0 {
+			if path := f.meant(q, a); path != "" {
+				out = append(out, candidate{reference{a.call, path}, s, a.span})
+			}
+		}
 	}
 	return out
 }
+
+// anaphoric reports whether a mention is part of what takes up a result, so that it is no value itself.
+func (f *filler) anaphoric(m mention) bool {
+	return slices.ContainsFunc(f.anaphors, func(a anaphor) bool { return a.span.overlaps(m) })
+}
+
+// given reports whether a call has an argument for a parameter of the same name: then the question says what that is, and
+// no result does.
+func (c *call) given(q param) bool {
+	_, ok := c.filling.args[q.name]
+	return ok && !q.takesAnything()
+}
+
+// What an anaphor is worth for a parameter.
+const (
+	takesNamed = 3.2 // "the event ID" for event_id
+	takesWhole = 1.3 // "it" for a text
+)
+
+// takes is how well an anaphor fits a parameter.
+func (f *filler) takes(q param, a anaphor) float64 {
+	switch {
+	case a.call.frame.tool.Name == f.frame.tool.Name:
+		return 0
+	case q.named(a.head):
+		return takesNamed
+	case q.required && q.takesAnything():
+		return takesWhole
+	}
+	return 0
+}
+
+// named reports whether a noun names a parameter: "the event ID" is an event_id, and so is "the ID".
+func (q param) named(head []string) bool {
+	return slices.ContainsFunc(head, func(s string) bool {
+		return slices.Contains(q.nameStems, s) && (!genericWords[s] || len(q.nameStems) == 1) || q.classOf() == classID && identifying[s]
+	})
+}
+
+// takesAnything reports whether a parameter takes what it is given as it is, rather than something of a kind of its own.
+func (q param) takesAnything() bool {
+	switch q.kind {
+	case "integer", "number", "object":
+		return true
+	}
+	return len(q.nameStems) > 0 && (freeText[q.nameStems[len(q.nameStems)-1]] || material[q.nameStems[len(q.nameStems)-1]])
+}
+
+// material are what inputs are called that may be anything.
+var material = stems("data input value object argument source result query")
+
+// identifying are what identifiers are called.
+var identifying = stems("id identifier number code uuid")
+
+// meant is the field of an anaphor's result that a parameter takes: the one whose name fits, or else the one that the
+// anaphor names, or else the first.
+func (f *filler) meant(q param, a anaphor) string {
+	best, score := "", -1.0
+	for _, o := range a.call.frame.outputs {
+		s := fits(q, o, a.call.frame)
+		if speaks(a.head, o.stems) {
+			s++
+		}
+		if s > score {
+			best, score = o.path, s
+		}
+	}
+	return best
+}
+
+// speaksOf is how plainly a mention speaks of an output: "the converted amount" of converted_amount.
+func (f *filler) speaksOf(m mention, o output, producer *frame) float64 {
+	if m.kind != kindPhrase && m.kind != kindCode && m.kind != kindProper {
+		return 0
+	}
+	total, hit := 0.0, 0.0
+	said := f.r.stemsOf(m)
+	for _, s := range o.stems {
+		if genericWords[s] {
+			continue
+		}
+		total++
+		if slices.ContainsFunc(said, func(w string) bool { return f.p.related(w, s) }) {
+			hit++
+		}
+	}
+	if hit == 0 || hit/total < 0.5 || f.r.defined(m) || f.r.introduced(m) || f.r.asked(m) {
+		return 0
+	}
+	score := 0.6 + hit/total
+	switch {
+	case m.start > 0 && f.r.tokens[m.start-1].is("this", "that", "these", "those"):
+		score += 1.1
+	case m.start > 0 && f.r.tokens[m.start-1].is("the", "its", "their", "each"):
+		score += 0.6
+	case hit < total:
+		return 0
+	}
+	for _, t := range f.r.tokens[m.start:m.end] {
+		if past(t) && (participles[t.lower] || slices.ContainsFunc(t.stems, func(s string) bool { return slices.Contains(producer.name, s) })) {
+			score += 0.8
+			break
+		}
+	}
+	return score
+}
+
+// defined reports whether a sentence says what a mention is, rather than speaking of what is known: "the title should
+// be …", "the budget is …".
+func (r reading) defined(m mention) bool {
+	for i := m.end; i < len(r.tokens) && i < m.end+2; i++ {
+		if r.tokens[i].is("is", "are", "was", "were", "be", "should", "will", "must") || r.tokens[i].text == ":" || r.tokens[i].text == "=" {
+			return true
+		}
+	}
+	return false
+}
+
+// introduced reports whether a clause says which thing a mention is, so that it is none that is known: "the patient with
+// the ID 7", "the lyrics of a song".
+func (r reading) introduced(m mention) bool {
+	if m.end >= len(r.tokens) {
+		return false
+	}
+	t := r.tokens[m.end]
+	if t.is("with", "whose") {
+		for i := m.end + 1; i < len(r.tokens) && i <= m.end+4; i++ {
+			if anyStem(r.tokens[i], identifying) || r.tokens[i].is("name", "title") {
+				return true
+			}
+		}
+	}
+	return t.is("of", "named", "called", "titled") || slices.ContainsFunc(r.mentions, func(o mention) bool {
+		return (o.kind == kindQuoted || o.kind == kindCode && !anyStem(r.tokens[o.start], identifying)) && (o.start == m.end || o.start == m.end+1 && quoteMarks[t.text] != "")
+	})
+}
+
+// asked reports whether a clause asks for a mention rather than saying what to do with it: "the price" is asked for in
+// "provide the color and the price", "including the price", "information about the price", but not in "encrypt the price"
+// and "a tip on the price".
+func (r reading) asked(m mention) bool {
+	for i := m.start - 1; i >= 0; i-- {
+		t := r.tokens[i]
+		switch {
+		case t.is("including", "include", "includes", "such", "like", "me", "us", "need", "want", "know", "is", "are", "what"):
+			return true
+		case i > 0 && cueWords[t.lower] && (r.tokens[i-1].is("me", "us") || anyStem(r.tokens[i-1], genericWords)):
+			return true
+		case asking[t.lower]:
+			return true
+		case search.RequestVerb(t.lower), cueWords[t.lower] && !t.is("and", "or"):
+			return false
+		}
+	}
+	return true
+}
+
+// asking are the verbs whose object is what is asked for.
+var asking = set(`calculate check collect compose compute create describe design detect determine discover display draft draw estimate evaluate examine explain explore extract fetch
+find forecast gather generate get give identify inspect know learn list locate look make measure monitor obtain offer perform pick predict prepare present produce provide pull
+query rank read receive recommend record report request retrieve return review run schedule search see select show simulate specify suggest supply tell track view watch`)

@@ -74,7 +74,7 @@ func (f *filler) anyText(q param, m mention) []candidate {
 		if c == classCurrency && m.number.currency != "" {
 			return []candidate{{m.number.currency, 2 + sourceScore(q), f.r.unitSpan(m)}}
 		}
-		if c == classDate || c == classTime || c == classPlace || score < 1 && c != classID {
+		if c == classDate || c == classTime || c == classPlace || score < 1 && c != classID && !f.telephone(q, m) {
 			return nil
 		}
 		value = f.quantityText(q, m)
@@ -165,6 +165,13 @@ func match(is bool, yes, no float64) float64 {
 	}
 	return no
 }
+
+// telephone reports whether a number is one to call: a parameter for one, and enough digits without a sign or separator.
+func (f *filler) telephone(q param, m mention) bool {
+	return len(m.text) >= 7 && allDigits(m.text) && slices.ContainsFunc(q.nameStems, func(s string) bool { return telephones[s] })
+}
+
+var telephones = stems("phone telephone mobile fax tel cell recipient")
 
 // topics reports whether an enumeration joins things to search for, none of which only says which tool is meant: "finance
 // and marketing", but not "reviews and offers" of a tool that finds offers.

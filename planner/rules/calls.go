@@ -50,7 +50,10 @@ func (p *Planner) calls(ctx context.Context, query string, tools Catalog) (calls
 				continue
 			}
 			one := c.best(r, tools.Ask(ctx, text, rankedTools), c.calls)
-			c.calls = append(c.calls, c.apart(r, one, c.calls)...)
+			if one = c.apart(r, one, c.calls); len(one) == 1 {
+				one = c.expand(one[0], r)
+			}
+			c.calls = append(c.calls, one...)
 		}
 		if len(c.calls) > 1 {
 			return c.calls, nil
@@ -65,7 +68,15 @@ func (p *Planner) calls(ctx context.Context, query string, tools Catalog) (calls
 	if best = c.apart(c.whole, best, nil); len(best) != 1 {
 		return best, c.open
 	}
-	return c.several(best[0], c.whole), nil
+	return c.expand(best[0], c.whole), nil
+}
+
+// expand turns a call into as many as a text asks for of its tool.
+func (c *chooser) expand(one *call, r reading) []*call {
+	if calls := c.several(one, r); len(calls) > 1 {
+		return calls
+	}
+	return c.recurring(one, r)
 }
 
 // answered reports whether a clause only asks for what a call made already returns ("please provide the estimated cost"):
@@ -140,9 +151,20 @@ func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
 		}
 	}
 	if best != nil && best[len(best)-1].repeated {
-		return nil
+		best = c.renewal(best[len(best)-1].frame, r, earlier)
+	}
+	if best == nil && len(earlier) > 0 && r.elliptical() {
+		return c.renewal(earlier[len(earlier)-1].frame, r, earlier) // "then do the same for Rome"
 	}
 	return best
+}
+
+// renewal is renewed as a list of calls.
+func (c *chooser) renewal(f *frame, r reading, earlier []*call) []*call {
+	if again := c.renewed(f, r, earlier); again != nil {
+		return []*call{again}
+	}
+	return nil
 }
 
 // consider keeps the call that would explain the question best if somebody filled in what it lacks.

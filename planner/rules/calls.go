@@ -29,6 +29,7 @@ const (
 // whole where the clauses only add to each other. Calls whose results others use come first. Where there is none, open
 // is the call that only lacks required arguments, if there is one.
 func (p *Planner) calls(ctx context.Context, query string, tools Catalog) (calls []*call, open *call) {
+	query = unwrap(query)
 	c := chooser{p: p, whole: read(query), tools: tools, frames: map[string]*frame{}, fills: map[*frame]filling{}}
 	c.today = c.whole.today
 	if c.today.year == 0 {

@@ -49,7 +49,6 @@ type reading struct {
 // read finds everything in a question that may be an argument. Later kinds give way to earlier ones
 // where they overlap: what is quoted is not read for numbers.
 func read(text string) reading {
-	text = unwrap(text)
 	r := reading{text: text, tokens: tokenize(text)}
 	taken := make([]bool, len(r.tokens)+1)
 	add := func(ms []mention) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/planner/search"
 )
 
 func (f *filler) numeric(q param, m mention) []candidate {
@@ -46,6 +48,9 @@ func (f *filler) numeric(q param, m mention) []candidate {
 			return nil
 		}
 		score -= 0.2
+		if n.unit != "" && unitOf(n.unit) == "" && q.measured() {
+			score -= 0.9 // "two persons" are no kilograms
+		}
 	}
 	score += roleScore(q, m)
 	if q.kind == "integer" && v != math.Trunc(v) || q.minimum != nil && v < *q.minimum || q.maximum != nil && v > *q.maximum {
@@ -85,6 +90,11 @@ func (r reading) countsItems(n number) bool {
 }
 
 var arities = set("numbers integers values digits variables coefficients points vectors sets sides")
+
+// measured reports whether a parameter names the unit that it is measured in.
+func (p param) measured() bool {
+	return slices.ContainsFunc(convertible, func(u string) bool { return p.mentions(search.Stem(u)) })
+}
 
 // share reports whether a parameter is a rate or a part of a whole.
 func (p param) share() bool {

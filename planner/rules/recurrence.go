@@ -171,7 +171,7 @@ func (r reading) requests() bool {
 		switch {
 		case i == 8:
 			return false
-		case search.RequestVerb(t.lower), t.is("what", "which", "who", "when", "where", "how", "can", "could", "would", "please", "i", "i'd"):
+		case search.RequestVerb(t.lower), t.is("what", "which", "who", "when", "where", "how", "can", "could", "would", "please", "need", "want", "i'd"):
 			return true
 		}
 	}

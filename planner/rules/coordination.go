@@ -30,6 +30,12 @@ func (c *chooser) apart(r reading, whole []*call, earlier []*call) []*call {
 			continue
 		}
 		if one[0].frame != two[0].frame && (one[0].frame == whole[0].frame || two[0].frame == whole[0].frame) {
+			if first := c.apart(read(r.between(0, i)), one, earlier); len(first) > 1 {
+				one, both = first, slices.Concat(earlier, first)
+				if two, second = c.alone(r.between(next, len(r.tokens)), both); len(two) != 1 {
+					return one
+				}
+			}
 			return append(one, c.apart(second, two, both)...)
 		}
 		i = next - 1
@@ -70,8 +76,15 @@ func (c *call) takesFrom(start, end int) bool {
 }
 
 // asks reports whether a text asks for what a call does, rather than only naming what could be its argument: "marketing"
-// in "articles about finance and marketing". A calculation asks for itself.
+// in "articles about finance and marketing". A calculation asks for itself, and so does what is counted ("all engineers")
+// or narrowed down ("engineers in Berlin") and explained in full.
 func (c *chooser) asks(r reading, made *call) bool {
-	return slices.ContainsFunc(r.mentions, func(m mention) bool { return m.kind == kindFormula }) ||
-		c.p.features(r, made.frame, made.filling)[topicHits] > 0
+	if slices.ContainsFunc(r.mentions, func(m mention) bool { return m.kind == kindFormula }) {
+		return true
+	}
+	x := c.p.features(r, made.frame, made.filling)
+	if x[topicHits] > 0 {
+		return true
+	}
+	return x[allKnown] == 1 && slices.ContainsFunc(r.tokens, func(t token) bool { return t.is("all", "every", "everyone", "everybody", "in", "at", "from", "near") })
 }

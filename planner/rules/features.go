@@ -48,6 +48,9 @@ func (p *Planner) features(r reading, f *frame, fill filling) features {
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
 	for i, t := range r.tokens {
 		w := weigh(t)
+		if t.is("who", "whom") && f.people() {
+			w = 1
+		}
 		if w == 0 || isNumeral(t) {
 			continue
 		}
@@ -159,6 +162,9 @@ func isNumeral(t token) bool {
 // knows is how well a tool's own words explain a word of the question.
 func (p *Planner) knows(f *frame, t token) float64 {
 	best := 0.0
+	if t.is("who", "whom") && f.people() {
+		return 1
+	}
 	for _, s := range t.stems {
 		switch {
 		case f.words[s]:
@@ -171,10 +177,27 @@ func (p *Planner) knows(f *frame, t token) float64 {
 					best = max(best, 0.7)
 				}
 			}
+			for n := range f.labelStems {
+				if p.thesaurus.Related(s, n) {
+					best = max(best, 0.5)
+				}
+			}
 		}
 	}
 	return best
 }
+
+// people reports whether a tool is about people, whom a question asks for by "who".
+func (f *frame) people() bool {
+	for s := range persons {
+		if f.words[s] {
+			return true
+		}
+	}
+	return false
+}
+
+var persons = stems("people person staff employee colleague personnel")
 
 // said is the share of stems that the question says, generic and minor ones counting less.
 func (p *Planner) said(r reading, words []string, minor map[string]bool) float64 {

@@ -43,7 +43,7 @@ func (f *filler) phrase(q param, c class, m mention) []candidate {
 	case classPlace:
 		score -= 0.3
 	case classQuery:
-		score += 0.6
+		score += 0.6 + topicScore(q, t)
 	}
 	if t.prep != "" && t.prep != "and" && t.prep != "or" {
 		score += 0.4
@@ -59,6 +59,14 @@ func (f *filler) phrase(q param, c class, m mention) []candidate {
 	}
 	return []candidate{{t.text, score, t}}
 }
+
+// topicScore is what a mention gains as the topic of a search: "articles about climate change".
+func topicScore(q param, m mention) float64 {
+	return match(q.required && topicPreps[m.prep], 0.8, 0)
+}
+
+// topicPreps stand before what something is about.
+var topicPreps = set("about on regarding concerning")
 
 // unexplained cuts words off both ends of a mention that only say which tool or parameter is meant.
 func (f *filler) unexplained(q param, m mention) mention {

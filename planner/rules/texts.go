@@ -87,7 +87,7 @@ func (f *filler) anyText(q param, m mention) []candidate {
 		}
 		score += 4
 	case kindList:
-		score += 2.2 // more than one of its items
+		score += 2.2 + topicScore(q, m) // more than one of its items
 	}
 	switch c {
 	case classCurrency:

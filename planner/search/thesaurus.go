@@ -95,6 +95,7 @@ author writer
 game gaming play
 player athlete
 team club
+team department division
 match game fixture
 score result
 football soccer

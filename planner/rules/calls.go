@@ -113,7 +113,7 @@ func (c *chooser) answered(r reading) bool {
 // best returns the call of the tool that explains a text best, after those calls that it needs, if
 // one explains enough and can be called.
 func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
-	var best []*call
+	var best, heir []*call // heir takes up what an earlier call returned
 	implied := c.implied(r)
 	anaphors := r.anaphors(earlier)
 	for i, t := range append(implied, ranked...) {
@@ -147,9 +147,16 @@ func (c *chooser) best(r reading, ranked []plan.Tool, earlier []*call) []*call {
 		if repeated {
 			evidence -= repeatPenalty
 		}
+		made := append(first, &call{frame: f, filling: fill, evidence: evidence, repeated: repeated})
 		if evidence >= threshold && (best == nil || evidence > best[len(best)-1].evidence) {
-			best = append(first, &call{frame: f, filling: fill, evidence: evidence, repeated: repeated})
+			best = made
 		}
+		if evidence >= threshold && !repeated && fill.takesUp() && (heir == nil || evidence > heir[len(heir)-1].evidence) {
+			heir = made
+		}
+	}
+	if best != nil && best[len(best)-1].repeated && heir != nil {
+		return heir // "convert the salary" says less about the salary than what to do with it
 	}
 	if best != nil && best[len(best)-1].repeated {
 		best = c.renewal(best[len(best)-1].frame, r, earlier)

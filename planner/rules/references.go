@@ -12,6 +12,16 @@ type reference struct {
 	path string
 }
 
+// takesUp reports whether words of the question say that an argument is taken from an earlier call's result.
+func (f filling) takesUp() bool {
+	for name, v := range f.args {
+		if _, ok := v.(reference); ok && f.used[name].end > f.used[name].start {
+			return true
+		}
+	}
+	return false
+}
+
 // references returns what the results of earlier calls could give a parameter: where the question
 // speaks of the result ("the converted amount", "translate it"), or, for required parameters, where
 // the names fit.

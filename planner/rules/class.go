@@ -60,9 +60,9 @@ func (p param) classOf() class {
 		return classID
 	case has("locat", "citi", "place", "address", "area", "region", "destin", "origin", "where", "town", "countri", "state", "airport", "station", "timezon"):
 		return classPlace
-	case has("currenc"):
+	case has("currenc") || p.onlyRole() && p.descStems["currenc"]:
 		return classCurrency
-	case has("languag", "lang", "local"):
+	case has("languag", "lang", "local") || p.onlyRole() && p.descStems["languag"]:
 		return classLanguage
 	case has("express", "formula", "equat", "calcul", "math") || p.descStems["express"] && (p.descStems["mathemat"] || p.descStems["math"] || p.descStems["arithmet"]):
 		return classExpression
@@ -70,6 +70,12 @@ func (p param) classOf() class {
 		return classQuery
 	}
 	return classText
+}
+
+// onlyRole reports whether a parameter's name says no more than on which side of a pair it is, so that its description has to
+// say what it is: "from", "The currency to convert from".
+func (p param) onlyRole() bool {
+	return len(p.nameStems) == 1 && (fromWords[p.nameStems[0]] || toWords[p.nameStems[0]] || p.nameStems[0] == "sourc" || p.nameStems[0] == "target")
 }
 
 // mentions reports whether the parameter's name or description has the stem.

@@ -74,7 +74,10 @@ func (f *filler) anyText(q param, m mention) []candidate {
 		if c == classCurrency && m.number.currency != "" {
 			return []candidate{{m.number.currency, 2 + sourceScore(q), f.r.unitSpan(m)}}
 		}
-		if c == classDate || c == classTime || c == classPlace || score < 1 && c != classID && !f.telephone(q, m) {
+		if telephone(q, m) {
+			return []candidate{{m.text, score + 2, m}}
+		}
+		if c == classDate || c == classTime || c == classPlace || score < 1 && c != classID {
 			return nil
 		}
 		value = f.quantityText(q, m)
@@ -167,7 +170,7 @@ func match(is bool, yes, no float64) float64 {
 }
 
 // telephone reports whether a number is one to call: a parameter for one, and enough digits without a sign or separator.
-func (f *filler) telephone(q param, m mention) bool {
+func telephone(q param, m mention) bool {
 	return len(m.text) >= 7 && allDigits(m.text) && slices.ContainsFunc(q.nameStems, func(s string) bool { return telephones[s] })
 }
 

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
@@ -61,7 +62,7 @@ type Observation struct {
 type Manager struct {
 	opts      Options
 	fleet     atomic.Pointer[fleet]
-	transport *http.Transport
+	transport *http1.Transport
 	chain     caller
 	validator *plan.Validator
 
@@ -91,11 +92,11 @@ func New(opts Options) *Manager {
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	// Without this many idle connections a busy router dials anew for every call.
-	m.transport = &http.Transport{
+	m.transport = http1.New(&http.Transport{
 		Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4096, IdleConnTimeout: 90 * time.Second,
 		DialContext:        (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		DisableCompression: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-	}
+	})
 	var order []*server
 	for _, c := range opts.Servers {
 		order = append(order, m.newServer(c))

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
@@ -497,7 +498,7 @@ func TestHandshake(t *testing.T) {
 			<-r.Context().Done()
 		}))
 		defer hanging.Close()
-		transport := &http.Transport{}
+		transport := http1.New(&http.Transport{})
 		defer transport.CloseIdleConnections()
 		for _, target := range []link.Target{{URL: hanging.URL}, {URL: hanging.URL, SSE: true}, {Command: []string{"sleep", "20"}}} {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it is too late"))

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
@@ -222,7 +223,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func connect(t *testing.T, target link.Target, l *listener, max int) *link.Session {
 	t.Helper()
-	transport := &http.Transport{}
+	transport := http1.New(&http.Transport{})
 	s, err := link.Connect(t.Context(), link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
 		Handler: l, MaxMessage: max, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
@@ -437,7 +438,7 @@ func TestSSEFailures(t *testing.T) {
 	open := func(answer http.HandlerFunc) error {
 		srv := httptest.NewServer(answer)
 		defer srv.Close()
-		transport := &http.Transport{}
+		transport := http1.New(&http.Transport{})
 		defer transport.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -50,7 +51,7 @@ func connectAs(t *testing.T, target link.Target, h link.Handler) *link.Session {
 
 func connectLogging(t *testing.T, target link.Target, h link.Handler, l *logs) *link.Session {
 	t.Helper()
-	transport := &http.Transport{}
+	transport := http1.New(&http.Transport{})
 	s, err := link.Connect(t.Context(), link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{}}`), Handler: h, MaxMessage: 1 << 20, HTTP: transport,
 		Logger: slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),

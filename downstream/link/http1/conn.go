@@ -17,6 +17,8 @@ import (
 // maxHead bounds the header of a response, informational ones before it included, as in net/http.
 const maxHead = 10 << 20
 
+var errLongHead = errors.New("the header of the response is too long")
+
 // conn is a connection and, while it is in use, one request on it.
 type conn struct {
 	net.Conn
@@ -72,22 +74,27 @@ var (
 func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 	c.written, c.left = 0, maxHead
 	c.stop = context.AfterFunc(req.Context(), c.cut)
-	err := c.send(req)
+	resp, err := c.exchange(req)
 	if err != nil {
 		c.stop()
 		c.Close()
+	}
+	return resp, err
+}
+
+func (c *conn) exchange(req *http.Request) (*http.Response, error) {
+	if err := c.send(req); err != nil {
 		return nil, err
 	}
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
 	resp, err := readResponse(r, req)
 	if err != nil {
-		c.stop()
-		c.Close()
 		return nil, err
 	}
 	c.left = math.MaxInt64
-	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context(), last: resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols}
+	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context()}
+	b.last = resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
 		b.end(true)
 	}

@@ -8,8 +8,6 @@ package http1
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 
@@ -35,7 +33,7 @@ func New(rest *http.Transport) *Transport {
 
 // CloseIdleConnections closes the connections that are not in use.
 func (t *Transport) CloseIdleConnections() {
-	t.pool.closeIdle()
+	t.pool.clean(func(*conn) bool { return false })
 	t.rest.CloseIdleConnections()
 }
 
@@ -127,7 +125,3 @@ func closeBody(req *http.Request) {
 		req.Body.Close()
 	}
 }
-
-var errLongHead = errors.New("the header of the response is too long")
-
-var _ io.ReadCloser = (*body)(nil)

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// sweepTime is how long a connection that the server has closed while idle may stay open.
-const sweepTime = 5 * time.Second
+// sweepTime is how long an idle connection may stay open after the server has closed it, or after its time.
+var sweepTime = 5 * time.Second // a variable for tests
 
 // pool keeps the idle connections. No goroutine watches them: they are looked at when they are needed, and by a
 // timer that runs while there are any.
 type pool struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	perHost int
-	timeout time.Duration // 0 = none
+	timeout time.Duration // for which a connection may be idle; 0 = for ever
 
 	mu    sync.Mutex
 	idle  map[string][]*conn // by host and port as URLs have them, the last one used at the end
@@ -83,18 +83,23 @@ func (p *pool) put(c *conn) {
 	}
 	p.idle[c.host] = append(p.idle[c.host], c)
 	if p.sweep == nil {
-		p.sweep = time.AfterFunc(sweepTime, func() { p.clean(true) })
+		p.sweep = time.AfterFunc(sweepTime, func() { p.clean(p.useful) })
 	}
 }
 
-// clean closes the idle connections that are of no use any more, or all of them.
-func (p *pool) clean(keep bool) {
+// useful reports whether an idle connection is worth keeping.
+func (p *pool) useful(c *conn) bool {
+	return c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
+}
+
+// clean closes the idle connections but those to keep.
+func (p *pool) clean(keep func(*conn) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for host, idle := range p.idle {
 		left := idle[:0]
 		for _, c := range idle {
-			if keep && c.quiet() && (p.timeout == 0 || time.Since(c.since) < p.timeout) {
+			if keep(c) {
 				left = append(left, c)
 			} else {
 				c.Close()
@@ -114,5 +119,3 @@ func (p *pool) clean(keep bool) {
 		p.sweep = nil
 	}
 }
-
-func (p *pool) closeIdle() { p.clean(false) }

@@ -190,6 +190,8 @@ func (a *answer) finish() {
 	if streaming {
 		a.signal()
 	}
+	final := a.final
+	a.final = message{} // a timer that was stopped may keep the request for a while: not its result, too
 	a.mu.Unlock()
 	switch {
 	case streaming:
@@ -203,14 +205,14 @@ func (a *answer) finish() {
 	case !a.ready:
 		a.w.WriteHeader(http.StatusNoContent)
 	case a.accept.json && !(a.prefer && a.accept.events):
-		writeMessage(a.w, a.status(), a.final)
+		writeMessage(a.w, a.status(final), final)
 	default:
-		a.finishAsStream()
+		a.finishAsStream(final)
 	}
 }
 
 // finishAsStream writes the response of an undecided answer as an event stream of its own.
-func (a *answer) finishAsStream() {
+func (a *answer) finishAsStream(final message) {
 	eventHeaders(a.w.Header())
 	if a.replay != nil {
 		a.cursor = a.replay.newCursor(a)
@@ -218,9 +220,9 @@ func (a *answer) finishAsStream() {
 		defer a.replay.forget(a.cursor.stream)
 	}
 	w := newEventSink(a.w, a.cursor, nil)
-	err := w.writeLast(a.final)
+	err := w.writeLast(final)
 	if a.replay != nil && (err != nil || a.isGone()) {
-		a.replay.keep(event{a.cursor.stream, a.cursor.seq, a.final})
+		a.replay.keep(event{a.cursor.stream, a.cursor.seq, final})
 	}
 }
 
@@ -235,10 +237,10 @@ func (a *answer) isGone() bool {
 }
 
 // status is the HTTP status of a plain answer.
-func (a *answer) status() int {
-	if !a.modern || a.final.form != failure {
+func (a *answer) status(final message) int {
+	if !a.modern || final.form != failure {
 		return http.StatusOK
 	}
-	code, _ := strconv.Atoi(string(jsonrpc.Get(a.final.body, "code")))
+	code, _ := strconv.Atoi(string(jsonrpc.Get(final.body, "code")))
 	return modernStatus(code)
 }

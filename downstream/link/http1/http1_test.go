@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,12 +37,22 @@ type client struct {
 	*http1.Transport
 	opened, closed atomic.Int64
 	last           atomic.Pointer[net.TCPConn]
+	broken         atomic.Bool // the next write fails
 }
 
 type counted struct {
 	*net.TCPConn
 	once sync.Once
 	c    *client
+}
+
+var errBroken = errors.New("the connection is broken")
+
+func (c *counted) Write(b []byte) (int, error) {
+	if c.c.broken.Swap(false) {
+		return 0, errBroken
+	}
+	return c.TCPConn.Write(b)
 }
 
 func (c *counted) Close() error {
@@ -320,6 +332,44 @@ func TestTakenAndDropped(t *testing.T) {
 	}
 }
 
+// A request of which nothing could be written goes over another connection, whatever it is, unless it cannot be
+// begun again or the connection was a new one.
+func TestNothingWritten(t *testing.T) {
+	address := raw(t, func(_ int64, c net.Conn, r *bufio.Reader) {
+		for take(r) {
+			_, _ = io.WriteString(c, plain)
+		}
+	})
+	c := newClient(t, nil)
+	c.broken.Store(true)
+	if _, err := read(c, request(t.Context(), http.MethodPost, address, "{}")); !errors.Is(err, errBroken) {
+		t.Errorf("on a new connection: got %v, want %v", err, errBroken)
+	}
+	wantRead(t, c, request(t.Context(), http.MethodPost, address, "{}"), "200 ok")
+	c.broken.Store(true)
+	wantRead(t, c, request(t.Context(), http.MethodPost, address, "{}"), "200 ok")
+	c.broken.Store(true)
+	req := request(t.Context(), http.MethodPost, address, "{}")
+	again := errors.New("the body is gone")
+	req.GetBody = func() (io.ReadCloser, error) { return nil, again }
+	if _, err := read(c, req); !errors.Is(err, again) {
+		t.Errorf("without a body: got %v, want %v", err, again)
+	}
+	if got, closed := c.opened.Load(), c.closed.Load(); got != 3 || closed != 3 {
+		t.Errorf("got %d connections and %d closed, want 3", got, closed)
+	}
+}
+
+// What the settings do not say is as net/http has it.
+func TestDefaults(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	rt := http1.New(&http.Transport{})
+	defer rt.CloseIdleConnections()
+	wantRead(t, rt, request(t.Context(), http.MethodHead, srv.URL, ""), "404 ")
+	wantRead(t, rt, request(t.Context(), http.MethodGet, srv.URL, ""), "404 404 page not found\n")
+}
+
 // The end of its context ends a request wherever it is, and its connection with it.
 func TestCancel(t *testing.T) {
 	why := errors.New("nobody waits")
@@ -374,7 +424,7 @@ func TestCloseEarly(t *testing.T) {
 // What is not for plain HTTP/1.1 without a proxy, or too long, or not valid, is left to net/http.
 func TestLeftToNetHTTP(t *testing.T) {
 	t.Run("TLS and HTTP/2", func(t *testing.T) {
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 		srv.EnableHTTP2 = true
 		srv.StartTLS()
 		defer srv.Close()
@@ -386,7 +436,7 @@ func TestLeftToNetHTTP(t *testing.T) {
 		wantRead(t, c, request(t.Context(), http.MethodPost, srv.URL, "{}"), "200 HTTP/2.0")
 	})
 	t.Run("a proxy", func(t *testing.T) {
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }))
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RequestURI) }))
 		defer srv.Close()
 		c := newClient(t, func(rest *http.Transport) {
 			rest.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(srv.URL) }
@@ -405,11 +455,10 @@ func TestLeftToNetHTTP(t *testing.T) {
 		wantRead(t, c, request(t.Context(), http.MethodPost, address, strings.Repeat("x", 50<<20)), "413 no")
 	})
 	t.Run("a body of unknown length", func(t *testing.T) {
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 		defer srv.Close()
 		c := newClient(t, nil)
 		defer c.CloseIdleConnections()
-		wantRead(t, c, request(t.Context(), http.MethodPut, srv.URL, ""), "200 ")
 		req := request(t.Context(), http.MethodPost, srv.URL, "")
 		req.Body, req.GetBody, req.ContentLength = io.NopCloser(bytes.NewBufferString("{}")), nil, -1
 		wantRead(t, c, req, "200 {}")
@@ -432,6 +481,31 @@ func TestLeftToNetHTTP(t *testing.T) {
 			t.Errorf("got %d connections, want none", c.opened.Load())
 		}
 	})
+}
+
+// The hooks tell for each attempt whether the request has left, as with net/http.
+func TestTrace(t *testing.T) {
+	address := raw(t, func(n int64, c net.Conn, r *bufio.Reader) {
+		for i := 0; take(r) && (n > 1 || i == 0); i++ {
+			_, _ = io.WriteString(c, plain)
+		}
+	})
+	c := newClient(t, nil)
+	var got []string
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GetConn:      func(string) { got = append(got, "get") },
+		GotConn:      func(i httptrace.GotConnInfo) { got = append(got, fmt.Sprintf("got, used %v", i.Reused)) },
+		WroteRequest: func(i httptrace.WroteRequestInfo) { got = append(got, fmt.Sprintf("wrote, %v", i.Err)) },
+	})
+	for range 2 { // the second is made on the first one's connection, and again on another
+		req := request(ctx, http.MethodPost, address, "{}")
+		req.Header["Idempotency-Key"] = []string{"1"}
+		wantRead(t, c, req, "200 ok")
+	}
+	want := []string{"get", "got, used false", "wrote, <nil>", "get", "got, used true", "wrote, <nil>", "get", "got, used false", "wrote, <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // A server that cannot be reached is an error of the dialer.
@@ -473,14 +547,14 @@ func TestIdle(t *testing.T) {
 			t.Errorf("got %d connections, want %d", c.opened.Load(), n)
 		}
 	}
-	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") })
 	for name, tc := range map[string]struct {
 		change func(*http.Transport)
 		end    func(*client, *httptest.Server)
 		want   int64 // of 10 connections that are closed in the end
 	}{
 		"too many":             {func(rest *http.Transport) { rest.MaxIdleConnsPerHost = 3 }, func(*client, *httptest.Server) {}, 7},
-		"too old":              {func(rest *http.Transport) { rest.IdleConnTimeout = time.Millisecond }, func(*client, *httptest.Server) {}, 10},
+		"too old":              {func(rest *http.Transport) { rest.IdleConnTimeout = 30 * time.Millisecond }, func(*client, *httptest.Server) {}, 10},
 		"closed by the server": {nil, func(_ *client, srv *httptest.Server) { srv.CloseClientConnections() }, 10},
 		"closed on request":    {nil, func(c *client, _ *httptest.Server) { c.CloseIdleConnections() }, 10},
 	} {

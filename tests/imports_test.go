@@ -31,6 +31,7 @@ func arrows() []arrow {
 		{"planner/search", nil},
 		{"planner/llm", []string{"planner/llm/...", "internal/secret", "internal/short"}},
 		{"downstream/progress", nil},
+		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
 		{"internal/secret", nil},
 		{"internal/size", nil},

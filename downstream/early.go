@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
 	"github.com/agenticnexus/agenticnexus/downstream/progress"
 	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
@@ -63,9 +64,14 @@ func (a *Early) Start(step plan.Step) {
 	a.wg.Go(func() {
 		defer func() { <-a.slots }()
 		defer close(c.done)
-		began := a.e.since()
-		c.outcome = a.m.step(a.ctx, &a.e, step, step.Arguments, c.progress)
-		c.outcome.Started, c.outcome.Duration = began, a.e.since()-began
+		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
+		c.outcome = dataflow.Run(a.ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
+			Elapsed: a.e.since,
+			Log:     a.m.opts.Logger,
+			Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, _ progress.Func) plan.Outcome {
+				return a.m.step(ctx, &a.e, step, arguments, c.progress)
+			},
+		})[0]
 	})
 }
 

@@ -179,3 +179,33 @@ func TestValidate(t *testing.T) {
 		t.Errorf("got %v, %v; want nothing to be known of an unknown tool", bad, err)
 	}
 }
+
+// A panic in a step that was started early fails this step and nothing else.
+func TestEarlyStepsPanicAlone(t *testing.T) {
+	var log records
+	o := pipes([]string{"a"}, newServer(tool("look", readOnly), tool("see", readOnly)))
+	o.Logger = log.logger()
+	m := start(t, o)
+	e := downstream.Execution{Catalog: catalogOf(t, m), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
+	e.Visible = func(_, tool string) bool {
+		if tool == "look" {
+			panic("no such thing")
+		}
+		return true
+	}
+	e.Early = m.Early(t.Context(), e)
+	defer e.Early.Stop()
+	for _, step := range e.Plan.Steps {
+		e.Early.Start(step)
+	}
+	out := m.Execute(t.Context(), e)
+	if o := out[0]; o.OK() || o.Err.Reason != plan.ReasonInternal || !strings.HasPrefix(o.Text, "Error: internal error") {
+		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, plan.ReasonInternal)
+	}
+	if !out[1].OK() {
+		t.Errorf("the other step: got %+v, want success", out[1].Err)
+	}
+	if !log.has("Step panicked") {
+		t.Error("log: got no line of the panic, want one")
+	}
+}

@@ -419,3 +419,37 @@ func TestPages(t *testing.T) {
 		})
 	}
 }
+
+// A list that was overtaken by a change, and by the list after it, does not replace what that one told.
+func TestOvertakenListIsNotTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.caps = `{"tools":{"listChanged":true}}`
+		late := make(chan struct{})
+		var n atomic.Int64
+		s.list = func(*server, jsonrpc.Message) (string, string) {
+			if n.Add(1) == 1 {
+				<-late
+				return `{"tools":[` + tool("old") + `]}`, ""
+			}
+			return `{"tools":[` + tool("new") + `,` + tool("newer") + `]}`, ""
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		go m.Catalog(t.Context())
+		synctest.Wait()
+		s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		synctest.Wait()
+		if got := names(catalogOf(t, m).Tools); got != "new@a newer@a" {
+			t.Errorf("got %s after the change, want the new tools", got)
+		}
+		close(late)
+		synctest.Wait()
+		if got := m.Status()["a"].Tools; got != 2 {
+			t.Errorf("got %d tools in the status once the old list has come, too; want those of the new one, 2", got)
+		}
+		if has, err := m.Has(t.Context(), "a", "", "old", nil); has || err != nil {
+			t.Errorf("got %t, %v for a tool of the old list, want it gone", has, err)
+		}
+		m.Stop()
+	})
+}

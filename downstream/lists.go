@@ -26,6 +26,7 @@ const (
 type listing struct {
 	done  chan struct{}
 	at    time.Time
+	turn  int64 // when it was asked for: later lists of the server have greater ones
 	slow  bool  // it took all the time there was; guarded by slot.mu
 	watch int64 // the watch on changes when it was asked for; 0 = none
 	err   error
@@ -58,7 +59,7 @@ func (sl *slot) list(ctx context.Context, method string, own bool) (*listing, er
 		return nil, sl.unused()
 	}
 	if l == nil {
-		l = &listing{done: make(chan struct{}), at: time.Now()}
+		l = &listing{done: make(chan struct{}), at: time.Now(), turn: sl.s.asked.Add(1)}
 		sl.lists[method] = l
 		sl.s.wg.Go(func() { sl.fill(l, method) })
 	}
@@ -126,7 +127,8 @@ func (sl *slot) fill(l *listing, method string) {
 	}
 	l.err = err
 	sl.mu.Lock()
-	if l.slow = err != nil && ctx.Err() != nil; err == nil {
+	l.slow = err != nil && ctx.Err() != nil
+	if last := sl.last[method]; err == nil && (last == nil || last.turn < l.turn) { // a later one may have overtaken it
 		sl.last[method] = l
 	}
 	sl.mu.Unlock()
@@ -137,8 +139,8 @@ func (sl *slot) fill(l *listing, method string) {
 	}
 }
 
-// intern reads the items of a list, or finds that an earlier list was the same.
-func (s *server) intern(method string, items []json.RawMessage) lists {
+// intern reads the items of a list, or finds that an earlier list was the same. turn says when it was asked for.
+func (s *server) intern(method string, items []json.RawMessage, turn int64) lists {
 	sum := sha256.New()
 	for _, item := range items {
 		sum.Write(item)
@@ -146,18 +148,20 @@ func (s *server) intern(method string, items []json.RawMessage) lists {
 	}
 	digest := [sha256.Size]byte(sum.Sum(nil))
 	s.mu.Lock()
-	last, ok := s.listed[method]
+	last := s.listed[method]
 	s.mu.Unlock()
-	if ok && last.digest == digest {
-		return last.lists
-	}
-	l := lists{items: items}
-	if method == "tools/list" {
-		l.readTools(s.config, s.logger)
+	l := last.lists
+	if last.turn == 0 || last.digest != digest {
+		l = lists{items: items}
+		if method == "tools/list" {
+			l.readTools(s.config, s.logger)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed[method] = known{digest, l}
+	if s.listed[method].turn < turn {
+		s.listed[method] = known{digest, l, turn}
+	}
 	return l
 }
 
@@ -165,6 +169,7 @@ func (s *server) intern(method string, items []json.RawMessage) lists {
 type known struct {
 	digest [sha256.Size]byte
 	lists  lists
+	turn   int64
 }
 
 // read reads a list in the session that is there now.
@@ -178,7 +183,7 @@ func (sl *slot) read(ctx context.Context, l *listing, method string) error {
 	sl.mu.Unlock()
 	items, err := readPages(ctx, session, method)
 	if err == nil {
-		l.lists = sl.s.intern(method, items)
+		l.lists = sl.s.intern(method, items, l.turn)
 	}
 	return err
 }

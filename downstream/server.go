@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -39,6 +40,7 @@ type server struct {
 	mu      sync.Mutex
 	slots   map[string]*slot // by client
 	listed  map[string]known // by method
+	asked   atomic.Int64     // lists that were asked for
 	state   string
 	since   time.Time // when that state began
 	lastErr *link.Failure

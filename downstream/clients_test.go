@@ -283,3 +283,28 @@ func TestClientsThatHaveNotEntered(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A connection that is being made for a client ends when the client leaves: nobody waits for it any more.
+func TestLeavingEndsConnecting(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	defer m.Stop()
+	ended := make(chan struct{})
+	w.answers = func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		close(ended)
+	}
+	m.Enter("c", hello("c"))
+	failed := make(chan error, 1)
+	go func() { _, err := m.Initialized(t.Context(), "a", "c"); failed <- err }()
+	eventually(t, "the client connects", func() bool { return len(w.seen(http.MethodPost)) == 1 })
+	m.Leave("c")
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second): // connecting may take 15 s
+		t.Fatal("the connection is still being made after its client has left")
+	}
+	if err := <-failed; failureOf(err).Reason == "" {
+		t.Errorf("got %v, want a failure", err)
+	}
+}

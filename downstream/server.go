@@ -154,9 +154,7 @@ func (s *server) connecting() {
 func (s *server) connected(client string, session *link.Session, err error) {
 	if err != nil {
 		s.failed(err)
-		if s.ctx.Err() == nil {
-			s.logger.Warn("cannot connect to server", "server", s.config.Name, "error", err)
-		}
+		s.logger.Warn("cannot connect to server", "server", s.config.Name, "error", err)
 	} else {
 		s.logger.Info("connected to server", "server", s.config.Name, "protocol", session.Version)
 	}

@@ -89,13 +89,16 @@ func (sl *slot) connect(old *link.Session) {
 	default:
 		old.Close() // a process must be gone before its successor starts
 	}
-	ctx, cancel := context.WithTimeoutCause(sl.s.ctx, connectTimeout, errors.New("the handshake took too long"))
+	// It ends with the slot: then nobody waits for it any more.
+	ctx, cancel := context.WithTimeoutCause(sl.ctx, connectTimeout, errors.New("the handshake took too long"))
 	defer cancel()
 	session, err := sl.s.open(ctx, sl.client)
 	if err == nil {
 		sl.restore(ctx, session)
 	}
-	sl.s.connected(sl.client, session, err) // before those who wait look
+	if err == nil || sl.ctx.Err() == nil {
+		sl.s.connected(sl.client, session, err) // before those who wait look
+	}
 
 	sl.mu.Lock()
 	sl.session, sl.err = session, err

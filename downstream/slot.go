@@ -83,8 +83,11 @@ func (sl *slot) connect(old *link.Session) {
 	case old == nil:
 	case sl.s.config.URL != "":
 		sl.s.wg.Go(func() {
-			old.Drain(sl.s.ctx)
-			old.Close()
+			limit := stopTime
+			if old.Drain(sl.s.ctx); sl.s.ctx.Err() != nil {
+				limit = 0 // it was lost anyway
+			}
+			old.CloseWithin(limit)
 		})
 	default:
 		old.Close() // a process must be gone before its successor starts

@@ -145,7 +145,11 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = s.failure(ReasonTimeout, "cannot connect: %v", context.Cause(ctx))
 		}
-		s.Close()
+		limit := farewellTime
+		if errors.Is(ctx.Err(), context.Canceled) {
+			limit = lastWords // nobody wants it any more
+		}
+		s.CloseWithin(limit)
 		return nil, s.asFailure(err)
 	}
 	return s, nil

@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +40,10 @@ func child() {
 	fmt.Println("starting up, this is no JSON")
 	fmt.Fprintln(os.Stderr, "last words")
 	newScript().serve(os.Stdin, os.Stdout)
+	if os.Getenv("LINK_TEST_CHILD") == "stubborn" {
+		signal.Ignore(syscall.SIGTERM)
+		time.Sleep(time.Minute)
+	}
 }
 
 // script is a server that does what the names of its tools say.
@@ -101,6 +107,8 @@ func (s *script) handle(m jsonrpc.Message, send func([]byte)) {
 		send(jsonrpc.Result(m.ID, []byte(`"`+strings.Repeat("x", 200_000)+`"`)))
 	case name == "fail":
 		send(jsonrpc.RawError(m.ID, []byte(`{"code":-32050,"message":"no","data":{"n":9007199254740993}}`)))
+	case name == "mute":
+		os.Stdout.Close()
 	case name == "exit":
 		os.Exit(3)
 	default:

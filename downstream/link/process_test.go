@@ -77,3 +77,31 @@ func TestChildProcess(t *testing.T) {
 		}
 	})
 }
+
+// A child that does not end is killed when the time to close its session is up, even if it was already being
+// ended more politely because it had closed its output.
+func TestCloseWithinHurries(t *testing.T) {
+	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "stubborn"}}
+	fastest := time.Hour
+	for range 3 { // a busy machine is not slow three times
+		s := connect(t, target, &listener{}, 1<<20)
+		got, err := call(t, s, "pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		fmt.Sscan(string(got.Result), &pid)
+		if _, err := call(t, s, "mute"); err == nil {
+			t.Fatal("got an answer of a child that has closed its output")
+		}
+		began := time.Now()
+		s.CloseWithin(0)
+		fastest = min(fastest, time.Since(began))
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("the child is still there: %v", err)
+		}
+	}
+	if fastest > 3*time.Second { // being polite takes 4 s
+		t.Errorf("CloseWithin(0) took %v, want next to nothing", fastest)
+	}
+}

@@ -57,6 +57,8 @@ type Session struct {
 	cancel context.CancelCauseFunc
 	closed context.Context // ends with Close; until then calls over HTTP outlive the loss of the session
 	finish context.CancelFunc
+	polite context.Context // ends when there is no time left to end politely
+	hurry  context.CancelFunc
 	mu     sync.Mutex // orders spawn before the end of ctx, and so before the wait in Close
 	wg     sync.WaitGroup
 	once   sync.Once
@@ -67,6 +69,7 @@ func newSession(opts Options) *Session {
 	s.calls.byID = map[int64]*inflight{}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.closed, s.finish = context.WithCancel(context.Background())
+	s.polite, s.hurry = context.WithCancel(context.Background())
 	return s
 }
 
@@ -96,15 +99,14 @@ func (s *Session) Drain(ctx context.Context) { s.calls.drain(ctx) }
 func (s *Session) Close() { s.CloseWithin(farewellTime) }
 
 // CloseWithin ends the session and its calls, and waits for its goroutines. What does not end politely
-// within limit is cut off. It may be called more than once.
+// within limit is cut off. It may be called more than once; the shortest limit counts.
 func (s *Session) CloseWithin(limit time.Duration) {
+	defer time.AfterFunc(limit, s.hurry).Stop()
 	s.once.Do(func() {
-		s.sayLast(limit)
+		s.sayLast()
 		s.end(s.failure(ReasonDisconnected, "the session was closed")) // new calls go elsewhere from here on
 		if s.transport != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
-			defer cancel()
-			s.transport.close(ctx, !s.forgotten.Load())
+			s.transport.close(s.polite, !s.forgotten.Load())
 		}
 		s.finish()
 		s.calls.endAll()
@@ -220,14 +222,16 @@ func (s *Session) goCourtesy(message []byte) {
 }
 
 // sayLast waits a moment for what is on its way to the server, such as cancellations.
-func (s *Session) sayLast(limit time.Duration) {
-	moment := time.NewTimer(min(lastWords, limit))
+func (s *Session) sayLast() {
+	moment := time.NewTimer(lastWords)
 	defer moment.Stop()
 	for s.pending.Load() > 0 && s.Err() == nil {
 		select {
 		case <-s.said:
 		case <-s.ctx.Done():
 		case <-moment.C:
+			return
+		case <-s.polite.Done():
 			return
 		}
 	}

@@ -158,7 +158,7 @@ func (t *streamTransport) read() {
 			f.Message = err.Error()
 		}
 		t.s.lose(f)
-		t.end(context.Background())
+		t.end(t.s.polite)
 		return
 	}
 }

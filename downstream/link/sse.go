@@ -169,7 +169,8 @@ func (t *sseTransport) send(ctx context.Context, message []byte, d *dispatch) er
 	if resp.StatusCode < 300 {
 		return nil
 	}
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
+	// The end of a session is the end of its stream; 400 is about this message alone.
+	if resp.StatusCode == http.StatusNotFound {
 		return t.s.gone()
 	}
 	return t.s.statusFailure(resp)

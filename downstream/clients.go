@@ -63,7 +63,7 @@ func (m *Manager) Initialized(ctx context.Context, server, client string) ([]byt
 	if s == nil || s.config.Disabled {
 		return nil, &UnknownError{"server", server}
 	}
-	session, err := s.slot(client).get(ctx)
+	session, err := s.slot(client).reach(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (m *Manager) Notify(ctx context.Context, server, client, method string, par
 	}
 	sl := s.slot(client)
 	for again := false; ; again = true {
-		session, err := sl.get(ctx)
+		session, err := sl.reach(ctx)
 		if err != nil {
 			return err
 		}
@@ -112,6 +112,13 @@ func (m *Manager) List(ctx context.Context, server, client, method string) ([]js
 		return nil, err
 	}
 	return l.items, nil
+}
+
+// LeftOut says in the log that a client was answered without a server that should have had a part in it.
+func (m *Manager) LeftOut(server, method string, err error) {
+	if s := m.server(server); s != nil {
+		s.leftOut(method, err)
+	}
 }
 
 // Shared reports whether clients share one session with the server.

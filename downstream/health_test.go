@@ -3,6 +3,7 @@ package downstream_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -133,6 +134,7 @@ func TestCrashLoopHasPauses(t *testing.T) {
 				case <-stop:
 					return
 				}
+				m.List(t.Context(), "a", "", "tools/list") // what clients ask for does not start it either
 			}
 		}()
 		m.Start()
@@ -164,5 +166,89 @@ func TestStatusOfLostSession(t *testing.T) {
 	eventually(t, "the loss is seen", func() bool {
 		st := m.Status()["a"]
 		return st.Status == downstream.StateDisconnected && st.Sessions == 0
+	})
+}
+
+// What clients ask of a server that cannot be reached, lists among it, is answered at once, and sets the rate of
+// neither attempts to connect nor warnings. Once it is back those who had to do without it are told.
+func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var well atomic.Bool
+		s.dial = func(context.Context) error {
+			if well.Load() {
+				return nil
+			}
+			return errors.New("nobody there")
+		}
+		var log records
+		var returns atomic.Int64
+		o := pipes([]string{"a"}, s)
+		o.Servers[0].Session = downstream.SessionPerClient
+		o.Logger = log.logger()
+		o.OnReturn = func(string) { returns.Add(1) }
+		m := start(t, o)
+		synctest.Wait()
+		since := m.Status()["a"].Since
+		for i := range 1200 {
+			client := "c" + strconv.Itoa(i)
+			m.Enter(client, hello(client))
+			began := time.Now()
+			_, hello := m.Initialized(t.Context(), "a", client)
+			_, list := m.List(t.Context(), "a", client, "prompts/list")
+			notify := m.Notify(t.Context(), "a", client, "notifications/roots/list_changed", nil)
+			catalogOf(t, m)
+			for what, err := range map[string]error{"initialize": hello, "a list": list, "a notification": notify} {
+				if failureOf(err).Reason != link.ReasonUnavailable {
+					t.Fatalf("%s: got %v, want the server to be unavailable", what, err)
+				}
+				m.LeftOut("a", what, err)
+			}
+			if took := time.Since(began); took > 0 {
+				t.Fatalf("got answers after %v, want them at once", took)
+			}
+			m.Leave(client)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := s.connections(); n < 4 || n > 20 {
+			t.Errorf("got %d connections in two minutes, want attempts with backoff", n)
+		}
+		if n := log.count("level=WARN", `"server is left out"`, "server=a"); n < 1 || n > 5 {
+			t.Errorf("got %d warnings in two minutes, want one now and then", n)
+		}
+		if st := m.Status()["a"]; st.Status != downstream.StateDisconnected || !st.Since.Equal(since) {
+			t.Errorf("got %s since %v, want it disconnected since %v", st.Status, st.Since, since)
+		}
+		well.Store(true)
+		time.Sleep(time.Minute)
+		if got := names(catalogOf(t, m).Tools); got != "echo@a" || returns.Load() != 1 {
+			t.Errorf("got tools %q and %d times told that the server is back, want its tool and once", got, returns.Load())
+		}
+		m.Stop()
+	})
+}
+
+// A call is made of this server in particular, and finds it at once when it is back.
+func TestCallsFindAServerThatIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var well atomic.Bool
+		s.dial = func(context.Context) error {
+			if well.Load() {
+				return nil
+			}
+			return errors.New("nobody there")
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		time.Sleep(10 * time.Minute)
+		well.Store(true)
+		began := time.Now()
+		if _, err := m.Call(t.Context(), request("a", "echo")); err != nil || time.Since(began) > 0 {
+			t.Errorf("got %v after %v, want an answer at once", err, time.Since(began))
+		}
+		if got := names(catalogOf(t, m).Tools); got != "echo@a" {
+			t.Errorf("got tools %q after that, want its tool", got)
+		}
+		m.Stop()
 	})
 }

@@ -134,7 +134,6 @@ func (sl *slot) fill(l *listing, method string) {
 	sl.mu.Unlock()
 	close(l.done)
 	if err != nil && s.ctx.Err() == nil {
-		s.logger.Warn("server is left out of a list", "server", s.config.Name, "method", method, "error", err)
 		s.failed(err)
 	}
 }
@@ -174,7 +173,7 @@ type known struct {
 
 // read reads a list in the session that is there now.
 func (sl *slot) read(ctx context.Context, l *listing, method string) error {
-	session, err := sl.get(ctx)
+	session, err := sl.reach(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Observe       func(Observation)                                         // after each call; may be nil
 	Embedded      map[string]DialFunc                                       // servers that live in this process, by name
 	OnMessage     func(Message)                                             // what servers say of their own accord; may be nil
+	OnReturn      func(server string)                                       // a server that lists had to do without can be reached again; must not block; may be nil
 	OnRequest     func(ctx context.Context, m Message) (result, err []byte) // asks a client that no call leads to, as an Asker; nil = nobody
 }
 
@@ -109,7 +110,7 @@ func New(opts Options) *Manager {
 func (m *Manager) newServer(c ServerConfig) *server {
 	s := newServer(c, &m.opts)
 	s.open = func(ctx context.Context, client string) (*link.Session, error) { return m.open(ctx, s, client) }
-	s.knows = m.knows
+	s.knows, s.returned = m.knows, func() { m.opts.OnReturn(c.Name) }
 	return s
 }
 
@@ -151,6 +152,9 @@ func fillDefaults(o *Options) {
 	if o.OnMessage == nil {
 		o.OnMessage = func(Message) {}
 	}
+	if o.OnReturn == nil {
+		o.OnReturn = func(string) {}
+	}
 }
 
 // Start begins to connect to every server, all at once, and to watch them. It does not wait.
@@ -166,7 +170,7 @@ func (m *Manager) Start() {
 // watch keeps the router's own session with a server alive.
 func (m *Manager) watch(s *server) {
 	if !s.config.Disabled {
-		m.wg.Go(func() { s.own.supervise(m.ctx, s.watch) })
+		m.wg.Go(func() { s.own.supervise(m.ctx, s.watch, s.rest) })
 	}
 }
 
@@ -235,8 +239,11 @@ func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) {
 			continue
 		}
 		wg.Go(func() {
-			if l, err := s.own.list(ctx, "tools/list", true); err == nil {
+			switch l, err := s.own.list(ctx, "tools/list", true); {
+			case err == nil:
 				lists[i] = l
+			case ctx.Err() == nil:
+				s.leftOut("tools/list", err)
 			}
 		})
 	}

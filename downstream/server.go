@@ -33,9 +33,11 @@ type server struct {
 	logger   *slog.Logger
 	open     func(ctx context.Context, client string) (*link.Session, error)
 	knows    func(client string) bool // has entered and not left
+	returned func()                   // is called when a server that was left out can be reached again
 	own      *slot                    // the router's own session, which is also the shared one
 	gate     *gate
 	breaker  breaker
+	reached  chan struct{} // has a token once a session could be opened
 
 	mu      sync.Mutex
 	slots   map[string]*slot // by client
@@ -43,6 +45,9 @@ type server struct {
 	asked   atomic.Int64     // lists that were asked for
 	state   string
 	since   time.Time // when that state began
+	failing bool      // the last attempt to open the router's own session has failed
+	resting error     // why supervise waits before it tries again; nil if it does not
+	missed  time.Time // when a warning last said that something was answered without the server; zero = not since it was down
 	lastErr *link.Failure
 	lastOK  time.Time
 	latency latencies
@@ -56,6 +61,7 @@ func newServer(c ServerConfig, o *Options) *server {
 	s := &server{
 		config: c, health: o.Health, deadline: o.ListDeadline, logger: o.Logger,
 		slots: map[string]*slot{}, listed: map[string]known{}, state: StateConnecting, since: time.Now(),
+		reached: make(chan struct{}, 1),
 	}
 	if s.gate = newGate(c.MaxParallel); c.MaxParallel <= 0 {
 		s.gate = newGate(DefaultMaxParallel)
@@ -142,10 +148,12 @@ func (s *server) leave(client string) {
 	}
 }
 
+// connecting notes that the router's own session is being opened. Attempts that follow one which failed do not
+// make a server another than it was.
 func (s *server) connecting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != StateDegraded && s.state != StateQuarantined {
+	if !s.failing && s.state != StateDegraded && s.state != StateQuarantined {
 		s.setState(StateConnecting)
 	}
 }
@@ -155,24 +163,94 @@ func (s *server) connected(client string, session *link.Session, err error) {
 	if err != nil {
 		s.failed(err)
 		s.logger.Warn("cannot connect to server", "server", s.config.Name, "error", err)
-	} else {
-		s.logger.Info("connected to server", "server", s.config.Name, "protocol", session.Version)
+		if client == "" {
+			s.unreachable(err)
+		}
+		return
+	}
+	s.logger.Info("connected to server", "server", s.config.Name, "protocol", session.Version)
+	select {
+	case s.reached <- struct{}{}:
+	default: // there is a token
 	}
 	if client != "" {
 		return
 	}
-	if err == nil {
-		s.breaker.reached()
-		s.become(StateConnected)
-		return
-	}
-	var f *link.Failure
-	if errors.As(err, &f) && f.Reason == link.ReasonProtocol {
-		s.become(StateQuarantined) // something answers, but nothing that we understand
-	} else {
-		s.become(StateDisconnected)
+	s.breaker.reached()
+	s.become(StateConnected)
+	s.mu.Lock()
+	missed := !s.missed.IsZero()
+	s.failing, s.missed = false, time.Time{}
+	s.mu.Unlock()
+	if missed {
+		s.returned()
 	}
 }
+
+// unreachable notes that the router's own session cannot be opened.
+func (s *server) unreachable(err error) {
+	state := StateDisconnected
+	var f *link.Failure
+	if errors.As(err, &f) && f.Reason == link.ReasonProtocol {
+		state = StateQuarantined // something answers, but nothing that we understand
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = true
+	s.setState(state)
+}
+
+// rest waits before the next attempt to open the router's own session, or until one of another's could be
+// opened. Whoever does not need the server in particular gets why at once, meanwhile; see reach.
+func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
+	select {
+	case <-s.reached: // that was before
+	default:
+	}
+	s.setResting(why)
+	defer s.setResting(nil)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.reached:
+	case <-ctx.Done():
+		return false
+	case <-s.ctx.Done():
+		return false
+	}
+	return true
+}
+
+func (s *server) setResting(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resting = why
+}
+
+// refuses returns why the server is not tried at the moment; nil if it may be.
+func (s *server) refuses() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resting
+}
+
+// leftOut says in the log that something was answered without the server: as a warning now and then, for it is
+// clients who set the rate.
+func (s *server) leftOut(method string, err error) {
+	level := slog.LevelWarn
+	s.mu.Lock()
+	if time.Since(s.missed) < missedAgain {
+		level = slog.LevelDebug
+	} else {
+		s.missed = time.Now()
+	}
+	s.mu.Unlock()
+	s.logger.Log(s.ctx, level, "server is left out", "server", s.config.Name, "method", method, "error", err)
+}
+
+// missedAgain is how long after one warning of leftOut there is no other.
+const missedAgain = 30 * time.Second
 
 // failed keeps err as the server's last error.
 func (s *server) failed(err error) {
@@ -185,9 +263,11 @@ func (s *server) failed(err error) {
 	s.lastErr = f
 }
 
-// supervise keeps the slot's session alive until ctx ends: it connects, watches and reconnects.
-func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session)) {
+// supervise keeps the slot's session alive until ctx ends: it connects, watches and reconnects. rest makes the
+// pauses; why is what went wrong, nil if it may have been a restart.
+func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session), rest func(ctx context.Context, d time.Duration, why error) bool) {
 	s := sl.s
+	short := 0 // sessions in a row that did not last
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(min(time.Second, s.health.Interval)), backoff.WithMaxInterval(s.health.Interval), backoff.WithMaxElapsedTime(0))
 	for {
@@ -200,11 +280,15 @@ func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, s
 			watch(ctx, session)
 			if time.Since(began) >= s.health.Interval/2 {
 				wait.Reset()
+				short = 0
 				continue
 			}
 			// It did not last: a server that ends right after the handshake is not started without pause.
+			if short++; short > 1 {
+				err = session.Err()
+			}
 		}
-		if !sleep(ctx, wait.NextBackOff(), s.ctx.Done()) {
+		if !rest(ctx, wait.NextBackOff(), err) {
 			return
 		}
 	}

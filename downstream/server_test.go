@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -599,17 +600,17 @@ func (r *records) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (r *records) has(parts ...string) bool {
+// has reports whether a line has all the parts.
+func (r *records) has(parts ...string) bool { return r.count(parts...) > 0 }
+
+// count returns how many lines have all the parts.
+func (r *records) count(parts ...string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, line := range r.lines {
-		all := true
-		for _, p := range parts {
-			all = all && strings.Contains(line, p)
-		}
-		if all {
-			return true
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			n++
 		}
 	}
-	return false
+	return n
 }

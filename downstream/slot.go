@@ -74,6 +74,18 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	return sl.session, nil
 }
 
+// reach is get for what no client asks of this server in particular, such as lists: while a server that cannot
+// be reached is left alone, it is not connected to for them.
+func (sl *slot) reach(ctx context.Context) (*link.Session, error) {
+	if session := sl.alive(); session != nil {
+		return session, nil
+	}
+	if err := sl.s.refuses(); err != nil {
+		return nil, err
+	}
+	return sl.get(ctx)
+}
+
 func (sl *slot) unused() error {
 	return &link.Failure{Server: sl.s.config.Name, Reason: link.ReasonUnavailable, Message: "it is not in use"}
 }
@@ -147,7 +159,7 @@ func (sl *slot) keep() {
 			case <-session.Done():
 			case <-ctx.Done():
 			}
-		})
+		}, func(ctx context.Context, d time.Duration, _ error) bool { return sleep(ctx, d, sl.s.ctx.Done()) })
 	})
 }
 

@@ -103,6 +103,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
 		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
+		OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		OnRequest: func(ctx context.Context, m downstream.Message) (result, err []byte) { return a.proxy.Ask(ctx, m) },
 	})
 	if a.router, err = a.newRouter(validator); err != nil {

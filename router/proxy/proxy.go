@@ -226,7 +226,7 @@ func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string, 
 		case err == nil:
 			fine++
 		case ctx.Err() == nil:
-			s.p.log.Warn("server is left out", "server", servers[i], "error", err)
+			s.p.servers.LeftOut(servers[i], x.Message.Method, err)
 			if first == nil {
 				first = err
 			}

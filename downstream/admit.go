@@ -16,33 +16,39 @@ type refused struct{ *link.Failure }
 func (r refused) Unwrap() error { return r.Failure }
 
 // admit holds calls back from a server that has enough of them, and refuses them at once while it cannot be
-// reached. A call that waited for a server which a new configuration replaced goes to its successor.
+// reached. A call that is not with its server when a new configuration replaces that, because it waits for a
+// place, a connection or another attempt, goes to the successor.
 func (m *Manager) admit(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		for {
-			s := r.server
-			if no, wait := s.breaker.refuses(); no {
-				return link.Reply{}, s.broken(wait)
+			reply, err := r.server.admit(ctx, r, next)
+			if !errors.Is(err, errRetired) {
+				return reply, err
 			}
-			switch err := s.gate.enter(ctx, r.Client); {
-			case err == nil:
-				return s.guarded(ctx, r, next)
-			case errors.Is(err, errCrowded):
-				return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
-					Message: fmt.Sprintf("%d calls are in flight and as many wait", s.gate.limit)}}
-			case !errors.Is(err, errRetired):
-				if timedOut(err) { // it never began
-					err = refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
-						Message: fmt.Sprintf("the %d calls in flight left no place in time", s.gate.limit)}}
-				}
+			successor, err := m.serverFor(r)
+			if err != nil {
 				return link.Reply{}, err
-			}
-			successor := m.server(r.Server)
-			if successor == nil || successor.config.Disabled {
-				return link.Reply{}, &UnknownError{"server", r.Server}
 			}
 			r.server = successor
 		}
+	}
+}
+
+func (s *server) admit(ctx context.Context, r *Request, next caller) (link.Reply, error) {
+	if no, wait := s.breaker.refuses(); no {
+		return link.Reply{}, s.broken(wait)
+	}
+	switch err := s.gate.enter(ctx, r.Client); {
+	case err == nil:
+		return s.guarded(ctx, r, next)
+	case errors.Is(err, errCrowded):
+		return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
+			Message: fmt.Sprintf("%d calls are in flight and as many wait", s.gate.limit)}}
+	case timedOut(err): // it never began
+		return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
+			Message: fmt.Sprintf("the %d calls in flight left no place in time", s.gate.limit)}}
+	default:
+		return link.Reply{}, err
 	}
 }
 

@@ -35,7 +35,7 @@ type Request struct {
 	Attempts *int                       // counts the calls made; may be nil
 
 	pause  func() (resume func()) // stops the time limit; set by limitTime
-	server *server                // which handles it; set by authorize
+	server *server                // which handles it; set by authorize and admit
 }
 
 // session is the client whose session is used; empty for the router's own.
@@ -56,17 +56,26 @@ func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) { re
 // authorize refuses servers and tools that the caller may not use, as if they were not there.
 func (m *Manager) authorize(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
-		s := m.server(r.Server)
-		switch {
-		case s == nil || s.config.Disabled:
-			return link.Reply{}, &UnknownError{"server", r.Server}
-		case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
-			return link.Reply{}, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+		s, err := m.serverFor(r)
+		if err != nil {
+			return link.Reply{}, err
 		}
 		own := *r // the caller's request stays as it is; what follows may change this one
 		own.server = s
 		return next(ctx, &own)
 	}
+}
+
+// serverFor returns the server that handles a request. The error is an *UnknownError.
+func (m *Manager) serverFor(r *Request) (*server, error) {
+	s := m.server(r.Server)
+	switch {
+	case s == nil || s.config.Disabled:
+		return nil, &UnknownError{"server", r.Server}
+	case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
+		return nil, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+	}
+	return s, nil
 }
 
 // observe measures, traces and counts the call.
@@ -231,8 +240,7 @@ func (m *Manager) retry(next caller) caller {
 				}
 				return link.Reply{}, failure
 			}
-			stopped := r.server.ctx
-			if !retryable(failure) || *r.Attempts >= m.opts.Execution.Attempts || stopped.Err() != nil {
+			if !retryable(failure) || *r.Attempts >= m.opts.Execution.Attempts || r.server.ctx.Err() != nil {
 				return link.Reply{}, failure
 			}
 			if waits == nil {
@@ -244,12 +252,19 @@ func (m *Manager) retry(next caller) caller {
 				wait = 0 // the server does not know the session any more: begin a new one at once
 			}
 			m.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method, "attempt", *r.Attempts+1, "wait", wait, "error", failure)
-			if !sleep(ctx, max(wait, min(failure.After, 20*time.Second)), stopped.Done()) {
-				if ctx.Err() != nil {
-					return link.Reply{}, context.Cause(ctx)
-				}
-				return link.Reply{}, failure
+			timer := time.NewTimer(max(wait, min(failure.After, 20*time.Second)))
+			select {
+			case <-timer.C:
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			case <-r.server.gate.retired:
+				err = errRetired
+			case <-r.server.ctx.Done():
+				err = failure
 			}
+			timer.Stop()
+			return link.Reply{}, err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package downstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -58,60 +59,64 @@ func (m *Manager) helloOf(client string) (params []byte, initialized bool) {
 }
 
 // Initialized returns a server's raw answer to initialize in the client's session, connecting if need be.
-func (m *Manager) Initialized(ctx context.Context, server, client string) ([]byte, error) {
-	s := m.server(server)
-	if s == nil || s.config.Disabled {
-		return nil, &UnknownError{"server", server}
-	}
-	session, err := s.slot(client).reach(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return session.Initialized, nil
+func (m *Manager) Initialized(ctx context.Context, name, client string) (answer []byte, err error) {
+	err = m.use(name, func(s *server) error {
+		session, err := s.slot(client).reach(ctx)
+		if err == nil {
+			answer = session.Initialized
+		}
+		return err
+	})
+	return answer, err
 }
 
 // Notify passes a client's notification on to a server. On a session that clients share,
 // notifications/initialized was sent long ago.
-func (m *Manager) Notify(ctx context.Context, server, client, method string, params []byte) error {
-	s := m.server(server)
-	if s == nil || s.config.Disabled {
-		return &UnknownError{"server", server}
-	}
-	if method == "notifications/initialized" {
-		m.mu.Lock()
-		if h := m.hellos[client]; h != nil {
-			h.initialized = true
-		}
-		m.mu.Unlock()
-		if client == "" || !s.perClient() {
+func (m *Manager) Notify(ctx context.Context, name, client, method string, params []byte) error {
+	return m.use(name, func(s *server) error {
+		if method == "notifications/initialized" && !m.initialized(s, client) {
 			return nil
 		}
-	}
-	sl := s.slot(client)
-	for again := false; ; again = true {
-		session, err := sl.reach(ctx)
-		if err != nil {
-			return err
+		sl := s.slot(client)
+		for again := false; ; again = true {
+			session, err := sl.reach(ctx)
+			if err != nil {
+				return err
+			}
+			err = session.Notify(ctx, method, params)
+			if again || !isLost(err) || mayHaveArrived(err) {
+				return err
+			}
 		}
-		err = session.Notify(ctx, method, params)
-		if again || !isLost(err) || mayHaveArrived(err) {
-			return err
-		}
+	})
+}
+
+// initialized notes that a client has sent notifications/initialized, and reports whether the server is to hear
+// of it.
+func (m *Manager) initialized(s *server, client string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.hellos[client]; h != nil {
+		h.initialized = true
 	}
+	return client != "" && s.perClient()
 }
 
 // List returns the raw items of a list in the client's session, all pages; nil where the server does not
 // know the method. Of tools it leaves out what the server's filter hides. Equal lists are the same slice.
-func (m *Manager) List(ctx context.Context, server, client, method string) ([]json.RawMessage, error) {
-	s := m.server(server)
-	if s == nil || s.config.Disabled {
+func (m *Manager) List(ctx context.Context, name, client, method string) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	err := m.use(name, func(s *server) error {
+		l, err := s.slot(client).list(ctx, method, false)
+		if err == nil {
+			items = l.items
+		}
+		return err
+	})
+	if errors.As(err, new(*UnknownError)) {
 		return nil, nil
 	}
-	l, err := s.slot(client).list(ctx, method, false)
-	if err != nil {
-		return nil, err
-	}
-	return l.items, nil
+	return items, err
 }
 
 // LeftOut says in the log that a client was answered without a server that should have had a part in it.

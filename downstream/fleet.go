@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -23,6 +24,25 @@ func newFleet(order []*server) *fleet {
 
 // server returns the server of that name, nil if there is none.
 func (m *Manager) server(name string) *server { return m.fleet.Load().byName[name] }
+
+// use has f use the server of a name, which stays for as long as that takes. Where f comes too late because
+// another has taken its place, f uses that one. The error is that of f, or an *UnknownError.
+func (m *Manager) use(name string, f func(s *server) error) error {
+	for {
+		s := m.server(name)
+		if s == nil || s.config.Disabled {
+			return &UnknownError{"server", name}
+		}
+		if !s.gate.pin() {
+			continue // the successor is there already
+		}
+		err := f(s)
+		s.gate.unpin()
+		if !errors.Is(err, errRetired) {
+			return err
+		}
+	}
+}
 
 // Changes are the names of the servers that a new configuration concerns.
 type Changes struct{ Added, Removed, Changed []string }

@@ -145,6 +145,114 @@ func TestApplyRefusesWhatWaits(t *testing.T) {
 	})
 }
 
+// What has not got as far as a server when that is replaced, because it cannot be reached or does not let itself
+// be connected to, goes on with the successor at once.
+func TestApplyTakesAlongWhatWaits(t *testing.T) {
+	for state, dial := range map[string]func(ctx context.Context) error{
+		"cannot be reached": func(context.Context) error { return errors.New("nobody there") },
+		"hangs":             func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		for what, use := range map[string]func(ctx context.Context, m *downstream.Manager) error{
+			"a call": func(ctx context.Context, m *downstream.Manager) error {
+				_, err := m.Call(ctx, request("a", "echo"))
+				return err
+			},
+			"a list": func(ctx context.Context, m *downstream.Manager) error {
+				_, err := m.List(ctx, "a", "c", "tools/list")
+				return err
+			},
+			"initialize": func(ctx context.Context, m *downstream.Manager) error {
+				_, err := m.Initialized(ctx, "a", "c")
+				return err
+			},
+			"a notification": func(ctx context.Context, m *downstream.Manager) error {
+				return m.Notify(ctx, "a", "c", "notifications/x", nil)
+			},
+			"the catalog": func(ctx context.Context, m *downstream.Manager) error {
+				c, err := m.Catalog(ctx)
+				if err == nil && len(c.Missing) > 0 {
+					return fmt.Errorf("without %v", c.Missing)
+				}
+				return err
+			},
+		} {
+			if state == "cannot be reached" && what != "a call" {
+				continue // they do not wait for such a server
+			}
+			t.Run(what+" of a server that "+state, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					first, second := newServer(), newServer()
+					first.dial = dial
+					o := pipes([]string{"a"}, first)
+					var moved atomic.Bool
+					o.Embedded["a"] = func(ctx context.Context) (io.ReadWriteCloser, error) {
+						if moved.Load() {
+							return second.embedded(ctx)
+						}
+						return first.embedded(ctx)
+					}
+					o.Servers[0].Session = downstream.SessionPerClient
+					o.Execution.RetryDelay = time.Hour
+					m := downstream.New(o)
+					m.Enter("c", hello("c"))
+					done := make(chan error, 1)
+					go func() { done <- use(t.Context(), m) }()
+					synctest.Wait()
+					moved.Store(true)
+					changed := o.Servers[0]
+					changed.MaxParallel = 2
+					began := time.Now()
+					m.Apply([]downstream.ServerConfig{changed})
+					if err := <-done; err != nil || time.Since(began) > 0 {
+						t.Errorf("got %v after %v, want success at once", err, time.Since(began))
+					}
+					m.Stop()
+				})
+			})
+		}
+	}
+}
+
+// A call that waits for another attempt ends as calls of the new configuration do, if that has no server or no
+// such tool for it any more.
+func TestApplyRefusesWhatIsTriedAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(c *downstream.ServerConfig) []downstream.ServerConfig
+		want   string
+	}{
+		"removed": {func(*downstream.ServerConfig) []downstream.ServerConfig { return nil }, "Unknown server: a"},
+		"disabled": {func(c *downstream.ServerConfig) []downstream.ServerConfig {
+			c.Disabled = true
+			return []downstream.ServerConfig{*c}
+		}, "Unknown server: a"},
+		"without the tool": {func(c *downstream.ServerConfig) []downstream.ServerConfig {
+			c.Tools.Deny = []string{"echo"}
+			return []downstream.ServerConfig{*c}
+		}, "Unknown tool: a__echo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				s.dial = func(context.Context) error { return errors.New("nobody there") }
+				o := pipes([]string{"a"}, s)
+				o.Execution.RetryDelay = time.Hour
+				m := downstream.New(o)
+				done := make(chan error, 1)
+				go func() { _, err := m.Call(t.Context(), request("a", "echo")); done <- err }()
+				synctest.Wait()
+				changed := o.Servers[0]
+				began := time.Now()
+				m.Apply(tc.change(&changed))
+				var unknown *downstream.UnknownError
+				if err := <-done; !errors.As(err, &unknown) || err.Error() != tc.want || time.Since(began) > 0 {
+					t.Errorf("got %v after %v, want %s at once", err, time.Since(began), tc.want)
+				}
+				m.Stop()
+			})
+		})
+	}
+}
+
 // Stop does not wait for calls on servers that are being replaced.
 func TestStopEndsReplacedServers(t *testing.T) {
 	s := newServer()

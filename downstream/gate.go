@@ -25,8 +25,8 @@ type gate struct {
 	pinned  int              // other uses that drain waits for
 	lines   map[string]*line // of the clients that wait
 	turns   list.List        // of *line, the next first
-	retired bool
-	drained chan struct{} // closed when nothing runs or is pinned any more; nil if nobody waits for that
+	retired chan struct{}    // closed when another server takes the place of this one
+	drained chan struct{}    // closed when nothing runs or is pinned any more; nil if nobody waits for that
 }
 
 // line is where the calls of one client wait, the oldest first.
@@ -43,13 +43,15 @@ type waiter struct {
 	place *list.Element
 }
 
-func newGate(limit int) *gate { return &gate{limit: limit, lines: map[string]*line{}} }
+func newGate(limit int) *gate {
+	return &gate{limit: limit, lines: map[string]*line{}, retired: make(chan struct{})}
+}
 
 // enter waits until the call may begin; leave must then be called. The error is errCrowded, errRetired or
 // the cause of ctx: a call that ended while it waited never begins.
 func (g *gate) enter(ctx context.Context, client string) error {
 	g.mu.Lock()
-	if g.retired {
+	if g.isRetired() {
 		g.mu.Unlock()
 		return errRetired
 	}
@@ -153,11 +155,15 @@ func (g *gate) makeRoom(client string) bool {
 	return true
 }
 
-// pin keeps drain waiting until unpin, for uses that are no calls.
-func (g *gate) pin() {
+// pin keeps drain waiting until unpin, for uses that are no calls. It is false if the server is retired.
+func (g *gate) pin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.isRetired() {
+		return false
+	}
 	g.pinned++
+	return true
 }
 
 func (g *gate) unpin() {
@@ -167,17 +173,26 @@ func (g *gate) unpin() {
 	g.settle()
 }
 
-// retire sends new calls and those that wait away with errRetired.
+// retire sends new calls and those that wait away with errRetired. It is called once.
 func (g *gate) retire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.retired = true
+	close(g.retired)
 	for _, l := range g.lines {
 		for l.waiters.Len() > 0 {
 			w := l.waiters.Front().Value.(*waiter)
 			g.take(w)
 			w.told <- errRetired
 		}
+	}
+}
+
+func (g *gate) isRetired() bool {
+	select {
+	case <-g.retired:
+		return true
+	default:
+		return false
 	}
 }
 

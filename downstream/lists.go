@@ -44,7 +44,8 @@ type lists struct {
 
 // list returns what the session lists, asking the server unless it would have said that something
 // changed. own is for the router's own purposes, which a slightly older list serves, too. Callers that
-// come while a list is under way wait for it.
+// come while a list is under way wait for it. A list that a server which was replaced has not been asked for
+// yet fails with errRetired.
 func (sl *slot) list(ctx context.Context, method string, own bool) (*listing, error) {
 	if sl.s.config.Disabled {
 		return &sl.nothing, nil // the same each time, so that the catalog is
@@ -57,6 +58,10 @@ func (sl *slot) list(ctx context.Context, method string, own bool) (*listing, er
 	if l == nil && (sl.closed || sl.s.ctx.Err() != nil) {
 		sl.mu.Unlock()
 		return nil, sl.unused()
+	}
+	if l == nil && !sl.s.gate.pin() {
+		sl.mu.Unlock()
+		return nil, errRetired
 	}
 	if l == nil {
 		l = &listing{done: make(chan struct{}), at: time.Now(), turn: sl.s.asked.Add(1)}
@@ -117,8 +122,7 @@ func (sl *slot) tool(name string) *Tool {
 
 func (sl *slot) fill(l *listing, method string) {
 	s := sl.s
-	s.gate.pin() // a server that is replaced finishes its lists, too
-	defer s.gate.unpin()
+	defer s.gate.unpin() // a server that is replaced finishes its lists, too
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.deadline, errors.New(method+" took longer than "+s.deadline.String()))
 	defer cancel()
 	err := sl.read(ctx, l, method)
@@ -133,7 +137,7 @@ func (sl *slot) fill(l *listing, method string) {
 	}
 	sl.mu.Unlock()
 	close(l.done)
-	if err != nil && s.ctx.Err() == nil {
+	if err != nil && s.ctx.Err() == nil && !errors.Is(err, errRetired) {
 		s.failed(err)
 	}
 }

@@ -8,6 +8,7 @@ package downstream
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -230,7 +231,21 @@ func (m *Manager) Configured(name string) bool { return m.server(name) != nil }
 // Catalog returns the tools of all servers, asking those that were not listed since they changed, all at
 // once. Servers that do not answer within their deadline are named in Missing.
 func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) {
-	f := m.fleet.Load()
+	for {
+		f := m.fleet.Load()
+		lists := f.list(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if m.fleet.Load() == f {
+			return m.catalogOf(f, lists), nil
+		}
+		// A new configuration: some of what was asked may not have answered for that reason.
+	}
+}
+
+// list returns the list of tools of each server, nil where there is none in time.
+func (f *fleet) list(ctx context.Context) []*listing {
 	lists := make([]*listing, len(f.order))
 	var wg sync.WaitGroup
 	for i, s := range f.order {
@@ -242,19 +257,21 @@ func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) {
 			switch l, err := s.own.list(ctx, "tools/list", true); {
 			case err == nil:
 				lists[i] = l
-			case ctx.Err() == nil:
+			case ctx.Err() == nil && !errors.Is(err, errRetired):
 				s.leftOut("tools/list", err)
 			}
 		})
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
+	return lists
+}
+
+// catalogOf returns the catalog of the lists, the one before if they are the same.
+func (m *Manager) catalogOf(f *fleet, lists []*listing) *Catalog {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.catalog != nil && m.listed == f && slices.Equal(m.lists, lists) {
-		return m.catalog, nil
+		return m.catalog
 	}
 	tools, missing := f.gather(lists)
 	catalog, conflicts := newCatalog(tools, missing, m.opts.NameConflicts)
@@ -266,7 +283,7 @@ func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) {
 		m.opts.Logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
 	}
 	m.catalog, m.conflicts, m.lists, m.listed = catalog, conflicts, lists, f
-	return catalog, nil
+	return catalog
 }
 
 func (f *fleet) gather(lists []*listing) (tools []Tool, missing []string) {

@@ -272,7 +272,7 @@ func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, s
 		backoff.WithInitialInterval(min(time.Second, s.health.Interval)), backoff.WithMaxInterval(s.health.Interval), backoff.WithMaxElapsedTime(0))
 	for {
 		session, err := sl.get(ctx)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errRetired) {
 			return
 		}
 		if err == nil {

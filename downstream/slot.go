@@ -40,7 +40,7 @@ func newSlot(s *server, client string) *slot {
 }
 
 // get returns the session, connecting if there is none that lives. The connection does not end with ctx:
-// others may wait for it, too.
+// others may wait for it, too. Where another server has taken the place of this one it fails with errRetired.
 func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	sl.mu.Lock()
 	if sl.session != nil && sl.session.Err() == nil {
@@ -50,6 +50,10 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	if sl.closed || sl.s.ctx.Err() != nil || sl.s.config.Disabled {
 		sl.mu.Unlock()
 		return nil, sl.unused()
+	}
+	if sl.s.gate.isRetired() {
+		sl.mu.Unlock()
+		return nil, errRetired
 	}
 	if sl.connecting == nil {
 		sl.connecting = make(chan struct{})
@@ -63,6 +67,8 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	sl.mu.Unlock()
 	select {
 	case <-wait:
+	case <-sl.s.gate.retired:
+		return nil, errRetired
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -113,9 +113,9 @@ func TestAskingStopsTheClock(t *testing.T) {
 		m := start(t, pipes([]string{"a"}, s))
 		r := request("a", "ask")
 		r.Step, r.Client = true, "c"
-		r.Ask = func(_ context.Context, method string, _ []byte) (result, err []byte) {
+		r.Ask = func(_ context.Context, q downstream.Question) (result, err []byte) {
 			time.Sleep(time.Hour)
-			return []byte(`"` + method + `"`), nil
+			return []byte(`"` + q.Method + `"`), nil
 		}
 		reply, err := m.Call(t.Context(), r)
 		if err != nil || resultText(reply) != `"sampling/createMessage"` {
@@ -132,7 +132,7 @@ func TestQuestionEndsWithCall(t *testing.T) {
 		r := request("a", "ask")
 		r.Client = "c"
 		ended := false
-		r.Ask = func(ctx context.Context, _ string, _ []byte) (result, err []byte) {
+		r.Ask = func(ctx context.Context, _ downstream.Question) (result, err []byte) {
 			<-ctx.Done()
 			ended = true
 			return nil, []byte(`{"code":-1,"message":"gone"}`)
@@ -351,7 +351,7 @@ func TestSentOnce(t *testing.T) {
 
 func TestServerRequestsReachWhoCausedThem(t *testing.T) {
 	asker := func(who string) downstream.Asker {
-		return func(ctx context.Context, method string, _ []byte) (result, err []byte) {
+		return func(context.Context, downstream.Question) (result, err []byte) {
 			return []byte(`"` + who + `"`), nil
 		}
 	}

@@ -138,7 +138,7 @@ func (m *Manager) Filters(server string) bool {
 	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
 }
 
-// Message is a notification or a request of a server that belongs to no call.
+// Message is a notification of a server that belongs to no call.
 type Message struct {
 	Server  string
 	Client  string // whose session it came on; empty for the router's own, which is also the shared one

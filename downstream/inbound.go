@@ -8,10 +8,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
+// Question is a request of a server.
+type Question struct {
+	Method string
+	Params []byte // raw
+	// Notify tells the server something in the session that it asks in, whichever server has the name by now.
+	Notify func(ctx context.Context, method string, params []byte) error
+}
+
 // Asker answers a server's request in place of the client whose call caused it, with a raw result or a raw
 // error. Neither means that the client cannot be asked and has been sent nothing. If ctx ends, the client
 // is told that nobody waits for its answer.
-type Asker func(ctx context.Context, method string, params []byte) (result, err []byte)
+type Asker func(ctx context.Context, q Question) (result, err []byte)
 
 // origin is what a link keeps of the request behind a call.
 type origin struct {
@@ -21,16 +29,15 @@ type origin struct {
 	ctx    context.Context        // of the call
 }
 
-// handler takes what a server sends of its own accord on one session.
+// handler takes what a server sends of its own accord on the sessions of one slot.
 type handler struct {
-	m      *Manager
-	s      *server
-	client string
+	m  *Manager
+	sl *slot
 }
 
 // Notified implements link.Handler.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
-	h.s.slot(h.client).changed(message.Method)
+	h.sl.changed(message.Method)
 	known := false
 	for _, call := range from {
 		if o, ok := call.Origin.(*origin); ok && o.notify != nil {
@@ -40,13 +47,14 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 		}
 	}
 	if !known {
-		h.m.opts.OnMessage(Message{h.s.config.Name, h.client, message})
+		h.m.opts.OnMessage(Message{h.sl.s.config.Name, h.sl.client, message})
 	}
 }
 
 // Asked implements link.Handler. Where several calls of one client may have caused the question, it is open
 // as long as any of them is: the one on whose stream it reaches the client may be the first to end.
 func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
+	q := Question{Method: message.Method, Params: message.Params, Notify: h.sl.tell}
 	var origins []*origin
 	for _, call := range from {
 		if o, ok := call.Origin.(*origin); ok && o.ask != nil {
@@ -60,13 +68,13 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 			defer o.pause()() // people take their time
 		}
 		for _, o := range origins {
-			if result, err = o.ask(asking, message.Method, message.Params); result != nil || err != nil {
+			if result, err = o.ask(asking, q); result != nil || err != nil {
 				return result, err
 			}
 		}
 	}
-	if h.client != "" && h.m.opts.OnRequest != nil {
-		if result, err = h.m.opts.OnRequest(ctx, Message{h.s.config.Name, h.client, message}); result != nil || err != nil {
+	if h.sl.client != "" && h.m.opts.OnRequest != nil {
+		if result, err = h.m.opts.OnRequest(ctx, h.sl.s.config.Name, h.sl.client, q); result != nil || err != nil {
 			return result, err
 		}
 	}

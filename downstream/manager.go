@@ -43,11 +43,11 @@ type Options struct {
 	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger        *slog.Logger
 	Tracer        trace.Tracer
-	Observe       func(Observation)                                         // after each call; may be nil
-	Embedded      map[string]DialFunc                                       // servers that live in this process, by name
-	OnMessage     func(Message)                                             // what servers say of their own accord; may be nil
-	OnReturn      func(server string)                                       // a server that lists had to do without can be reached again; must not block; may be nil
-	OnRequest     func(ctx context.Context, m Message) (result, err []byte) // asks a client that no call leads to, as an Asker; nil = nobody
+	Observe       func(Observation)                                                                 // after each call; may be nil
+	Embedded      map[string]DialFunc                                                               // servers that live in this process, by name
+	OnMessage     func(Message)                                                                     // what servers say of their own accord; may be nil
+	OnReturn      func(server string)                                                               // a server that lists had to do without can be reached again; must not block; may be nil
+	OnRequest     func(ctx context.Context, server, client string, q Question) (result, err []byte) // asks a client that no call leads to, as an Asker; nil = nobody
 }
 
 // DialFunc connects to a server in this process.
@@ -110,8 +110,7 @@ func New(opts Options) *Manager {
 
 func (m *Manager) newServer(c ServerConfig) *server {
 	s := newServer(c, &m.opts)
-	s.open = func(ctx context.Context, client string) (*link.Session, error) { return m.open(ctx, s, client) }
-	s.knows, s.returned = m.knows, func() { m.opts.OnReturn(c.Name) }
+	s.open, s.knows, s.returned = m.open, m.knows, func() { m.opts.OnReturn(c.Name) }
 	return s
 }
 
@@ -175,16 +174,16 @@ func (m *Manager) watch(s *server) {
 	}
 }
 
-// open connects a session with a server: the router's own, or that of a client.
-func (m *Manager) open(ctx context.Context, s *server, client string) (*link.Session, error) {
-	c := s.config
+// open connects a session for a slot.
+func (m *Manager) open(ctx context.Context, sl *slot) (*link.Session, error) {
+	c := sl.s.config
 	target := link.Target{Env: c.Env, Dir: c.Cwd, URL: c.URL, Headers: c.Headers, SSE: c.Type == TransportSSE, Dial: m.opts.Embedded[c.Name]}
 	if c.Command != "" {
 		target.Command = append([]string{c.Command}, c.Args...)
 	}
-	params, initialized := m.helloOf(client)
+	params, initialized := m.helloOf(sl.client)
 	return link.Connect(ctx, link.Options{
-		Server: c.Name, Target: target, Initialize: params, Handler: handler{m, s, client},
+		Server: c.Name, Target: target, Initialize: params, Handler: handler{m, sl},
 		MaxMessage: m.opts.MaxMessage, HTTP: m.transport, Logger: m.opts.Logger, ClientDriven: !initialized,
 	})
 }

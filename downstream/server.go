@@ -31,7 +31,7 @@ type server struct {
 	health   HealthConfig
 	deadline time.Duration // of a list
 	logger   *slog.Logger
-	open     func(ctx context.Context, client string) (*link.Session, error)
+	open     func(ctx context.Context, sl *slot) (*link.Session, error)
 	knows    func(client string) bool // has entered and not left
 	returned func()                   // is called when a server that was left out can be reached again
 	own      *slot                    // the router's own session, which is also the shared one

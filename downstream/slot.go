@@ -113,7 +113,7 @@ func (sl *slot) connect(old *link.Session) {
 	// It ends with the slot: then nobody waits for it any more.
 	ctx, cancel := context.WithTimeoutCause(sl.ctx, connectTimeout, errors.New("the handshake took too long"))
 	defer cancel()
-	session, err := sl.s.open(ctx, sl.client)
+	session, err := sl.s.open(ctx, sl)
 	if err == nil {
 		sl.restore(ctx, session)
 	}
@@ -183,6 +183,15 @@ func (sl *slot) alive() *link.Session {
 		return nil
 	}
 	return sl.session
+}
+
+// tell sends a notification in the session that there is, without connecting.
+func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
+	session := sl.alive()
+	if session == nil {
+		return sl.unused()
+	}
+	return session.Notify(ctx, method, params)
 }
 
 // close ends the session within limit; there will be no other.

@@ -129,7 +129,7 @@ func clientOf(x *edge.Exchange) string {
 
 // asker passes requests of servers on to the client.
 func asker(x *edge.Exchange) downstream.Asker {
-	return func(ctx context.Context, method string, params []byte) (result, rpcErr []byte) {
-		return edge.Answered(x.Request(ctx, method, params))
+	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+		return edge.Answered(x.Request(ctx, q.Method, q.Params))
 	}
 }

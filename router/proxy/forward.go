@@ -30,9 +30,9 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 			}
 		},
 		Notify: func(m jsonrpc.Message) bool { return x.Notify(s.rename(server, m)) },
-		Ask: func(ctx context.Context, method string, params []byte) (result, rpcErr []byte) {
-			return s.p.relay(ctx, x.Session, server, params, func(params []byte) (jsonrpc.Message, error) {
-				return x.Request(ctx, method, params)
+		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
+				return x.Request(ctx, q.Method, params)
 			})
 		},
 	})

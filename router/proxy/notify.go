@@ -17,17 +17,21 @@ import (
 // each.
 func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	servers, method, params := s.reach(x), x.Message.Method, x.Message.Params
+	tell := func(ctx context.Context, server string) error {
+		return s.p.servers.Notify(ctx, server, x.Session, method, params)
+	}
 	if isRequest(method) {
 		s.p.log.Warn("a request without an id is not passed on", "method", method)
 		return
 	}
 	if method == "notifications/progress" {
-		server, theirs, ok := s.p.relays.progress(x.Session, params)
+		of, ok := s.p.relays.find(x.Session, params)
 		if !ok {
 			s.p.log.Debug("progress on what nobody asked for", "session", x.Session)
 			return
 		}
-		servers, params = []string{server}, theirs
+		servers, params = []string{of.server}, of.progress(params)
+		tell = func(ctx context.Context, _ string) error { return of.notify(ctx, method, params) }
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -36,9 +40,7 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 		failed := func(err error) {
 			s.p.log.Warn("cannot pass on a notification", "server", server, "method", method, "error", err)
 		}
-		send := func(ctx context.Context) error {
-			return s.p.servers.Notify(ctx, server, x.Session, method, params)
-		}
+		send := func(ctx context.Context) error { return tell(ctx, server) }
 		if m != nil {
 			m.post(server, send, failed)
 			continue
@@ -120,21 +122,20 @@ func (p *Proxy) Deliver(m downstream.Message) {
 
 func maySee(c auth.Caller, server string) bool { return !c.Restricted() || c.MaySee(server) }
 
-// Ask passes a server's request that belongs to no call on to the client whose session it came on. It is a
-// downstream.Asker.
-func (p *Proxy) Ask(ctx context.Context, m downstream.Message) (result, rpcErr []byte) {
+// Ask passes a server's request that belongs to no call on to the client whose session it came on.
+func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Question) (result, rpcErr []byte) {
 	p.mu.Lock()
 	clients := p.edge
 	p.mu.Unlock()
-	return p.relay(ctx, m.Client, m.Server, m.Message.Params, func(params []byte) (jsonrpc.Message, error) {
-		return clients.Request(ctx, m.Client, m.Message.Method, params)
+	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
+		return clients.Request(ctx, client, q.Method, params)
 	})
 }
 
 // relay puts a server's question to a client and returns the answer once the server has been sent what the
 // client said before it.
-func (p *Proxy) relay(ctx context.Context, session, server string, params []byte, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
-	params, end := p.relays.begin(session, server, params)
+func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.Question, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
+	params, end := p.relays.begin(session, server, q)
 	defer end()
 	m, err := request(params)
 	if err == nil && !p.inOrder(ctx, session, server) {

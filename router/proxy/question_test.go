@@ -194,6 +194,53 @@ func TestProgressOutsideOfCalls(t *testing.T) {
 	}
 }
 
+// A server that is replaced while it asks hears what the client says to that; its successor does not.
+func TestReplacedServersHearTheirAnswers(t *testing.T) {
+	for _, transport := range transports {
+		for _, removed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, removed %t", transport, removed), func(t *testing.T) {
+				first, second := newServer("hang"), newServer("hang")
+				started, _ := hanging(first)
+				var configured []downstream.ServerConfig
+				w := newWorld(t, func(o *setup) {
+					configured = o.downstream.Servers
+					if transport == overPipe {
+						o.downstream.Embedded["s"] = first.pipe
+					}
+				}, place{"s", transport, second, ""}, place{"first", transport, first, ""})
+				was, is := configured[0], configured[0]
+				if is.Timeout = time.Minute; transport != overPipe {
+					was.URL = configured[1].URL
+				}
+				w.manager.Apply([]downstream.ServerConfig{was})
+				c := w.dialAs(proxyPath, "test", func(jsonrpc.Message) string { return "" })
+				call := c.beginCall("s__hang")
+				r := receive(t, "the call", started)
+				answer := asked(r, "sampling/createMessage", `{"_meta":{"progressToken":7}}`)
+				eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+				q := c.questions()[0]
+				if removed {
+					w.manager.Apply(nil)
+				} else {
+					w.manager.Apply([]downstream.ServerConfig{is})
+				}
+				c.notify("notifications/progress", `{"progress":1,"progressToken":`+string(jsonrpc.Get(q.Params, "_meta", "progressToken"))+`}`)
+				c.member(q, `"result":{"n":2}`)
+				if got := receive(t, "the answer", answer); string(got.Result) != `{"n":2}` {
+					t.Errorf("got %s, want the client's result", got.Raw)
+				}
+				if got := first.got("notifications/progress"); !slices.Equal(got, []string{`{"progress":1,"progressToken":7}`}) || len(second.got("notifications/progress")) > 0 {
+					t.Errorf("got progress %q and %q at the successor, want it at the server that asked", got, second.got("notifications/progress"))
+				}
+				r.result(`{"content":[]}`)
+				if c.wait(call); call.result == "" {
+					t.Errorf("the call: got %s, want its result", call.err)
+				}
+			})
+		}
+	}
+}
+
 // What was asked of a session for all time is asked of the one that takes its place, be it that the server
 // lost the session or that a new configuration changed the server, without the client doing anything.
 func TestNewSessionsKnowWhatWasAsked(t *testing.T) {

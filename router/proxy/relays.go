@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"context"
 	"sync"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -17,13 +19,14 @@ type relays struct {
 type relay struct {
 	session, server string
 	token           []byte // the server's own, raw
+	notify          func(ctx context.Context, method string, params []byte) error
 }
 
-// begin returns a request's params with a token of our own, if they have one, and a function that ends it.
-func (r *relays) begin(session, server string, params []byte) (_ []byte, end func()) {
-	token := jsonrpc.Get(params, "_meta", "progressToken")
+// begin returns a question's params with a token of our own, if they have one, and a function that ends it.
+func (r *relays) begin(session, server string, q downstream.Question) (_ []byte, end func()) {
+	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
 	if !jsonrpc.ValidID(token) {
-		return params, func() {}
+		return q.Params, func() {}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,22 +35,24 @@ func (r *relays) begin(session, server string, params []byte) (_ []byte, end fun
 	}
 	r.last++
 	ours := string(jsonrpc.IntID(r.last))
-	r.byOurs[ours] = relay{session, server, token}
-	return jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: []byte(ours)}), func() {
+	r.byOurs[ours] = relay{session, server, token, q.Notify}
+	return jsonrpc.Splice(q.Params, jsonrpc.Edit{Span: jsonrpc.At(q.Params, token), With: []byte(ours)}), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.byOurs, ours)
 	}
 }
 
-// progress finds the server that a client's progress is for and returns the params with its own token.
-func (r *relays) progress(session string, params []byte) (server string, theirs []byte, ok bool) {
-	token := jsonrpc.Get(params, "progressToken")
+// find returns the question that a client reports progress on.
+func (r *relays) find(session string, params []byte) (of relay, ok bool) {
 	r.mu.Lock()
-	of, ok := r.byOurs[string(token)]
-	r.mu.Unlock()
-	if !ok || of.session != session || of.server == "" {
-		return "", nil, false
-	}
-	return of.server, jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: of.token}), true
+	defer r.mu.Unlock()
+	of, ok = r.byOurs[string(jsonrpc.Get(params, "progressToken"))]
+	return of, ok && of.session == session
+}
+
+// progress returns the params of a client's progress with the server's own token.
+func (of relay) progress(params []byte) []byte {
+	token := jsonrpc.Get(params, "progressToken")
+	return jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: of.token})
 }

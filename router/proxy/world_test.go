@@ -103,7 +103,9 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	s.downstream.Logger, s.edge.Logger = logger, logger
 	s.downstream.ListDeadline, s.downstream.ProxyTimeout = s.config.ListDeadline, s.config.Timeout
 	s.downstream.OnMessage = func(m downstream.Message) { w.proxy.Deliver(m) }
-	s.downstream.OnRequest = func(ctx context.Context, m downstream.Message) (result, err []byte) { return w.proxy.Ask(ctx, m) }
+	s.downstream.OnRequest = func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+		return w.proxy.Ask(ctx, server, client, q)
+	}
 	w.manager = downstream.New(s.downstream)
 	w.proxy = proxy.New(proxy.Options{
 		Config: s.config, Servers: w.manager, Name: "agenticnexus-router", Version: "1.2.3", Search: s.search, Fail: router.Fail, Logger: logger,

@@ -23,12 +23,13 @@ func (m *Manager) Enter(client string, params []byte) {
 	m.hellos[client] = &hello{params: params}
 }
 
-// Leave closes the client's sessions with servers.
+// Leave closes the client's sessions with servers and ends its subscriptions.
 func (m *Manager) Leave(client string) {
 	m.mu.Lock()
 	delete(m.hellos, client)
 	m.mu.Unlock()
 	var wg sync.WaitGroup
+	wg.Go(func() { m.forget(client) })
 	for _, s := range m.everyServer() {
 		wg.Go(func() { s.leave(client) })
 	}

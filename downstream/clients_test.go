@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -306,5 +307,37 @@ func TestLeavingEndsConnecting(t *testing.T) {
 	}
 	if err := <-failed; failureOf(err).Reason == "" {
 		t.Errorf("got %v, want a failure", err)
+	}
+}
+
+// What clients may subscribe to is bounded, for a client and on a session that several share; what one of them
+// gives up another may have.
+func TestSubscriptionsAreBounded(t *testing.T) {
+	const most = 10_000
+	m := start(t, pipes([]string{"a"}, newServer()))
+	ask := func(client, method string, n int) error {
+		_, err := m.Call(t.Context(), &downstream.Request{
+			Server: "a", Method: "resources/" + method, Params: fmt.Appendf(nil, `{"uri":"x:%d"}`, n), Client: client, Proxied: true,
+		})
+		return err
+	}
+	for n := range most {
+		if err := ask("one", "subscribe", n); err != nil {
+			t.Fatalf("subscription %d: %v", n, err)
+		}
+	}
+	for _, client := range []string{"one", "other"} {
+		if err := ask(client, "subscribe", most); failureOf(err).Reason != link.ReasonOverloaded {
+			t.Errorf("one more by %s: got %v, want it overloaded", client, err)
+		}
+	}
+	if err := ask("other", "subscribe", 0); err != nil {
+		t.Errorf("what is subscribed to already: got %v, want another subscriber", err)
+	}
+	if err := ask("one", "unsubscribe", 1); err != nil {
+		t.Errorf("unsubscribe: %v", err)
+	}
+	if err := ask("other", "subscribe", most); err != nil {
+		t.Errorf("after one has ended: got %v, want room for another", err)
 	}
 }

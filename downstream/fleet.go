@@ -52,7 +52,7 @@ func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed)
 
 // Apply replaces the configuration of the servers. Those that are the same keep their sessions. One that is
 // new or changed is connected; calls go to it from here on. One that is gone or changed finishes the calls
-// that it has and is closed then; what its clients asked of it for all time is asked of the changed one. Names
+// that it has and is closed then; what clients asked of it for all time is asked of the next one of its name. Names
 // must be unique. After Stop, Apply does nothing.
 func (m *Manager) Apply(configs []ServerConfig) Changes {
 	m.applying.Lock()
@@ -69,9 +69,7 @@ func (m *Manager) Apply(configs []ServerConfig) Changes {
 		case s != nil && reflect.DeepEqual(s.config, c):
 		case s != nil:
 			changes.Changed = append(changes.Changed, c.Name)
-			replaced := s
 			s = m.newServer(c)
-			s.adopt(replaced)
 			fresh = append(fresh, s)
 		default:
 			changes.Added = append(changes.Added, c.Name)
@@ -91,7 +89,7 @@ func (m *Manager) Apply(configs []ServerConfig) Changes {
 		}
 	}
 	for _, s := range fresh {
-		s.resume()
+		m.resume(s)
 		if m.started {
 			m.watch(s)
 		}

@@ -67,6 +67,7 @@ type Manager struct {
 	transport *http1.Transport
 	chain     caller
 	validator *plan.Validator
+	standing  *standing
 
 	mu        sync.Mutex
 	catalog   *Catalog // made of lists
@@ -88,7 +89,7 @@ type Manager struct {
 // New makes a Manager. Names must be unique; the config loader sees to that.
 func New(opts Options) *Manager {
 	fillDefaults(&opts)
-	m := &Manager{opts: opts, hellos: map[string]*hello{}, validator: opts.Validator}
+	m := &Manager{opts: opts, hellos: map[string]*hello{}, validator: opts.Validator, standing: newStanding()}
 	if m.validator == nil {
 		m.validator = plan.NewValidator()
 	}
@@ -104,12 +105,13 @@ func New(opts Options) *Manager {
 		order = append(order, m.newServer(c))
 	}
 	m.fleet.Store(newFleet(order))
-	m.chain = m.authorize(m.observe(m.limitTime(m.admit(m.remember(m.retry(m.send))))))
+	m.chain = m.authorize(m.observe(m.limitTime(m.remember(m.admit(m.retry(m.send))))))
 	return m
 }
 
 func (m *Manager) newServer(c ServerConfig) *server {
 	s := newServer(c, &m.opts)
+	s.standing = m.standing
 	s.open, s.knows, s.returned = m.open, m.knows, func() { m.opts.OnReturn(c.Name) }
 	return s
 }

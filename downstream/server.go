@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -33,8 +32,9 @@ type server struct {
 	logger   *slog.Logger
 	open     func(ctx context.Context, sl *slot) (*link.Session, error)
 	knows    func(client string) bool // has entered and not left
-	returned func()                   // is called when a server that was left out can be reached again
-	own      *slot                    // the router's own session, which is also the shared one
+	standing *standing
+	returned func() // is called when a server that was left out can be reached again
+	own      *slot  // the router's own session, which is also the shared one
 	gate     *gate
 	breaker  breaker
 	reached  chan struct{} // has a token once a session could be opened
@@ -104,37 +104,6 @@ func (s *server) slot(client string) *slot {
 		return s.own
 	}
 	return sl
-}
-
-// adopt takes over what was asked, once for all time, of the server that s is to replace. Nobody uses s yet.
-func (s *server) adopt(former *server) {
-	if s.perClient() != former.perClient() {
-		return // sessions mean something else now
-	}
-	s.own.standing = former.own.standing
-	former.mu.Lock()
-	slots := maps.Clone(former.slots)
-	former.mu.Unlock()
-	for client, sl := range slots {
-		if sl.isKept() {
-			s.slots[client] = newSlot(s, client)
-			s.slots[client].standing = sl.standing
-		}
-	}
-}
-
-// resume connects the sessions that s has adopted, as far as their clients are still there.
-func (s *server) resume() {
-	s.mu.Lock()
-	adopted := maps.Clone(s.slots)
-	s.mu.Unlock()
-	for client, sl := range adopted {
-		if s.knows(client) {
-			sl.keep()
-		} else {
-			s.leave(client)
-		}
-	}
 }
 
 // leave closes a client's session.

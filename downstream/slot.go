@@ -18,9 +18,8 @@ type slot struct {
 	s      *server
 	client string // whose it is; empty for the router's own, which is also the shared one
 
-	standing *standing       // not changed once the slot is in use
-	ctx      context.Context // ends when the slot is closed
-	cancel   context.CancelFunc
+	ctx    context.Context // ends when the slot is closed
+	cancel context.CancelFunc
 
 	mu         sync.Mutex
 	kept       bool // somebody sees to it that the session lives
@@ -34,7 +33,7 @@ type slot struct {
 }
 
 func newSlot(s *server, client string) *slot {
-	sl := &slot{s: s, client: client, standing: &standing{}, lists: map[string]*listing{}, last: map[string]*listing{}}
+	sl := &slot{s: s, client: client, lists: map[string]*listing{}, last: map[string]*listing{}}
 	sl.ctx, sl.cancel = context.WithCancel(s.ctx)
 	return sl
 }
@@ -167,12 +166,6 @@ func (sl *slot) keep() {
 			}
 		}, func(ctx context.Context, d time.Duration, _ error) bool { return sleep(ctx, d, sl.s.ctx.Done()) })
 	})
-}
-
-func (sl *slot) isKept() bool {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	return sl.kept
 }
 
 // alive returns the session if there is one, without connecting.

@@ -10,11 +10,11 @@ import (
 )
 
 // forward passes a request on to a server and its answer back. tool is the tool's own name for
-// tools/call. It reports whether the answer was a result.
-func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) bool {
+// tools/call.
+func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) {
 	if see := x.Caller.Filter(); tool == "" && see != nil && !see(server, "") {
 		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
-		return false
+		return
 	}
 	s.p.inOrder(ctx, x.Session, server)
 	var token jsonrpc.ID
@@ -48,7 +48,6 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		}
 		x.Reply(result)
 	}
-	return err == nil && reply.Err == nil
 }
 
 // client names who causes a request: the client session, or the request itself where there is none. Two

@@ -91,7 +91,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	case !p.servers.Shared(m.Server):
 		return // the router's own session: clients have their own
 	case m.Message.Method == "notifications/resources/updated":
-		to = p.watches.sessions(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))
+		to = p.servers.Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))
 	default:
 		all = true
 	}

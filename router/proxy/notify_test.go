@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -358,6 +359,58 @@ func TestSharedSubscriptions(t *testing.T) {
 	do(a, "unsubscribe", "hr__file:///dir")
 	if got := s.got("resources/unsubscribe"); len(got) != 2 {
 		t.Errorf("at the server: got %q, want the last to end its subscription", got)
+	}
+}
+
+// Each client hears of what it subscribed to, and of that alone, also after a new configuration has made one
+// session of its clients' own ones, or the other way round.
+func TestSubscriptionsOutliveTheirSessions(t *testing.T) {
+	s := withResources("file:///a", "file:///b")
+	var mu sync.Mutex
+	subscribed := map[string]*peer{} // by URI, the last session
+	s.on = func(r *request) bool {
+		if r.Method == "resources/subscribe" {
+			mu.Lock()
+			defer mu.Unlock()
+			subscribed[jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))] = r.peer
+		}
+		return false
+	}
+	var is downstream.ServerConfig
+	w := newWorld(t, func(o *setup) { is = o.downstream.Servers[0] }, place{"hr", overPipe, s, downstream.SessionShared})
+	clients := map[string]*client{"a": w.dial(proxyPath), "b": w.dial(proxyPath)}
+	for name, c := range clients {
+		if got := c.do("resources/subscribe", `{"uri":"hr__file:///`+name+`"}`); got.result != "{}" {
+			t.Fatalf("%s subscribes: got %s, want {}", name, got.err)
+		}
+	}
+	for n, session := range []string{downstream.SessionPerClient, downstream.SessionShared, downstream.SessionPerClient} {
+		s.change(func() { s.received, s.headers = nil, nil })
+		is.Session = session
+		w.manager.Apply([]downstream.ServerConfig{is})
+		eventually(t, "the subscriptions", func() bool { return len(s.got("resources/subscribe")) == 2 })
+		for name, c := range clients {
+			c.mu.Lock()
+			c.loose = nil
+			c.mu.Unlock()
+			eventually(t, "an update for "+name, func() bool {
+				mu.Lock()
+				p := subscribed["file:///"+name]
+				mu.Unlock()
+				p.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///` + name + `"}}`)
+				return slices.ContainsFunc(c.heard(), func(raw string) bool { return strings.Contains(raw, `"hr__file:///`+name+`"`) })
+			})
+		}
+		mu.Lock()
+		if shared := subscribed["file:///a"] == subscribed["file:///b"]; shared != (session == downstream.SessionShared) {
+			t.Errorf("replaced %d times: the sessions are shared %t, want the session %s", n+1, shared, session)
+		}
+		mu.Unlock()
+		for name, c := range clients {
+			if got := strings.Join(c.heard(), " "); strings.Contains(got, map[string]string{"a": "///b", "b": "///a"}[name]) {
+				t.Errorf("%s, which has a session that is %s: got %s, want nothing of what the other subscribed to", name, session, got)
+			}
+		}
 	}
 }
 

@@ -51,9 +51,8 @@ type Proxy struct {
 	merged  mergedLists
 	names   atomic.Pointer[naming] // of all servers as they are now
 
-	watches watches
-	relays  relays
-	loose   atomic.Int64 // requests without a session so far
+	relays relays
+	loose  atomic.Int64 // requests without a session so far
 
 	mu      sync.Mutex
 	edge    Clients
@@ -65,7 +64,7 @@ func New(o Options) *Proxy {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, watches: newWatches(), members: map[string]*member{}}
+	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, members: map[string]*member{}}
 	p.nameServers()
 	return p
 }
@@ -100,7 +99,6 @@ func (s *Surface) names() *naming {
 // Ended implements edge.Handler.
 func (s *Surface) Ended(session string) {
 	s.p.leave(session)
-	s.p.unsubscribeAll(session)
 	s.p.servers.Leave(session)
 }
 

@@ -242,12 +242,14 @@ func TestReplacedServersHearTheirAnswers(t *testing.T) {
 }
 
 // What was asked of a session for all time is asked of the one that takes its place, be it that the server
-// lost the session or that a new configuration changed the server, without the client doing anything.
+// lost the session or that a new configuration changed the server, whose sessions it has, or for a while whether
+// it is there at all; without the client doing anything.
 func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 	for _, row := range []struct{ transport, session string }{
 		{overHTTP, ""}, {overSSE, ""}, {overPipe, ""}, {overPipe, downstream.SessionPerClient}, {overHTTP, downstream.SessionShared},
 	} {
 		t.Run(row.transport+row.session, func(t *testing.T) {
+			t.Parallel()
 			s := newServer()
 			s.caps = `{"logging":{},"resources":{"subscribe":true}}`
 			s.errors["file:///refused"] = `{"code":-32002,"message":"no"}`
@@ -267,11 +269,21 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 				t.Fatalf("a refused subscription: got %s, want its error", a.result)
 			}
 			eventually(t, "the streams", func() bool { return s.streams() == len(s.all()) })
-			for n, replace := range []func(){s.restart, func() {
-				changed := slices.Clone(configured)
-				changed[0].Timeout = time.Minute
-				w.manager.Apply(changed)
-			}, s.restart} {
+			is := configured[0]
+			other := downstream.SessionShared
+			if w.manager.Shared("s") {
+				other = downstream.SessionPerClient
+			}
+			apply := func() { w.manager.Apply([]downstream.ServerConfig{is}) }
+			for n, replace := range []func(){
+				s.restart,
+				func() { is.Timeout = time.Minute; apply() },
+				func() { w.manager.Apply(nil); apply() },
+				func() { is.Session = other; apply() },
+				s.restart,
+				func() { is.Disabled = true; apply(); is.Disabled = false; apply() },
+				func() { is.Session = row.session; apply() },
+			} {
 				s.change(func() { s.received, s.headers = nil, nil })
 				replace()
 				eventually(t, "what was asked", func() bool {

@@ -87,9 +87,9 @@ func TestInitializeWithoutAServer(t *testing.T) {
 	if got := down.got("initialize"); !slices.Contains(got, initializeParams) {
 		t.Errorf("at the server: got %q, want the client's own words", got)
 	}
-	if got := len(down.got("notifications/initialized")); got != len(down.got("initialize")) {
-		t.Errorf("at the server: got initialized %d times, want it once in each of %d sessions", got, len(down.got("initialize")))
-	}
+	eventually(t, "initialized once in each session", func() bool {
+		return len(down.got("notifications/initialized")) == len(down.got("initialize")) // the router's own may just be on its way
+	})
 	up.fail(status(503))
 	down.fail(status(503))
 	alone := w.newClient(proxyPath)

@@ -27,6 +27,7 @@ type router struct {
 	cmd  *exec.Cmd
 	log  *nexustest.Output
 	end  chan struct{} // closed when it has exited
+	code int           // that it is to exit with
 	once sync.Once
 }
 
@@ -120,8 +121,8 @@ func (r *router) stop() {
 			_ = r.cmd.Process.Kill()
 			<-r.end
 		}
-		if code := r.cmd.ProcessState.ExitCode(); code != 0 {
-			t.Errorf("nexus serve ended with %v, want exit status 0", r.cmd.ProcessState)
+		if code := r.cmd.ProcessState.ExitCode(); code != r.code {
+			t.Errorf("nexus serve ended with %v, want exit status %d", r.cmd.ProcessState, r.code)
 		}
 		for _, text := range []string{"Shutdown signal received", "Starting graceful shutdown..."} {
 			if !strings.Contains(r.log.String(), text) {

@@ -132,11 +132,12 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// What does not finish within the grace period is cut off.
+// What does not finish within the grace period is cut off, and the exit code tells.
 func TestShutdownForced(t *testing.T) {
 	d := newDownstream(t, "stuck", func(string) {})
 	defer close(d.release)
 	r := serve(t, fmt.Sprintf("{mcpServers: {stuck: {url: %q}}, shutdown: {grace: 100ms}}", d.url))
+	r.code = 3
 	answer := d.wait(r)
 	r.stop()
 	if log := r.log.String(); !strings.Contains(log, "Shutdown timeout, forcing exit") {

@@ -22,7 +22,7 @@ const (
 	exitFine   = 0
 	exitFailed = 1
 	exitUsage  = 2 // wrong usage or configuration
-	exitPartly = 3 // degraded health, a degraded answer, tasks of an evaluation that failed
+	exitPartly = 3 // degraded health, a degraded answer, tasks of an evaluation that failed, calls that were cut off
 )
 
 // exitError ends the program with a code; an empty text prints nothing.

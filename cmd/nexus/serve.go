@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -42,7 +43,7 @@ func (c *serveCmd) Run(w *world) error {
 		return err
 	}
 	if err := a.Listen(w.ctx); err != nil {
-		stop(a, cfg.Shutdown.Grace)
+		_ = stop(a, cfg.Shutdown.Grace) // there are no calls yet
 		return err
 	}
 	if c.idle(cfg) {
@@ -56,8 +57,7 @@ func (c *serveCmd) Run(w *world) error {
 	defer signal.Stop(hangup)
 	(&follower{a, c.load, files, cfg}).follow(w.ctx, hangup)
 	a.Log().Info("Shutdown signal received")
-	stop(a, cfg.Shutdown.Grace)
-	return nil
+	return stop(a, cfg.Shutdown.Grace)
 }
 
 type stdioCmd struct {
@@ -88,12 +88,11 @@ func (c *stdioCmd) Run(w *world) error {
 	follow.Go(func() { (&follower{a, c.load, files, cfg}).follow(following, nil) })
 	select {
 	case err = <-served:
-		stop(a, cfg.Shutdown.Grace)
-		return err
+		return errors.Join(err, stop(a, cfg.Shutdown.Grace))
 	case <-w.ctx.Done():
 		a.Log().Info("Shutdown signal received")
-		stop(a, cfg.Shutdown.Grace)
+		err = stop(a, cfg.Shutdown.Grace)
 		<-served
-		return nil
+		return err
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -46,10 +47,10 @@ func (s *source) open(w *world) (*app.App, func(), error) {
 		return nil, nil, err
 	}
 	if err := a.Connect(w.ctx); err != nil {
-		stop(a, cfg.Shutdown.Grace) // no child process is left
+		_ = stop(a, cfg.Shutdown.Grace) // no child process is left
 		return nil, nil, err
 	}
-	return a, func() { stop(a, cfg.Shutdown.Grace) }, nil
+	return a, func() { _ = stop(a, cfg.Shutdown.Grace) }, nil
 }
 
 // idleHint is for those who see nothing because there is nothing.
@@ -68,9 +69,13 @@ func (s *source) app(ctx context.Context, cfg config.Config, logs io.Writer) (*a
 	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level})
 }
 
-// stop ends an App within the grace period, whatever has become of the command's own context.
-func stop(a *app.App, grace time.Duration) {
+// stop ends an App within the grace period, whatever has become of the command's own context. The error says
+// that calls of clients were cut off.
+func stop(a *app.App, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_ = a.Stop(ctx) // what was cut off has been logged
+	if err := a.Stop(ctx); errors.Is(err, app.ErrForced) {
+		return &exitError{exitPartly, app.ErrForced.Error()}
+	}
+	return nil // what else does not end has been logged
 }

@@ -338,9 +338,12 @@ func (a *App) profile(name string) (edge.Handler, error) {
 	return nil, fmt.Errorf("unknown profile %s; write router, proxy or server:NAME", name)
 }
 
+// ErrForced is the error of Stop when calls in flight had to be cut off.
+var ErrForced = errors.New("calls in flight were cut off when the grace period was over")
+
 // Stop ends the App: no new work, calls in flight finish within ctx, clients close first, then the
-// servers in reverse order. The error says what had to be cut off. Stop may be called again; it then
-// waits for the first call and returns the same.
+// servers in reverse order. The error says what had to be cut off; ErrForced is in it if calls of clients
+// had to be. Stop may be called again; it then waits for the first call and returns the same.
 func (a *App) Stop(ctx context.Context) error {
 	a.end.Do(func() { a.stopped = a.stop(ctx) })
 	return a.stopped
@@ -354,6 +357,7 @@ func (a *App) stop(ctx context.Context) error {
 	err := a.edge.Stop(ctx)
 	if ctx.Err() != nil {
 		a.log.Warn("Shutdown timeout, forcing exit")
+		err = errors.Join(err, ErrForced)
 	}
 	if a.http != nil {
 		err = errors.Join(err, a.closeHTTP(ctx))

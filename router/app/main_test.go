@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -41,6 +42,7 @@ type running struct {
 	t    *testing.T
 	base string // http://127.0.0.1:PORT
 	logs *logs
+	ends error // with which Stop is to end
 
 	level *slog.LevelVar
 	opts  app.Options
@@ -85,8 +87,8 @@ func (r *running) stop(grace time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	if err := r.Stop(ctx); err != nil {
-		r.t.Errorf("Stop: got %v, want nil", err)
+	if err := r.Stop(ctx); !errors.Is(err, r.ends) {
+		r.t.Errorf("Stop: got %v, want %v", err, r.ends)
 	}
 }
 

@@ -128,6 +128,7 @@ func TestGracefulShutdown(t *testing.T) {
 func TestForcedShutdown(t *testing.T) {
 	started, cancelled := make(chan string, 4), make(chan string, 4)
 	r, _ := withPeer(t, nil, nil, hangTool("hang", started, cancelled))
+	r.ends = app.ErrForced
 	c := r.dial("", nil)
 	run, _ := c.start("tools/call", callParams("run", `{"tool":"hang"}`, ""))
 	<-started

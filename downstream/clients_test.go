@@ -186,6 +186,9 @@ func TestListsOfClientsAreKept(t *testing.T) {
 			for range tc.lists {
 				list()
 			}
+			if got := m.Status()["a"].Tools; got != 1 {
+				t.Errorf("got %d tools in the status, want the one that the client was told of", got)
+			}
 			if n := w.count("tools/list") - before; tc.lists == 1 && n != 0 || tc.lists > 1 && n != tc.lists {
 				t.Errorf("got %d lists at the server for %d of the client", n, tc.lists)
 			}

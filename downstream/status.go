@@ -13,7 +13,7 @@ type Status struct {
 	Status          string      `json:"status"`
 	Transport       string      `json:"transport"`
 	ProtocolVersion string      `json:"protocol_version,omitempty"`
-	Tools           int         `json:"tools"` // as last listed; 0 before a client asked
+	Tools           int         `json:"tools"` // as last listed, in whichever session; 0 before anybody asked
 	Latency         Percentiles `json:"latency_ms"`
 	Since           time.Time   `json:"since"` // when Status became what it is
 	LastHealthy     *time.Time  `json:"last_healthy,omitempty"`
@@ -66,12 +66,6 @@ func (st *Status) quarantine(tool, why string) {
 
 func (s *server) status() Status {
 	st := Status{Transport: s.config.Type, Breaker: s.breaker.state()}
-	if l := s.own.latest("tools/list"); l != nil {
-		st.Tools = len(l.tools)
-		for _, name := range slices.Sorted(maps.Keys(l.quarantined)) {
-			st.quarantine(name, l.quarantined[name])
-		}
-	}
 	st.InFlight, st.Queued = s.gate.load()
 	session := s.own.alive()
 	if session != nil {
@@ -80,6 +74,11 @@ func (s *server) status() Status {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	known := s.listed["tools/list"].lists
+	st.Tools = len(known.tools)
+	for _, name := range slices.Sorted(maps.Keys(known.quarantined)) {
+		st.quarantine(name, known.quarantined[name])
+	}
 	st.Since = s.since.UTC().Truncate(time.Millisecond)
 	if st.Status = s.state; st.Status == StateConnected && session == nil {
 		st.Status = StateDisconnected // nobody has noticed yet

@@ -155,7 +155,7 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 			}
 			continue
 		case !it.in.msg.IsRequest():
-			f.takeOne(src, s, &it.in)
+			_ = f.takeOne(src, s, &it.in) // notifications in a batch have no answer of their own
 			continue
 		}
 		answers = true

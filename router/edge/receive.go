@@ -77,15 +77,20 @@ func (f *surface) initialize(s *session, caller auth.Caller, params []byte) (_ *
 
 // take accepts a notification or a response.
 func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound) {
-	if !f.takeOne(src, s, in) {
-		f.edge.writeError(w, http.StatusServiceUnavailable, "", f.edge.noRoom(in.version != nil))
-		return
+	e := f.edge
+	switch err := f.takeOne(src, s, in); {
+	case err == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case s != nil || e.stopping.Load():
+		e.writeError(w, http.StatusServiceUnavailable, "", err)
+	default:
+		e.tooBusy(w, "", err)
 	}
-	w.WriteHeader(http.StatusAccepted)
 }
 
-// takeOne accepts a notification or a response. It is false if there is no room.
-func (f *surface) takeOne(src source, s *session, in *inbound) bool {
+// takeOne accepts a notification or a response. The error is that there is no room: those of a session may wait
+// for their turn in some number, others take a place among the requests in flight.
+func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
 	e := f.edge
 	if s != nil {
 		s.touch()
@@ -95,23 +100,26 @@ func (f *surface) takeOne(src source, s *session, in *inbound) bool {
 		if s == nil || !s.answered(in.msg) {
 			e.log.Debug("Dropped a response that nobody waits for", "id", in.msg.ID.Text())
 		}
-		return true
+		return nil
 	case in.msg.Method == "notifications/cancelled":
 		e.cancelled(s, &in.msg)
-		return true
+		return nil
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
 	if s != nil {
-		return s.accept(ctx, x)
+		if !s.accept(ctx, x) {
+			return e.noRoom(x.Modern)
+		}
+		return nil
 	}
-	e.busy.Add(1)
-	x.scope.add(x)
+	if err := e.track(x); err != nil {
+		x.abort(nil)
+		return wireError(err)
+	}
 	e.run(ctx, f.handler, x)
-	x.scope.remove(x)
-	x.abort(nil)
-	e.done()
-	return true
+	e.untrack(x)
+	return nil
 }
 
 // serveShared serves a request whose answer goes to the session's own stream, on a goroutine of its own.

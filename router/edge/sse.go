@@ -125,10 +125,12 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		accepted(w)
 	case in.msg.IsRequest():
 		t.request(w, src, s, &in)
-	case t.takeOne(src, s, &in):
-		accepted(w)
 	default:
-		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+		if err := t.takeOne(src, s, &in); err != nil {
+			e.writeError(w, http.StatusServiceUnavailable, "", err)
+			return
+		}
+		accepted(w)
 	}
 }
 

@@ -147,7 +147,7 @@ func (t *stdio) line(line []byte) {
 	}
 	t.edge.arrived(s, &in)
 	if !in.msg.IsRequest() {
-		if !t.takeOne(t.src, s, &in) {
+		if t.takeOne(t.src, s, &in) != nil {
 			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.msg.Method)
 		}
 		return

@@ -333,6 +333,9 @@ func TestOverload(t *testing.T) {
 	if status, got, body := w.post(call("2", "echo", "{}"), h); status != 429 || got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
 		t.Errorf("a request too many: got %d %v %s, want 429 %s", status, got, body, want)
 	}
+	if status, got, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, nil); status != 429 || got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
+		t.Errorf("a notification without a session: got %d %v %s, want 429 %s", status, got, body, want)
+	}
 	if _, _, body := w.post(modernCall("echo"), modernHeader("tools/call", "echo")); !strings.Contains(body, `"code":-32603`) ||
 		!strings.Contains(body, `"reason":"overloaded"`) {
 		t.Errorf("modern: got %s, want -32603 and the reason", body)

@@ -28,7 +28,7 @@ type fault struct {
 
 // suite returns all faults. Those that take long come first, so that the others run meanwhile.
 func suite() []fault {
-	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), networkFaults(), clientFaults(), modelFaults(), processFaults())
+	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), sseFaults(), networkFaults(), clientFaults(), modelFaults(), processFaults())
 }
 
 // How many runs of a fault happen at the same time; of one that waits, if it is run that often.

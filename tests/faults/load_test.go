@@ -15,7 +15,7 @@ func loadFaults() []fault {
 	return []fault{
 		{name: "20 restarts of a server under load", outcome: defined, run: func(w *world) string {
 			s := &mcptest.Server{}
-			n := w.network(s, ample)
+			n := w.network(w.serve(subject, s), ample)
 			w.start(nil, n.server)
 			w.ready()
 			return w.underLoad(20, func() {

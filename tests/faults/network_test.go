@@ -18,18 +18,14 @@ import (
 
 // networkFaults are those of the connection to a server over streamable HTTP.
 func networkFaults() []fault {
-	// through calls a tool that writes for a while through a network in which something happens meanwhile.
 	through := func(timeout time.Duration, happen func(n *network)) func(w *world) string {
 		return func(w *world) string {
-			n := w.network(&mcptest.Server{}, timeout)
-			w.start(nil, n.server)
-			w.ready()
-			return w.meanwhile("slow", func() { happen(n) }, n.heal)
+			return w.network(w.serve(subject, &mcptest.Server{}), timeout).meanwhile("slow", happen)
 		}
 	}
 	return []fault{
 		{name: "a server that refuses connections", outcome: "-32000 unavailable, then result", run: func(w *world) string {
-			n := w.network(&mcptest.Server{}, ample)
+			n := w.network(w.serve(subject, &mcptest.Server{}), ample)
 			w.start(nil, n.server)
 			w.ready()
 			n.proxy.Stop()
@@ -39,7 +35,7 @@ func networkFaults() []fault {
 			return got + ", then " + w.write("write", 0).Outcome()
 		}},
 		{name: "a server that accepts connections and freezes", outcome: "-32000 timeout", run: func(w *world) string {
-			w.start(nil, w.frozen())
+			w.start(nil, w.frozen(downstream.TransportHTTP))
 			return w.write("write", 0).Outcome()
 		}},
 		{name: "a half-open connection: nothing comes through any more", outcome: "-32000 timeout, then result",
@@ -49,13 +45,13 @@ func networkFaults() []fault {
 		{name: "a connection that is closed in the middle of an answer", outcome: "-32000 outcome_unknown, then result",
 			run: through(ample, func(n *network) { n.poison("limit_data", `"bytes":1000`) })},
 		{name: "answers that come in pieces of a few bytes", outcome: "result", run: func(w *world) string {
-			n := w.network(&mcptest.Server{}, ample)
+			n := w.network(w.serve(subject, &mcptest.Server{}), ample)
 			n.poison("slicer", `"average_size":7,"size_variation":3,"delay":10`)
 			w.start(nil, n.server)
 			return w.write("slow", 50).Outcome()
 		}},
 		{name: "a slow network", outcome: "result", run: func(w *world) string {
-			n := w.network(&mcptest.Server{}, ample)
+			n := w.network(w.serve(subject, &mcptest.Server{}), ample)
 			n.poison("latency", `"latency":50,"jitter":20`)
 			w.start(nil, n.server)
 			return w.write("slow", 50).Outcome()
@@ -70,10 +66,9 @@ type network struct {
 	server downstream.ServerConfig
 }
 
-// network serves s behind a network that is fine for now.
-func (w *world) network(s *mcptest.Server, timeout time.Duration) *network {
+// network puts a network that is fine for now in front of a server.
+func (w *world) network(c downstream.ServerConfig, timeout time.Duration) *network {
 	w.t.Helper()
-	c := w.serve(subject, s)
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		w.t.Fatal(err)
@@ -84,9 +79,16 @@ func (w *world) network(s *mcptest.Server, timeout time.Duration) *network {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(n.proxy.Stop)
-	c.URL, c.Timeout = "http://"+n.proxy.Listen, timeout
+	c.URL, c.Timeout = "http://"+n.proxy.Listen+u.Path, timeout
 	n.server = c
 	return n
+}
+
+// meanwhile calls a tool that takes a while, and has something happen to the network meanwhile.
+func (n *network) meanwhile(tool string, happen func(n *network)) string {
+	n.w.start(nil, n.server)
+	n.w.ready()
+	return n.w.meanwhile(tool, func() { happen(n) }, n.heal)
 }
 
 // poison has all that comes from the server suffer from a toxic of toxiproxy.
@@ -109,7 +111,7 @@ func (n *network) heal() {
 }
 
 // frozen configures a server that accepts connections and does nothing else.
-func (w *world) frozen() downstream.ServerConfig {
+func (w *world) frozen(transport string) downstream.ServerConfig {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -133,5 +135,5 @@ func (w *world) frozen() downstream.ServerConfig {
 			c.Close()
 		}
 	})
-	return downstream.ServerConfig{Name: subject, Type: downstream.TransportHTTP, URL: "http://" + listener.Addr().String(), Timeout: short}
+	return downstream.ServerConfig{Name: subject, Type: transport, URL: "http://" + listener.Addr().String(), Timeout: short}
 }

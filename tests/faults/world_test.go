@@ -240,6 +240,14 @@ func (w *world) serve(name string, s *mcptest.Server) downstream.ServerConfig {
 	return downstream.ServerConfig{Name: name, Type: downstream.TransportHTTP, URL: srv.URL}
 }
 
+// serveSSE serves s over HTTP+SSE.
+func (w *world) serveSSE(name string, s *mcptest.Server) downstream.ServerConfig {
+	s.Ledger = w.ledger
+	srv := httptest.NewServer(http.HandlerFunc(s.ServeSSE))
+	w.t.Cleanup(srv.Close)
+	return downstream.ServerConfig{Name: name, Type: downstream.TransportSSE, URL: srv.URL + "/sse"}
+}
+
 // child configures a server that is a process of the test binary and misbehaves in the named way.
 func (w *world) child(manner string) downstream.ServerConfig {
 	return downstream.ServerConfig{

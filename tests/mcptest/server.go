@@ -75,13 +75,15 @@ type Server struct {
 	Ledger Ledger
 
 	// OnHTTP and OnLine see each message first. If they return true they have dealt with it. write writes
-	// bytes as they stand, without a line end.
+	// bytes as they stand, without a line end; end ends the stream.
 	OnHTTP func(w http.ResponseWriter, r *http.Request, m Message) bool
 	OnLine func(m Message, write func(raw string)) bool
+	OnSSE  func(m Message, write func(raw string), end func()) bool
 
 	mu       sync.Mutex
 	tools    string
 	sessions map[string]chan string // what goes to the stream of each
+	streams  map[string]*sseStream  // of HTTP+SSE, by session
 	running  map[string]context.CancelFunc
 	asked    map[string]chan struct{} // by id of our own requests
 	cancels  int
@@ -105,6 +107,7 @@ func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.sessions)
+	clear(s.streams)
 }
 
 // Cancels returns the number of cancellations received.

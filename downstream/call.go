@@ -228,6 +228,9 @@ func (m *Manager) retry(next caller) caller {
 			if err == nil {
 				return reply, nil
 			}
+			if errors.Is(err, errRetired) {
+				*r.Attempts-- // this one was none
+			}
 			var failure *link.Failure
 			if ctx.Err() != nil || !errors.As(err, &failure) {
 				return reply, err

@@ -46,7 +46,7 @@ type server struct {
 	state   string
 	since   time.Time // when that state began
 	failing bool      // the last attempt to open the router's own session has failed
-	resting error     // why supervise waits before it tries again; nil if it does not
+	resting error     // why supervise lets the server be for a while; until it could be reached
 	missed  time.Time // when a warning last said that something was answered without the server; zero = not since it was down
 	lastErr *link.Failure
 	lastOK  time.Time
@@ -149,7 +149,7 @@ func (s *server) connected(client string, session *link.Session, err error) {
 	s.become(StateConnected)
 	s.mu.Lock()
 	missed := !s.missed.IsZero()
-	s.failing, s.missed = false, time.Time{}
+	s.failing, s.resting, s.missed = false, nil, time.Time{}
 	s.mu.Unlock()
 	if missed {
 		s.returned()
@@ -170,14 +170,16 @@ func (s *server) unreachable(err error) {
 }
 
 // rest waits before the next attempt to open the router's own session, or until one of another's could be
-// opened. Whoever does not need the server in particular gets why at once, meanwhile; see reach.
+// opened. From here on until an attempt succeeds, whoever does not need the server in particular gets why at
+// once; see reach.
 func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
 	select {
 	case <-s.reached: // that was before
 	default:
 	}
-	s.setResting(why)
-	defer s.setResting(nil)
+	s.mu.Lock()
+	s.resting = why
+	s.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -189,12 +191,6 @@ func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
 		return false
 	}
 	return true
-}
-
-func (s *server) setResting(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.resting = why
 }
 
 // refuses returns why the server is not tried at the moment; nil if it may be.

@@ -5,9 +5,12 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -29,6 +32,13 @@ func (r *running) reload(change func(*config.Config)) {
 	if err := r.Reload(r.configured(change)); err != nil {
 		r.t.Fatalf("Reload: got %v, want nil", err)
 	}
+}
+
+// proxySession opens a session on the proxy surface and returns the headers of its requests.
+func (r *running) proxySession() map[string]string {
+	r.t.Helper()
+	resp, _ := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+strings.ReplaceAll(initializeParams, "%s", "{}")+`}`, nil)
+	return map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Accept": "application/json"}
 }
 
 // listen opens the GET stream of a session on the proxy surface and returns what comes on it.
@@ -66,8 +76,7 @@ func TestReloadServers(t *testing.T) {
 	freshURL := fresh.serve(t).URL
 	c := r.dial("", nil)
 
-	resp, _ := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+strings.ReplaceAll(initializeParams, "%s", "{}")+`}`, nil)
-	session := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Accept": "application/json"}
+	session := r.proxySession()
 	proxied := func(method, params string) string {
 		t.Helper()
 		_, text := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":`+params+`}`, session)
@@ -182,5 +191,44 @@ func TestReloadRefuses(t *testing.T) {
 		if got := r.dial("", nil).call("run", `{"tool":"peer__echo","parameters":{"a":1}}`, ""); got.Error != nil {
 			t.Errorf("%s: got %s afterwards, want the servers to be as they were", name, got.Error)
 		}
+	}
+}
+
+// Clients whose lists had to do without a server are told when it is back.
+func TestServersThatAreBack(t *testing.T) {
+	p := newPeer(echoTool("echo"))
+	var well atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !well.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		p.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	r := start(t, func(o *app.Options) {
+		o.Config.Servers = []downstream.ServerConfig{server("fine", newPeer(echoTool("echo")).serve(t).URL), server("late", srv.URL)}
+	})
+	session := r.proxySession()
+	list := func() string {
+		_, text := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, session)
+		return text
+	}
+	said := r.listen(session["Mcp-Session-Id"])
+	eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
+	if got := list(); !strings.Contains(got, `"fine__echo"`) || strings.Contains(got, `"late__echo"`) {
+		t.Errorf("tools/list: got %s, want the tools of the other server alone", got)
+	}
+	well.Store(true)
+	select {
+	case got := <-said:
+		if !strings.Contains(got, `/list_changed"`) {
+			t.Errorf("got %s, want to be told that a list has changed", got)
+		}
+	case <-time.After(deadline):
+		t.Fatal("the client is not told that the server is back")
+	}
+	if got := list(); !strings.Contains(got, `"late__echo"`) {
+		t.Errorf("tools/list: got %s, want the tools of the server that is back, too", got)
 	}
 }

@@ -232,6 +232,47 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 	})
 }
 
+// Sessions that clients wait on are not all opened again and again while their server cannot be reached.
+func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
+	const clients = 50
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var dead atomic.Bool
+		s.dial = func(context.Context) error {
+			if dead.Load() {
+				return errors.New("nobody there")
+			}
+			return nil
+		}
+		o := pipes([]string{"a"}, s)
+		o.Servers[0].Session = downstream.SessionPerClient
+		m := start(t, o)
+		for i := range clients {
+			client := "c" + strconv.Itoa(i)
+			m.Enter(client, hello(client))
+			if _, err := m.Call(t.Context(), &downstream.Request{
+				Server: "a", Method: "resources/subscribe", Params: []byte(`{"uri":"x:y"}`), Client: client, Proxied: true,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		before := s.connections()
+		dead.Store(true)
+		s.cut()
+		time.Sleep(10 * time.Minute)
+		if n := s.connections() - before; n > 3*clients {
+			t.Errorf("got %d connections for %d clients in 10 minutes, want hardly more than one attempt each", n, clients)
+		}
+		dead.Store(false)
+		time.Sleep(2 * time.Minute)
+		if got := s.open(); got != clients+1 {
+			t.Errorf("got %d sessions once it is back, want one for each client and the router's own", got)
+		}
+		m.Stop()
+	})
+}
+
 // A call is made of this server in particular, and finds it at once when it is back.
 func TestCallsFindAServerThatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

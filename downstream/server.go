@@ -232,11 +232,15 @@ func (s *server) failed(err error) {
 // pauses; why is what went wrong, nil if it may have been a restart.
 func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session), rest func(ctx context.Context, d time.Duration, why error) bool) {
 	s := sl.s
+	connect := sl.get
+	if sl.client != "" {
+		connect = sl.reach // one attempt for all clients tells whether the server is back
+	}
 	short := 0 // sessions in a row that did not last
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(min(time.Second, s.health.Interval)), backoff.WithMaxInterval(s.health.Interval), backoff.WithMaxElapsedTime(0))
 	for {
-		session, err := sl.get(ctx)
+		session, err := connect(ctx)
 		if ctx.Err() != nil || errors.Is(err, errRetired) {
 			return
 		}

@@ -114,7 +114,7 @@ func outcomeOf(err error) string {
 	switch _, refused := refusalText(err); {
 	case refused:
 		return OutcomeRefused
-	case errors.As(err, &cancelled), errors.Is(err, edge.ErrSessionEnded):
+	case errors.As(err, &cancelled), edge.Ended(err):
 		return OutcomeCancelled
 	}
 	return OutcomeFailed

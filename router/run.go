@@ -118,8 +118,8 @@ func Fail(x *edge.Exchange, err error) {
 	var unknown *plan.Error
 	var cancelled *edge.Cancelled
 	switch {
-	case errors.As(err, &cancelled), errors.Is(err, edge.ErrSessionEnded):
-		// nobody waits for the answer
+	case errors.As(err, &cancelled), edge.Ended(err):
+		// nobody waits for the answer, or the edge gives it
 	case errors.As(err, &unknown):
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
 	default:

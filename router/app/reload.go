@@ -16,7 +16,7 @@ import (
 var live = []string{"auth.", "rate_limit.", "log.level"}
 
 // Reload takes over another configuration while requests are served: its servers, API keys, rate limit and
-// log level. Calls in flight are not disturbed. What cannot change while the App runs is named in a warning.
+// log level. Calls in flight are not disturbed, but for those with a key that is gone. What cannot change while the App runs is named in a warning.
 // On an error nothing has changed. Reload may be called from any goroutine.
 func (a *App) Reload(cfg config.Config) error {
 	a.reloading.Lock()
@@ -37,8 +37,9 @@ func (a *App) Reload(cfg config.Config) error {
 	if a.opts.Level != nil {
 		a.opts.Level.Set(level)
 	}
-	a.keys.Replace(keys)
+	rights := a.keys.Replace(keys)
 	a.rate.Configure(cfg.RateLimit)
+	a.proxy.RightsChanged(rights)
 	changes := a.servers.Apply(a.withDemo(cfg.Servers))
 	if !changes.None() {
 		a.proxy.ServersChanged(changes)

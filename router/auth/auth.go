@@ -65,8 +65,27 @@ func New(cfg Config, from Sources) (*Keys, error) {
 	return k, nil
 }
 
-// Replace makes the keys of other the only ones that are valid.
-func (k *Keys) Replace(other *Keys) { k.set.Store(other.set.Load()) }
+// Replace makes the keys of other, which is not used any more, the only ones that are valid. Callers whose key
+// stays under its name have the rights that it has now (see Caller.Now); the others have none. It returns the
+// IDs of those who have other rights than before. Calls must not overlap.
+func (k *Keys) Replace(other *Keys) (changed []string) {
+	before, after := *k.set.Load(), *other.set.Load()
+	for digest, old := range before {
+		switch now, stays := after[digest]; {
+		case !stays || now.ID != old.ID:
+			old.rights.Store(nil)
+		case now.access.equal(old.access):
+			after[digest] = old
+		default:
+			old.rights.Store(now.access)
+			now.rights = old.rights
+			after[digest] = now
+			changed = append(changed, old.ID)
+		}
+	}
+	k.set.Store(&after)
+	return changed
+}
 
 func (s keySet) add(kc KeyConfig, from Sources) error {
 	digest, err := digestOf(kc, from)
@@ -81,7 +100,7 @@ func (s keySet) add(kc KeyConfig, from Sources) error {
 	if other, taken := s[digest]; taken {
 		return fmt.Errorf("it is the same as %q", other.Name)
 	}
-	s[digest] = Caller{Name: kc.Name, ID: "key:" + kc.Name, access: newAccess(kc)}
+	s[digest] = newCaller(kc)
 	return nil
 }
 

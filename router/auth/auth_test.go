@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,5 +182,43 @@ func TestReplace(t *testing.T) {
 				t.Errorf("with the key %s: got %s accepted %t", key, tried, ok)
 			}
 		}
+	}
+}
+
+// Callers know what their keys stand for after a replacement.
+func TestNow(t *testing.T) {
+	key := func(name, value string, deny ...string) KeyConfig {
+		return KeyConfig{Name: name, Key: secret.String(value), Tools: Filter{Deny: deny}}
+	}
+	keys := mustNew(t, key("same", "1", "s__x"), key("changed", "2"), key("renamed", "3"), key("rotated", "4"), key("gone", "5"))
+	before := map[string]Caller{}
+	for _, value := range []string{"1", "2", "3", "4", "5"} {
+		c, _ := keys.Identify(value)
+		before[c.Name] = c
+	}
+	changed := keys.Replace(mustNew(t, key("same", "1", "s__x"), key("changed", "2", "s__y"), key("another", "3"), key("rotated", "6")))
+	if !slices.Equal(changed, []string{"key:changed"}) {
+		t.Errorf("changed: got %v, want key:changed", changed)
+	}
+	for name, want := range map[string]struct{ valid, x, y bool }{
+		"same": {true, false, true}, "changed": {true, true, false}, "renamed": {}, "rotated": {}, "gone": {},
+	} {
+		now, valid := before[name].Now()
+		if valid != want.valid || now.MayUse("s", "x") != want.x || now.MayUse("s", "y") != want.y {
+			t.Errorf("%s: got valid %t, x %t, y %t, want %+v", name, valid, now.MayUse("s", "x"), now.MayUse("s", "y"), want)
+		}
+		if before[name].MayUse("s", "x") != (name != "same") {
+			t.Errorf("%s: got its earlier rights changed, want them to stay", name)
+		}
+	}
+	if c, _ := keys.Identify("2"); c.MayUse("s", "y") {
+		t.Error("a new request with the changed key: got the old rights, want the new ones")
+	}
+	keys.Replace(mustNew(t, key("changed", "2")))
+	if now, valid := before["changed"].Now(); !valid || !now.MayUse("s", "y") {
+		t.Errorf("changed once more: got valid %t and the rights of before, want the newest", valid)
+	}
+	if c, valid := Anonymous("a").Now(); !valid || !c.Anonymous {
+		t.Errorf("anonymous: got %+v, %t, want it as it is", c, valid)
 	}
 }

@@ -4,15 +4,33 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
-// Caller is who sent a request. It is a small value; copies are equal in every respect. The zero Caller
-// has no name and may use nothing.
+// Caller is who sent a request, with the rights of then. It is a small value; copies are equal in every respect
+// and comparable. The zero Caller has no name and may use nothing.
 type Caller struct {
-	Name      string  // of the key, or "anonymous"
-	ID        string  // stable identity for limits: "key:NAME" or "addr:ADDRESS"
-	Anonymous bool    // no key was given
-	access    *access // nil for anonymous callers
+	Name      string                  // of the key, or "anonymous"
+	ID        string                  // stable identity for limits: "key:NAME" or "addr:ADDRESS"
+	Anonymous bool                    // no key was given
+	access    *access                 // nil for anonymous callers
+	rights    *atomic.Pointer[access] // what the key stands for by now; nil for anonymous callers
+}
+
+func newCaller(kc KeyConfig) Caller {
+	c := Caller{Name: kc.Name, ID: "key:" + kc.Name, access: newAccess(kc), rights: &atomic.Pointer[access]{}}
+	c.rights.Store(c.access)
+	return c
+}
+
+// Now returns the caller with the rights that its key has by now. It is false once the key is not valid any
+// more; then the caller may use nothing.
+func (c Caller) Now() (Caller, bool) {
+	if c.rights == nil {
+		return c, c.Anonymous
+	}
+	c.access = c.rights.Load()
+	return c, c.access != nil
 }
 
 // access is what a key may use; it never changes.
@@ -29,6 +47,10 @@ func newAccess(kc KeyConfig) *access {
 		return out
 	}
 	return &access{servers: slices.Clone(kc.Servers), allow: masked(kc.Tools.Allow), deny: masked(kc.Tools.Deny)}
+}
+
+func (a *access) equal(b *access) bool {
+	return slices.Equal(a.servers, b.servers) && slices.Equal(a.allow, b.allow) && slices.Equal(a.deny, b.deny)
 }
 
 // mask hides slashes from path.Match. A * has to cover them: else deny: ["a__*"] would let a__x/y pass.

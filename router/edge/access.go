@@ -10,6 +10,18 @@ import (
 // needsKey reports whether callers must show a key.
 func (e *Edge) needsKey() bool { return e.keys != nil && e.keys.Required() }
 
+// admits reports whether a caller may go on with what it began: its key is valid still, or none is needed.
+func (e *Edge) admits(c auth.Caller) bool {
+	if c.Anonymous {
+		return !e.needsKey()
+	}
+	_, valid := c.Now()
+	return valid
+}
+
+// revoked reports whether a key is needed for x that its caller does not have any more.
+func (e *Edge) revoked(x *Exchange) bool { return !e.admits(x.Caller) && !openTo(x.Message.Method) }
+
 // identify tells by the headers of a request who calls. A wrong key is answered with 401. The keys are
 // removed from the headers.
 func (e *Edge) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
@@ -77,7 +89,7 @@ func (e *Edge) admit(in *inbound, src source, s *session) (auth.Caller, verdict)
 		return caller, admitted
 	}
 	if s != nil && !in.msg.IsRequest() {
-		if owner, owned := s.ownedBy(); owned {
+		if owner, valid := s.user().Now(); valid && !owner.Anonymous {
 			return owner, admitted
 		}
 	}

@@ -12,8 +12,8 @@
 //     the handler. Nothing is decoded and encoded again.
 //   - Bounds: sessions, requests in flight, bodies, queues and replay logs are bounded. A client that does
 //     not read loses its oldest notifications, then its connection; it never holds up anybody else.
-//   - Ends: a session ends by DELETE, by the end of its SSE stream or of stdin, by idling, or with the
-//     edge. Its requests are cancelled, and when the last has returned, Handler.Ended is called once.
+//   - Ends: a session ends by DELETE, by the end of its SSE stream or of stdin, by idling, when the key of
+//     its client is revoked, or with the edge. Its requests are cancelled, and when the last has returned, Handler.Ended is called once.
 package edge
 
 import (
@@ -38,7 +38,7 @@ type Handler interface {
 	// of Reply, Fail and FailRaw, as the last thing it does: a plain answer is written when Serve returns.
 	// Without any of them the client gets -32603. ctx ends when the request is cancelled (the cause is a
 	// *Cancelled), when its session ends (ErrSessionEnded), when its connection closes, where that counts
-	// as cancelling, and when the edge stops (ErrStopped).
+	// as cancelling, when its caller's key is revoked (ErrKeyRevoked), and when the edge stops (ErrStopped).
 	Serve(ctx context.Context, x *Exchange)
 	// Ended tells that a client session is over. Nothing of it is in flight any more.
 	Ended(session string)
@@ -50,6 +50,7 @@ var (
 	ErrStopped      = errors.New("the server is shutting down")
 	ErrNoClient     = errors.New("it takes no requests")
 	ErrClientGone   = errors.New("the client went away before it answered")
+	ErrKeyRevoked   = errors.New("the API key is not valid any more")
 )
 
 // Options are the dependencies and limits of an Edge. The zero value serves everybody within the default
@@ -197,7 +198,7 @@ func (e *Edge) enter() bool {
 func (e *Edge) now() time.Duration { return time.Since(e.epoch) }
 
 // watch does what time brings about until the edge stops: it opens the answers that have been quiet for
-// long, and ends the sessions that nobody uses.
+// long, and ends the sessions that nobody uses, and all that belongs to keys that are not valid any more.
 func (e *Edge) watch() {
 	tick := time.NewTicker(max(min(time.Second, e.heartbeat/4, e.limits.SessionIdle/4), time.Millisecond))
 	defer tick.Stop()
@@ -209,8 +210,10 @@ func (e *Edge) watch() {
 		}
 		now := e.now()
 		e.loose.tick(now, e.heartbeat)
+		e.loose.cancel(ErrKeyRevoked, e.revoked)
 		for _, s := range e.all() {
 			inUse := s.scope.tick(now, e.heartbeat)
+			s.endIfRevoked()
 			if !inUse && !s.attached() && now-s.lastUsed() >= e.limits.SessionIdle {
 				s.end(ErrSessionEnded)
 			}
@@ -239,7 +242,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	e.loose.cancelAll(ErrStopped)
+	e.loose.cancel(ErrStopped, all)
 	for _, s := range e.all() {
 		s.end(ErrStopped)
 	}

@@ -59,14 +59,14 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context
 }
 
 // initialize agrees on the version, and opens a session unless there is one.
-func (f *surface) initialize(s *session, caller auth.Caller, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
+func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
 	client, err := introduction(params)
 	if err != nil {
 		return nil, false, err
 	}
 	version := negotiate(params)
 	if s == nil {
-		if s = f.open(caller, version, false); s == nil {
+		if s = f.open(src, version); s == nil {
 			return nil, false, f.edge.noRoom(false)
 		}
 		opened = true

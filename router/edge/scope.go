@@ -109,14 +109,18 @@ func (c *scope) unsentLocked() []<-chan struct{} {
 	return waits
 }
 
-// cancelAll ends the contexts of everything in flight.
-func (c *scope) cancelAll(cause error) {
+// cancel ends the contexts of what is in flight and chosen.
+func (c *scope) cancel(cause error, chosen func(*Exchange) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for x := c.first; x != nil; x = x.next {
-		x.abort(cause)
+		if chosen(x) {
+			x.abort(cause)
+		}
 	}
 }
+
+func all(*Exchange) bool { return true }
 
 // tick tells the time to all that is in flight and reports whether any of it still has its connection.
 func (c *scope) tick(now, heartbeat time.Duration) (connected bool) {

@@ -92,10 +92,16 @@ func (e *Edge) request(ctx context.Context, h Handler, x *Exchange) {
 	}
 }
 
+// Ended reports whether err is why the edge ended a request. Its handler need not answer: the edge says what is
+// to be said.
+func Ended(err error) bool {
+	return errors.Is(err, ErrSessionEnded) || errors.Is(err, ErrKeyRevoked) || errors.Is(err, ErrStopped)
+}
+
 // unanswered is the error for a request whose handler said nothing. Where it was ended from outside, what
 // it has done already is not known.
 func unanswered(cause error, modern bool) *jsonrpc.Error {
-	if !errors.Is(cause, ErrSessionEnded) && !errors.Is(cause, ErrStopped) {
+	if !Ended(cause) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Internal error: the request was not answered"}
 	}
 	return ownError(modern, "The request was not answered: "+cause.Error(), "outcome_unknown", false)

@@ -36,6 +36,7 @@ type session struct {
 	id      string
 	edge    *Edge
 	surface *surface
+	local   bool // no key is asked for
 	scope   scope
 	order   order
 	used    atomic.Int64  // when the client last sent something
@@ -52,8 +53,7 @@ type session struct {
 	// Guarded by scope.mu.
 	version string
 	client  ClientInfo
-	owner   auth.Caller // whose key it was opened or first used with
-	owned   bool        // there is an owner
+	owner   auth.Caller // whose key it was opened or first used with; anonymous until then
 	ended   bool
 	retired bool
 	refs    int // 1 for being open, 1 for each thing in flight
@@ -61,24 +61,25 @@ type session struct {
 	waiting map[string]chan<- response // our requests to the client
 }
 
-// open adds a session of caller. shared tells that its own stream carries all answers. The session is nil if
-// there are too many, or the edge stops.
-func (f *surface) open(caller auth.Caller, version string, shared bool) *session {
+// open adds a session of who sends from src. The session is nil if there are too many, or the edge stops.
+func (f *surface) open(src source, version string) *session {
 	e := f.edge
 	s := &session{
 		id:      rand.Text(),
 		edge:    e,
 		surface: f,
+		local:   src.local,
 		over:    make(chan struct{}),
 		deaf:    make(chan struct{}),
 		done:    make(chan struct{}),
+		owner:   src.caller,
 		version: version,
 		refs:    1,
 	}
 	s.scope.byID = make(map[string]*Exchange)
-	s.own.shared = shared
+	s.own.shared = src.shared
 	switch {
-	case shared:
+	case src.shared:
 		s.own.init(int(e.limits.ResultBytes))
 	case version == versionReplay:
 		s.replay = &replay{edge: e}
@@ -88,7 +89,6 @@ func (f *surface) open(caller auth.Caller, version string, shared bool) *session
 		s.own.init(ownBytes)
 	}
 	s.touch()
-	s.claim(caller)
 	if e.add(s) || e.needsKey() && e.evict() && e.add(s) {
 		return s
 	}
@@ -109,7 +109,7 @@ func (e *Edge) add(s *session) bool {
 // out those who have a key.
 func (e *Edge) evict() bool {
 	for _, s := range e.all() {
-		if _, owned := s.ownedBy(); !owned && !s.own.shared {
+		if s.user().Anonymous && !s.own.shared {
 			s.end(ErrSessionEnded)
 			return true
 		}
@@ -134,17 +134,29 @@ func (s *session) claim(caller auth.Caller) bool {
 	}
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
-	if !s.owned {
-		s.owner, s.owned = caller, true
+	if s.owner.Anonymous {
+		s.owner = caller
 	}
 	return s.owner.ID == caller.ID
 }
 
-// ownedBy returns whose key the session was used with.
-func (s *session) ownedBy() (auth.Caller, bool) {
+// endIfRevoked ends what the keys do not admit any more, and the session if it is its client's key that is gone. A
+// client that has not shown one yet keeps its session, for a key may follow, but nothing that takes one.
+func (s *session) endIfRevoked() {
+	if s.local {
+		return
+	}
+	s.scope.cancel(ErrKeyRevoked, s.edge.revoked)
+	if user := s.user(); !s.edge.admits(user) && (!user.Anonymous || s.attached()) {
+		s.end(ErrKeyRevoked)
+	}
+}
+
+// user returns whose key the session was used with, or an anonymous caller.
+func (s *session) user() auth.Caller {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
-	return s.owner, s.owned
+	return s.owner
 }
 
 // negotiated stores what initialize agreed on.
@@ -176,7 +188,7 @@ func (s *session) end(cause error) {
 	s.ended = true
 	close(s.over)
 	s.scope.mu.Unlock()
-	s.scope.cancelAll(cause)
+	s.scope.cancel(cause, all)
 	s.retire()
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
@@ -53,7 +52,9 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 		e.unauthorized(w, "", false)
 		return
 	}
-	s := t.open(caller, version2024, true)
+	src := httpSource(r, caller)
+	src.shared = true
+	s := t.open(src, version2024)
 	if s == nil {
 		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
 		return
@@ -141,7 +142,7 @@ func accepted(w http.ResponseWriter) {
 
 func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound) {
 	if in.msg.Method == "initialize" {
-		if _, _, err := t.initialize(s, auth.Caller{}, in.msg.Params); err != nil {
+		if _, _, err := t.initialize(s, src, in.msg.Params); err != nil {
 			s.answerShared(message{form: failure, id: in.msg.ID, body: err.Encode()})
 			accepted(w)
 			return

@@ -21,14 +21,16 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		return ErrStopped
 	}
 	defer e.work.Done()
-	t := &stdio{surface: surface{edge: e, handler: h}}
-	t.s = t.open(auth.Anonymous("local"), versionReplay, true)
+	t := &stdio{
+		surface: surface{edge: e, handler: h},
+		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
+	}
+	t.s = t.open(t.src, versionReplay)
 	if t.s == nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}
 	s := t.s
 	s.readers.Add(1)
-	t.src = source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true}
 
 	var writeErr error
 	written := make(chan struct{})
@@ -139,7 +141,7 @@ func (t *stdio) line(line []byte) {
 		err = checkModern(nil, &in, true)
 	}
 	if err == nil && in.version == nil && in.msg.Method == "initialize" && in.msg.IsRequest() {
-		_, _, err = t.initialize(s, auth.Caller{}, in.msg.Params)
+		_, _, err = t.initialize(s, t.src, in.msg.Params)
 	}
 	if err != nil {
 		t.reject(in.msg.ID, err)

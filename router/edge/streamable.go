@@ -126,7 +126,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	opening := false
 	if in.msg.Method == "initialize" && in.version == nil {
 		var err *jsonrpc.Error
-		if s, opening, err = t.initialize(s, src.caller, in.msg.Params); err != nil {
+		if s, opening, err = t.initialize(s, src, in.msg.Params); err != nil {
 			e.writeError(w, initializeStatus(err), in.msg.ID, err)
 			return
 		}

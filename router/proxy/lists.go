@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -60,7 +61,7 @@ func (s *Surface) list(ctx context.Context, x *edge.Exchange) {
 	}
 	key := mergedKey{surface: s, method: method, modern: x.Modern}
 	if see != nil {
-		key.caller = x.Caller.ID
+		key.caller = x.Caller
 	}
 	x.Reply(s.p.merged.get(key, parts, func() []byte {
 		if method == "tools/list" {
@@ -169,7 +170,7 @@ type mergedKey struct {
 	surface *Surface
 	method  string
 	modern  bool
-	caller  string // who sees less than all
+	caller  auth.Caller // who sees less than all, with the rights of then
 }
 
 func (m *mergedLists) get(key mergedKey, parts []part, merge func() []byte) []byte {

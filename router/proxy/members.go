@@ -29,6 +29,12 @@ type member struct {
 	queues map[string]*queue // by server
 }
 
+// concerns reports whether a server is on the member's surface and its caller may see it by now.
+func (m *member) concerns(server string) bool {
+	caller, _ := m.caller.Now()
+	return (m.surface.only == "" || m.surface.only == server) && caller.MaySee(server)
+}
+
 // queue is what a client has notified a server of and is not yet on its way.
 type queue struct {
 	length int

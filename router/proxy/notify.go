@@ -8,7 +8,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -103,13 +102,13 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	p.mu.Lock()
 	if all {
 		for session, c := range p.members {
-			if (c.surface.only == "" || c.surface.only == m.Server) && maySee(c.caller, m.Server) {
+			if c.concerns(m.Server) {
 				receivers = append(receivers, receiver{session, c.surface})
 			}
 		}
 	}
 	for _, session := range to {
-		if c := p.members[session]; c != nil {
+		if c := p.members[session]; c != nil && c.concerns(m.Server) {
 			receivers = append(receivers, receiver{session, c.surface})
 		}
 	}
@@ -119,8 +118,6 @@ func (p *Proxy) Deliver(m downstream.Message) {
 		clients.Send(r.session, r.surface.rename(m.Server, m.Message))
 	}
 }
-
-func maySee(c auth.Caller, server string) bool { return !c.Restricted() || c.MaySee(server) }
 
 // Ask passes a server's request that belongs to no call on to the client whose session it came on.
 func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Question) (result, rpcErr []byte) {

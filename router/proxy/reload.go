@@ -18,12 +18,19 @@ func (p *Proxy) nameServers() {
 func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.nameServers()
 	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
+	p.listsChanged(func(m *member) bool { return slices.ContainsFunc(concerned, m.concerns) })
+}
+
+// RightsChanged tells the clients with one of the keys, by the IDs of their callers, to list anew what they may use.
+func (p *Proxy) RightsChanged(callers []string) {
+	p.listsChanged(func(m *member) bool { return slices.Contains(callers, m.caller.ID) })
+}
+
+func (p *Proxy) listsChanged(concerned func(*member) bool) {
 	var sessions []string
 	p.mu.Lock()
 	for session, m := range p.members {
-		if slices.ContainsFunc(concerned, func(server string) bool {
-			return (m.surface.only == "" || m.surface.only == server) && maySee(m.caller, server)
-		}) {
+		if concerned(m) {
 			sessions = append(sessions, session)
 		}
 	}

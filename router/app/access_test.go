@@ -164,6 +164,15 @@ func TestAllowLists(t *testing.T) {
 					}
 				}
 			}
+			_, metrics := r.raw("GET", "/metrics", "", bearer(row.key))
+			for _, name := range []string{"a", "b"} {
+				if got, want := strings.Contains(metrics, `server="`+name+`"`), strings.Contains(row.servers, name); got != want {
+					t.Errorf("/metrics of %s: got it: %v, want %v", name, got, want)
+				}
+			}
+			if !strings.Contains(metrics, "nexus_sessions") || !strings.Contains(metrics, "nexus_queries_total") {
+				t.Errorf("/metrics: got %s, want what concerns no server", metrics)
+			}
 			_, healthz := r.raw("GET", "/healthz", "", bearer(row.key))
 			for _, name := range []string{"a", "b"} {
 				sees := strings.Contains(row.servers, name)

@@ -253,7 +253,7 @@ func (a *App) handler() http.Handler {
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
 	ops.Mount(mux, ops.Options{
-		Ready: a.ready.Load, Metrics: a.telemetry.Handler(), Authorize: a.authorize,
+		Ready: a.ready.Load, Metrics: a.telemetry.Handler(a.visibleServers), Authorize: a.authorize,
 		Health: func(r *http.Request) any {
 			h, err := a.router.Health(a.visible(r), "")
 			if err != nil {
@@ -287,6 +287,15 @@ func (a *App) visible(r *http.Request) downstream.Visible {
 	}
 	caller, _ := a.operator(r)
 	return caller.Filter()
+}
+
+// visibleServers is visible for servers as such.
+func (a *App) visibleServers(r *http.Request) func(server string) bool {
+	see := a.visible(r)
+	if see == nil {
+		return nil
+	}
+	return func(server string) bool { return see(server, "") }
 }
 
 // operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which

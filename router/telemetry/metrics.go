@@ -77,14 +77,14 @@ func (m *Metrics) labels(server, outcome string) metric.MeasurementOption {
 	if known, ok := m.known.Load(key); ok {
 		return known.(metric.MeasurementOption)
 	}
-	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String("server", server), attribute.String("outcome", outcome)))
+	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server), attribute.String("outcome", outcome)))
 	m.known.Store(key, labels)
 	return labels
 }
 
 // Retry counts a downstream call that is about to be repeated.
 func (m *Metrics) Retry(ctx context.Context, server string) {
-	m.retries.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(attribute.String("server", server))))
+	m.retries.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server))))
 }
 
 // Query counts a finished query.

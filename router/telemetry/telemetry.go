@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
@@ -35,7 +33,7 @@ const (
 type Telemetry struct {
 	tracer   trace.Tracer
 	meter    metric.Meter
-	handler  http.Handler
+	registry *prometheus.Registry // nil = no metrics
 	shutdown []func(context.Context) error
 }
 
@@ -56,7 +54,7 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describing the service for telemetry: %w", err)
 	}
-	t := &Telemetry{handler: http.NotFoundHandler()}
+	t := &Telemetry{}
 	if err := t.trace(ctx, cfg, about); err != nil {
 		return nil, err
 	}
@@ -127,7 +125,7 @@ func (t *Telemetry) measure(ctx context.Context, cfg Config, about *resource.Res
 	provider := sdkmetric.NewMeterProvider(options...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	t.meter = provider.Meter(scope)
-	t.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8})
+	t.registry = registry
 	return nil
 }
 
@@ -136,9 +134,6 @@ func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
 
 // Meter returns the router's meter.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }
-
-// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off.
-func (t *Telemetry) Handler() http.Handler { return t.handler }
 
 // Shutdown exports what is left and stops. It takes 3 s at most, however slow an endpoint is.
 func (t *Telemetry) Shutdown(ctx context.Context) error {

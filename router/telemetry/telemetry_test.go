@@ -194,7 +194,7 @@ func TestMetrics(t *testing.T) {
 	}
 
 	w := httptest.NewRecorder()
-	tm.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	tm.Handler(func(*http.Request) func(string) bool { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		`nexus_calls_total{outcome="ok",server="search"} 1`,
 		`nexus_calls_total{outcome="timeout",server="search"} 1`,
@@ -224,7 +224,7 @@ func TestMetricsCanBeOff(t *testing.T) {
 		m.Query(t.Context(), OutcomeOK, time.Second)
 	}
 	w := httptest.NewRecorder()
-	tm.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	tm.Handler(func(*http.Request) func(string) bool { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("/metrics: got %d, want 404", w.Code)
 	}

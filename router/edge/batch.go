@@ -221,6 +221,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		e.notFound(w, "")
 		return
 	}
+	e.busy.Add(1) // until the answer is written
+	defer e.done()
 	a := &answer{edge: e, w: w, gone: r.Context().Done(), conn: connOf(r), accept: accepts(r.Header), since: e.now()}
 	answers, wait := t.serveBatch(src, s, items, a)
 	if !answers {

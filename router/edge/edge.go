@@ -83,7 +83,7 @@ type Edge struct {
 	loose    scope       // exchanges without a session
 	load     *limit.Load // requests in flight
 	memory   *limit.Memory
-	busy     atomic.Int64 // requests and notifications not yet served
+	busy     atomic.Int64 // requests and notifications not yet served, and answers not yet written
 	refused  atomic.Int64 // requests that there was no room for
 	replayed atomic.Int64 // bytes in the replay logs of all sessions
 	stopping atomic.Bool
@@ -231,9 +231,9 @@ func (e *Edge) all() []*session {
 	return list
 }
 
-// Stop refuses new requests and sessions, waits until ctx ends for what is in flight, then cancels the
-// rest, ends all sessions and closes their streams. The error tells what did not end in time. Stop may be
-// called again.
+// Stop refuses new requests and sessions, waits until ctx ends for what is in flight and for clients to read
+// their answers, then cancels the rest, ends all sessions and closes their streams. The error tells what did not
+// end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
 	for ctx.Err() == nil && e.busy.Load() > 0 {
@@ -241,6 +241,9 @@ func (e *Edge) Stop(ctx context.Context) error {
 		case <-e.idle:
 		case <-ctx.Done():
 		}
+	}
+	for _, s := range e.all() {
+		s.own.drain(ctx)
 	}
 	e.loose.cancel(ErrStopped, all)
 	for _, s := range e.all() {

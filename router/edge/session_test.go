@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -464,4 +465,62 @@ func TestStopRace(t *testing.T) {
 		}
 		wg.Wait()
 	}
+}
+
+// A client may read the answers to its calls slowly: it has the time that Stop gives.
+func TestStopWaitsForReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := edge.New(edge.Options{})
+		h, srv := e.Streamable(newServer()), newServer()
+		var clients sync.WaitGroup
+
+		slow := &slowWriter{ResponseRecorder: httptest.NewRecorder(), pause: 10 * time.Second}
+		clients.Go(func() {
+			h.ServeHTTP(slow, httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(call("1", "echo", "{}"))))
+		})
+		in, feed := io.Pipe()
+		printed, out := io.Pipe()
+		line := make(chan string, 1)
+		clients.Go(func() {
+			if err := e.ServeStdio(t.Context(), in, out, srv); err != nil {
+				t.Errorf("ServeStdio: got %v, want nil", err)
+			}
+			out.Close()
+		})
+		clients.Go(func() {
+			time.Sleep(20 * time.Second)
+			text, _ := io.ReadAll(printed)
+			line <- string(text)
+		})
+		fmt.Fprintln(feed, call("2", "echo", "{}"))
+		synctest.Wait()
+
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+		if took := time.Since(began); took < 20*time.Second || took >= 30*time.Second {
+			t.Errorf("Stop: took %v, want as long as the slowest answer, 20 s", took)
+		}
+		clients.Wait()
+		if got := slow.Body.String(); !strings.Contains(got, `"id":1,"result"`) {
+			t.Errorf("over HTTP: got %q, want the answer", got)
+		}
+		if got := <-line; !strings.Contains(got, `"id":2,"result"`) {
+			t.Errorf("on stdio: got %q, want the answer", got)
+		}
+	})
+}
+
+// slowWriter takes its time for each write.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	pause time.Duration
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	time.Sleep(w.pause)
+	return w.ResponseRecorder.Write(b)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/auth"
@@ -61,21 +62,25 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	if closer, ok := in.(io.Closer); ok {
 		_ = closer.Close() // only to end a Read that waits
 	}
-	patience, enough := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-	defer enough()
-	select {
-	case <-s.done:
-	case <-patience.Done():
+	if !within(stopGrace, s.done) {
 		s.own.abandon()
 	}
-	select {
-	case <-written:
-		if err == nil && writeErr != nil {
-			err = fmt.Errorf("writing to the client: %w", writeErr)
-		}
-	case <-patience.Done():
+	if within(stopGrace, written) && err == nil && writeErr != nil {
+		err = fmt.Errorf("writing to the client: %w", writeErr)
 	}
 	return err
+}
+
+// within waits for done, so long at most, and reports whether it is closed.
+func within(patience time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 type stdio struct {

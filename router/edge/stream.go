@@ -40,6 +40,8 @@ type stream struct {
 	room   sync.Cond // told when messages were taken, or never will be
 	ready  fifo[*lane]
 	bytes  int
+	kept   int           // messages that must not be lost, queued or being written
+	taken  int           // of those, the ones being written
 	bound  int           // bytes; beyond it lanes lose their oldest, and responses wait
 	wake   chan struct{} // holds one token while the writer has something to look at
 	lost   chan struct{} // closed when nobody will read any more
@@ -86,6 +88,9 @@ func (s *stream) putLocked(l *lane, m message, last bool) bool {
 		return true
 	}
 	s.bytes += m.size()
+	if m.keep {
+		s.kept++
+	}
 	l.queue.push(m)
 	s.ready.push(l)
 	s.signal()
@@ -124,25 +129,45 @@ func (s *stream) abandon() {
 	s.signal()
 }
 
+// drain waits until the answers on a shared stream are written, nobody reads any more or ctx ends.
+func (s *stream) drain(ctx context.Context) {
+	if !s.shared {
+		return
+	}
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.room.Broadcast()
+	})()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.kept > 0 && !s.gone && ctx.Err() == nil {
+		s.room.Wait()
+	}
+}
+
 // takeMessages and takeBytes bound what is written in one piece.
 const (
 	takeMessages = 64
 	takeBytes    = 64 << 10
 )
 
-// take appends the next messages to ms. done tells that none will follow.
+// take appends the next messages to ms; those before are written. done tells that none will follow.
 func (s *stream) take(ms []message) (_ []message, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.kept -= s.taken
+	s.taken = 0
 	for n := 0; s.ready.len() > 0 && len(ms) < takeMessages && n < takeBytes; {
 		m := s.ready.pop().queue.pop()
 		n += m.size()
 		s.bytes -= m.size()
+		if m.keep {
+			s.taken++
+		}
 		ms = append(ms, m)
 	}
-	if len(ms) > 0 {
-		s.room.Broadcast()
-	}
+	s.room.Broadcast()
 	return ms, len(ms) == 0 && (s.closed || s.gone)
 }
 

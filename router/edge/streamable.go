@@ -155,6 +155,8 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 		return
 	}
 	e.request(ctx, t.handler, x)
+	e.busy.Add(1) // until the answer is written
+	defer e.done()
 	e.untrack(x)
 	if s != nil {
 		s.touch()

@@ -103,16 +103,14 @@ func (a *answer) openLocked(beat bool) bool {
 func (a *answer) read(t *turn, w *eventSink, gone <-chan struct{}) {
 	switch err := a.run(t, gone, w, a.edge.heartbeat); {
 	case err == errReplaced, err == nil && a.cursor == nil: // everything is written
-		w.finish()
 		a.detach(t)
 	default:
-		a.leave(t, w)
+		a.leave(t)
 	}
 }
 
 // leave ends a turn that nobody takes over. What can be resumed is kept.
-func (a *answer) leave(t *turn, w *eventSink) {
-	w.finish()
+func (a *answer) leave(t *turn) {
 	a.detach(t)
 	if a.cursor == nil {
 		a.abandon()

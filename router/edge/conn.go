@@ -11,7 +11,7 @@ import (
 // OnePiece prepares an HTTP server to send each event in one piece: net/http cuts what it writes at its
 // buffer's 4 KiB, and plain clients take what one read gives them for a whole event. It also gives every write
 // a time, so that a client that does not read loses its connection whatever is written to it. Without it all
-// works, in pieces, and only streams and large answers have a time.
+// works, in pieces and without a time.
 func OnePiece(s *http.Server, l net.Listener) net.Listener {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	return onePiece{l}
@@ -45,13 +45,16 @@ type conn struct {
 	until   time.Time // the write deadline
 }
 
-// SetWriteDeadline implements net.Conn.
+// SetWriteDeadline implements net.Conn. net/http lifts the deadline between requests.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.until = t
 	return c.Conn.SetWriteDeadline(t)
 }
+
+// writeTimeout is how long a client may take at most, and half of it at least, to accept what is written at once.
+const writeTimeout = 30 * time.Second
 
 // write writes within writeTimeout. The deadline is set anew when half of that is gone, for most writes take no
 // time and setting it costs as much. c.mu is held.

@@ -2,9 +2,9 @@ package edge
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -43,20 +43,14 @@ func eventHeaders(h http.Header) {
 
 // write sends events, those of ordinary size in one piece.
 func (s *eventSink) write(ms []message) error {
-	s.deadline()
 	if err := s.putEvents(ms); err != nil {
 		return err
 	}
 	return s.flush()
 }
 
-// writeLast sends the only event of a stream; returning from the handler flushes it. Setting a deadline is a
-// good part of what that costs: only a large event is written here and needs one.
+// writeLast sends the only event of a stream; returning from the handler flushes it.
 func (s *eventSink) writeLast(m message) error {
-	if len(m.body) >= largeBody {
-		s.deadline()
-		defer s.finish()
-	}
 	if err := s.putEvents([]message{m}); err != nil {
 		return err
 	}
@@ -81,7 +75,7 @@ func (s *eventSink) putEvents(ms []message) error {
 			if err := s.put(s.buf); err != nil {
 				return err
 			}
-			if err := writePieces(s.w, s.rc, body); err != nil {
+			if err := writePieces(s.w, body); err != nil {
 				return err
 			}
 			s.buf = s.buf[:0]
@@ -96,7 +90,6 @@ func (s *eventSink) putEvents(ms []message) error {
 
 // resend sends kept events again, or a comment if there are none, so that the client sees the stream open.
 func (s *eventSink) resend(events []event) error {
-	s.deadline()
 	s.buf = s.buf[:0]
 	for _, e := range events {
 		s.buf = append(s.buf, "event: message\n"...)
@@ -112,14 +105,12 @@ func (s *eventSink) resend(events []event) error {
 
 // event sends one event of another kind.
 func (s *eventSink) event(name, data string) error {
-	s.deadline()
 	s.buf = append(s.buf[:0], "event: "+name+"\ndata: "+data+"\n\n"...)
 	return s.flush()
 }
 
 // beat sends a comment. The first one of a stream that can be resumed says where it stands.
 func (s *eventSink) beat() error {
-	s.deadline()
 	s.buf = append(s.buf[:0], ": keep-alive\n"...)
 	if s.cursor != nil {
 		s.buf = s.cursor.appendStart(s.buf)
@@ -148,12 +139,6 @@ func (s *eventSink) flush() error {
 	return err
 }
 
-// deadline bounds the writing that follows: a client that does not read loses its connection.
-func (s *eventSink) deadline() { _ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) }
-
-// finish lifts the deadline for the requests that follow on the connection.
-func (s *eventSink) finish() { _ = s.rc.SetWriteDeadline(time.Time{}) }
-
 // writeMessage answers with one message as application/json.
 func writeMessage(w http.ResponseWriter, status int, m message) {
 	h := w.Header()
@@ -164,25 +149,22 @@ func writeMessage(w http.ResponseWriter, status int, m message) {
 		_, _ = w.Write(m.append(b))
 		return
 	}
-	rc := http.NewResponseController(w)
 	head := m.appendHead(nil)
 	tail := m.tail()
 	h["Content-Length"] = []string{strconv.Itoa(len(head) + len(m.body) + len(tail))}
 	w.WriteHeader(status)
 	_, _ = w.Write(head)
-	if writePieces(w, rc, m.body) == nil {
+	if writePieces(w, m.body) == nil {
 		_, _ = w.Write([]byte(tail))
 	}
-	_ = rc.SetWriteDeadline(time.Time{})
 }
 
-// pieceSize is how much of a large body is written within one writeTimeout.
+// pieceSize is how much of a large body is written at once, within one writeTimeout.
 const pieceSize = 1 << 20
 
 // writePieces writes a large body. A client may take long for all of it, but not for a piece.
-func writePieces(w http.ResponseWriter, rc *http.ResponseController, body []byte) error {
+func writePieces(w io.Writer, body []byte) error {
 	for len(body) > 0 {
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 		n, err := w.Write(body[:min(len(body), pieceSize)])
 		if err != nil {
 			return err

@@ -41,7 +41,6 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	defer s.own.detach(turn)
 	eventHeaders(w.Header())
 	sink := newEventSink(w, s.ownCursor, connOf(r))
-	defer sink.finish()
 	var missed []event
 	if last != "" && s.replay != nil {
 		missed = s.replay.after(0, seq)
@@ -68,7 +67,6 @@ func (e *Edge) resume(w http.ResponseWriter, r *http.Request, s *session, number
 		eventHeaders(w.Header())
 		sink := newEventSink(w, &cursor{stream: number}, connOf(r))
 		_ = sink.resend(events) // the client comes again if it fails
-		sink.finish()
 		return
 	}
 	s.readers.Add(1)
@@ -77,7 +75,7 @@ func (e *Edge) resume(w http.ResponseWriter, r *http.Request, s *session, number
 	eventHeaders(w.Header())
 	sink := newEventSink(w, a.cursor, connOf(r))
 	if sink.resend(s.replay.after(number, seq)) != nil {
-		a.leave(turn, sink)
+		a.leave(turn)
 		return
 	}
 	a.read(turn, sink, r.Context().Done())

@@ -65,7 +65,6 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	defer s.own.detach(turn)
 	eventHeaders(w.Header())
 	sink := newEventSink(w, nil, connOf(r))
-	defer sink.finish()
 	if sink.event("endpoint", t.path+s.id) == nil {
 		_ = s.own.run(turn, r.Context().Done(), sink, e.heartbeat) // the client sees that it ended
 	}

@@ -10,9 +10,6 @@ import (
 // laneMessages is how many messages of one request, or of a session's own, wait to be written.
 const laneMessages = 1000
 
-// writeTimeout is how long a client may take to accept what is written at once.
-const writeTimeout = 30 * time.Second
-
 // lane is the queue of one source of messages on a stream: a request, or the session itself. It is
 // guarded by the mutex of its stream.
 type lane struct {

@@ -333,7 +333,7 @@ func TestStuckClients(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn)}
 		server := &http.Server{Handler: mux}
 		served := make(chan error, 1)
-		go func() { served <- server.Serve(l) }()
+		go func() { served <- server.Serve(edge.OnePiece(server, l)) }()
 		dial := func() net.Conn {
 			client, conn := net.Pipe()
 			l.conns <- conn

@@ -86,7 +86,7 @@ func (a *answer) openLocked(beat bool) bool {
 		a.cursor.prime = a.prefer
 	}
 	a.pump = make(chan struct{})
-	eventHeaders(a.w.Header())
+	a.edge.eventHeaders(a.w.Header())
 	w := newEventSink(a.w, a.cursor, a.conn)
 	a.edge.work.Go(func() {
 		defer close(a.pump)
@@ -198,12 +198,12 @@ func (a *answer) finish() {
 			a.keep()
 		}
 	case !a.ready && a.accept.events:
-		eventHeaders(a.w.Header())
+		a.edge.eventHeaders(a.w.Header())
 		a.w.WriteHeader(http.StatusOK)
 	case !a.ready:
 		a.w.WriteHeader(http.StatusNoContent)
 	case a.accept.json && !(a.prefer && a.accept.events):
-		writeMessage(a.w, a.status(final), final)
+		a.edge.writeMessage(a.w, a.status(final), final)
 	default:
 		a.finishAsStream(final)
 	}
@@ -211,7 +211,7 @@ func (a *answer) finish() {
 
 // finishAsStream writes the response of an undecided answer as an event stream of its own.
 func (a *answer) finishAsStream(final message) {
-	eventHeaders(a.w.Header())
+	a.edge.eventHeaders(a.w.Header())
 	if a.replay != nil {
 		a.cursor = a.replay.newCursor(a)
 		a.cursor.prime, a.cursor.once = a.prefer, true

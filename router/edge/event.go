@@ -31,14 +31,24 @@ var (
 	contentEvents = []string{"text/event-stream"}
 	noCache       = []string{"no-cache"}
 	keepAlive     = []string{"keep-alive"}
+	closing       = []string{"close"}
 	noBuffering   = []string{"no"}
 )
 
-func eventHeaders(h http.Header) {
+func (e *Edge) eventHeaders(h http.Header) {
 	h["Content-Type"] = contentEvents
 	h["Cache-Control"] = noCache
 	h["Connection"] = keepAlive
 	h["X-Accel-Buffering"] = noBuffering
+	e.partWays(h)
+}
+
+// partWays has the connection of an answer closed behind it while the edge stops: what its client asks next is
+// for another router.
+func (e *Edge) partWays(h http.Header) {
+	if e.stopping.Load() {
+		h["Connection"] = closing
+	}
 }
 
 // write sends events, those of ordinary size in one piece.
@@ -140,9 +150,10 @@ func (s *eventSink) flush() error {
 }
 
 // writeMessage answers with one message as application/json.
-func writeMessage(w http.ResponseWriter, status int, m message) {
+func (e *Edge) writeMessage(w http.ResponseWriter, status int, m message) {
 	h := w.Header()
 	h["Content-Type"] = contentJSON
+	e.partWays(h)
 	if len(m.body) < largeBody {
 		w.WriteHeader(status)
 		b := make([]byte, 0, m.size())
@@ -177,7 +188,7 @@ func writePieces(w io.Writer, body []byte) error {
 // writeOwn answers with a message of our own making.
 func (e *Edge) writeOwn(w http.ResponseWriter, status int, m message) {
 	e.trace("Message sent", nil, m)
-	writeMessage(w, status, m)
+	e.writeMessage(w, status, m)
 }
 
 // writeError answers with a JSON-RPC error.

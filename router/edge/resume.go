@@ -39,7 +39,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	defer s.readers.Add(-1)
 	turn := s.own.attach()
 	defer s.own.detach(turn)
-	eventHeaders(w.Header())
+	t.edge.eventHeaders(w.Header())
 	sink := newEventSink(w, s.ownCursor, connOf(r))
 	var missed []event
 	if last != "" && s.replay != nil {
@@ -64,7 +64,7 @@ func (e *Edge) resume(w http.ResponseWriter, r *http.Request, s *session, number
 			e.noEvents(w)
 			return
 		}
-		eventHeaders(w.Header())
+		e.eventHeaders(w.Header())
 		sink := newEventSink(w, &cursor{stream: number}, connOf(r))
 		_ = sink.resend(events) // the client comes again if it fails
 		return
@@ -72,7 +72,7 @@ func (e *Edge) resume(w http.ResponseWriter, r *http.Request, s *session, number
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
 	turn := a.attach()
-	eventHeaders(w.Header())
+	e.eventHeaders(w.Header())
 	sink := newEventSink(w, a.cursor, connOf(r))
 	if sink.resend(s.replay.after(number, seq)) != nil {
 		a.leave(turn)

@@ -524,3 +524,37 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	time.Sleep(w.pause)
 	return w.ResponseRecorder.Write(b)
 }
+
+// While the edge stops each answer closes its connection, those to calls in flight too.
+func TestStopPartsWays(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	answers := make(chan *http.Response, 2)
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		go func() {
+			answers <- w.do(context.Background(), "POST", "/mcp", call(strconv.Quote(accept), "hold", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept})
+		}()
+	}
+	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.edge.Stop(t.Context()) }()
+	eventually(t, "new requests are refused", func() bool {
+		resp := w.do(context.Background(), "POST", "/mcp", call("2", "echo", "{}"), nil)
+		if resp.StatusCode == 503 && !resp.Close {
+			t.Error("refused: got the connection kept, want it closed")
+		}
+		return resp.StatusCode == 503
+	})
+	if resp := w.do(context.Background(), "POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h); resp.StatusCode != 202 || !resp.Close {
+		t.Errorf("a notification: got %d and closed %v, want 202 and the connection closed", resp.StatusCode, resp.Close)
+	}
+	close(w.srv.release)
+	for range 2 {
+		if resp := <-answers; resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("a call in flight: got %d and closed %v, want 200 and the connection closed", resp.StatusCode, resp.Close)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+}

@@ -26,11 +26,11 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 	methods := method + ", OPTIONS"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.edge.enter() {
-			w.Header().Set("Connection", "close")
 			t.edge.writeError(w, http.StatusServiceUnavailable, "", t.edge.noRoom(false))
 			return
 		}
 		defer t.edge.work.Done()
+		t.edge.partWays(w.Header())
 		switch {
 		case !t.edge.guard(w, r, methods):
 		case r.Method != method:
@@ -63,7 +63,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	s.readers.Add(1)
 	turn := s.own.attach()
 	defer s.own.detach(turn)
-	eventHeaders(w.Header())
+	e.eventHeaders(w.Header())
 	sink := newEventSink(w, nil, connOf(r))
 	if sink.event("endpoint", t.path+s.id) == nil {
 		_ = s.own.run(turn, r.Context().Done(), sink, e.heartbeat) // the client sees that it ended

@@ -21,11 +21,11 @@ const streamableMethods = "GET, POST, DELETE, OPTIONS"
 func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := t.edge
 	if !e.enter() {
-		w.Header().Set("Connection", "close")
 		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
 		return
 	}
 	defer e.work.Done()
+	e.partWays(w.Header())
 	if !e.guard(w, r, streamableMethods) {
 		return
 	}

@@ -29,16 +29,21 @@ func checkListen(listen string) string {
 }
 
 // CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) where nobody needs a key: the router
-// would hand every server it knows to whoever can reach it. An address without host means all interfaces.
+// would hand every server it knows to whoever can reach it. An address without host means all interfaces. The
+// error is an *Error.
 func CheckBind(listen string, access auth.Config) error {
 	if why := checkListen(listen); why != "" {
-		return fmt.Errorf("listen address %q: %s", listen, why)
+		return wrong("listen address %q: %s", listen, why)
 	}
 	if access.Anonymous || len(access.APIKeys) > 0 || OnLoopback(listen) {
 		return nil
 	}
-	return fmt.Errorf("refusing to listen on %s, beyond loopback, without API keys: set NEXUS_API_KEY or auth.api_keys, "+
+	return wrong("refusing to listen on %s, beyond loopback, without API keys: set NEXUS_API_KEY or auth.api_keys, "+
 		"listen on 127.0.0.1, or allow everybody with auth.anonymous: true", listen)
+}
+
+func wrong(format string, args ...any) error {
+	return &Error{[]Problem{{Message: fmt.Sprintf(format, args...)}}}
 }
 
 // OnLoopback reports whether an address to listen on can be reached from this machine alone.

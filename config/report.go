@@ -25,7 +25,7 @@ func Check(paths []string, opts Options) (Report, error) {
 		return Report{}, err
 	}
 	if err := CheckBind(cfg.Listen, cfg.Auth); err != nil {
-		return Report{}, &Error{Problems: []Problem{{Message: err.Error()}}}
+		return Report{}, err
 	}
 	return Report{Config: cfg}, nil
 }

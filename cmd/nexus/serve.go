@@ -35,9 +35,6 @@ func (c *serveCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := config.CheckBind(cfg.Listen, cfg.Auth); err != nil {
-		return &exitError{exitUsage, err.Error()}
-	}
 	a, err := c.app(w.ctx, cfg, w.stderr)
 	if err != nil {
 		return err

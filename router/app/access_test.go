@@ -3,12 +3,14 @@ package app_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/app"
@@ -263,8 +265,9 @@ func TestBindRefused(t *testing.T) {
 			r := prepare(t, func(o *app.Options) {
 				o.Config.Listen, o.Config.Auth.Anonymous, o.Config.Auth.APIKeys = row.listen, row.anonymous, row.keys
 			})
-			if err := r.Listen(t.Context()); (err != nil) != row.refused {
-				t.Errorf("Listen on %s: got %v, want it refused: %v", row.listen, err, row.refused)
+			err := r.Listen(t.Context())
+			if wrong := new(config.Error); errors.As(err, &wrong) != row.refused || (err != nil) != row.refused {
+				t.Errorf("Listen on %s: got %v, want it refused as a mistake of the configuration: %v", row.listen, err, row.refused)
 			}
 		})
 	}

@@ -9,8 +9,6 @@ import (
 	"golang.org/x/term"
 )
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
 const (
 	maxMessage = 60 // characters of a message
 	barColumns = 24 // of the terminal, for the bar and its percentage

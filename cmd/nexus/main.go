@@ -58,6 +58,9 @@ type world struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	w := &world{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)}
+	if isTerminal(os.Stdout) {
+		w.stdout = screen{os.Stdout}
+	}
 	code := run(w, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -100,7 +103,7 @@ func report(stderr io.Writer, err error) int {
 		code = exitUsage
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(stderr, "nexus: "+strings.TrimSuffix(line, "\n"))
+		fmt.Fprintln(stderr, "nexus: "+harmless(strings.TrimSuffix(line, "\n")))
 	}
 	return code
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 type queryCmd struct {
@@ -102,6 +104,10 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar) error {
 	}
 	result, err := c.call(w.ctx, router.ToolProcessQuery, args, bar)
 	bar.close()
+	var refused *exitError
+	if errors.As(err, &refused) && refused.code == exitFailed && !strings.HasPrefix(refused.text, limit.Exceeded) {
+		refused.code = exitUsage // as in this process: what else it refuses is the question's fault
+	}
 	if err != nil {
 		return err
 	}
@@ -177,7 +183,7 @@ func printJSON(w *world, v any) error {
 func firstLine(s string, max int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return -1
 		}
 		return r

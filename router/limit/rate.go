@@ -116,11 +116,14 @@ func (w *window) last() time.Time {
 	return w.times[(w.next+len(w.times)-1)%len(w.times)]
 }
 
+// Exceeded is how Message begins.
+const Exceeded = "Rate limit exceeded"
+
 // Message tells a caller that it was refused and when to come back, in whole seconds rounded up.
 func Message(retryAfter time.Duration) string {
 	seconds := max(1, int64((retryAfter+time.Second-1)/time.Second))
 	if seconds == 1 {
-		return "Rate limit exceeded: retry in 1 second"
+		return Exceeded + ": retry in 1 second"
 	}
-	return fmt.Sprintf("Rate limit exceeded: retry in %d seconds", seconds)
+	return fmt.Sprintf("%s: retry in %d seconds", Exceeded, seconds)
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// screen is a terminal to which texts of servers are written: their control characters are shown and not obeyed.
+// Each Write is whole characters.
+type screen struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (s screen) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(s.w, harmless(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// harmless writes control characters, but for tabs and the ends of lines, as the symbols for them.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', !unicode.IsControl(r):
+			return r
+		case r < ' ':
+			return '␀' + r
+		case r == 0x7f:
+			return '␡'
+		default:
+			return unicode.ReplacementChar
+		}
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}

@@ -44,6 +44,8 @@ func TestOps(t *testing.T) {
 		{"HEAD", "/healthz", 200, "application/json", ""},
 		{"GET", "/metrics", 200, "text/plain", "nexus_queries_total"},
 		{"GET", "/metrics", 200, "text/plain", "nexus_sessions"},
+		{"GET", "/", 200, "text/plain", "/servers/{name}/mcp "},
+		{"POST", "/", 405, "", ""},
 		{"POST", "/livez", 405, "", ""},
 		{"GET", "/nothing", 404, "", ""},
 	} {

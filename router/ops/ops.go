@@ -1,4 +1,4 @@
-// Package ops serves what operators look at: probes, the state of the servers as JSON, metrics.
+// Package ops serves what operators look at: the paths there are, probes, the state of the servers as JSON, metrics.
 //
 // Handlers may be used from any goroutine.
 package ops
@@ -14,6 +14,19 @@ import (
 //go:embed ui.html ui.js
 var pages embed.FS
 
+// paths is what / answers, for those who look where they are.
+const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
+
+/mcp                  the router's tools, over streamable HTTP
+/sse                  the same, over HTTP+SSE
+/proxy/mcp            all servers as one, over streamable HTTP
+/proxy/sse            the same, over HTTP+SSE
+/servers/{name}/mcp   one server alone
+/livez /readyz        probes
+/healthz /metrics     the state of the servers, as JSON and for Prometheus
+/ui/                  the same as a page
+`
+
 // Options of the ops paths.
 type Options struct {
 	Ready     func() bool
@@ -22,18 +35,19 @@ type Options struct {
 	Authorize func(h http.Handler) http.Handler // guards everything but the probes; nil = open
 }
 
-// Mount registers /livez, /readyz, /healthz, /metrics and /ui/.
+// Mount registers /, /livez, /readyz, /healthz, /metrics and /ui/.
 func Mount(mux *http.ServeMux, o Options) {
 	guard := o.Authorize
 	if guard == nil {
 		guard = func(h http.Handler) http.Handler { return h }
 	}
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, paths) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if o.Ready() {
-			say(w, http.StatusOK, "ok")
+			say(w, http.StatusOK, "ok\n")
 		} else {
-			say(w, http.StatusServiceUnavailable, "not ready")
+			say(w, http.StatusServiceUnavailable, "not ready\n")
 		}
 	})
 	mux.Handle("GET /healthz", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,5 +75,5 @@ func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n"))
+	_, _ = w.Write([]byte(text))
 }

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/planner/plan"
@@ -17,24 +18,24 @@ var marks = regexp.MustCompile(`\[([A-Za-z0-9_.-]{1,64}(?:\s*[,;]\s*[A-Za-z0-9_.
 const maxCitations = 100
 
 // cite reads the citation marks of an answer. Marks of steps that worked become citations, their quote only if the
-// result has it word for word; the text keeps the mark without the quote. A mark with a quote that names no such step
-// is removed, for it claims evidence that is not there; one without a quote may be anything and stays.
+// result has it word for word; the text keeps the mark without the quote and without what is no step. A mark with a
+// quote that names no step that worked is removed, for it claims evidence that is not there; one without a quote that
+// names no step at all may be anything and stays.
 func cite(text string, outcomes []plan.Outcome) (string, []Citation) {
-	worked := make(map[string]plan.Outcome, len(outcomes))
+	steps := make(map[string]plan.Outcome, len(outcomes))
 	for _, o := range outcomes {
-		if o.OK() {
-			worked[o.Step.ID] = o
-		}
+		steps[o.Step.ID] = o
 	}
 	citations := []Citation{}
 	seen := map[Citation]bool{}
 	text = marks.ReplaceAllStringFunc(text, func(mark string) string {
 		parts := marks.FindStringSubmatch(mark)
-		ids, quote := parts[1], parts[2]
+		ids, quote := strings.FieldsFunc(parts[1], func(r rune) bool { return strings.ContainsRune(",; \t", r) }), parts[2]
+		named := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, ok := steps[id]; return !ok })
 		known := false
-		for _, id := range strings.FieldsFunc(ids, func(r rune) bool { return strings.ContainsRune(",; \t", r) }) {
-			o, ok := worked[id]
-			if !ok {
+		for _, id := range named {
+			o := steps[id]
+			if !o.OK() {
 				continue
 			}
 			known = true
@@ -47,10 +48,13 @@ func cite(text string, outcomes []plan.Outcome) (string, []Citation) {
 				citations = append(citations, c)
 			}
 		}
-		if quote != "" && !known {
+		switch {
+		case quote != "" && !known:
 			return ""
+		case len(named) > 0 && len(named) < len(ids):
+			return "[" + strings.Join(named, ", ") + "]"
 		}
-		return "[" + ids + "]"
+		return "[" + parts[1] + "]"
 	})
 	return strings.TrimSpace(text), withoutBare(citations)
 }

@@ -74,6 +74,7 @@ func TestModelAnswers(t *testing.T) {
 		{"plain", "15% of $2500 is 375.", "15% of $2500 is 375.", []plan.Outcome{sum}, nil},
 		{"cited", "Chips get faster [s1], and it is 375 [s2]. Again [s1].", "Chips get faster [s1], and it is 375 [s2]. Again [s1].",
 			[]plan.Outcome{news, sum}, []synth.Citation{{Step: "s1"}, {Step: "s2"}}},
+		{"one of several is no step", "Both [s1, s9; s2], or [s9; s2] [s8, s9].", "Both [s1, s2], or [s2] [s8, s9].", []plan.Outcome{news, sum}, []synth.Citation{{Step: "s1"}, {Step: "s2"}}},
 		{"several at once", "Both [s1, s2].", "Both [s1, s2].", []plan.Outcome{news, sum}, []synth.Citation{{Step: "s1"}, {Step: "s2"}}},
 		{"quoted", `Yes [s1: "twice as fast"] and no [s1: "thrice as fast"].`, "Yes [s1] and no [s1].",
 			[]plan.Outcome{news}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}}},

@@ -3,7 +3,10 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -76,11 +79,58 @@ func repeated(s Step, done []Outcome) (Outcome, bool) {
 }
 
 // sameJSON compares two values but for the space between their parts, the order of members and the way in which
-// strings are escaped.
+// strings are escaped and numbers written.
 func sameJSON(a, b json.RawMessage) bool {
 	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
 	plain := []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)}
-	return x.Compact(plain...) == nil && y.Compact(plain...) == nil && bytes.Equal(x, y)
+	if x.Compact(plain...) != nil || y.Compact(plain...) != nil {
+		return false
+	}
+	dx, dy := newDecoder(x), newDecoder(y)
+	for {
+		t, err := dx.ReadToken()
+		u, uerr := dy.ReadToken()
+		switch {
+		case err != nil || uerr != nil:
+			return err == io.EOF && uerr == io.EOF
+		case t.Kind() != u.Kind():
+			return false
+		case t.Kind() == '0':
+			if decimal(t.String()) != decimal(u.String()) {
+				return false
+			}
+		case t.String() != u.String():
+			return false
+		}
+	}
+}
+
+// number is a JSON number: digits, which neither begin nor end with zeros, × 10^exponent.
+type number struct {
+	negative bool
+	digits   string
+	exponent int64
+}
+
+// decimal reads a number exactly: no float64 is between 9007199254740993 and its neighbours. One with an exponent
+// beyond all measure equals only itself, as it is written.
+func decimal(text string) number {
+	mantissa, power, scientific := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	whole, negative := strings.CutPrefix(whole, "-")
+	var exponent int64
+	if scientific {
+		var err error
+		if exponent, err = strconv.ParseInt(power, 10, 32); err != nil {
+			return number{digits: text}
+		}
+	}
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return number{}
+	}
+	significant := strings.TrimRight(digits, "0")
+	return number{negative, significant, exponent - int64(len(fraction)) + int64(len(digits)-len(significant))}
 }
 
 // Empty reports whether a step that succeeded found nothing: null, an empty text, list or object, or an object of

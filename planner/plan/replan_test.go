@@ -29,8 +29,8 @@ func TestWithoutRepeats(t *testing.T) {
 		"a chain, by references":  {[]plan.Step{step("y", "get", `{"id":"$x.id"}`), step("x", "find", `{"q":"x"}`), step("z", "put", `{"v":"$y"}`)}, []plan.Step{step("z", "put", `{"v":"$b"}`)}},
 		"a chain, by values":      {[]plan.Step{step("y", "get", `{"id":7}`)}, nil},
 		"what may have been done": {[]plan.Step{step("x", "send", `{"to":"y"}`)}, nil},
-		"members in another order and other escapes": {[]plan.Step{step("x", "note", `{"n":1.0,"at":{"b":2,"a":"\u0041"}}`), step("y", "note", `{"at":{"a":"A","b":2},"n":1}`)},
-			[]plan.Step{step("y", "note", `{"at":{"a":"A","b":2},"n":1}`)}},
+		"members in another order, other escapes and numbers": {[]plan.Step{step("x", "note", `{"n":1.0,"at":{"b":2,"a":"\u0041"}}`), step("y", "note", `{"at":{"a":"A","b":2e0},"n":1}`),
+			step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}, []plan.Step{step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}},
 		"another tool": {[]plan.Step{step("x", "fetch", `{"id":7}`)}, []plan.Step{step("x", "fetch", `{"id":7}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +108,26 @@ func TestMissing(t *testing.T) {
 		}
 		if text, _ := json.Marshal(got); string(text) != row.want {
 			t.Errorf("%s for %s: got %s, want %s", row.arguments, row.schema, text, row.want)
+		}
+	}
+}
+
+// A number is the same however it is written, and another one however close it is.
+func TestRepeatsByNumber(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"1", "1.0", true}, {"1", "1.00e0", true}, {"100", "1e2", true}, {"100", "1E+2", true}, {"0.01", "1e-2", true}, {"-1.50", "-15e-1", true},
+		{"0", "-0.0", true}, {"0", "0e99", true}, {"1e999999999", "1e999999999", true}, {"9007199254740993", "9007199254740993.0", true},
+		{"1e99999999999999999999", "1e99999999999999999999", true},
+		{"9007199254740993", "9007199254740992", false}, {"1", "-1", false}, {"1", "10", false}, {"1e999999999", "1e999999998", false}, {"1", `"1"`, false},
+		{"1", "true", false}, {"[1]", "[1,0]", false}, {"0", "null", false},
+	} {
+		done := []plan.Outcome{{Step: step("a", "t", `{"n":`+row.a+`}`), Value: json.RawMessage(`1`)}}
+		p := plan.Plan{Steps: []plan.Step{step("b", "t", `{"n":`+row.b+`}`)}}
+		if plan.WithoutRepeats(&p, done); len(p.Steps) == 0 != row.same {
+			t.Errorf("%s and %s: got them the same %v, want %v", row.a, row.b, len(p.Steps) == 0, row.same)
 		}
 	}
 }

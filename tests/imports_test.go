@@ -27,7 +27,7 @@ func arrows() []arrow {
 	const anything = "..."
 	return []arrow{
 		// Leaves.
-		{"planner/plan", nil},
+		{"planner/plan", []string{"internal/short"}},
 		{"planner/search", nil},
 		{"planner/llm", []string{"planner/llm/...", "internal/secret", "internal/short"}},
 		{"downstream/progress", nil},

@@ -7,15 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// Text cuts text to at most limit bytes, at a character, and marks the cut with an ellipsis on top.
-func Text(text string, limit int) string {
+// Prefix returns the longest beginning of text that has at most limit bytes and cuts no character.
+func Prefix(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	for limit > 0 && !utf8.RuneStart(text[limit]) {
 		limit--
 	}
-	return text[:limit] + "…"
+	return text[:limit]
+}
+
+// Text cuts text like Prefix and marks the cut with an ellipsis on top.
+func Text(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return Prefix(text, limit) + "…"
 }
 
 // lookAhead is how much more than the limit Line reads: room for the spaces it removes.

@@ -62,11 +62,8 @@ func Excerpt(value json.RawMessage, limit int) string {
 	if total <= limit {
 		return text
 	}
-	limit = min(limit, len(text)-1)
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return fmt.Sprintf("%s… [cut: %d of %d bytes shown]", text[:limit], limit, total)
+	shown := short.Prefix(text, min(limit, len(text)-1))
+	return fmt.Sprintf("%s… [cut: %d of %d bytes shown]", shown, len(shown), total)
 }
 
 func compact(value []byte) string {

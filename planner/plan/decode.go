@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of a plan. What is beyond them is refused as a whole.
@@ -281,7 +283,7 @@ func syntaxError(err error) error {
 	if !errors.As(err, &syntactic) {
 		return err
 	}
-	text := oneLine(syntactic.Err.Error(), 200)
+	text := short.Line(syntactic.Err.Error(), 200)
 	if p := syntactic.JSONPointer; p != "" {
 		text += " at " + quoteShort(string(p))
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of a message.
@@ -62,7 +64,7 @@ func (s *schema) validate(instance any, unknown []string) (refused *Error) {
 			lines = append(lines, fmt.Sprintf("and %d more", len(findings)-i))
 			break
 		}
-		lines = append(lines, oneLine(e.place(f.path)+": "+f.text, maxFinding))
+		lines = append(lines, short.Line(e.place(f.path)+": "+f.text, maxFinding))
 	}
 	return &Error{ReasonInvalidArguments, strings.Join(lines, "; ")}
 }
@@ -231,7 +233,7 @@ func compact(v any) string {
 	if err != nil {
 		return "value"
 	}
-	return cutText(string(text), 60)
+	return short.Text(string(text), 60)
 }
 
 // pointer returns the JSON pointer for a path (RFC 6901).

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"iter"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 var (
@@ -75,34 +74,4 @@ func kindName(k jsontext.Kind) string {
 }
 
 // quoteShort quotes text of strangers for a message.
-func quoteShort(text string) string { return strconv.Quote(cutText(text, 100)) }
-
-// oneLine makes text of strangers fit for a one-line message.
-func oneLine(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return cutText(text, limit)
-}
-
-// cutText returns at most the first limit bytes of text, with an ellipsis if that is not all.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return prefix(text, limit) + "…"
-}
-
-// prefix returns the longest prefix of text that has at most limit bytes and cuts no character.
-func prefix(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
-}
+func quoteShort(text string) string { return strconv.Quote(short.Text(text, 100)) }

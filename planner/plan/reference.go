@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of references and of what they become.
@@ -303,7 +305,7 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 			if i > 0 {
 				place += "." + strings.Join(r.path[:i], ".")
 			}
-			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment), cutText(place, 100), kindName(v.Kind())))
+			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment), short.Text(place, 100), kindName(v.Kind())))
 		}
 		if i == len(r.path)-1 {
 			if v, err = d.ReadValue(); err != nil {

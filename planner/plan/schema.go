@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of a schema that is compiled.
@@ -215,7 +217,7 @@ func readInstance(arguments json.RawMessage) (any, *Error) {
 	for {
 		t, err := d.ReadToken()
 		if err != nil {
-			return refuse("%s", oneLine(syntaxError(err).Error(), 200))
+			return refuse("%s", short.Line(syntaxError(err).Error(), 200))
 		}
 		if t.Kind() == '0' && !fairNumber(t.String()) {
 			return refuse("a number has too many digits")
@@ -228,7 +230,7 @@ func readInstance(arguments json.RawMessage) (any, *Error) {
 	}
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
-		return refuse("%s", oneLine(err.Error(), 200))
+		return refuse("%s", short.Line(err.Error(), 200))
 	}
 	return instance, nil
 }

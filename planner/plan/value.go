@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // ValueOf takes the raw result of a tool call apart. value is its structuredContent, else its text
@@ -121,5 +123,5 @@ func Cut(value json.RawMessage, limit int) (json.RawMessage, bool) {
 			return value, false
 		}
 	}
-	return appendQuoted(nil, prefix(text, limit)), true
+	return appendQuoted(nil, short.Prefix(text, limit)), true
 }

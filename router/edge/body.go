@@ -38,6 +38,9 @@ func (e *Edge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
+		if r.Header.Get("Expect") == "" { // else it is not being sent yet
+			u.drain(2 * int64(e.limits.BodyBytes))
+		}
 		w.Header().Set("Connection", "close")
 		e.writeError(w, http.StatusRequestEntityTooLarge, "", &jsonrpc.Error{
 			Code:    jsonrpc.CodeInvalidRequest,
@@ -98,8 +101,28 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 	}
 }
 
-// part reads what comes next.
+// drain reads on, so many bytes at most, and keeps nothing: a client that is still sending when its
+// connection closes does not get to read why.
+func (u *upload) drain(limit int64) {
+	var scrap [32 << 10]byte
+	for limit > 0 {
+		n, err := u.next(scrap[:])
+		if limit -= int64(n); err != nil {
+			return
+		}
+	}
+}
+
+// part reads what comes next and counts it as held.
 func (u *upload) part(b []byte) (int, error) {
+	n, err := u.next(b)
+	u.held += n
+	u.memory.Hold(n)
+	return n, err
+}
+
+// next reads what comes next, within a time.
+func (u *upload) next(b []byte) (int, error) {
 	if now := time.Now(); now.After(u.extend) { // most bodies come in one piece
 		u.extend = now.Add(bodyPause / 4)
 		deadline := now.Add(bodyPause)
@@ -108,10 +131,7 @@ func (u *upload) part(b []byte) (int, error) {
 		}
 		_ = u.conn.SetReadDeadline(deadline) // not all that serve tests have one
 	}
-	n, err := u.body.Read(b)
-	u.held += n
-	u.memory.Hold(n)
-	return n, err
+	return u.body.Read(b)
 }
 
 // isJSON reports whether the Content-Type is that of JSON, or missing.

@@ -158,6 +158,27 @@ func TestChunkedBodyIsBounded(t *testing.T) {
 	}
 }
 
+// A client that sends all before it reads learns why its message was refused.
+func TestTooLargeIsTold(t *testing.T) {
+	const limited = 4 << 20
+	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: limited}})
+	for _, length := range []string{"Content-Length: %[1]d\r\n\r\n%[2]s", "Transfer-Encoding: chunked\r\n\r\n%[1]x\r\n%[2]s\r\n0\r\n\r\n"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		const size = 2*limited - 100
+		if _, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+length, size, strings.Repeat("a", size)); err != nil {
+			t.Fatalf("sending: got %v, want it taken", err)
+		}
+		answer, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") || !strings.HasSuffix(string(answer), `"The message is larger than 4MiB"}}`) {
+			t.Errorf("got %q, want 413 and why", answer)
+		}
+	}
+}
+
 // A body that ends before its announced length is no message.
 func TestCutBody(t *testing.T) {
 	w := newWire(t, edge.Options{})

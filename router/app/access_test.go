@@ -115,6 +115,22 @@ func TestAllowLists(t *testing.T) {
 		o.Config.Auth.APIKeys[2].Tools = auth.Filter{Allow: []string{"a__read"}}
 		o.Config.Auth.APIKeys[3].Tools = auth.Filter{Deny: []string{"*__erase", "b__*"}}
 	})
+	// Nobody can tell a server that is hidden from one that is not there.
+	for _, method := range []string{"initialize", "ping", "tools/list", "server/discover"} {
+		for _, key := range []string{"", "servers"} {
+			answer := func(server string) string {
+				header := map[string]string{}
+				if key != "" {
+					header = bearer(key)
+				}
+				resp, text := r.raw("POST", "/servers/"+server+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+fmt.Sprintf(initializeParams, "{}")+`}`, header)
+				return fmt.Sprint(resp.StatusCode, strings.ReplaceAll(text, ": "+server+`"`, `: SERVER"`))
+			}
+			if hidden, none := answer("a"), answer("none"); key != "" && hidden != none || hidden[:3] != none[:3] {
+				t.Errorf("%s with key %q: got %s of a hidden server and %s of none, want the same", method, key, hidden, none)
+			}
+		}
+	}
 	for _, row := range []struct{ key, tools, servers, steps string }{
 		{"all", "read erase other", "a b", `s1=a/read{}; s2=a/erase{}; s3=b/other{}`},
 		{"servers", "other", "b", `s1=/read{} unknown_tool; s2=/erase{} unknown_tool; s3=b/other{}`},

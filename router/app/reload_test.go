@@ -121,8 +121,8 @@ func TestReloadServers(t *testing.T) {
 	}
 
 	r.reload(func(cfg *config.Config) { cfg.Servers = r.opts.Config.Servers })
-	if resp, _ := r.raw("POST", "/servers/other/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("/servers/other/mcp once it is gone: got %d, want 404", resp.StatusCode)
+	if _, text := r.raw("POST", "/servers/other/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil); !strings.Contains(text, `"code":-32602,"message":"Unknown server: other"`) {
+		t.Errorf("/servers/other/mcp once it is gone: got %s, want that it is unknown", text)
 	}
 	if got := proxied("tools/list", "{}"); !strings.Contains(got, `"peer__slow"`) || strings.Contains(got, "news") {
 		t.Errorf("tools/list: got %s, want the old tools alone", got)

@@ -13,11 +13,11 @@ type singles struct {
 	surfaces map[string]http.Handler // made when they are first asked for
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. A server that is not there is answered like one that the caller may not see.
 func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if !s.app.servers.Configured(name) {
-		http.NotFound(w, r)
+		s.app.edge.Streamable(s.app.proxy.Single(name)).ServeHTTP(w, r)
 		return
 	}
 	s.surface(name).ServeHTTP(w, r)

@@ -148,8 +148,12 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 // reach returns the servers of the surface that the caller may see.
 func (s *Surface) reach(x *edge.Exchange) []string {
 	servers := s.names().servers
-	if s.only != "" {
+	switch {
+	case s.only == "":
+	case s.p.servers.Configured(s.only):
 		servers = []string{s.only}
+	default:
+		return nil
 	}
 	see := x.Caller.Filter()
 	if see == nil {

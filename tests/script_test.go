@@ -18,7 +18,7 @@ import (
 
 // TestScript runs testdata/script/*.txtar, which show the command line. Besides the commands of testscript
 // there is `nexus CODE ARGS…`, which runs the program and wants that exit code. RUDE_URL is a server whose texts
-// have control characters in them.
+// have control characters in them and that sends pictures.
 func TestScript(t *testing.T) {
 	rude := rudeServer(t)
 	testscript.Run(t, testscript.Params{
@@ -33,14 +33,14 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// rudeServer serves the tools speak and fail, which try to colour the terminal.
+// rudeServer serves the tools speak and fail, which try to colour the terminal and send a picture.
 func rudeServer(t *testing.T) (url string) {
 	const red = "\x1b[31mred\u009b0m\r\nsecond\tline\x7f"
 	server := mcp.NewServer(&mcp.Implementation{Name: "rude", Version: "1"}, nil)
 	for name, isError := range map[string]bool{"speak": false, "fail": true} {
 		tool := &mcp.Tool{Name: name, Description: red, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 		mcp.AddTool(server, tool, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: red}}, IsError: isError}, nil, nil
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: red}, &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}}, IsError: isError}, nil, nil
 		})
 	}
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))

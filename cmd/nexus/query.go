@@ -219,16 +219,20 @@ func (c *callCmd) Run(w *world) error {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return fmt.Errorf("reading the result: %w", err)
 	}
-	out := result.Text()
-	if c.JSON || out == "" {
-		out = string(indent(raw))
+	out, others := result.Text(), result.others()
+	failure := &exitError{exitFailed, out}
+	whole := c.JSON || out == ""
+	if whole {
+		out, others = string(indent(raw)), nil
 	}
-	failure := &exitError{exitFailed, result.Text()}
-	if result.IsError && !c.JSON {
+	if result.IsError && !whole {
 		return failure
 	}
 	if _, err := fmt.Fprintln(w.stdout, out); err != nil {
 		return err
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(w.stderr, "nexus: not shown: %s; see --json\n", firstLine(strings.Join(others, ", "), 300))
 	}
 	if result.IsError {
 		return failure

@@ -44,6 +44,17 @@ func (r *toolResult) Text() string {
 	return strings.Join(texts, "\n")
 }
 
+// others returns the types of the blocks that are no text.
+func (r *toolResult) others() []string {
+	var types []string
+	for _, c := range r.Content {
+		if c.Type != "text" {
+			types = append(types, c.Type)
+		}
+	}
+	return types
+}
+
 // call calls a tool of the remote router.
 func (r *remote) call(ctx context.Context, tool string, args map[string]any, bar *bar) (*toolResult, error) {
 	url := strings.TrimSuffix(r.Remote, "/")

@@ -23,10 +23,10 @@ type errUnanswered struct{ text string }
 
 func (e *errUnanswered) Error() string { return e.text }
 
-// elicitor asks by way of the client; nil where it cannot ask by forms, as in the modern era, where a request has no way back.
+// elicitor asks by way of the client; nil where it cannot ask by forms.
 func elicitor(x *edge.Exchange) Elicit {
 	modes := jsonrpc.Get(x.Client.Capabilities, "elicitation")
-	if modes == nil || x.Modern || jsonrpc.Get(modes, "url") != nil && jsonrpc.Get(modes, "form") == nil {
+	if modes == nil || jsonrpc.Get(modes, "url") != nil && jsonrpc.Get(modes, "form") == nil {
 		return nil
 	}
 	return func(ctx context.Context, message string, schema []byte) ([]byte, error) {

@@ -26,9 +26,9 @@ type lent struct {
 	no   error
 }
 
-// lender is the model of the client of x; nil where it lends none, and in the modern era.
+// lender is the model of the client of x; nil where it lends none.
 func lender(x *edge.Exchange) llm.Model {
-	if jsonrpc.Get(x.Client.Capabilities, "sampling") == nil || x.Modern {
+	if jsonrpc.Get(x.Client.Capabilities, "sampling") == nil {
 		return nil
 	}
 	return &lent{name: "the client's", ask: func(ctx context.Context, params []byte) (jsonrpc.Message, error) {

@@ -59,6 +59,17 @@ type answer struct {
 	final  message
 }
 
+// begin prepares the answer to r.
+func (a *answer) begin(e *Edge, w http.ResponseWriter, r *http.Request, modern bool) {
+	a.edge = e
+	a.w = w
+	a.gone = r.Context().Done()
+	a.conn = connOf(r)
+	a.accept = accepts(r.Header)
+	a.modern = modern
+	a.since = e.now()
+}
+
 // open makes the answer an event stream, if the client takes one.
 func (a *answer) open() bool {
 	a.mu.Lock()

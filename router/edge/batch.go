@@ -223,7 +223,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	}
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
-	a := &answer{edge: e, w: w, gone: r.Context().Done(), conn: connOf(r), accept: accepts(r.Header), since: e.now()}
+	a := &answer{}
+	a.begin(e, w, r, false)
 	answers, wait := t.serveBatch(src, s, items, a)
 	if !answers {
 		w.WriteHeader(http.StatusAccepted)

@@ -81,6 +81,7 @@ type Edge struct {
 	closed   bool // no more work of any kind
 
 	loose    scope       // exchanges without a session
+	trips    sync.Map    // *trip by the requestState that its client comes back with
 	load     *limit.Load // requests in flight
 	memory   *limit.Memory
 	busy     atomic.Int64 // requests and notifications not yet served, and answers not yet written

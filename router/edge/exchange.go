@@ -47,6 +47,7 @@ type Exchange struct {
 	edge    *Edge
 	session *session        // nil without one
 	out     outlet          // nil for notifications
+	trip    *trip           // of a client of the modern era that can be asked; nil otherwise
 	conn    <-chan struct{} // closed when the connection of its answer ends; nil if it shares one
 	cancel  context.CancelCauseFunc
 	lane    lane
@@ -54,7 +55,8 @@ type Exchange struct {
 
 	// Guarded by the mutex of scope.
 	scope   *scope
-	barrier uint64 // how many notifications come before it
+	id      jsonrpc.ID // under which it can be cancelled
+	barrier uint64     // how many notifications come before it
 	sent    bool
 	sentCh  chan struct{} // closed when sent; made by those who wait
 	listed  bool
@@ -127,6 +129,12 @@ func (x *Exchange) respond(m message, state uint32) {
 		return
 	}
 	m.keep = true
+	if x.trip != nil {
+		var there bool
+		if m.id, there = x.trip.back(); !there {
+			return
+		}
+	}
 	x.scope.settle(x)
 	x.send(m, true)
 }
@@ -151,11 +159,15 @@ func (x *Exchange) PreferStream() {
 }
 
 // Request asks the client on the stream of this request, or on the session's own where the client takes no
-// event stream, and waits for the answer: a response with a result or an error. The id is our own. The error
+// event stream, or in the modern era by an input_required result, and waits for the answer: a response with a result or an error. The id is our own. The error
 // is ErrNoClient where the client cannot be asked and was sent nothing, ErrClientGone where the answer cannot
 // come any more, or the cause of ctx; then the client is told that the request is cancelled, in the words of
 // a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	if x.trip != nil {
+		x.Sent()
+		return x.trip.ask(ctx, method, params)
+	}
 	if x.session == nil || x.Modern {
 		return jsonrpc.Message{}, ErrNoClient
 	}

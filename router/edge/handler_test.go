@@ -152,6 +152,24 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			return
 		}
 		x.Reply(append([]byte(`{"answer":`), append(orNull(m.Result), '}')...))
+	case "ask-twice": // reports progress in between, and at the end
+		for i := range 2 {
+			m, err := x.Request(ctx, "sampling/createMessage", fmt.Appendf(nil, `{"q":%d}`, i))
+			if err != nil {
+				s.cause(err)
+				x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
+				return
+			}
+			s.note(string(m.Result))
+			x.Notify(progress(token, i))
+		}
+		x.Reply([]byte(`{"content":[]}`))
+	case "ask-briefly":
+		brief, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := x.Request(brief, "elicitation/create", []byte(`{}`))
+		s.cause(err)
+		x.Reply([]byte(`{"content":[]}`))
 	case "ask-beside":
 		go func() {
 			m, err := x.Request(context.WithoutCancel(ctx), "sampling/createMessage", []byte(`{}`))

@@ -27,7 +27,7 @@ func httpSource(r *http.Request, caller auth.Caller) source {
 func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context.Context {
 	ctx := src.ctx
 	x.edge = f.edge
-	x.Message = in.msg
+	x.Message, x.id = in.msg, in.msg.ID
 	x.Caller = src.caller
 	x.Header = src.header
 	x.RemoteAddr = src.addr
@@ -126,9 +126,21 @@ func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
 // The error is that of track.
 func (f *surface) serveShared(src source, s *session, in *inbound) error {
 	e := f.edge
+	if way, err := f.returning(src.caller, in); err != nil {
+		return err
+	} else if way != nil {
+		if !s.scope.relist(way.x, in.msg.ID) {
+			return inFlight(in.msg.ID)
+		}
+		way.goOn(newLeg(&in.msg, pipe{&s.own}), jsonrpc.Get(in.msg.Params, "inputResponses"))
+		return nil
+	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
 	x.out = pipe{&s.own}
+	if in.travels() {
+		f.travel(ctx, x, newLeg(&in.msg, x.out))
+	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)
 		return err

@@ -3,6 +3,8 @@ package edge
 import (
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 // scope is the table of exchanges in flight of one session, or of all that have none.
@@ -27,8 +29,8 @@ func (c *scope) remove(x *Exchange) {
 
 // addLocked lists x and, for a request, its id. It reports false if the id is taken.
 func (c *scope) addLocked(x *Exchange) bool {
-	if c.byID != nil && x.Message.ID != "" {
-		key := x.Message.ID.Key()
+	if c.byID != nil && x.id != "" {
+		key := x.id.Key()
 		if _, taken := c.byID[key]; taken {
 			return false
 		}
@@ -43,6 +45,21 @@ func (c *scope) addLocked(x *Exchange) bool {
 	return true
 }
 
+// relist gives x, whose id is free, another one. It reports false if that is taken.
+func (c *scope) relist(x *Exchange, id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID == nil {
+		return true
+	}
+	if _, taken := c.byID[id.Key()]; taken {
+		return false
+	}
+	x.id = id
+	c.byID[id.Key()] = x
+	return true
+}
+
 // settle frees x's id: it is answered or cancelled.
 func (c *scope) settle(x *Exchange) {
 	c.mu.Lock()
@@ -51,10 +68,10 @@ func (c *scope) settle(x *Exchange) {
 }
 
 func (c *scope) settleLocked(x *Exchange) {
-	if c.byID == nil || x.Message.ID == "" {
+	if c.byID == nil || x.id == "" {
 		return
 	}
-	if key := x.Message.ID.Key(); c.byID[key] == x {
+	if key := x.id.Key(); c.byID[key] == x {
 		delete(c.byID, key)
 	}
 }

@@ -61,6 +61,9 @@ func (e *Edge) untrack(x *Exchange) {
 	x.abort(nil)
 	e.memory.Release(len(x.Message.Raw))
 	e.load.Leave(x.client())
+	if x.trip != nil {
+		x.trip.end()
+	}
 	if x.session != nil {
 		x.session.leave(x)
 	} else {

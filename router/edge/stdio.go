@@ -51,6 +51,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		s.retire() // then the writer ends when all is answered and written
 		select {
 		case <-written:
+		case <-e.quit: // it has ended the other sessions; this one is not among them any more
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

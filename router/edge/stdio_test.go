@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/limit"
@@ -154,3 +155,26 @@ func TestStdioBrokenInput(t *testing.T) {
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// After the end of its input a client is owed its answers, but not beyond the grace period.
+func TestStopAfterTheEndOfInput(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	p.send(call("1", "sleep", "{}"))
+	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	p.in.Close()
+	eventually(t, "the session takes nothing more", func() bool { return w.edge.Sessions() == 0 })
+	answer := make(chan string, 1)
+	go func() { answer <- p.line() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := w.edge.Stop(ctx); err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+	if got := <-answer; !strings.Contains(got, `"id":1,`) {
+		t.Errorf("got %s, want the answer that the handler gave in the end", got)
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("ServeStdio: got %v, want nil", err)
+	}
+}

@@ -132,16 +132,13 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 		}
 		w.Header()["Mcp-Session-Id"] = []string{s.id}
 	}
+	if t.travelled(w, r, src, in) {
+		return
+	}
 	c := &call{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.answer.edge = e
-	c.answer.w = w
-	c.answer.gone = x.conn
-	c.answer.conn = connOf(r)
-	c.answer.accept = accepts(r.Header)
-	c.answer.modern = x.Modern
-	c.answer.since = e.now()
+	c.answer.begin(e, w, r, x.Modern)
 	if s != nil {
 		c.answer.replay = s.replay
 	}

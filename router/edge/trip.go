@@ -1,0 +1,345 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/auth"
+)
+
+// trip is the outlet of a request of the modern era whose client can be asked (MCP 2026-07-28, multi round-trip
+// requests). A question ends the request with an input_required result while its handler waits; the client's retry
+// with the answers takes its place. Each of them is a leg of the trip.
+type trip struct {
+	x       *Exchange
+	ctx     context.Context // of the handler
+	surface *surface
+	token   []byte          // of the first leg's progress, raw; nil = none
+	deaf    <-chan struct{} // closed when the client can come back no more; nil = never
+
+	mu        sync.Mutex
+	leg       *leg          // who waits for an answer; nil while the client is away
+	came      chan struct{} // closed when the client comes back
+	state     string        // what it comes back with
+	asked     uint64
+	questions []*question // that are not answered
+}
+
+// leg is one request of a trip.
+type leg struct {
+	id    jsonrpc.ID
+	token []byte // of its progress, raw; nil = none
+	out   outlet
+	lane  lane
+	done  chan struct{} // closed when it is answered, or never will be
+}
+
+// question is one request to the client.
+type question struct {
+	key, method string
+	params      []byte
+	reply       chan jsonrpc.Message
+}
+
+const (
+	stateMark = "nexus-"         // how the requestState of our trips begins; others are the servers'
+	maxAway   = 10 * time.Minute // that a client may take to come back
+)
+
+// askable are the methods that a client can be asked by, with the capability that says so.
+var askable = map[string]string{"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+
+// travels reports whether a message is a request that its client can be asked something for.
+func (in *inbound) travels() bool {
+	switch in.msg.Method {
+	case "tools/call", "prompts/get", "resources/read":
+	default:
+		return false
+	}
+	for _, capability := range askable {
+		if jsonrpc.Get(in.caps, capability) != nil {
+			return in.version != nil
+		}
+	}
+	return false
+}
+
+func newLeg(m *jsonrpc.Message, out outlet) *leg {
+	l := &leg{id: m.ID, out: out, done: make(chan struct{})}
+	if token := jsonrpc.Get(m.Params, "_meta", metaToken); jsonrpc.ValidID(token) {
+		l.token = token
+	}
+	return l
+}
+
+// answer sends the last message of a leg.
+func (l *leg) answer(m message) bool {
+	defer close(l.done)
+	return l.out.send(&l.lane, m, true)
+}
+
+// travel makes the exchange, whose context is ctx, a trip that begins with first.
+func (f *surface) travel(ctx context.Context, x *Exchange, first *leg) *trip {
+	t := &trip{x: x, ctx: ctx, surface: f, token: first.token, leg: first}
+	if x.session != nil {
+		t.deaf = x.session.deaf
+	}
+	x.trip, x.out = t, t
+	return t
+}
+
+// send implements outlet.
+func (t *trip) send(_ *lane, m message, last bool) bool {
+	t.mu.Lock()
+	l := t.leg
+	if last {
+		t.leg = nil
+	}
+	t.mu.Unlock()
+	switch {
+	case l == nil:
+		return false
+	case last:
+		return l.answer(m)
+	}
+	m, ok := t.retoken(l, m)
+	return ok && l.out.send(&l.lane, m, false)
+}
+
+// retoken puts the token of a later leg into a notification of progress; a leg without one gets none.
+func (t *trip) retoken(l *leg, m message) (message, bool) {
+	if bytes.Equal(l.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.body, "method")) != "notifications/progress" {
+		return m, true
+	}
+	token := jsonrpc.Get(m.body, "params", metaToken)
+	if l.token == nil || token == nil {
+		return m, false
+	}
+	m.body = jsonrpc.Splice(m.body, jsonrpc.Edit{Span: jsonrpc.At(m.body, token), With: l.token})
+	return m, true
+}
+
+func (t *trip) present() *leg {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.leg
+}
+
+func (t *trip) open() bool {
+	l := t.present()
+	return l != nil && l.out.open()
+}
+
+func (t *trip) favour() {
+	if l := t.present(); l != nil {
+		l.out.favour()
+	}
+}
+
+func (t *trip) quiet(now, heartbeat time.Duration) {
+	if l := t.present(); l != nil {
+		l.out.quiet(now, heartbeat)
+	}
+}
+
+func (t *trip) lost() <-chan struct{} { return t.ctx.Done() }
+
+// back waits until the client is there and returns the id of its request. It is false if the client does not come.
+func (t *trip) back() (jsonrpc.ID, bool) {
+	patience := time.NewTimer(maxAway)
+	defer patience.Stop()
+	for {
+		t.mu.Lock()
+		l, came := t.leg, t.came
+		t.mu.Unlock()
+		if l != nil {
+			return l.id, true
+		}
+		select {
+		case <-came:
+		case <-t.ctx.Done():
+			return "", false
+		case <-t.deaf:
+			return "", false
+		case <-patience.C:
+			return "", false
+		}
+	}
+}
+
+// ask puts a question to the client and waits for the answer. The errors are those of Exchange.Request.
+func (t *trip) ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	capability := askable[method]
+	if capability == "" || jsonrpc.Get(t.x.Client.Capabilities, capability) == nil {
+		return jsonrpc.Message{}, ErrNoClient
+	}
+	q := &question{method: method, params: params, reply: make(chan jsonrpc.Message, 1)}
+	t.mu.Lock()
+	if t.x.state.Load() != live {
+		t.mu.Unlock()
+		return jsonrpc.Message{}, ErrClientGone
+	}
+	t.asked++
+	q.key = "q" + strconv.FormatUint(t.asked, 10)
+	t.questions = append(t.questions, q)
+	send := t.putLocked()
+	t.mu.Unlock()
+	send()
+	defer t.drop(q)
+	patience := time.NewTimer(maxAway)
+	defer patience.Stop()
+	select {
+	case m := <-q.reply:
+		return m, nil
+	case <-t.deaf:
+		return jsonrpc.Message{}, ErrClientGone
+	case <-patience.C:
+		return jsonrpc.Message{}, ErrClientGone
+	case <-ctx.Done():
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+}
+
+// drop forgets a question.
+func (t *trip) drop(q *question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.questions = slices.DeleteFunc(t.questions, func(other *question) bool { return other == q })
+}
+
+// putLocked ends the present leg with all questions, if there are any, and returns what is left to do without the lock.
+func (t *trip) putLocked() (send func()) {
+	l := t.leg
+	if l == nil || len(t.questions) == 0 {
+		return func() {}
+	}
+	t.leg, t.came = nil, make(chan struct{})
+	t.state = stateMark + rand.Text()
+	t.x.edge.trips.Store(t.state, t)
+	body := []byte(`{"resultType":"input_required","inputRequests":{`)
+	for i, q := range t.questions {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(append(append(body, jsonrpc.StringID(q.key)...), `:{"method":`...), jsonrpc.StringID(q.method)...)
+		if q.params != nil {
+			body = append(append(body, `,"params":`...), q.params...)
+		}
+		body = append(body, '}')
+	}
+	body = append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
+	return func() {
+		m := message{form: result, keep: true, id: l.id, body: body}
+		t.x.edge.trace("Message sent", t.x.session, m)
+		t.x.scope.settle(t.x)
+		l.answer(m)
+	}
+}
+
+// goOn takes the client's answers; what it has not answered it is asked again.
+func (t *trip) goOn(l *leg, answers []byte) {
+	t.mu.Lock()
+	t.leg = l
+	close(t.came)
+	t.questions = slices.DeleteFunc(t.questions, func(q *question) bool {
+		answer := object(jsonrpc.Get(answers, q.key))
+		if answer != nil {
+			q.reply <- jsonrpc.Message{Result: answer}
+		}
+		return answer != nil
+	})
+	send := t.putLocked()
+	t.mu.Unlock()
+	send()
+}
+
+// end ends the trip: its handler has returned.
+func (t *trip) end() {
+	t.mu.Lock()
+	l := t.leg
+	t.leg = nil
+	t.x.edge.trips.Delete(t.state)
+	t.mu.Unlock()
+	if l != nil {
+		close(l.done)
+	}
+}
+
+// returning finds the trip that a request goes on with; nil if it is a request like others. What a client brings
+// back is good once, for the same request of the same caller.
+func (f *surface) returning(caller auth.Caller, in *inbound) (*trip, *jsonrpc.Error) {
+	state := jsonrpc.Text(jsonrpc.Get(in.msg.Params, "requestState"))
+	if in.version == nil || !strings.HasPrefix(state, stateMark) {
+		return nil, nil
+	}
+	found, _ := f.edge.trips.Load(state)
+	t, _ := found.(*trip)
+	same := func(member string) bool {
+		return bytes.Equal(jsonrpc.Get(t.x.Message.Params, member), jsonrpc.Get(in.msg.Params, member))
+	}
+	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || t.x.Message.Method != in.msg.Method || !same("name") || !same("uri") ||
+		!f.edge.trips.CompareAndDelete(state, t) {
+		return nil, invalidParams("requestState is of no request that waits for you; call again without it")
+	}
+	return t, nil
+}
+
+// travelled serves a request of the modern era that is a leg of a trip. It is false if it is none.
+func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src source, in *inbound) bool {
+	e := t.edge
+	way, err := t.returning(src.caller, in)
+	switch {
+	case err != nil:
+		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		return true
+	case way == nil && !in.travels():
+		return false
+	}
+	a := &answer{}
+	a.begin(e, w, r, true)
+	l := newLeg(&in.msg, a)
+	if way != nil {
+		way.goOn(l, jsonrpc.Get(in.msg.Params, "inputResponses"))
+		way.ride(r, l, a)
+		return true
+	}
+	x := &Exchange{}
+	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives the legs
+	ctx := t.fill(x, src, nil, in)
+	way = t.travel(ctx, x, l)
+	if err := e.track(x); err != nil {
+		e.refuse(w, x, err)
+		return true
+	}
+	e.work.Go(func() {
+		e.request(ctx, t.handler, x)
+		e.untrack(x)
+	})
+	way.ride(r, l, a)
+	return true
+}
+
+// ride waits for the end of a leg and writes its answer. A client that hangs up has cancelled the request.
+func (t *trip) ride(r *http.Request, l *leg, a *answer) {
+	e := t.x.edge
+	e.busy.Add(1)
+	defer e.done()
+	select {
+	case <-l.done:
+	case <-r.Context().Done():
+		t.x.abort(context.Canceled)
+		<-l.done
+	}
+	a.finish()
+}

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,9 @@ func TestConfirmation(t *testing.T) {
 		{"never", downstream.ConfirmNever, elicitation, "decline", true, false, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			for transport, dial := range transports {
+			dials := maps.Clone(transports)
+			dials["2026-07-28"] = func(_ *testing.T, r *running, caps string) *client { return r.dialModern("/mcp", caps) }
+			for transport, dial := range dials {
 				t.Run(transport, func(t *testing.T) {
 					m := scripted(t, "ok", `[{"tool":"wipe","arguments":{"disk":"c"}},{"tool":"echo","arguments":{}}]`)
 					r, p := withPeer(t, m, func(o *app.Options) { o.Config.Execution.ConfirmWrites = row.mode },

@@ -50,11 +50,10 @@ func TestMissingArguments(t *testing.T) {
 			reply: `{"action":"accept","content":{"class":"low"}}`, want: `s1=peer/hotel{"class":"low","city":"Bonn","nights":1}`},
 		{name: "dry run", caps: elicitation, plan: both, arguments: `,"dry_run":true`, planned: 1, want: ``},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
+		inEras(t, row.name, func(t *testing.T, dial func(r *running, caps string) *client) {
 			m := scripted(t, "All well.", row.plan)
 			r, p := withPeer(t, m, nil, peerTool{"hotel", bookSchema, echoTool("").call}, peerTool{"tagged", listSchema, echoTool("").call}, echoTool("echo"))
-			c := r.dial(row.caps, nil)
+			c := dial(r, row.caps)
 			asked := make(chan message, 9)
 			c.answer = func(m message) string { asked <- m; return row.reply }
 			a := c.query(`{"query":"q"` + row.arguments + `}`)

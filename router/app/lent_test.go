@@ -35,15 +35,14 @@ func TestLentModel(t *testing.T) {
 		{name: "cut off", caps: sampling, use: true, replies: []string{plan, strings.Replace(text("It is 3"), "endTurn", "maxTokens", 1)}, source: "model", answer: "375", degraded: true, planned: 1, written: 1},
 		{name: "nothing in it", caps: sampling, use: true, replies: []string{plan, `{"content":[7]}`}, source: "model", answer: "375", degraded: true, planned: 1, written: 1},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
+		inEras(t, row.name, func(t *testing.T, dial func(r *running, caps string) *client) {
 			r := start(t, func(o *app.Options) {
 				o.Demo = true
 				if row.use {
 					o.Config.LLM = &config.LLM{UseClient: true}
 				}
 			})
-			c := r.dial(row.caps, nil)
+			c := dial(r, row.caps)
 			asked := make(chan message, 9)
 			c.answer = func(m message) string {
 				asked <- m

@@ -253,11 +253,17 @@ func (t *trip) goOn(l *leg, answers []byte) {
 	t.leg = l
 	close(t.came)
 	t.questions = slices.DeleteFunc(t.questions, func(q *question) bool {
-		answer := object(jsonrpc.Get(answers, q.key))
-		if answer != nil {
+		answer := jsonrpc.Get(answers, q.key)
+		switch {
+		case answer == nil:
+			return false
+		case object(answer) != nil:
 			q.reply <- jsonrpc.Message{Result: answer}
+		default:
+			refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer is no object"}
+			q.reply <- jsonrpc.Message{Err: refusal.Encode()}
 		}
-		return answer != nil
+		return true
 	})
 	send := t.putLocked()
 	t.mu.Unlock()

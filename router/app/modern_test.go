@@ -1,0 +1,131 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// modern is a client of 2026-07-28 over streamable HTTP: it answers input_required results with a retry.
+type modern struct {
+	r    *running
+	c    *client
+	path string
+	caps string
+}
+
+// dialModern returns a client of 2026-07-28 of a surface, which needs no session.
+func (r *running) dialModern(path, caps string) *client {
+	c := newClient(r.t)
+	m := &modern{r, c, path, caps}
+	var legs sync.WaitGroup
+	r.t.Cleanup(legs.Wait)
+	c.send = func(raw string, to *reply) { legs.Go(func() { m.travel([]byte(raw), to) }) }
+	return c
+}
+
+// inEras runs a test with a client of the handshake era and with one of 2026-07-28, at the same time as others.
+func inEras(t *testing.T, name string, test func(t *testing.T, dial func(r *running, caps string) *client)) {
+	for era, dial := range map[string]func(r *running, caps string) *client{
+		"2025-06-18": func(r *running, caps string) *client { return r.dial(caps, nil) },
+		"2026-07-28": func(r *running, caps string) *client { return r.dialModern("/mcp", caps) },
+	} {
+		t.Run(name+"/"+era, func(t *testing.T) {
+			t.Parallel()
+			test(t, dial)
+		})
+	}
+}
+
+// travel sends a request, and again with answers as long as there are questions.
+func (m *modern) travel(raw []byte, to *reply) {
+	id, method, params := jsonrpc.Get(raw, "id"), jsonrpc.Text(jsonrpc.Get(raw, "method")), jsonrpc.Get(raw, "params")
+	meta := jsonrpc.Get(params, "_meta")
+	meta = jsonrpc.Set(meta, "io.modelcontextprotocol/protocolVersion", []byte(`"2026-07-28"`))
+	meta = jsonrpc.Set(meta, "io.modelcontextprotocol/clientCapabilities", []byte(m.caps))
+	params = jsonrpc.Set(params, "_meta", meta)
+	header := map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Accept": "application/json, text/event-stream"}
+	if name := jsonrpc.Text(jsonrpc.Get(params, "name")); name != "" {
+		header["Mcp-Name"] = name
+	}
+	for leg := 1; ; leg++ {
+		legID := jsonrpc.StringID(fmt.Sprintf("%s-%d", id, leg))
+		resp, body := m.r.raw(http.MethodPost, m.path, string(jsonrpc.Request(legID, method, params)), header)
+		messages := []string{body}
+		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+			messages = nil
+			readEvents(strings.NewReader(body), func(_, data string) { messages = append(messages, data) })
+		}
+		more := false
+		for _, message := range messages {
+			if jsonrpc.Get([]byte(message), "method") == nil {
+				if got := string(jsonrpc.Get([]byte(message), "id")); got != string(legID) {
+					m.c.t.Errorf("got an answer to %s, want one to %s", got, legID)
+				}
+				if result := jsonrpc.Get([]byte(message), "result"); jsonrpc.Text(jsonrpc.Get(result, "resultType")) == "input_required" {
+					params, more = m.answered(params, result), true
+					continue
+				}
+				message = string(jsonrpc.Set([]byte(message), "id", id))
+			}
+			m.c.take([]byte(message), to)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// answered returns the params of the retry.
+func (m *modern) answered(params, result []byte) []byte {
+	answers := []byte(`{}`)
+	jsonrpc.Members(jsonrpc.Get(result, "inputRequests"), func(key []byte, place jsonrpc.Span) bool {
+		question := place.Of(jsonrpc.Get(result, "inputRequests"))
+		answer := m.c.answer(message{Raw: string(question), Method: jsonrpc.Text(jsonrpc.Get(question, "method")), Params: json.RawMessage(jsonrpc.Get(question, "params"))})
+		if answer == "" {
+			answer = "null"
+		}
+		answers = jsonrpc.Set(answers, string(key), []byte(answer))
+		return true
+	})
+	return jsonrpc.Set(jsonrpc.Set(params, "inputResponses", answers), "requestState", jsonrpc.Get(result, "requestState"))
+}
+
+// A server of the handshake era asks the client of 2026-07-28 whose call caused it, on every surface.
+func TestServersAskModernClients(t *testing.T) {
+	asker := peerTool{"book", object, func(c *peerCall) (string, string) {
+		c.progress(`"progress":1`)
+		answer := c.ask("elicitation/create", `{"message":"Which city?","requestedSchema":{"type":"object","properties":{}}}`)
+		c.progress(`"progress":2`)
+		roots := c.ask("roots/list", `{}`)
+		return textResult(string(answer.Result) + " " + string(roots.Error)), ""
+	}}
+	r, p := withPeer(t, nil, nil, asker)
+	for path, tool := range map[string]string{"/proxy/mcp": "peer__book", "/servers/peer/mcp": "book", "/mcp": "peer__book"} {
+		c := r.dialModern(path, `{"elicitation":{}}`)
+		var asked []string
+		c.answer = func(m message) string {
+			asked = append(asked, m.Raw)
+			return `{"action":"accept","content":{"city":"Oslo"}}`
+		}
+		before := len(p.calls())
+		reply := c.call(tool, `{}`, `{"progressToken":"t"}`)
+		if got := c.result(reply).text(); !strings.HasPrefix(got, `{"action":"accept","content":{"city":"Oslo"}}`) || !strings.Contains(got, "-32601") {
+			t.Errorf("%s: got %s, want the answer of the client, and that it has no roots", path, got)
+		}
+		if len(asked) != 1 || !strings.Contains(asked[0], `"message":"Which city?"`) {
+			t.Errorf("%s: got the questions %q, want one", path, asked)
+		}
+		if got := len(p.calls()) - before; got != 1 {
+			t.Errorf("%s: got %d calls of the tool, want one", path, got)
+		}
+		if len(reply.notes) != 2 {
+			t.Errorf("%s: got %d reports of progress, want one with each leg", path, len(reply.notes))
+		}
+	}
+}

@@ -86,7 +86,12 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 // With a key goes all that it has opened: streams, calls and sessions. What others have opened stays.
 func TestRevokedKey(t *testing.T) {
 	started, cancelled := make(chan string, 10), make(chan string, 10)
-	r, _ := withPeer(t, nil, func(o *app.Options) { o.Config.Auth.APIKeys = keys("gone", "stays") }, hangTool("hang", started, cancelled))
+	r := start(t, func(o *app.Options) {
+		o.Config.Auth.APIKeys = keys("gone", "stays")
+		for _, name := range []string{"gone1", "gone2", "stays1", "stays2"} { // one for each call: they know calls by their ids alone
+			o.Config.Servers = append(o.Config.Servers, server(name, newPeer(hangTool("hang", started, cancelled)).serve(t).URL))
+		}
+	})
 	streams := map[string]map[string]*opened{}
 	for _, key := range []string{"gone", "stays"} {
 		routed, proxied := r.session("/mcp", key), r.session("/proxy/mcp", key)
@@ -97,8 +102,8 @@ func TestRevokedKey(t *testing.T) {
 			"GET /mcp":               r.stream("GET", "/mcp", "", routed),
 			"GET /proxy/mcp":         r.stream("GET", "/proxy/mcp", "", proxied),
 			"GET /sse":               r.stream("GET", "/sse", "", map[string]string{"X-API-Key": key}),
-			"a call in a session":    r.stream("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"peer__hang"}}`, post),
-			"a call without session": r.stream("POST", "/servers/peer/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang",`+modernMeta+`}}`, modern),
+			"a call in a session":    r.stream("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+key+`1__hang"}}`, post),
+			"a call without session": r.stream("POST", "/servers/"+key+"2/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang",`+modernMeta+`}}`, modern),
 		}
 		<-started
 		<-started
@@ -121,6 +126,10 @@ func TestRevokedKey(t *testing.T) {
 			t.Errorf("%s of the other key: got it ended, want it open", what)
 		default:
 		}
+	}
+	r.reload(func(cfg *config.Config) { cfg.Auth.APIKeys = keys("third") })
+	for what, o := range streams["stays"] {
+		o.wantEnd(t, what)
 	}
 }
 

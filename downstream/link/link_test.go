@@ -422,9 +422,7 @@ func TestHTTPFailures(t *testing.T) {
 		})
 	}
 	t.Run("refused", func(t *testing.T) {
-		srv := httptest.NewServer(nil)
-		srv.Close()
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: srv.URL}, HTTP: &http.Transport{}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: "http://127.0.0.1:1"}, HTTP: &http.Transport{}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 		var f *link.Failure
 		if !errors.As(err, &f) || f.Reason != link.ReasonUnavailable || f.Delivered {
 			t.Errorf("got %v, want unavailable", err)

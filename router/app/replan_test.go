@@ -85,9 +85,10 @@ func TestReplanning(t *testing.T) {
 // An endpoint that is not there is tried by the planner and left alone by the synthesizer and by the next query.
 func TestUnreachableModel(t *testing.T) {
 	t.Parallel()
-	m := llmtest.New(t)
-	r := start(t, func(o *app.Options) { model(o, m); o.Demo = true })
-	m.Close()
+	r := start(t, func(o *app.Options) {
+		model(o, &llmtest.Server{BaseURL: "http://127.0.0.1:1/v1"}) // a port that nobody gets by chance
+		o.Demo = true
+	})
 	c := r.dial("", nil)
 	for _, planner := range []int{3, 0} {
 		a := c.query(`{"query":"what is 15% of $2500?"}`)

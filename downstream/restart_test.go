@@ -42,10 +42,12 @@ func TestRestartIsNotNoticed(t *testing.T) {
 			o := downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}}
 			return o, func(m *downstream.Manager) {
 				w.shut()
-				l, err := net.Listen("tcp", at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				var l net.Listener
+				eventually(t, "the address is free", func() (free bool) { // something else may have got it for a moment
+					var err error
+					l, err = net.Listen("tcp", at)
+					return err == nil
+				})
 				again := httptest.NewUnstartedServer(w)
 				again.Listener.Close()
 				again.Listener = l

@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Variables that make the test binary the client that the conformance suite tests: go-sdk's, with the
@@ -133,31 +131,9 @@ func drive(server string) int {
 	return 0
 }
 
-// runClient runs the suite's scenario with go-sdk's client for it. That for elicitation would speak
-// 2026-07-28 with the router, where clients cannot be asked yet.
+// runClient runs the suite's scenario with go-sdk's client for it.
 func runClient(url string) error {
-	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "elicitation-sep1034-client-defaults" {
-		return acceptDefaults(url)
-	}
 	client := exec.Command(os.Getenv(driverClient), url)
 	client.Stdout, client.Stderr = os.Stdout, os.Stderr
 	return client.Run()
-}
-
-// acceptDefaults calls the tool that asks, and leaves all fields of the form to their defaults.
-func acceptDefaults(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1.0.0"}, &mcp.ClientOptions{
-		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
-		},
-	})
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "test_client_elicitation_defaults", Arguments: map[string]any{}})
-	return err
 }

@@ -133,7 +133,19 @@ func checkModern(h http.Header, in *inbound, surfaceHasIt bool) *jsonrpc.Error {
 	if object(in.caps) == nil {
 		return invalidParams("_meta lacks the object " + metaCapabilities)
 	}
+	if removed(in.msg.Method) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + in.msg.Method + " is not part of " + versionModern}
+	}
 	return nil
+}
+
+// removed reports whether a method of the handshake era is gone in the modern one (MCP 2026-07-28, SEP-2575).
+func removed(method string) bool {
+	switch method {
+	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return true
+	}
+	return false
 }
 
 // checkModernHeaders compares Mcp-Method and Mcp-Name with the body.

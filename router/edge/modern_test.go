@@ -15,14 +15,14 @@ func TestModernRequests(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	session := w.open("2025-11-25")
 	meta := func(s string) string {
-		return `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{` + s + `}}}`
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + s + `}}}`
 	}
 	const (
 		version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
 		caps    = `"io.modelcontextprotocol/clientCapabilities":{}`
 	)
-	ping := modernHeader("ping", "")
-	ping["Mcp-Name"] = ""
+	list := modernHeader("tools/list", "")
+	list["Mcp-Name"] = ""
 	with := func(h header, k, v string) header {
 		out := header{k: v}
 		for key, value := range h {
@@ -39,38 +39,40 @@ func TestModernRequests(t *testing.T) {
 		status     int
 		code       int // 0 = a result
 	}{
-		{"good", modern("1", "ping", ""), ping, 200, 0},
+		{"good", modern("1", "tools/list", ""), list, 200, 0},
 		{"good call", modernCall("echo"), echo, 200, 0},
 		{"good call, encoded", modernCall("echo"), with(echo, "Mcp-Name", "=?base64?ZWNobw==?="), 200, 0},
 		{"good read", modern("1", "resources/read", `"uri":"file:///ä",`), modernHeader("resources/read", "=?base64?ZmlsZTovLy/DpA==?="), 200, 0},
-		{"session is ignored", modern("1", "ping", ""), with(ping, "Mcp-Session-Id", "nobody"), 200, 0},
-		{"known session is ignored", modern("1", "ping", ""), with(ping, "Mcp-Session-Id", session["Mcp-Session-Id"]), 200, 0},
-		{"no version header", modern("1", "ping", ""), with(ping, "MCP-Protocol-Version", ""), 400, -32020},
-		{"other version header", modern("1", "ping", ""), with(ping, "MCP-Protocol-Version", "2025-11-25"), 400, -32020},
-		{"unknown version", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(ping, "MCP-Protocol-Version", "2027-01-01"), 400, -32022},
-		{"unknown version, no version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(ping, "MCP-Protocol-Version", ""), 400, -32022},
-		{"unknown version, other version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), ping, 400, -32020},
-		{"handshake version", meta(`"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + caps), with(ping, "MCP-Protocol-Version", "2025-11-25"), 400, -32022},
-		{"version is no string", meta(`"io.modelcontextprotocol/protocolVersion":7,` + caps), ping, 400, -32602},
-		{"version twice", meta(version + "," + version + "," + caps), ping, 400, -32600},
-		{"progress token twice", meta(version + "," + caps + `,"progressToken":1,"progressToken":2`), ping, 400, -32600},
-		{"progress token in another case", meta(version + "," + caps + `,"ProgressToken":1`), ping, 400, -32600},
-		{"no capabilities", meta(version), ping, 400, -32602},
-		{"capabilities are no object", meta(version + `,"io.modelcontextprotocol/clientCapabilities":[]`), ping, 400, -32602},
-		{"header but no meta", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ping, 400, -32602},
-		{"no method header", modern("1", "ping", ""), with(ping, "Mcp-Method", ""), 400, -32020},
-		{"other method header", modern("1", "ping", ""), with(ping, "Mcp-Method", "tools/list"), 400, -32020},
-		{"method header in another case", modern("1", "ping", ""), with(ping, "Mcp-Method", "Ping"), 400, -32020},
+		{"session is ignored", modern("1", "tools/list", ""), with(list, "Mcp-Session-Id", "nobody"), 200, 0},
+		{"known session is ignored", modern("1", "tools/list", ""), with(list, "Mcp-Session-Id", session["Mcp-Session-Id"]), 200, 0},
+		{"no version header", modern("1", "tools/list", ""), with(list, "MCP-Protocol-Version", ""), 400, -32020},
+		{"other version header", modern("1", "tools/list", ""), with(list, "MCP-Protocol-Version", "2025-11-25"), 400, -32020},
+		{"unknown version", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(list, "MCP-Protocol-Version", "2027-01-01"), 400, -32022},
+		{"unknown version, no version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(list, "MCP-Protocol-Version", ""), 400, -32022},
+		{"unknown version, other version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), list, 400, -32020},
+		{"handshake version", meta(`"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + caps), with(list, "MCP-Protocol-Version", "2025-11-25"), 400, -32022},
+		{"version is no string", meta(`"io.modelcontextprotocol/protocolVersion":7,` + caps), list, 400, -32602},
+		{"version twice", meta(version + "," + version + "," + caps), list, 400, -32600},
+		{"progress token twice", meta(version + "," + caps + `,"progressToken":1,"progressToken":2`), list, 400, -32600},
+		{"progress token in another case", meta(version + "," + caps + `,"ProgressToken":1`), list, 400, -32600},
+		{"no capabilities", meta(version), list, 400, -32602},
+		{"capabilities are no object", meta(version + `,"io.modelcontextprotocol/clientCapabilities":[]`), list, 400, -32602},
+		{"header but no meta", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, list, 400, -32602},
+		{"no method header", modern("1", "tools/list", ""), with(list, "Mcp-Method", ""), 400, -32020},
+		{"other method header", modern("1", "tools/list", ""), with(list, "Mcp-Method", "prompts/list"), 400, -32020},
+		{"method header in another case", modern("1", "tools/list", ""), with(list, "Mcp-Method", "Tools/List"), 400, -32020},
 		{"no name header", modernCall("echo"), with(echo, "Mcp-Name", ""), 400, -32020},
 		{"other name header", modernCall("echo"), with(echo, "Mcp-Name", "other"), 400, -32020},
 		{"bad encoding", modernCall("echo"), with(echo, "Mcp-Name", "=?base64?!!?="), 400, -32020},
 		{"name header without a name", modern("1", "prompts/get", ""), modernHeader("prompts/get", "x"), 400, -32020},
 		{"two names", modern("1", "tools/call", `"name":"echo","name":"other",`), echo, 400, -32020},
 		{"no name anywhere", modern("1", "tools/call", ""), with(echo, "Mcp-Name", ""), 400, -32602},
-		{"unknown method", modern("1", "unknown", ""), with(ping, "Mcp-Method", "unknown"), 404, -32601},
+		{"unknown method", modern("1", "unknown", ""), with(list, "Mcp-Method", "unknown"), 404, -32601},
 		{"unknown tool", modernCall("nope"), modernHeader("tools/call", "nope"), 400, -32602},
 		{"no session to ask", modernCall("ask"), modernHeader("tools/call", "ask"), 200, -32603},
-		{"batch", "[" + modern("1", "ping", "") + "]", ping, 400, -32600},
+		{"removed", modern("1", "ping", ""), modernHeader("ping", ""), 404, -32601},
+		{"removed, too", modern("1", "resources/subscribe", `"uri":"x",`), modernHeader("resources/subscribe", ""), 404, -32601},
+		{"batch", "[" + modern("1", "tools/list", "") + "]", list, 400, -32600},
 	}
 	for _, row := range rows {
 		h := header{}

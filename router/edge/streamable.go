@@ -79,13 +79,16 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in, err := parse(body)
+	status := http.StatusBadRequest
 	if err == nil && in.version == nil {
 		err = checkHandshakeHeader(r.Header, &in)
 	} else if err == nil {
-		err = checkModern(r.Header, &in, true)
+		if err = checkModern(r.Header, &in, true); err != nil {
+			status = modernStatus(err.Code)
+		}
 	}
 	if err != nil {
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		e.writeError(w, status, in.msg.ID, err)
 		return
 	}
 	modern := in.version != nil

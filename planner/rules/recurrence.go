@@ -15,11 +15,14 @@ import (
 // recurring turns a call into one for each time that a text goes through what the tool requires.
 func (c *chooser) recurring(one *call, r reading) []*call {
 	best := []*call{one}
-	filled := 0
+	filled, tried := 0, 0
 	for _, q := range one.frame.shape.params {
 		anchors := c.anchors(one, r, q)
 		if len(anchors) < 2 || len(anchors) > maxCalls {
 			continue
+		}
+		if tried++; tried > maxAnchored {
+			break
 		}
 		if calls, n := c.occasions(one, r, q, anchors); n > filled {
 			best, filled = calls, n
@@ -27,6 +30,9 @@ func (c *chooser) recurring(one *call, r reading) []*call {
 	}
 	return best
 }
+
+// maxAnchored bounds how many parameters a text is cut by.
+const maxAnchored = 4
 
 // anchors are the mentions that could be a required argument as well as the one that is it, in the order of the text: alike
 // in kind and in what introduces them, and nothing that another parameter takes.

@@ -89,7 +89,7 @@ func TestQuietBatch(t *testing.T) {
 func TestOverloadedBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1}})
 	go func() {
-		eventually(t, "one is served", func() bool { return len(w.srv.log()) == 1 })
+		eventually(t, "one is served and one refused", func() bool { return len(w.srv.log()) == 1 && w.edge.Refused() == 1 })
 		close(w.srv.release)
 	}()
 	_, _, body := w.post(`[`+call("1", "hold", "{}")+`,`+call("2", "hold", "{}")+`]`, nil)

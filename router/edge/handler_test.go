@@ -134,6 +134,7 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 		}
 	case "notify-hold":
 		x.Notify(progress(token, 0))
+		s.note("notified")
 		select {
 		case <-s.release:
 			x.Notify(progress(token, 1))

@@ -312,6 +312,8 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 	case way == nil && !in.travels():
 		return false
 	}
+	e.busy.Add(1) // until the answer is written
+	defer e.done()
 	a := &answer{}
 	a.begin(e, w, r, true)
 	l := newLeg(&in.msg, a)
@@ -338,9 +340,6 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 
 // ride waits for the end of a leg and writes its answer. A client that hangs up has cancelled the request.
 func (t *trip) ride(r *http.Request, l *leg, a *answer) {
-	e := t.x.edge
-	e.busy.Add(1)
-	defer e.done()
 	select {
 	case <-l.done:
 	case <-r.Context().Done():

@@ -169,20 +169,18 @@ func TestStatusOfLostSession(t *testing.T) {
 	})
 }
 
-// What clients ask of a server that cannot be reached, lists among it, is answered at once, and sets the rate of
-// neither attempts to connect nor warnings. Once it is back those who had to do without it are told.
+// What clients ask of a server that hangs, lists among it, is answered at once, and sets the rate of neither
+// attempts to connect nor warnings. Once it is back those who had to do without it are told.
 func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var well, hangs atomic.Bool
+		var well atomic.Bool
 		s.dial = func(ctx context.Context) error {
 			if well.Load() {
 				return nil
 			}
-			if hangs.Load() {
-				<-ctx.Done() // an attempt that is under way is not waited for either
-			}
-			return errors.New("nobody there")
+			<-ctx.Done() // an attempt that is under way is not waited for either
+			return ctx.Err()
 		}
 		var log records
 		var returns atomic.Int64
@@ -191,9 +189,9 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 		o.Logger = log.logger()
 		o.OnReturn = func(string) { returns.Add(1) }
 		m := start(t, o)
+		eventually(t, "the first attempt fails", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
 		synctest.Wait()
 		since := m.Status()["a"].Since
-		hangs.Store(true)
 		for i := range 1200 {
 			client := "c" + strconv.Itoa(i)
 			m.Enter(client, hello(client))
@@ -203,7 +201,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 			notify := m.Notify(t.Context(), "a", client, "notifications/roots/list_changed", nil)
 			catalogOf(t, m)
 			for what, err := range map[string]error{"initialize": hello, "a list": list, "a notification": notify} {
-				if reason := failureOf(err).Reason; reason != link.ReasonUnavailable && reason != link.ReasonTimeout {
+				if reason := failureOf(err).Reason; reason != link.ReasonTimeout {
 					t.Fatalf("%s: got %v, want why the server cannot be reached", what, err)
 				}
 				m.LeftOut("a", what, err)
@@ -227,6 +225,37 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := names(catalogOf(t, m).Tools); got != "echo@a" || returns.Load() != 1 {
 			t.Errorf("got tools %q and %d times told that the server is back, want its tool and once", got, returns.Load())
+		}
+		m.Stop()
+	})
+}
+
+// Lists look for a server that refuses connections more often than supervision does, but not at the rate of
+// those who ask.
+func TestListsFindAServerThatIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var well atomic.Bool
+		s.dial = func(context.Context) error {
+			if well.Load() {
+				return nil
+			}
+			return errors.New("nobody there")
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		time.Sleep(10 * time.Minute)
+		before := s.connections()
+		for range 1200 {
+			catalogOf(t, m)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := s.connections() - before; n < 30 || n > 80 {
+			t.Errorf("got %d connections in two minutes, want about one in two seconds", n)
+		}
+		well.Store(true)
+		time.Sleep(2 * time.Second)
+		if got := names(catalogOf(t, m).Tools); got != "echo@a" {
+			t.Errorf("got tools %q after 2 s, want its tool", got)
 		}
 		m.Stop()
 	})

@@ -47,6 +47,7 @@ type server struct {
 	since   time.Time // when that state began
 	failing bool      // the last attempt to open the router's own session has failed
 	resting error     // why supervise lets the server be for a while; until it could be reached
+	tried   time.Time // when the last attempt of others began or ended meanwhile
 	missed  time.Time // when a warning last said that something was answered without the server; zero = not since it was down
 	lastErr *link.Failure
 	lastOK  time.Time
@@ -135,6 +136,11 @@ func (s *server) connected(client string, session *link.Session, err error) {
 		if client == "" {
 			s.unreachable(err)
 		}
+		s.mu.Lock()
+		if s.tried = time.Now(); s.resting != nil {
+			s.resting = err
+		}
+		s.mu.Unlock()
 		return
 	}
 	s.logger.Info("connected to server", "server", s.config.Name, "protocol", session.Version)
@@ -170,8 +176,8 @@ func (s *server) unreachable(err error) {
 }
 
 // rest waits before the next attempt to open the router's own session, or until one of another's could be
-// opened. From here on until an attempt succeeds, whoever does not need the server in particular gets why at
-// once; see reach.
+// opened. From here on until an attempt succeeds, whoever does not need the server in particular mostly gets why
+// at once; see refuses.
 func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
 	select {
 	case <-s.reached: // that was before
@@ -193,12 +199,29 @@ func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
 	return true
 }
 
-// refuses returns why the server is not tried at the moment; nil if it may be.
-func (s *server) refuses() error {
+// rests returns why supervise lets the server be; nil if it does not.
+func (s *server) rests() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resting
 }
+
+// refuses returns why the server is not tried at the moment; nil if it may be. Supervise comes back to it with
+// growing pauses; where it merely was not there, which an attempt finds out without delay, one of those who ask
+// for it may look again before.
+func (s *server) refuses() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var f *link.Failure
+	if s.resting == nil || !errors.As(s.resting, &f) || f.Reason != link.ReasonUnavailable || time.Since(s.tried) < lookAgain {
+		return s.resting
+	}
+	s.tried = time.Now()
+	return nil
+}
+
+// lookAgain is how long after one look at a server that was not there another may follow.
+const lookAgain = 2 * time.Second
 
 // leftOut says in the log that something was answered without the server: as a warning now and then, for it is
 // clients who set the rate.
@@ -234,7 +257,12 @@ func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, s
 	s := sl.s
 	connect := sl.get
 	if sl.client != "" {
-		connect = sl.reach // one attempt for all clients tells whether the server is back
+		connect = func(ctx context.Context) (*link.Session, error) {
+			if err := s.rests(); err != nil && sl.alive() == nil {
+				return nil, err // one attempt for all clients tells whether the server is back
+			}
+			return sl.get(ctx)
+		}
 	}
 	short := 0 // sessions in a row that did not last
 	wait := backoff.NewExponentialBackOff(

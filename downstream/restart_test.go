@@ -183,7 +183,7 @@ func TestStandaloneStreamTellsOfRestart(t *testing.T) {
 	w := serveHTTP(t, newServer())
 	w.stream = true
 	start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
-	eventually(t, "the stream is open", func() bool { return len(w.seen(http.MethodGet)) == 1 })
+	eventually(t, "the stream is open", func() bool { return w.opened.Load() == 1 })
 	w.restart()
 	eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })
 }

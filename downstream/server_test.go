@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -344,6 +345,7 @@ type web struct {
 	last     int
 	requests []*http.Request
 	stream   bool                // has the standalone stream
+	opened   atomic.Int64        // standalone streams that restart cuts
 	lost     int                 // status for an unknown session
 	hook     func(*http.Request) // called with each request; may be nil
 }
@@ -450,6 +452,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		mu.Unlock()
 	}()
 	if r.Method == http.MethodGet {
+		w.opened.Add(1)
 		<-ctx.Done()
 		return
 	}

@@ -29,10 +29,11 @@ type origin struct {
 	ctx    context.Context        // of the call
 }
 
-// handler takes what a server sends of its own accord on the sessions of one slot.
+// handler takes what a server sends of its own accord in a session of a slot.
 type handler struct {
-	m  *Manager
-	sl *slot
+	m   *Manager
+	sl  *slot
+	nth int64 // session of the slot
 }
 
 // Notified implements link.Handler.
@@ -47,7 +48,7 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 		}
 	}
 	if !known {
-		h.m.opts.OnMessage(Message{h.sl.s.config.Name, h.sl.client, message})
+		h.sl.inTurn(h.nth, func() { h.m.opts.OnMessage(Message{h.sl.s.config.Name, h.sl.client, message}) })
 	}
 }
 

@@ -185,7 +185,7 @@ func (m *Manager) open(ctx context.Context, sl *slot) (*link.Session, error) {
 	}
 	params, initialized := m.helloOf(sl.client)
 	return link.Connect(ctx, link.Options{
-		Server: c.Name, Target: target, Initialize: params, Handler: handler{m, sl},
+		Server: c.Name, Target: target, Initialize: params, Handler: handler{m, sl, sl.opened.Add(1)},
 		MaxMessage: m.opts.MaxMessage, HTTP: m.transport, Logger: m.opts.Logger, ClientDriven: !initialized,
 	})
 }

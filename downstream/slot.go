@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -30,12 +31,27 @@ type slot struct {
 	lists      map[string]*listing // by method: of this session, or under way
 	last       map[string]*listing // by method: the last complete ones, whichever session they came from
 	nothing    listing             // what a disabled server lists
+
+	opened  atomic.Int64 // sessions so far
+	speech  sync.Mutex
+	speaker int64 // the last session that has said something to nobody's call
 }
 
 func newSlot(s *server, client string) *slot {
 	sl := &slot{s: s, client: client, lists: map[string]*listing{}, last: map[string]*listing{}}
 	sl.ctx, sl.cancel = context.WithCancel(s.ctx)
 	return sl
+}
+
+// inTurn runs f for what the nth session says. Once a later one has spoken, a lost one's words, which may still be
+// read from its connection, would be out of place and are dropped.
+func (sl *slot) inTurn(nth int64, f func()) {
+	sl.speech.Lock()
+	defer sl.speech.Unlock()
+	if nth >= sl.speaker {
+		sl.speaker = nth
+		f()
+	}
 }
 
 // get returns the session, connecting if there is none that lives. The connection does not end with ctx:

@@ -22,7 +22,7 @@ func (r reading) anaphors(earlier []*call) []anaphor {
 	}
 	var out []anaphor
 	for i := range r.tokens {
-		for _, find := range []func(int, []*call) (anaphor, bool){r.previous, r.attributed, r.characterised, r.pronoun} {
+		for _, find := range []func(int, []*call) (anaphor, bool){r.previous, r.attributed, r.relative, r.characterised, r.pronoun} {
 			if a, ok := find(i, earlier); ok && (len(out) == 0 || a.span.start >= out[len(out)-1].span.end) {
 				out = append(out, a)
 				break
@@ -74,6 +74,10 @@ func (r reading) attributed(i int, earlier []*call) (anaphor, bool) {
 		return anaphor{}, false
 	}
 	start := i + 1
+	if said && start < len(r.tokens) && r.tokens[start].is("it", "them", "there") {
+		a := r.headed(i, start+1, earlier[len(earlier)-1])
+		return a, len(a.head) > 0
+	}
 	if start+1 >= len(r.tokens) || !definite[r.tokens[start].lower] {
 		return anaphor{}, false
 	}
@@ -89,6 +93,20 @@ func (r reading) attributed(i int, earlier []*call) (anaphor, bool) {
 		}
 	}
 	return anaphor{}, false
+}
+
+// relative is an anaphor such as "the ID it returned", "the number that you get back" at the pronoun in front of the verb.
+func (r reading) relative(i int, earlier []*call) (anaphor, bool) {
+	if i+1 >= len(r.tokens) || !r.tokens[i].is("it", "you", "we", "i", "that", "which") || !r.tokens[i+1].is("return", "returns", "returned", "get", "got", "gives", "gave", "receive", "received", "obtained") {
+		return anaphor{}, false
+	}
+	end := i + 2
+	if end < len(r.tokens) && r.tokens[end].is("back") {
+		end++
+	}
+	a := r.headed(i, end, nil)
+	a.call = returnedBy(a.head, earlier)
+	return a, len(a.head) > 0
 }
 
 // characterised is an anaphor such as "the obtained author value", "the previously recommended book", "the translated text"

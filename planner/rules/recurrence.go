@@ -100,7 +100,7 @@ func (c *chooser) occasions(one *call, r reading, anchor param, anchors []mentio
 			}
 		}
 		part := read(r.between(start, end))
-		if k > 0 && part.continues() {
+		if k > 0 && (part.continues() || c.p.elsewhere(one.frame, part)) {
 			return nil, 0
 		}
 		fill := (&filler{p: c.p, r: part, frame: one.frame, today: c.today}).fill(one.frame.shape.params)
@@ -196,11 +196,27 @@ func (r reading) continues() bool {
 	return !r.elliptical() && slices.ContainsFunc(r.tokens, func(t token) bool { return t.is("it", "them") })
 }
 
+// elsewhere reports whether what is to be the same, or another, is nothing that a tool knows: "sing the same song".
+func (p *Planner) elsewhere(f *frame, r reading) bool {
+	for i, t := range r.tokens {
+		if !t.is("same", "another") {
+			continue
+		}
+		if end := r.nounEnd(i + 1); end > i+1 && !anyStem(r.tokens[end-1], genericWords) && !anyStem(r.tokens[end-1], discourse) && !anyStem(r.tokens[end-1], occasionNouns) && p.knows(f, r.tokens[end-1]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// occasionNouns are what one time of several may be called.
+var occasionNouns = stems("process procedure calculation scenario case occasion experiment round pair set group person individual")
+
 // renewed is the call that a clause asks for of a tool that was called before: it says something else where the call had
 // a value, and the rest too unless it says that it is the same. It is nil where the clause only says more about that call.
 func (c *chooser) renewed(f *frame, r reading, earlier []*call) *call {
 	same := r.elliptical()
-	if !r.requests() || r.continues() {
+	if !r.requests() || r.continues() || c.p.elsewhere(f, r) {
 		return nil
 	}
 	fill := (&filler{p: c.p, r: r, frame: f, today: c.today}).fill(f.shape.params)

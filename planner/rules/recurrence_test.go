@@ -20,6 +20,8 @@ func TestOneCallForEachTime(t *testing.T) {
 		{"Get the weather forecast for Rome and Milan on 2025-06-03 and 2025-06-05 respectively",
 			`get_weather{"city":"Rome","date":"2025-06-03"} get_weather{"city":"Milan","date":"2025-06-05"}`},
 		// Once is enough.
+		{"Get the weather forecast for Rome, then tell me another joke about Milan.", `get_weather{"city":"Rome"}`},
+		{"Get the weather forecast for Rome, then sing the same song for Milan.", `get_weather{"city":"Rome"}`},
 		{"Calculate the body mass index for a weight of 75 kilograms and a height of 180 centimeters", `calculate_bmi{"height":180,"weight":75}`},
 		{"What is the sales tax on a purchase of $30 in Ohio? I am a fan of the malls like the ones in Texas.", `sales_tax{"amount":30,"state":"Ohio"}`},
 		{"Get the weather forecast for Rome tomorrow. I was in Milan last week.", `get_weather{"city":"Rome","date":"2025-06-03"}`},

@@ -8,7 +8,8 @@
 // tool that only lacks required arguments is in its Open then, without guesses.
 //
 // A tool that says it may be destructive is never called, and a tool that does not say it is
-// read-only is not called with a required argument that is a guess.
+// read-only is not called with a required argument that is a guess. Nor is a tool named
+// after something that it does ("create", "book") called only because another tool needs its result.
 //
 // A Planner has no state and may be used by many goroutines. The work for a question is bounded
 // whatever its text and whatever the schemas.

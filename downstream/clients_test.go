@@ -313,6 +313,32 @@ func TestLeavingEndsConnecting(t *testing.T) {
 	}
 }
 
+// A session that a server has opened for a client which has left meanwhile is ended.
+func TestLeavingEndsASessionThatIsBeingOpened(t *testing.T) {
+	s := newServer()
+	asked, left := make(chan *http.Request, 1), make(chan struct{})
+	s.hello = func() string { <-left; return "" }
+	w := serveHTTP(t, s)
+	w.hook = func(r *http.Request) {
+		select {
+		case asked <- r:
+		default:
+		}
+	}
+	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	defer m.Stop()
+	m.Enter("c", hello("c"))
+	go m.Initialized(t.Context(), "a", "c")
+	r := <-asked
+	m.Leave("c")
+	select {
+	case <-r.Context().Done(): // then nobody takes the answer
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(left)
+	eventually(t, "the session is ended", func() bool { return len(w.seen(http.MethodDelete)) == 1 })
+}
+
 // What clients may subscribe to is bounded, for a client and on a session that several share; what one of them
 // gives up another may have.
 func TestSubscriptionsAreBounded(t *testing.T) {

@@ -137,7 +137,11 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
 	caller := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
-	defer context.AfterFunc(caller, cancel)()
+	end := cancel
+	if c.call.Method == "initialize" {
+		end = func() { time.AfterFunc(farewellTime, cancel) } // only its answer names the session that is to be ended then
+	}
+	defer context.AfterFunc(caller, end)()
 	t.s.calls.endWith(c, cancel)
 	if t.s.closed.Err() != nil {
 		cancel() // Close did not see the call

@@ -146,8 +146,8 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 			err = s.failure(ReasonTimeout, "cannot connect: %v", context.Cause(ctx))
 		}
 		limit := farewellTime
-		if errors.Is(ctx.Err(), context.Canceled) {
-			limit = lastWords // nobody wants it any more
+		if errors.Is(ctx.Err(), context.Canceled) && opts.Target.URL == "" {
+			limit = lastWords // nobody wants the process any more
 		}
 		s.CloseWithin(limit)
 		return nil, s.asFailure(err)

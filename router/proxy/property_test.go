@@ -17,7 +17,7 @@ import (
 // on purpose, against a model: every response, notification and request reaches exactly its owner, once and
 // in order. PROXY_SCHEDULES says how many, PROXY_SEED runs one again.
 func TestInterleavings(t *testing.T) {
-	schedules := 50 // make property runs many: about one in ten thousand still fails
+	schedules := 2000 // make property runs more
 	if n, err := strconv.Atoi(os.Getenv("PROXY_SCHEDULES")); err == nil {
 		schedules = n
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -43,7 +44,7 @@ func newLoaded(b *testing.B) *loaded {
 	transport := &http.Transport{MaxIdleConnsPerHost: 4096}
 	b.Cleanup(func() {
 		transport.CloseIdleConnections()
-		if err := a.Stop(b.Context()); err != nil {
+		if err := a.Stop(context.WithoutCancel(b.Context())); err != nil {
 			b.Error(err)
 		}
 	})

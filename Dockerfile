@@ -7,11 +7,15 @@ RUN go mod download
 COPY . .
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /nexus ./cmd/nexus
+RUN mkdir -p -m 0700 /var/lib/nexus
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /nexus /nexus
 COPY LICENSE /
+# What outlives a restart. Mount a volume here for it to outlive the container too.
+COPY --from=build --chown=65532:65532 /var/lib/nexus /var/lib/nexus
+ENV NEXUS_STATE=/var/lib/nexus
 # Configuration is read from /app/config, if it is mounted.
 WORKDIR /app
 USER 65532:65532

@@ -3,12 +3,17 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SCHEDULES ?= 100000
 RUNS ?= 100
+SEED ?= 1
+MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all build test race property lint vet fuzz fuzz-night faults soak bench eval ci image clean
+.PHONY: all help build test race property lint vet fuzz fuzz-night faults mutate soak bench eval ci image clean
 
 all: build test
+
+help: ## what the targets do
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile
 
 build: ## the static binary bin/nexus
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/nexus ./cmd/nexus
@@ -41,6 +46,9 @@ fuzz-night: ## every fuzz test for 15 minutes
 
 faults: ## the fault suite, each fault RUNS times; writes the table of docs/reliability.md
 	$(GO) test -count=1 -timeout 0 ./tests/faults -args -runs $(RUNS) -write
+
+mutate: ## which of a sample of wrong expressions the tests notice, in PACKAGES or in all; SEED chooses, MUTANTS a package
+	@SEED=$(SEED) MUTANTS=$(MUTANTS) bash tests/mutate.sh $(PACKAGES)
 
 soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with SOAK_CALLERS callers
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_CALLERS=$(SOAK_CALLERS) $(GO) test -count=1 -timeout 0 -run TestSoak -v ./tests/soak

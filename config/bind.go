@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
 func TestCheckBind(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
 func TestCompare(t *testing.T) {

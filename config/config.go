@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
 	"github.com/agenticnexus/agenticnexus/router"
-	"github.com/agenticnexus/agenticnexus/router/auth"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
-	"github.com/agenticnexus/agenticnexus/router/telemetry"
 )
 
 // Config is everything the router can be told.
@@ -21,6 +21,8 @@ type Config struct {
 	Servers  []downstream.ServerConfig // in the order of the files
 	Files    []string                  // the files read, in their order
 	Warnings []string                  // what was left out or is of no use, one line each
+
+	sources []source // as they were read, for Reload
 }
 
 // Settings is the content of settings.yaml.
@@ -44,6 +46,7 @@ type Settings struct {
 	Shutdown       Shutdown                   `yaml:"shutdown"`
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
+	State          string                     `yaml:"state"` // folder for what outlives a restart; empty = the user's state folder
 }
 
 // LLM names the models. An unset synthesizer is the planner's. Where only Embeddings or UseClient are set, Planner is

@@ -15,9 +15,13 @@ import (
 // as it was, so that everything else is still looked at.
 type decoder struct {
 	env      func(string) (string, bool)
-	client   bool // the file is the JSON file of a desktop client
-	shape    bool // only the shape of servers matters, as if all were disabled
-	lenient  bool // unset variables are left as written: nobody needs their values
+	client   bool     // the file is the JSON file of a desktop client
+	shape    bool     // only the shape of servers matters, as if all were disabled
+	lenient  bool     // unset variables are left as written: nobody needs their values
+	programs bool     // warn about commands that are not there
+	used     *Config  // the configuration that is to be replaced; nil = none
+	keep     bool     // it has API keys, which stay where the files do not say which ones there are
+	unknown  []string // why they do not
 	problems problems
 	warnings []string
 	places   map[string]place    // of every value that was given, by its path
@@ -155,68 +159,60 @@ func (d *decoder) unresolved(n *node) bool {
 	return err != nil
 }
 
-func (d *decoder) boolean(path string, n *node, v reflect.Value) {
+// parse has set take over what a scalar stands for. It is want in words, and form says how to write it; set is
+// false for what is written otherwise.
+func (d *decoder) parse(path string, n *node, want, form string, set func(s string, expanded bool) bool) {
 	if d.unresolved(n) {
 		return
 	}
-	s, expanded, ok := d.scalar(path, n, "true or false")
-	if !ok {
-		return
+	if s, expanded, ok := d.scalar(path, n, want); ok && !set(s, expanded) {
+		d.fail(n.at, path, "want %s, got %s", form, place{n.at, n.text}.quoted())
 	}
-	b, err := strconv.ParseBool(strings.ToLower(s))
-	if err != nil || !(n.kind == boolean || expanded) {
-		d.fail(n.at, path, "want true or false, got %s", place{n.at, n.text}.quoted())
-		return
-	}
-	v.SetBool(b)
+}
+
+func (d *decoder) boolean(path string, n *node, v reflect.Value) {
+	const want = "true or false"
+	d.parse(path, n, want, want, func(s string, expanded bool) bool {
+		b, err := strconv.ParseBool(strings.ToLower(s))
+		if err != nil || !(n.kind == boolean || expanded) {
+			return false
+		}
+		v.SetBool(b)
+		return true
+	})
 }
 
 func (d *decoder) integer(path string, n *node, v reflect.Value) {
-	if d.unresolved(n) {
-		return
-	}
-	s, expanded, ok := d.scalar(path, n, "a whole number")
-	if !ok {
-		return
-	}
-	i, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || !(n.kind == number || expanded) {
-		d.fail(n.at, path, "want a whole number up to 2147483647, got %s", place{n.at, n.text}.quoted())
-		return
-	}
-	v.SetInt(i)
+	d.parse(path, n, "a whole number", "a whole number up to 2147483647", func(s string, expanded bool) bool {
+		i, err := strconv.ParseInt(s, 10, 32)
+		if err != nil || !(n.kind == number || expanded) {
+			return false
+		}
+		v.SetInt(i)
+		return true
+	})
 }
 
 func (d *decoder) duration(path string, n *node, v reflect.Value) {
-	if d.unresolved(n) {
-		return
-	}
-	s, _, ok := d.scalar(path, n, "a duration such as 30s")
-	if !ok {
-		return
-	}
-	t, err := time.ParseDuration(s)
-	if err != nil {
-		d.fail(n.at, path, "want a duration with a unit (ms, s, m or h), such as 30s, got %s", place{n.at, n.text}.quoted())
-		return
-	}
-	v.SetInt(int64(t))
+	const form = "a duration with a unit (ms, s, m or h), such as 30s"
+	d.parse(path, n, "a duration such as 30s", form, func(s string, _ bool) bool {
+		t, err := time.ParseDuration(s)
+		if err == nil {
+			v.SetInt(int64(t))
+		}
+		return err == nil
+	})
 }
 
 func (d *decoder) bytes(path string, n *node, v reflect.Value) {
-	if d.unresolved(n) {
-		return
-	}
-	s, _, ok := d.scalar(path, n, "an amount of bytes such as 4MiB")
-	if !ok {
-		return
-	}
-	b, err := size.Parse(s)
-	if err != nil {
-		d.fail(n.at, path, "want an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB, got %s", place{n.at, n.text}.quoted())
-		return
-	}
-	v.SetInt(int64(b))
+	const form = "an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB"
+	d.parse(path, n, "an amount of bytes such as 4MiB", form, func(s string, _ bool) bool {
+		b, err := size.Parse(s)
+		if err == nil {
+			v.SetInt(int64(b))
+		}
+		return err == nil
+	})
 }
 
 // structure copies the members of n into the fields with the same yaml tag. The keys in also are somebody else's.

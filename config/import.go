@@ -39,7 +39,11 @@ func (i Imported) String() string {
 // client's own variables become ${VAR}, and literal secrets stay what they are, so the file is written with mode
 // 0600, in one piece.
 func Import(path, into string) (Imported, error) {
-	root, _, err := readFile(path)
+	content, err := readFile(path)
+	var root *node
+	if err == nil {
+		root, _, err = parseFile(path, content)
+	}
 	if err != nil {
 		var p problems
 		p.addError(path, err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // The environment variable that adds a key, and that key's name.
@@ -23,8 +24,16 @@ const (
 const maxKeyFile = 64 << 10
 
 // keys checks the API keys, adds the one of the environment, and replaces env and file by what they hold, so that
-// each key ends with either SHA256 or Key.
+// each key ends with either SHA256 or Key. At a reload, keys that were in use stay where the files do not say which
+// ones there are.
 func (d *decoder) keys(access *auth.Config) {
+	value, _ := d.env(keyVariable)
+	value = strings.TrimSpace(value)
+	var before []auth.KeyConfig
+	if d.used != nil {
+		before = slices.DeleteFunc(slices.Clone(d.used.Auth.APIKeys), func(k auth.KeyConfig) bool { return value != "" && k.Name == keyName })
+	}
+	d.keep = len(before) > 0
 	named := make(map[string]string)    // name → path
 	hashes := make(map[[32]byte]string) // key → name
 	for i := range access.APIKeys {
@@ -57,8 +66,14 @@ func (d *decoder) keys(access *auth.Config) {
 		}
 		hashes[hash] = key.Name
 	}
-	value, _ := d.env(keyVariable)
-	if value = strings.TrimSpace(value); value == "" {
+	if _, given := d.places["auth.api_keys"]; !given {
+		d.unknown = append(d.unknown, "auth.api_keys is not set")
+	}
+	if d.keep && len(d.unknown) > 0 {
+		access.APIKeys = before
+		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them", strings.Join(d.unknown, ", "))
+	}
+	if value == "" {
 		return
 	}
 	if path := named[keyName]; path != "" {
@@ -103,7 +118,17 @@ func (d *decoder) key(path string, key *auth.KeyConfig) (hash [32]byte, ok bool)
 		}
 	default:
 		var err error
-		if value, err = readKey(d.places[path+".file"].at.file, key.File); err != nil {
+		value, err = readKey(d.places[path+".file"].at.file, key.File)
+		if value = strings.TrimSpace(value); err == nil && value == "" {
+			err = errors.New("the file holds no key")
+		} else if err == nil && d.cutKey(key.Name, value) {
+			err = errors.New("the file has only the beginning of the key in use")
+		}
+		if err != nil && d.keep {
+			d.unknown = append(d.unknown, fmt.Sprintf("key %q: %v", key.Name, err))
+			return hash, false
+		}
+		if err != nil {
 			d.wrong(path+".file", "%v", err)
 			return hash, false
 		}
@@ -114,6 +139,13 @@ func (d *decoder) key(path string, key *auth.KeyConfig) (hash [32]byte, ok bool)
 	}
 	key.Env, key.File, key.Key = "", "", secret.String(value)
 	return sha256.Sum256([]byte(value)), true
+}
+
+// cutKey reports whether value is the beginning of the key in use under that name.
+func (d *decoder) cutKey(name, value string) bool {
+	return d.used != nil && slices.ContainsFunc(d.used.Auth.APIKeys, func(k auth.KeyConfig) bool {
+		return k.Name == name && len(value) < len(k.Key.Reveal()) && strings.HasPrefix(k.Key.Reveal(), value)
+	})
 }
 
 // readKey reads a file named in the configuration file config.

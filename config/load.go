@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
 // DefaultFolder is read where no path is given, if it is there.
@@ -22,14 +22,18 @@ const DefaultFolder = "config"
 type Options struct {
 	Env    func(string) (string, bool) // looks up environment variables; nil = os.LookupEnv
 	NoFile bool                        // without paths take the defaults, even if DefaultFolder is there
+
+	programs bool // warn about commands that are not there
 }
 
 // Load reads the configuration from files and folders. Of several, later ones override the settings of earlier ones
 // key by key and add servers. A folder means its servers.* and settings.* (yaml, yml or json), nothing below it.
-// Without paths it reads the folder DefaultFolder, or takes the defaults where there is none. NEXUS_LISTEN and
-// NEXUS_API_KEY are taken from the environment. Whatever is wrong comes as one *Error.
-func Load(paths []string, opts Options) (Config, error) {
-	d := &decoder{env: opts.Env, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
+// Without paths it reads the folder DefaultFolder, or takes the defaults where there is none. NEXUS_LISTEN,
+// NEXUS_STATE and NEXUS_API_KEY are taken from the environment. Whatever is wrong comes as one *Error.
+func Load(paths []string, opts Options) (Config, error) { return load(paths, opts, nil) }
+
+func load(paths []string, opts Options, used *Config) (Config, error) {
+	d := &decoder{env: opts.Env, programs: opts.programs && opts.Env == nil, used: used, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
 	if d.env == nil {
 		d.env = os.LookupEnv
 	}
@@ -45,7 +49,11 @@ func Load(paths []string, opts Options) (Config, error) {
 		cfg.Listen = listen
 		d.places["listen"] = place{position{file: "NEXUS_LISTEN"}, listen}
 	}
+	if state, _ := d.env("NEXUS_STATE"); state != "" {
+		cfg.State = state
+	}
 	d.check(&cfg.Settings)
+	d.compareSources(cfg)
 	if err := d.problems.err(); err != nil {
 		return Config{}, err
 	}
@@ -133,11 +141,17 @@ func reason(err error) error {
 // file reads one file into cfg. JSON with servers is the file of a desktop client, whose other content is not ours;
 // everything else may hold settings, servers or both.
 func (d *decoder) file(file string, cfg *Config) {
-	root, isJSON, err := readFile(file)
+	content, err := readFile(file)
 	if err != nil {
 		d.problems.addError(file, err)
 		return
 	}
+	root, isJSON, err := parseFile(file, content)
+	if err != nil {
+		d.problems.addError(file, err)
+		return
+	}
+	cfg.sources = append(cfg.sources, source{file, content, root.hollow()})
 	if at, servers := clientServers(root); isJSON && servers != nil {
 		d.ignored(file, root, strings.Split(at, ".")[0])
 		d.client = true
@@ -167,17 +181,22 @@ func (d *decoder) ignored(file string, root *node, used string) {
 	}
 }
 
-// readFile reads and parses a file. What neither ends in .json nor in .yaml or .yml is JSON if it starts with "{".
-func readFile(file string) (root *node, isJSON bool, err error) {
+// readFile reads a file; of one that is too large a little more than is allowed.
+func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, false, reason(err)
+		return nil, reason(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, false, fmt.Errorf("reading: %w", reason(err))
+		return nil, fmt.Errorf("reading: %w", reason(err))
 	}
+	return data, nil
+}
+
+// parseFile parses a file. What neither ends in .json nor in .yaml or .yml is JSON if it starts with "{".
+func parseFile(file string, data []byte) (root *node, isJSON bool, err error) {
 	switch filepath.Ext(file) {
 	case ".json":
 		isJSON = true

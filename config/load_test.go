@@ -13,8 +13,8 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")

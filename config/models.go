@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
 )
 
 // openAIKey holds the key for llm.Default's endpoint where the files give none. No other endpoint is sent it.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -57,6 +58,11 @@ func (n *node) get(key string) *node {
 		}
 	}
 	return nil
+}
+
+// hollow reports whether a file gives no key a value.
+func (n *node) hollow() bool {
+	return !slices.ContainsFunc(n.members, func(m member) bool { return m.value.kind != null })
 }
 
 // errTooMany is a file that exceeds maxNodes.

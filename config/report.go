@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
 // Report is a configuration that can be printed: secrets, and what may hold one, are left out.
@@ -18,8 +18,10 @@ type Report struct {
 	Config Config
 }
 
-// Check loads the configuration as Load does, and also refuses what `nexus serve` would refuse.
+// Check loads the configuration as Load does, and also refuses what `nexus serve` would refuse. It warns about commands
+// that this machine does not have.
 func Check(paths []string, opts Options) (Report, error) {
+	opts.programs = true
 	cfg, err := Load(paths, opts)
 	if err != nil {
 		return Report{}, err

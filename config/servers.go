@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -138,6 +139,9 @@ func (s serverCheck) rest() {
 	if c.Timeout < 0 {
 		s.fail("timeout", "must not be negative")
 	}
+	if c.ConnectTimeout < 0 {
+		s.fail("connect_timeout", "must not be negative")
+	}
 	if c.MaxParallel < 0 {
 		s.fail("max_parallel", "must not be negative")
 	}
@@ -225,15 +229,32 @@ func (s serverCheck) process() {
 			s.fail("env."+name, "must not hold a NUL character")
 		}
 	}
-	if c.Cwd == "" {
-		return
+	if c.Cwd != "" {
+		cwd, err := beside(s.at.file, c.Cwd)
+		if err != nil {
+			s.fail("cwd", "%v", err)
+			return
+		}
+		c.Cwd = cwd
 	}
-	cwd, err := beside(s.at.file, c.Cwd)
-	if err != nil {
-		s.fail("cwd", "%v", err)
-		return
+	if s.d.programs && c.Command != "" {
+		s.program()
 	}
-	c.Cwd = cwd
+}
+
+// program warns about a command that cannot be started.
+func (s serverCheck) program() {
+	command, where := s.cfg.Command, "in PATH"
+	if filepath.Base(command) != command {
+		where = "there"
+		if !filepath.IsAbs(command) && s.cfg.Cwd != "" {
+			command = filepath.Join(s.cfg.Cwd, command)
+		}
+	}
+	if _, err := exec.LookPath(command); err != nil {
+		p := s.d.places[s.path+".command"]
+		s.d.warn(p.at, "%s.command: no program %s is %s; install it or correct the command", s.path, p.quoted(), where)
+	}
 }
 
 // beside returns name as an absolute path; a relative one starts in the folder of file.

@@ -28,7 +28,11 @@ func parseYAML(file string, data []byte) (*node, error) {
 		if syntax.Token != nil && syntax.Token.Position != nil {
 			at.line, at.column = syntax.Token.Position.Line, syntax.Token.Position.Column
 		}
-		p.add(at, "no valid YAML: %s", syntax.Message)
+		if tab, found := tabNear(data, at.line); found {
+			p.add(position{file, tab.line, tab.column}, "no valid YAML: a tab in the indentation; use spaces")
+		} else {
+			p.add(at, "no valid YAML: %s", syntax.Message)
+		}
 		return nil, p.err()
 	case err != nil:
 		return nil, fmt.Errorf("no valid YAML: %w", err)
@@ -50,6 +54,20 @@ func parseYAML(file string, data []byte) (*node, error) {
 		}
 	}
 	return root, nil
+}
+
+// tabNear finds a tab in the indentation of a line or its neighbours. The parser's own words about it, and their place,
+// help nobody who cannot see it.
+func tabNear(data []byte, line int) (at position, found bool) {
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		indentation := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if i := bytes.IndexByte(indentation, '\t'); i >= 0 && n >= line-1 && n <= line+1 {
+			return position{line: n, column: i + 1}, true
+		}
+	}
+	return position{}, false
 }
 
 func countIndicators(data []byte) int {

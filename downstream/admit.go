@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
@@ -22,7 +24,7 @@ func (m *Manager) admit(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		for {
 			reply, err := r.server.admit(ctx, r, next)
-			if !errors.Is(err, errRetired) {
+			if !errors.Is(err, admission.ErrRetired) {
 				return reply, err
 			}
 			successor, err := m.serverFor(r)
@@ -35,18 +37,19 @@ func (m *Manager) admit(next caller) caller {
 }
 
 func (s *server) admit(ctx context.Context, r *Request, next caller) (link.Reply, error) {
-	if no, wait := s.breaker.refuses(); no {
+	if no, wait := s.breaker.Refuses(); no {
 		return link.Reply{}, s.broken(wait)
 	}
-	switch err := s.gate.enter(ctx, r.Client); {
+	r.place = new(admission.Place)
+	switch err := s.queue.Enter(ctx, r.place, r.Caller, r.Client); {
 	case err == nil:
 		return s.guarded(ctx, r, next)
-	case errors.Is(err, errCrowded):
+	case errors.Is(err, admission.ErrFull):
 		return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
-			Message: fmt.Sprintf("%d calls are in flight and as many wait", s.gate.limit)}}
+			Message: fmt.Sprintf("%d calls are in flight and %d wait", s.config.places(), s.config.room())}}
 	case timedOut(err): // it never began
 		return link.Reply{}, refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonOverloaded,
-			Message: fmt.Sprintf("the %d calls in flight left no place in time", s.gate.limit)}}
+			Message: fmt.Sprintf("the %d calls in flight left no place in time", s.config.places())}}
 	default:
 		return link.Reply{}, err
 	}
@@ -59,11 +62,8 @@ func timedOut(err error) bool {
 
 // broken is the failure of calls that the breaker refuses.
 func (s *server) broken(wait time.Duration) error {
-	s.mu.Lock()
-	last := s.lastErr
-	s.mu.Unlock()
 	message := fmt.Sprintf("calls keep failing; the next one is let through in %v", wait.Round(time.Millisecond))
-	if last != nil {
+	if last := s.health.LastError(); last != nil {
 		message += ": " + last.Message
 	}
 	return refused{&link.Failure{Server: s.config.Name, Reason: link.ReasonUnavailable, Message: message, After: wait}}
@@ -71,15 +71,22 @@ func (s *server) broken(wait time.Duration) error {
 
 // guarded makes a call that has a place, if the breaker still lets it through, and tells the breaker how it went.
 func (s *server) guarded(ctx context.Context, r *Request, next caller) (link.Reply, error) {
-	defer s.gate.leave()
-	if ok, wait := s.breaker.allow(); !ok {
+	defer r.place.Leave()
+	if ok, wait := s.breaker.Allow(); !ok {
 		return link.Reply{}, s.broken(wait)
 	}
-	before := s.breaker.counted.Load()
+	before := s.breaker.Failures()
 	reply, err := next(ctx, r)
 	if err == nil {
-		s.breaker.succeeded()
-	} else if unreached, counts := s.blames(ctx, err); counts && s.breaker.failed(before, unreached) {
+		s.breaker.Succeeded()
+		s.on(health.Answered, nil)
+		return reply, nil
+	}
+	unreached, counts := s.blames(ctx, err)
+	if counts && unreached {
+		s.unreached(err)
+	}
+	if counts && s.breaker.Failed(before, unreached) {
 		s.logger.Warn("calls are refused for a moment: too many failed in a row", "server", s.config.Name, "error", err)
 	}
 	return reply, err
@@ -96,9 +103,7 @@ func (s *server) blames(ctx context.Context, err error) (unreached, counts bool)
 	case link.ReasonUnavailable, link.ReasonDisconnected, link.ReasonOutcomeUnknown:
 		return !failure.Delivered, ctx.Err() == nil && s.ctx.Err() == nil
 	case link.ReasonTimeout:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return false, s.state != StateConnected
+		return false, !s.health.Connected()
 	}
 	return false, false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -23,18 +23,23 @@ type Request struct {
 	Method   string
 	Params   []byte // raw, with the names that the server knows
 	Tool     string // the tool's own name, for tools/call
-	Client   string // who causes it; empty for the router itself
+	Client   string // the client session that causes it; empty for the router itself
+	Caller   string // whose share of the server it takes: an API key or a remote address; empty for the router itself
 	Proxied  bool   // on a proxy surface: the client's own session is used, where the server has one for each
 	Visible  Visible
 	Progress func(params []byte)        // raw params of progress notifications; may be nil
 	Ask      Asker                      // who answers the server's own requests; may be nil
 	Notify   func(jsonrpc.Message) bool // takes notifications of the server that belong to this call, other than progress; false = it is over; may be nil
+	Gone     func() bool                // the client's connection has ended; may be nil
 	Sent     func()                     // the request is on its way; may be nil
 	Streams  func()                     // the server answers with a stream; may be nil
+	Reserve  func(total int) bool       // asked before an answer takes more memory, which the caller pays for; may be nil
 	Step     bool                       // a step of a plan: the limits of execution apply
 	Attempts *int                       // counts the calls made; may be nil
+	Modern   bool                       // the client takes input_required results of a modern server itself
 
 	pause  func() (resume func()) // stops the time limit; set by limitTime
+	place  *admission.Place       // in the server's queue; set by admit
 	server *server                // which handles it; set by authorize and admit
 }
 
@@ -110,16 +115,20 @@ func outcomeOf(reply link.Reply, err error) string {
 		return "ok"
 	}
 	var failure *link.Failure
+	var input *InputError
 	switch {
 	case errors.As(err, &failure):
 		return failure.Reason
+	case errors.As(err, &input):
+		return "error"
 	case err != nil:
 		return "cancelled"
 	}
 	return "error"
 }
 
-// limitTime ends a call that stays silent for its limit; progress begins the limit anew, up to a cap.
+// limitTime ends a call that stays silent for its limit; progress begins the limit anew, up to a cap. While a client is
+// asked something the limit stands still; the time for all its answers has the same cap.
 func (m *Manager) limitTime(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		idle, most := m.opts.ProxyTimeout, max(m.opts.ProxyTimeout, m.opts.Execution.ToolTimeoutMax)
@@ -131,9 +140,9 @@ func (m *Manager) limitTime(next caller) caller {
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most)}
-		w.begin(func(after time.Duration) {
-			cancel(&link.Failure{Server: r.Server, Reason: link.ReasonTimeout, Message: timeoutText(after)})
+		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most), patience: m.opts.Execution.ToolTimeoutMax}
+		w.begin(func(message string) {
+			cancel(&link.Failure{Server: r.Server, Reason: link.ReasonTimeout, Message: message})
 		})
 		defer w.stop()
 		report := r.Progress
@@ -153,27 +162,32 @@ func (m *Manager) limitTime(next caller) caller {
 
 // watchdog is the timer of limitTime.
 type watchdog struct {
-	mu     sync.Mutex
-	timer  *time.Timer
-	idle   time.Duration // without a sign of life
-	most   time.Duration // in all
-	end    time.Time     // of most
-	paused int           // questions to the client that are open
-	since  time.Time     // when the first of them was asked
+	mu       sync.Mutex
+	timer    *time.Timer
+	idle     time.Duration // without a sign of life
+	most     time.Duration // in all
+	end      time.Time     // of most
+	patience time.Duration // left for answers of the client
+	paused   int           // requests to the client that are open
+	since    time.Time     // when the first of them was sent
 }
 
-// begin starts the time. bark is called with the limit that was reached.
-func (w *watchdog) begin(bark func(after time.Duration)) {
+// begin starts the time. bark is called with what took too long.
+func (w *watchdog) begin(bark func(message string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	limit := w.patience
 	w.timer = time.AfterFunc(w.idle, func() {
 		w.mu.Lock()
-		limit := w.idle
-		if time.Until(w.end) <= 0 {
-			limit = w.most
+		message := timeoutText(w.idle)
+		switch {
+		case w.paused > 0:
+			message = "the client did not answer the server's request within " + seconds(limit)
+		case time.Until(w.end) <= 0:
+			message = timeoutText(w.most)
 		}
 		w.mu.Unlock()
-		bark(limit)
+		bark(message)
 	})
 }
 
@@ -186,19 +200,21 @@ func (w *watchdog) reset() {
 	}
 }
 
-// pause stops the time, the cap included, until the function that it returns is called.
+// pause stops the time, the cap included, until the function that it returns is called, and begins that for answers.
 func (w *watchdog) pause() (resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer.Stop()
-	if w.paused++; w.paused == 1 {
+	if w.paused++; w.paused == 1 && w.timer.Stop() {
 		w.since = time.Now()
+		w.timer.Reset(w.patience)
 	}
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.paused--; w.paused == 0 {
-			w.end = w.end.Add(time.Since(w.since))
+		if w.paused--; w.paused == 0 && w.timer.Stop() {
+			took := time.Since(w.since)
+			w.end = w.end.Add(took)
+			w.patience -= took
 			w.timer.Reset(min(w.idle, time.Until(w.end)))
 		}
 	}
@@ -212,10 +228,10 @@ func (w *watchdog) stop() {
 	w.paused++
 }
 
-// timeoutText writes whole seconds without a fraction.
-func timeoutText(d time.Duration) string {
-	return "Tool execution timed out after " + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
-}
+func timeoutText(d time.Duration) string { return "Tool execution timed out after " + seconds(d) }
+
+// seconds writes whole seconds without a fraction.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s" }
 
 // retry repeats a call that surely never reached the tool, or that may be repeated, and connects anew
 // in between. Another call whose answer was lost has an unknown outcome and is not repeated.
@@ -228,7 +244,7 @@ func (m *Manager) retry(next caller) caller {
 			if err == nil {
 				return reply, nil
 			}
-			if errors.Is(err, errRetired) {
+			if errors.Is(err, admission.ErrRetired) {
 				*r.Attempts-- // this one was none
 			}
 			var failure *link.Failure
@@ -261,8 +277,8 @@ func (m *Manager) retry(next caller) caller {
 				continue
 			case <-ctx.Done():
 				err = context.Cause(ctx)
-			case <-r.server.gate.retired:
-				err = errRetired
+			case <-r.server.queue.Retired():
+				err = admission.ErrRetired
 			case <-r.server.ctx.Done():
 				err = failure
 			}
@@ -275,8 +291,7 @@ func (m *Manager) retry(next caller) caller {
 // repeatable reports whether a call does no harm if it is made twice.
 func (m *Manager) repeatable(r *Request) bool {
 	if r.Tool == "" {
-		// Requests other than tool calls read: lists, resources, prompts, completion, subscriptions.
-		return !strings.HasPrefix(r.Method, "tasks/")
+		return reads[r.Method]
 	}
 	s := r.server
 	if !s.config.TrustsAnnotations() {
@@ -288,7 +303,9 @@ func (m *Manager) repeatable(r *Request) bool {
 
 // send makes one attempt.
 func (m *Manager) send(ctx context.Context, r *Request) (link.Reply, error) {
-	session, err := r.server.slot(r.session()).get(ctx)
+	sl := r.server.slot(r.session())
+	sl.callers.add(r.Caller)
+	session, err := sl.get(ctx)
 	if err != nil {
 		var failure *link.Failure
 		if errors.As(err, &failure) {
@@ -299,7 +316,12 @@ func (m *Manager) send(ctx context.Context, r *Request) (link.Reply, error) {
 		}
 		return link.Reply{}, err
 	}
-	return session.Call(ctx, &link.Call{
-		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Client: r.Client, Origin: &origin{r.Ask, r.Notify, r.pause, ctx},
-	})
+	call := &link.Call{
+		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
+		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Origin: &origin{r.Ask, r.Notify, r.pause, r.place, ctx},
+	}
+	if r.Tool != "" && session.ChecksParamHeaders() {
+		return sl.callMirrored(ctx, session, call, r.Tool)
+	}
+	return session.Call(ctx, call)
 }

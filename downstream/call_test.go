@@ -106,22 +106,94 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// While the client is asked, the time stands still; several questions at once count once.
+// While the client is asked, the limit of the call stands still; the time for its answers has the limit
+// tool_timeout_max, however many they are.
 func TestAskingStopsTheClock(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		takes time.Duration // an answer of the client
+		asks  int
+		ended time.Duration // 0 = with the answers
+	}{
+		{"a slow person", 9 * time.Minute, 1, 0},
+		{"several requests", 4 * time.Minute, 2, 0},
+		{"nobody answers", time.Hour, 1, 10 * time.Minute},
+		{"each answer is in time, but not all", 4 * time.Minute, 3, 10 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(tool("ask"))
+				m := start(t, pipes([]string{"a"}, s))
+				r := request("a", "ask")
+				r.Params = fmt.Appendf(nil, `{"name":"ask","arguments":{"times":%d}}`, tc.asks)
+				r.Step, r.Client = true, "c"
+				told := 0
+				r.Ask = func(ctx context.Context, q downstream.Question) (result, err []byte) {
+					select {
+					case <-time.After(tc.takes):
+					case <-ctx.Done():
+						told++
+					}
+					return []byte(`"` + q.Method + `"`), nil
+				}
+				began := time.Now()
+				reply, err := m.Call(t.Context(), r)
+				synctest.Wait()
+				switch f := failureOf(err); {
+				case tc.ended == 0:
+					if err != nil || resultText(reply) != `"sampling/createMessage"` {
+						t.Errorf("got %s, %v", resultText(reply), err)
+					}
+				case f.Reason != link.ReasonTimeout || !strings.Contains(f.Message, "did not answer") || time.Since(began) != tc.ended || told != 1:
+					t.Errorf("got %v after %v, told the client %d times; want a timeout after %v, told once", err, time.Since(began), told, tc.ended)
+				}
+				m.Stop()
+			})
+		})
+	}
+}
+
+// While a client is asked, others use the call's place. It gets one back before calls that have not begun, and is
+// never refused.
+func TestAskingGivesUpThePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(tool("ask"))
-		m := start(t, pipes([]string{"a"}, s))
-		r := request("a", "ask")
-		r.Step, r.Client = true, "c"
-		r.Ask = func(_ context.Context, q downstream.Question) (result, err []byte) {
-			time.Sleep(time.Hour)
-			return []byte(`"` + q.Method + `"`), nil
+		s := newServer(tool("ask"), tool("wait"))
+		o := pipes([]string{"a"}, s)
+		o.Servers[0].MaxParallel = 1
+		m := start(t, o)
+		defer m.Stop()
+		var mu sync.Mutex
+		var order []string
+		var wg sync.WaitGroup
+		call := func(caller, name string, ask downstream.Asker) {
+			wg.Go(func() {
+				r := request("a", name)
+				r.Caller, r.Client, r.Ask = caller, caller, ask
+				if _, err := m.Call(t.Context(), r); err != nil {
+					t.Errorf("%s: got %v", caller, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, caller)
+			})
+			synctest.Wait()
 		}
-		reply, err := m.Call(t.Context(), r)
-		if err != nil || resultText(reply) != `"sampling/createMessage"` {
-			t.Errorf("got %s, %v", resultText(reply), err)
+		answer := make(chan struct{})
+		call("ann", "ask", func(context.Context, downstream.Question) (result, err []byte) { <-answer; return []byte("1"), nil })
+		call("bob", "wait", nil)
+		call("cid", "wait", nil)
+		if st := m.Status()["a"]; st.InFlight != 2 || st.Queued != 1 {
+			t.Errorf("got %d in flight and %d waiting, want 2 and 1", st.InFlight, st.Queued)
 		}
-		m.Stop()
+		close(answer)
+		synctest.Wait() // all places are taken
+		s.gate <- struct{}{}
+		synctest.Wait()
+		s.gate <- struct{}{}
+		wg.Wait()
+		if want := []string{"bob", "ann", "cid"}; !slices.Equal(order, want) {
+			t.Errorf("got the order %v, want %v", order, want)
+		}
 	})
 }
 
@@ -207,9 +279,9 @@ func TestCancelBeforeItStarted(t *testing.T) {
 			return nil
 		}
 		m := start(t, pipes([]string{"a"}, s))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := m.Call(ctx, request("a", "echo")); !errors.Is(err, context.DeadlineExceeded) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := m.Call(ctx, request("a", "echo")); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		time.Sleep(time.Minute)

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 const maxToolDef = 256 << 10 // bytes of one definition; a larger one is left out
@@ -18,6 +21,8 @@ const maxToolDef = 256 << 10 // bytes of one definition; a larger one is left ou
 type Tool struct {
 	plan.Tool
 	Raw json.RawMessage // the definition as its server wrote it
+
+	mirrored *mcp.Tool // which arguments are repeated in headers; nil if none are
 }
 
 // Full is the tool's name on the proxy surface.
@@ -26,21 +31,33 @@ func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
 // Visible says whether a caller may see a tool. nil sees everything.
 type Visible func(server, tool string) bool
 
-// Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration
-// order, and the names that plans use for them.
+// Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration order,
+// and the names that plans use for them. A later one shares with it what has not changed.
 type Catalog struct {
-	Tools   []Tool
-	Missing []string // servers that could not be listed
-	byFull  map[string]int
-	byBare  map[string][]int
-	named   map[string]int // by plan name
-	first   map[string]int // where a server's tools begin
+	Missing   []Missing // servers that could not be listed, in configuration order
+	policy    string    // of equal names
+	configs   []ServerConfig
+	places    map[string]int // of servers in configs, by name
+	lists     []*listing     // by place; nil where a server could not be listed
+	shelves   []shelf        // by place
+	owners    owners
+	conflicts []Conflict // by tool; with ConflictError
 
-	quarantined []*quarantinedTool
+	origin *Catalog // the empty one that all of a configuration come from
+	number int      // of changes since
 }
 
-// quarantinedTool is one that a server lists and nobody can use.
-type quarantinedTool struct{ server, tool, why string }
+// shelf is the tools of one server, under the names that plans use.
+type shelf struct {
+	tools  []Tool
+	byName map[string]int // by their own names
+}
+
+// Missing is a server whose tools could not be listed. Reason is one of a Failure.
+type Missing struct{ Server, Reason, Message string }
+
+// String returns the name of the server and why it is missing.
+func (m Missing) String() string { return m.Server + " (" + m.Reason + ": " + m.Message + ")" }
 
 // Conflict is an equal bare name of tools of several servers where that is not allowed.
 type Conflict struct {
@@ -54,112 +71,87 @@ func (c *Conflict) Error() string {
 		c.Tool, strings.Join(c.Servers, " and "))
 }
 
-// newCatalog names the tools by the policy. With ConflictError the later tools of an equal name are
-// left out and returned as conflicts.
-func newCatalog(tools []Tool, missing []string, policy string) (*Catalog, []Conflict) {
-	c := &Catalog{Tools: tools, Missing: missing, byFull: map[string]int{}, byBare: map[string][]int{}, named: map[string]int{}, first: map[string]int{}}
-	var conflicts []Conflict
-	if policy == ConflictError {
-		c.Tools, conflicts = withoutConflicts(tools)
+// Of returns the tools of one server; the slice is the same until they or their names change.
+func (c *Catalog) Of(server string) []Tool {
+	if place, ok := c.places[server]; ok {
+		return c.shelves[place].tools
 	}
-	for i := range c.Tools {
-		t := &c.Tools[i]
-		c.byFull[t.Full()] = i
-		if _, ok := c.first[t.Server]; !ok {
-			c.first[t.Server] = i
-		}
-		c.byBare[t.Tool.Tool] = append(c.byBare[t.Tool.Tool], i)
-	}
-	for bare, same := range c.byBare {
-		bearer := -1 // who is named by the bare name
-		if _, taken := c.full(bare); !taken && (len(same) == 1 || policy == ConflictLastWins) {
-			bearer = same[len(same)-1]
-		}
-		for _, i := range same {
-			t := &c.Tools[i]
-			if t.Name = bare; i != bearer {
-				t.Name = t.Server + "." + bare
+	return nil
+}
+
+// See returns the tools that a caller may see, in order.
+func (c *Catalog) See(visible Visible) iter.Seq[*Tool] {
+	return func(yield func(*Tool) bool) {
+		for _, s := range c.shelves {
+			for i := range s.tools {
+				t := &s.tools[i]
+				if (visible == nil || visible(t.Server, t.Tool.Tool)) && !yield(t) {
+					return
+				}
 			}
-			c.named[t.Name] = i
 		}
 	}
-	return c, conflicts
+}
+
+// SeesAny reports whether there is a tool that a caller may see.
+func (c *Catalog) SeesAny(visible Visible) bool {
+	for range c.See(visible) {
+		return true
+	}
+	return false
+}
+
+// Has reports whether a server has a tool under its own name.
+func (c *Catalog) Has(server, tool string) bool { return c.find(server, tool) != nil }
+
+// find returns a tool by its server and its own name, nil if there is none.
+func (c *Catalog) find(server, tool string) *Tool {
+	place, ok := c.places[server]
+	if !ok {
+		return nil
+	}
+	i, ok := c.shelves[place].byName[tool]
+	if !ok {
+		return nil
+	}
+	return &c.shelves[place].tools[i]
 }
 
 // full finds the tool that a name means when it is read as a server's and a tool's. Such a name is never
 // another tool's, even if that is its bare name.
-func (c *Catalog) full(name string) (tool int, ok bool) {
+func (c *Catalog) full(name string) (tool *Tool) {
 	splits(name, func(server, bare string) bool {
-		tool, ok = c.byFull[FullName(server, bare)]
-		return !ok
+		tool = c.find(server, bare)
+		return tool == nil
 	})
-	return tool, ok
-}
-
-func withoutConflicts(tools []Tool) (kept []Tool, conflicts []Conflict) {
-	servers := map[string][]string{}
-	for _, t := range tools {
-		if servers[t.Tool.Tool] = append(servers[t.Tool.Tool], t.Server); len(servers[t.Tool.Tool]) == 1 {
-			kept = append(kept, t)
-		}
-	}
-	for name, of := range servers {
-		if len(of) > 1 {
-			conflicts = append(conflicts, Conflict{Tool: name, Servers: of})
-		}
-	}
-	slices.SortFunc(conflicts, func(a, b Conflict) int { return strings.Compare(a.Tool, b.Tool) })
-	return kept, conflicts
-}
-
-// Of returns the tools of one server; the slice is the same until they change.
-func (c *Catalog) Of(server string) []Tool {
-	first, ok := c.first[server]
-	if !ok {
-		return nil
-	}
-	end := first
-	for end < len(c.Tools) && c.Tools[end].Server == server {
-		end++
-	}
-	return c.Tools[first:end]
-}
-
-// See returns the tools that a caller may see.
-func (c *Catalog) See(visible Visible) []Tool {
-	if visible == nil {
-		return c.Tools
-	}
-	var out []Tool
-	for _, t := range c.Tools {
-		if visible(t.Server, t.Tool.Tool) {
-			out = append(out, t)
-		}
-	}
-	return out
+	return tool
 }
 
 // Lookup finds a tool by any of its names: the plan name, bare where that is unique among what the
 // caller sees, server__tool, server:tool or server.tool.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
-	sees := func(i int) bool { return visible == nil || visible(c.Tools[i].Server, c.Tools[i].Tool.Tool) }
-	if i, ok := c.named[name]; ok && sees(i) {
-		return &c.Tools[i], nil
+	sees := func(t *Tool) bool { return visible == nil || visible(t.Server, t.Tool.Tool) }
+	if t := c.full(name); t != nil && sees(t) {
+		return t, nil
 	}
-	found, ok := c.full(name)
-	if ok && sees(found) {
-		return &c.Tools[found], nil
-	}
-	var bare []string
-	for _, i := range c.byBare[name] {
-		if sees(i) {
-			bare = append(bare, c.Tools[i].Name)
-			found = i
+	var found *Tool
+	var choices []string
+	for _, place := range c.owners.of(name) {
+		t := c.find(c.configs[place].Name, name)
+		if t == nil || !sees(t) {
+			continue
 		}
+		if t.Name == name {
+			return t, nil
+		}
+		if found == nil {
+			found = t
+		}
+		choices = append(choices, t.Name)
 	}
-	switch len(bare) {
+	switch len(choices) {
 	case 1:
-		return &c.Tools[found], nil
+		return found, nil
 	case 0:
 		if f := c.Quarantined(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
@@ -171,16 +163,16 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	}
 	return nil, &plan.Error{
 		Reason:  plan.ReasonAmbiguousTool,
-		Message: fmt.Sprintf("Ambiguous tool: %s is %s; name one of them", name, strings.Join(bare, " and ")),
+		Message: fmt.Sprintf("Ambiguous tool: %s is %s; name one of them", name, strings.Join(choices, " and ")),
 	}
 }
 
-// unlisted says that a name is that of a server that could not be listed, if the caller may see such a tool of
-// it; else it is nil.
+// unlisted returns why a name's server could not be listed, if the caller may see such a tool of it; else nil.
 func (c *Catalog) unlisted(name string, visible Visible) (f *link.Failure) {
 	splits(name, func(server, bare string) bool {
-		if slices.Contains(c.Missing, server) && (visible == nil || visible(server, bare)) {
-			f = &link.Failure{Server: server, Reason: link.ReasonUnavailable, Message: "its tools cannot be listed"}
+		i := slices.IndexFunc(c.Missing, func(m Missing) bool { return m.Server == server })
+		if i >= 0 && (visible == nil || visible(server, bare)) {
+			f = &link.Failure{Server: server, Reason: c.Missing[i].Reason, Message: c.Missing[i].Message}
 		}
 		return f == nil
 	})
@@ -190,17 +182,39 @@ func (c *Catalog) unlisted(name string, visible Visible) (f *link.Failure) {
 // Quarantined says why no tool of that name can be used, if a server lists one that the caller may see; else
 // it is nil.
 func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
-	for _, q := range c.quarantined {
-		named := name == q.tool
-		splits(name, func(server, bare string) bool {
-			named = named || server == q.server && bare == q.tool
-			return !named
-		})
-		if named && (visible == nil || visible(q.server, q.tool)) {
-			return quarantined(q.server, q.tool, q.why)
+	for place, l := range c.lists {
+		if l == nil || len(l.quarantined) == 0 {
+			continue
+		}
+		server := &c.configs[place]
+		for _, tool := range readings(name, server.Name) {
+			why, ok := l.quarantined[tool]
+			if ok && server.Tools.allows(tool) && (visible == nil || visible(server.Name, tool)) {
+				return quarantined(server.Name, tool, why)
+			}
+		}
+	}
+	for i := range c.conflicts {
+		conflict := &c.conflicts[i]
+		for _, server := range conflict.Servers[1:] {
+			if slices.Contains(readings(name, server), conflict.Tool) && (visible == nil || visible(server, conflict.Tool)) {
+				return quarantined(server, conflict.Tool, conflict.Error())
+			}
 		}
 	}
 	return nil
+}
+
+// readings returns the own names of tools of a server that a name may mean.
+func readings(name, server string) []string {
+	own := []string{name}
+	splits(name, func(s, bare string) bool {
+		if s == server {
+			own = append(own, bare)
+		}
+		return true
+	})
+	return own
 }
 
 func quarantined(server, tool, why string) *link.Failure {
@@ -231,7 +245,7 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
 		def.OutputSchema = nil
 	}
-	return Tool{Raw: raw, Tool: plan.Tool{
+	return Tool{Raw: raw, mirrored: mirrored(def.InputSchema), Tool: plan.Tool{
 		Name: def.Name, Server: server, Tool: def.Name, Title: def.Title, Description: def.Description,
 		InputSchema: def.InputSchema, OutputSchema: def.OutputSchema, Annotations: def.Annotations,
 	}}, nil

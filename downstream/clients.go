@@ -9,46 +9,32 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// hello is how a client of a proxy surface introduced itself; its sessions with servers repeat it.
-type hello struct {
-	params      []byte
-	initialized bool // the client has sent notifications/initialized
-}
-
 // Enter notes a client of a proxy surface, with the raw params of its initialize. Its sessions with
 // servers open when they are first used.
-func (m *Manager) Enter(client string, params []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.hellos[client] = &hello{params: params}
-}
+func (m *Manager) Enter(client string, params []byte) { m.clients.enter(client, params) }
 
 // Leave closes the client's sessions with servers and ends its subscriptions.
 func (m *Manager) Leave(client string) {
-	m.mu.Lock()
-	delete(m.hellos, client)
-	m.mu.Unlock()
+	slots, subscribed := m.clients.leave(client)
 	var wg sync.WaitGroup
-	wg.Go(func() { m.forget(client) })
-	for _, s := range m.everyServer() {
-		wg.Go(func() { s.leave(client) })
+	for _, sl := range slots {
+		wg.Go(func() {
+			defer sl.s.rescue("closing a client's session", nil)
+			sl.close(stopTime)
+			sl.s.release(sl)
+		})
 	}
+	m.endSubscriptions(client, subscribed)
 	wg.Wait()
+	m.clients.forget(client)
 }
 
-// knows reports whether the client has entered and not left.
-func (m *Manager) knows(client string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.hellos[client] != nil
-}
-
-// helloOf returns the params of initialize for a session, and whether it may begin at once.
-func (m *Manager) helloOf(client string) (params []byte, initialized bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if h := m.hellos[client]; client != "" && h != nil {
-		return h.params, h.initialized
+// introduction returns the params of initialize for a client's session, and whether it may begin at once.
+func (m *Manager) introduction(client string) (params []byte, initialized bool) {
+	if client != "" {
+		if params, initialized = m.clients.introduced(client); params != nil {
+			return params, initialized
+		}
 	}
 	own, _ := json.Marshal(map[string]any{
 		"protocolVersion": ProtocolVersion,
@@ -71,12 +57,30 @@ func (m *Manager) Initialized(ctx context.Context, name, client string) (answer 
 	return answer, err
 }
 
+// Introduce begins to open the client's session with a server, and returns the server's raw answer to
+// initialize in it or, if that does not come before ctx ends, the one in the router's own session. It fails if
+// there is neither.
+func (m *Manager) Introduce(ctx context.Context, name, client string) (answer []byte, err error) {
+	answer, err = m.Initialized(ctx, name, client)
+	if err == nil {
+		return answer, nil
+	}
+	if s := m.server(name); s != nil {
+		if own := s.own.alive(); own != nil {
+			return own.Initialized, nil
+		}
+	}
+	return nil, err
+}
+
 // Notify passes a client's notification on to a server. On a session that clients share,
 // notifications/initialized was sent long ago.
 func (m *Manager) Notify(ctx context.Context, name, client, method string, params []byte) error {
 	return m.use(name, func(s *server) error {
-		if method == "notifications/initialized" && !m.initialized(s, client) {
-			return nil
+		if method == "notifications/initialized" {
+			if m.clients.initialized(client); client == "" || !s.perClient() {
+				return nil
+			}
 		}
 		sl := s.slot(client)
 		for again := false; ; again = true {
@@ -90,17 +94,6 @@ func (m *Manager) Notify(ctx context.Context, name, client, method string, param
 			}
 		}
 	})
-}
-
-// initialized notes that a client has sent notifications/initialized, and reports whether the server is to hear
-// of it.
-func (m *Manager) initialized(s *server, client string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if h := m.hellos[client]; h != nil {
-		h.initialized = true
-	}
-	return client != "" && s.perClient()
 }
 
 // List returns the raw items of a list in the client's session, all pages; nil where the server does not
@@ -120,6 +113,21 @@ func (m *Manager) List(ctx context.Context, name, client, method string) ([]json
 	return items, err
 }
 
+// Held returns a list of List if it is there and still valid; ok is false where the server has to be asked.
+func (m *Manager) Held(name, client, method string) (items []json.RawMessage, ok bool) {
+	s := m.server(name)
+	if s == nil || s.config.Disabled {
+		return nil, false
+	}
+	sl := s.own
+	if client != "" && s.perClient() {
+		if sl = m.clients.existing(client, s); sl == nil {
+			return nil, false
+		}
+	}
+	return sl.held(method)
+}
+
 // LeftOut says in the log that a client was answered without a server that should have had a part in it.
 func (m *Manager) LeftOut(server, method string, err error) {
 	if s := m.server(server); s != nil {
@@ -133,6 +141,16 @@ func (m *Manager) Shared(server string) bool {
 	return s != nil && !s.perClient()
 }
 
+// OwnSession reports whether a client has, or gets, a session of its own with the server.
+func (m *Manager) OwnSession(server, client string) bool {
+	s := m.server(server)
+	if s == nil || !s.perClient() {
+		return false
+	}
+	params, _ := m.clients.introduced(client)
+	return params != nil
+}
+
 // Filters reports whether some of the server's tools may be hidden by its configuration.
 func (m *Manager) Filters(server string) bool {
 	s := m.server(server)
@@ -143,5 +161,6 @@ func (m *Manager) Filters(server string) bool {
 type Message struct {
 	Server  string
 	Client  string // whose session it came on; empty for the router's own, which is also the shared one
+	Caller  string // the only caller that it concerns; empty for all
 	Message jsonrpc.Message
 }

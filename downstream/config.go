@@ -52,13 +52,46 @@ type ServerConfig struct {
 	Args             []string                 `yaml:"args"`
 	Env              map[string]secret.String `yaml:"env"`
 	Cwd              string                   `yaml:"cwd"`
-	Timeout          time.Duration            `yaml:"timeout"`      // 0 = proxy.timeout and execution.tool_timeout
-	MaxParallel      int                      `yaml:"max_parallel"` // calls at once; 0 = DefaultMaxParallel
+	Timeout          time.Duration            `yaml:"timeout"`         // 0 = proxy.timeout and execution.tool_timeout
+	ConnectTimeout   time.Duration            `yaml:"connect_timeout"` // of one attempt to connect; 0 = 15 s, 120 s for commands
+	MaxParallel      int                      `yaml:"max_parallel"`    // calls at once; 0 = DefaultMaxParallel
 	Disabled         bool                     `yaml:"disabled"`
 	Tools            ToolFilter               `yaml:"tools"`
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
 }
+
+// Default limits of one attempt to connect, handshake included. A command may have to be installed first.
+const (
+	DefaultConnectTimeout        = 15 * time.Second
+	DefaultCommandConnectTimeout = 2 * time.Minute
+)
+
+// ConnectLimit returns how long one attempt to connect may take.
+func (c ServerConfig) ConnectLimit() time.Duration {
+	switch {
+	case c.ConnectTimeout > 0:
+		return c.ConnectTimeout
+	case c.Command != "":
+		return DefaultCommandConnectTimeout
+	}
+	return DefaultConnectTimeout
+}
+
+// places returns how many calls the server gets at once.
+func (c ServerConfig) places() int {
+	if c.MaxParallel > 0 {
+		return c.MaxParallel
+	}
+	return DefaultMaxParallel
+}
+
+// minRoom is how many calls may wait for a server at the least. A server that takes few calls at once gets the steps of
+// a query one after the other.
+const minRoom = 64
+
+// room returns how many calls may wait for the server.
+func (c ServerConfig) room() int { return max(c.places(), minRoom) }
 
 // TrustsAnnotations reports whether retry may believe the server's tool annotations.
 func (c ServerConfig) TrustsAnnotations() bool {

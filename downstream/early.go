@@ -8,8 +8,9 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // Early runs steps while their plan is still being written: those that only read and need nothing. When
@@ -64,6 +65,9 @@ func (a *Early) Start(step plan.Step) {
 	a.wg.Go(func() {
 		defer func() { <-a.slots }()
 		defer close(c.done)
+		defer safe.Recover(a.m.opts.Logger, "running a step early", func(err error) {
+			c.outcome.Err = &plan.Error{Reason: plan.ReasonInternal, Message: err.Error()}
+		})
 		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
 		c.outcome = dataflow.Run(a.ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
 			Elapsed: a.e.since,

@@ -11,9 +11,9 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
 
 // Execution is a plan to run and what its steps need to know of the query.
@@ -24,6 +24,7 @@ type Execution struct {
 	Visible  Visible
 	Meta     []byte // raw _meta for each step, or nil
 	Client   string
+	Caller   string // as of Request
 	Ask      Asker
 	Confirm  func(ctx context.Context, tool *Tool, arguments []byte) error // before a destructive tool; nil = do not ask
 	Progress progress.Func
@@ -90,7 +91,7 @@ func (m *Manager) step(ctx context.Context, e *Execution, step plan.Step, argume
 	reply, err := m.Call(ctx, &Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
 		Params:  stepParams(ctx, tool.Tool.Tool, arguments, e.Meta),
-		Visible: e.Visible, Client: e.Client, Ask: e.Ask, Attempts: &out.Attempts,
+		Visible: e.Visible, Client: e.Client, Caller: e.Caller, Ask: e.Ask, Attempts: &out.Attempts,
 		Progress: func(params []byte) {
 			var p struct {
 				Progress, Total float64
@@ -145,7 +146,12 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 func stepError(err error) *plan.Error {
 	var failure *link.Failure
 	var unknown *UnknownError
+	var input *InputError
 	switch {
+	case errors.As(err, &input) && input.Declined:
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: input.Error()}
+	case errors.As(err, &input):
+		return &plan.Error{Reason: plan.ReasonToolError, Message: input.Error()}
 	case errors.As(err, &unknown):
 		return &plan.Error{Reason: plan.ReasonUnknownTool, Message: unknown.Error()}
 	case errors.As(err, &failure) && failure.Reason == link.ReasonTimeout:

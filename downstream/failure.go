@@ -23,6 +23,17 @@ func retryable(f *link.Failure) bool {
 	return false
 }
 
+// reads are the methods that the specification defines as reads, and three that leave the same state however often
+// they are called. Of any other, such as a vendor's own, nobody knows what a second call does.
+var reads = map[string]bool{
+	"ping": true, "server/discover": true,
+	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
+	"prompts/get": true, "resources/read": true, "completion/complete": true,
+	"tasks/list": true, "tasks/get": true, "tasks/result": true,
+
+	"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true,
+}
+
 // isLost reports whether a new session may fare better at once: the server does not know the old one.
 func isLost(err error) bool {
 	var f *link.Failure
@@ -42,7 +53,12 @@ func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == link.R
 func Failed(err error, modern bool) *jsonrpc.Error {
 	var failure *link.Failure
 	var unknown *UnknownError
+	var input *InputError
 	switch {
+	case errors.As(err, &input):
+		e := Failed(&link.Failure{Server: input.Server, Reason: link.ReasonProtocol}, modern)
+		e.Message = input.Error()
+		return e
 	case errors.As(err, &unknown):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Error()}
 	case errors.As(err, &failure):

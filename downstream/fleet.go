@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
 )
 
 // fleet is the servers of one configuration. It never changes: a new configuration makes another, which
@@ -33,12 +35,12 @@ func (m *Manager) use(name string, f func(s *server) error) error {
 		if s == nil || s.config.Disabled {
 			return &UnknownError{"server", name}
 		}
-		if !s.gate.pin() {
+		if !s.queue.Pin() {
 			continue // the successor is there already
 		}
 		err := f(s)
-		s.gate.unpin()
-		if !errors.Is(err, errRetired) {
+		s.queue.Unpin()
+		if !errors.Is(err, admission.ErrRetired) {
 			return err
 		}
 	}
@@ -102,9 +104,10 @@ func (m *Manager) retire(s *server) {
 	m.mu.Lock()
 	m.retired = append(m.retired, s)
 	m.mu.Unlock()
-	s.gate.retire()
+	s.queue.Retire()
 	m.wg.Go(func() {
-		s.gate.drain(m.ctx.Done())
+		defer s.rescue("closing it", nil)
+		s.queue.Drain(m.ctx.Done())
 		s.stop(stopTime)
 		m.mu.Lock()
 		defer m.mu.Unlock()

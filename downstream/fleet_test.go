@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,7 @@ import (
 // served is the tools that the catalog names.
 func served(t *testing.T, m *downstream.Manager) string {
 	t.Helper()
-	return names(catalogOf(t, m).Tools)
+	return names(catalogOf(t, m).See(nil))
 }
 
 func TestApply(t *testing.T) {
@@ -262,6 +263,31 @@ func TestStopEndsReplacedServers(t *testing.T) {
 	eventually(t, "the call is there", func() bool { return s.count("tools/call") == 1 })
 	m.Apply(nil)
 	within(t, 20*time.Second, "Stop", m.Stop)
+	if err := <-done; failureOf(err).Reason == "" {
+		t.Errorf("got %v, want a failure", err)
+	}
+}
+
+// Nor does a replaced server take more than its share of the time that there is to stop.
+func TestStopWithinLimitOfReplacedServers(t *testing.T) {
+	w := serveHTTP(t, newServer())
+	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	done := make(chan error, 1)
+	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
+	eventually(t, "the call is there", func() bool { return w.count("tools/call") == 1 })
+	w.mu.Lock()
+	w.hook = func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			<-r.Context().Done()
+		}
+	}
+	w.mu.Unlock()
+	m.Apply(nil)
+	began := time.Now()
+	m.StopWithin(0)
+	if took := time.Since(began); took >= 2*time.Second { // what a replaced server gets while the router runs
+		t.Errorf("stopped after %v, want the replaced server cut off", took)
+	}
 	if err := <-done; failureOf(err).Reason == "" {
 		t.Errorf("got %v, want a failure", err)
 	}

@@ -3,7 +3,11 @@ package downstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -169,6 +173,18 @@ func TestStatusOfLostSession(t *testing.T) {
 	})
 }
 
+// away has nobody find the server until well is set.
+func away(s *server) (well *atomic.Bool) {
+	well = new(atomic.Bool)
+	s.dial = func(context.Context) error {
+		if well.Load() {
+			return nil
+		}
+		return errors.New("nobody there")
+	}
+	return well
+}
+
 // What clients ask of a server that hangs, lists among it, is answered at once, and sets the rate of neither
 // attempts to connect nor warnings. Once it is back those who had to do without it are told.
 func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
@@ -223,7 +239,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 		}
 		well.Store(true)
 		time.Sleep(time.Minute)
-		if got := names(catalogOf(t, m).Tools); got != "echo@a" || returns.Load() != 1 {
+		if got := names(catalogOf(t, m).See(nil)); got != "echo@a" || returns.Load() != 1 {
 			t.Errorf("got tools %q and %d times told that the server is back, want its tool and once", got, returns.Load())
 		}
 		m.Stop()
@@ -235,13 +251,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 func TestListsFindAServerThatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var well atomic.Bool
-		s.dial = func(context.Context) error {
-			if well.Load() {
-				return nil
-			}
-			return errors.New("nobody there")
-		}
+		well := away(s)
 		m := start(t, pipes([]string{"a"}, s))
 		time.Sleep(10 * time.Minute)
 		before := s.connections()
@@ -254,7 +264,7 @@ func TestListsFindAServerThatIsBack(t *testing.T) {
 		}
 		well.Store(true)
 		time.Sleep(2 * time.Second)
-		if got := names(catalogOf(t, m).Tools); got != "echo@a" {
+		if got := names(catalogOf(t, m).See(nil)); got != "echo@a" {
 			t.Errorf("got tools %q after 2 s, want its tool", got)
 		}
 		m.Stop()
@@ -266,13 +276,8 @@ func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
 	const clients = 50
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var dead atomic.Bool
-		s.dial = func(context.Context) error {
-			if dead.Load() {
-				return errors.New("nobody there")
-			}
-			return nil
-		}
+		well := away(s)
+		well.Store(true)
 		o := pipes([]string{"a"}, s)
 		o.Servers[0].Session = downstream.SessionPerClient
 		m := start(t, o)
@@ -287,13 +292,13 @@ func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		before := s.connections()
-		dead.Store(true)
+		well.Store(false)
 		s.cut()
 		time.Sleep(10 * time.Minute)
 		if n := s.connections() - before; n > 3*clients {
 			t.Errorf("got %d connections for %d clients in 10 minutes, want hardly more than one attempt each", n, clients)
 		}
-		dead.Store(false)
+		well.Store(true)
 		time.Sleep(2 * time.Minute)
 		if got := s.open(); got != clients+1 {
 			t.Errorf("got %d sessions once it is back, want one for each client and the router's own", got)
@@ -306,13 +311,7 @@ func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
 func TestCallsFindAServerThatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var well atomic.Bool
-		s.dial = func(context.Context) error {
-			if well.Load() {
-				return nil
-			}
-			return errors.New("nobody there")
-		}
+		well := away(s)
 		m := start(t, pipes([]string{"a"}, s))
 		time.Sleep(10 * time.Minute)
 		well.Store(true)
@@ -320,9 +319,81 @@ func TestCallsFindAServerThatIsBack(t *testing.T) {
 		if _, err := m.Call(t.Context(), request("a", "echo")); err != nil || time.Since(began) > 0 {
 			t.Errorf("got %v after %v, want an answer at once", err, time.Since(began))
 		}
-		if got := names(catalogOf(t, m).Tools); got != "echo@a" {
+		if got := names(catalogOf(t, m).See(nil)); got != "echo@a" {
 			t.Errorf("got tools %q after that, want its tool", got)
 		}
 		m.Stop()
+	})
+}
+
+// A connection that fails on a client's session, or for a call on the router's own, counts for the server as a whole: no
+// health check has to find out. Any success brings it back.
+func TestClosedPortIsNoticed(t *testing.T) {
+	for _, proxied := range []bool{true, false} {
+		t.Run(fmt.Sprintf("proxied=%t", proxied), func(t *testing.T) {
+			w := serveHTTP(t, newServer())
+			m := start(t, downstream.Options{
+				Servers:   []downstream.ServerConfig{w.config("a")},
+				Execution: downstream.ExecutionConfig{RetryDelay: time.Millisecond},
+				Health:    downstream.HealthConfig{Interval: time.Hour},
+			})
+			defer m.Stop()
+			m.Enter("c", hello("c"))
+			r := request("a", "echo")
+			r.Client, r.Proxied = "c", proxied
+			if _, err := m.Call(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is connected", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
+			w.shut()
+			if _, err := m.Call(t.Context(), r); failureOf(err).Reason != link.ReasonUnavailable {
+				t.Fatalf("got %v, want unavailable", err)
+			}
+			if st := m.Status()["a"]; st.Status != downstream.StateDisconnected || st.LastError == nil {
+				t.Errorf("got %s and the last error %v, want it disconnected and why", st.Status, st.LastError)
+			}
+			l, err := net.Listen("tcp", strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp"))
+			if err != nil {
+				t.Skip(err) // somebody else has the port now
+			}
+			back := &http.Server{Handler: w}
+			go back.Serve(l)
+			defer back.Close()
+			if _, err := m.Call(t.Context(), r); err != nil {
+				t.Errorf("got %v once it is back, want an answer", err)
+			}
+			eventually(t, "it is connected again", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
+		})
+	}
+}
+
+// A server that lets no client in any more, but answers pings in the router's own session, is soon known to be there.
+func TestPingAfterFailedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		well := away(s)
+		well.Store(true)
+		o := pipes([]string{"a"}, s)
+		o.Servers[0].Session = downstream.SessionPerClient
+		m := start(t, o)
+		defer m.Stop()
+		time.Sleep(time.Second)
+		well.Store(false)
+		began := time.Now()
+		for i := range 50 {
+			client := "c" + strconv.Itoa(i)
+			m.Enter(client, hello(client))
+			r := request("a", "echo")
+			r.Client, r.Proxied = client, true
+			go m.Call(t.Context(), r)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		if st := m.Status()["a"]; st.Status != downstream.StateConnected {
+			t.Errorf("got %s, want it connected", st.Status)
+		}
+		if n, most := s.count("ping"), int(time.Since(began)/time.Second)+1; n == 0 || n > most {
+			t.Errorf("got %d pings in %v, want one a second at most", n, time.Since(began))
+		}
 	})
 }

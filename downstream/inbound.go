@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -12,6 +13,7 @@ import (
 type Question struct {
 	Method string
 	Params []byte // raw
+	Input  bool   // asked by an input_required result: only a client that has the capability may be asked
 	// Notify tells the server something in the session that it asks in, whichever server has the name by now.
 	Notify func(ctx context.Context, method string, params []byte) error
 }
@@ -26,6 +28,7 @@ type origin struct {
 	ask    Asker
 	notify func(jsonrpc.Message) bool
 	pause  func() (resume func()) // stops the time of the call
+	place  *admission.Place       // of the call, in its server's queue
 	ctx    context.Context        // of the call
 }
 
@@ -36,8 +39,10 @@ type handler struct {
 	nth int64 // session of the slot
 }
 
-// Notified implements link.Handler.
+// Notified implements link.Handler. What may tell of a call goes to the client of that call or, where that
+// cannot be told and several callers share the session, to nobody.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
+	defer h.sl.s.rescue("passing a notification on", nil)
 	h.sl.changed(message.Method)
 	known := false
 	for _, call := range from {
@@ -47,14 +52,25 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 			}
 		}
 	}
+	m := Message{Server: h.sl.s.config.Name, Client: h.sl.client, Message: message}
+	if private(message.Method) && !known && m.Client == "" {
+		only, told := h.sl.callers.one()
+		if known = len(from) > 0 || !told; known {
+			h.sl.s.logger.Debug("a message that may be about a call of any client is dropped", "server", m.Server, "method", message.Method)
+		}
+		m.Caller = only
+	}
 	if !known {
-		h.sl.inTurn(h.nth, func() { h.m.opts.OnMessage(Message{h.sl.s.config.Name, h.sl.client, message}) })
+		h.sl.post(h.nth, m)
 	}
 }
 
 // Asked implements link.Handler. Where several calls of one client may have caused the question, it is open
 // as long as any of them is: the one on whose stream it reaches the client may be the first to end.
 func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
+	defer h.sl.s.rescue("asking a client", func(f *link.Failure) {
+		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
+	})
 	q := Question{Method: message.Method, Params: message.Params, Notify: h.sl.tell}
 	var origins []*origin
 	for _, call := range from {
@@ -68,6 +84,9 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		for _, o := range origins {
 			defer o.pause()() // people take their time
 		}
+		// Others may use the place meanwhile; only one of these calls asks, the first most likely.
+		resume := origins[0].place.Suspend()
+		defer func() { resume(origins[0].ctx) }()
 		for _, o := range origins {
 			if result, err = o.ask(asking, q); result != nil || err != nil {
 				return result, err
@@ -75,11 +94,16 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		}
 	}
 	if h.sl.client != "" && h.m.opts.OnRequest != nil {
+		ctx, cancel := context.WithTimeout(ctx, h.m.opts.Execution.ToolTimeoutMax)
+		defer cancel()
 		if result, err = h.m.opts.OnRequest(ctx, h.sl.s.config.Name, h.sl.client, q); result != nil || err != nil {
 			return result, err
 		}
 	}
 	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
+	if h.sl.client == "" && len(origins) == 0 {
+		e.Message += "; it does not tell which call it belongs to, and not exactly one client has calls in flight. Set session: per_client for the server " + h.sl.s.config.Name
+	}
 	return nil, e.Encode()
 }
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -21,10 +20,12 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/time/rate"
 
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // ProtocolVersion is what the router offers downstream servers in the handshake.
@@ -67,15 +68,14 @@ type Manager struct {
 	transport *http1.Transport
 	chain     caller
 	validator *plan.Validator
-	standing  *standing
+	clients   *clients
+	refreshes *rate.Limiter
 
-	mu        sync.Mutex
-	catalog   *Catalog // made of lists
-	conflicts []Conflict
-	lists     []*listing
-	listed    *fleet            // whose lists they are
-	hellos    map[string]*hello // by client
-	retired   []*server         // replaced, but with calls in flight
+	snapshot atomic.Pointer[snapshot] // the last catalog
+	building sync.Mutex               // one catalog after the other; guards writes of snapshot
+
+	mu      sync.Mutex
+	retired []*server // replaced, but with calls in flight
 
 	applying sync.Mutex // one configuration after the other; guards the next two
 	started  bool
@@ -89,7 +89,7 @@ type Manager struct {
 // New makes a Manager. Names must be unique; the config loader sees to that.
 func New(opts Options) *Manager {
 	fillDefaults(&opts)
-	m := &Manager{opts: opts, hellos: map[string]*hello{}, validator: opts.Validator, standing: newStanding()}
+	m := &Manager{opts: opts, validator: opts.Validator, clients: newClients(), refreshes: rate.NewLimiter(1, refreshBurst)}
 	if m.validator == nil {
 		m.validator = plan.NewValidator()
 	}
@@ -105,14 +105,14 @@ func New(opts Options) *Manager {
 		order = append(order, m.newServer(c))
 	}
 	m.fleet.Store(newFleet(order))
-	m.chain = m.authorize(m.observe(m.limitTime(m.remember(m.admit(m.retry(m.send))))))
+	m.chain = m.authorize(m.observe(m.limitTime(m.bridge(m.subscriptions(m.admit(m.retry(m.send)))))))
 	return m
 }
 
 func (m *Manager) newServer(c ServerConfig) *server {
 	s := newServer(c, &m.opts)
-	s.standing = m.standing
-	s.open, s.knows, s.returned = m.open, m.knows, func() { m.opts.OnReturn(c.Name) }
+	s.clients = m.clients
+	s.open, s.returned = m.open, func() { m.opts.OnReturn(c.Name) }
 	return s
 }
 
@@ -172,7 +172,10 @@ func (m *Manager) Start() {
 // watch keeps the router's own session with a server alive.
 func (m *Manager) watch(s *server) {
 	if !s.config.Disabled {
-		m.wg.Go(func() { s.own.supervise(m.ctx, s.watch, s.rest) })
+		m.wg.Go(func() {
+			defer s.rescue("supervising it", nil)
+			s.own.supervise(m.ctx, s.watch, s.rest)
+		})
 	}
 }
 
@@ -183,7 +186,7 @@ func (m *Manager) open(ctx context.Context, sl *slot) (*link.Session, error) {
 	if c.Command != "" {
 		target.Command = append([]string{c.Command}, c.Args...)
 	}
-	params, initialized := m.helloOf(sl.client)
+	params, initialized := m.introduction(sl.client)
 	return link.Connect(ctx, link.Options{
 		Server: c.Name, Target: target, Initialize: params, Handler: handler{m, sl, sl.opened.Add(1)},
 		MaxMessage: m.opts.MaxMessage, HTTP: m.transport, Logger: m.opts.Logger, ClientDriven: !initialized,
@@ -211,21 +214,6 @@ func (m *Manager) Enabled() []string {
 	return names
 }
 
-// quarantined returns the tools of the lists that cannot be used and that the configuration does not hide.
-func (f *fleet) quarantined(lists []*listing) (out []*quarantinedTool) {
-	for i, l := range lists {
-		if l == nil {
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(l.quarantined)) {
-			if c := f.order[i].config; c.Tools.allows(name) {
-				out = append(out, &quarantinedTool{c.Name, name, l.quarantined[name]})
-			}
-		}
-	}
-	return out
-}
-
 // Configured reports whether there is a server of that name.
 func (m *Manager) Configured(name string) bool { return m.server(name) != nil }
 
@@ -234,73 +222,127 @@ func (m *Manager) Configured(name string) bool { return m.server(name) != nil }
 func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) {
 	for {
 		f := m.fleet.Load()
-		lists := f.list(ctx)
+		if s := m.snapshot.Load(); s.fresh(f) {
+			return s.catalog, nil
+		}
+		lists, failed := f.list(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if m.fleet.Load() == f {
-			return m.catalogOf(f, lists), nil
+			return m.catalogOf(f, lists, f.missing(lists, failed)), nil
 		}
 		// A new configuration: some of what was asked may not have answered for that reason.
 	}
 }
 
-// list returns the list of tools of each server, nil where there is none in time.
-func (f *fleet) list(ctx context.Context) []*listing {
-	lists := make([]*listing, len(f.order))
+// list returns the list of tools of each server, or else the error why there is none in time.
+func (f *fleet) list(ctx context.Context) (lists []*listing, failed []error) {
+	lists, failed = make([]*listing, len(f.order)), make([]error, len(f.order))
 	var wg sync.WaitGroup
+	now := time.Now()
 	for i, s := range f.order {
-		if l := s.own.latest("tools/list"); l != nil && s.own.fresh(l) {
+		if l := s.own.holding(); s.own.fresh(l, now) {
 			lists[i] = l
 			continue
 		}
 		wg.Go(func() {
+			defer s.rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
 			switch l, err := s.own.list(ctx, "tools/list", true); {
 			case err == nil:
 				lists[i] = l
-			case ctx.Err() == nil && !errors.Is(err, errRetired):
+			case ctx.Err() == nil && !errors.Is(err, admission.ErrRetired):
+				failed[i] = err
 				s.leftOut("tools/list", err)
 			}
 		})
 	}
 	wg.Wait()
-	return lists
+	return lists, failed
 }
 
-// catalogOf returns the catalog of the lists, the one before if they are the same.
-func (m *Manager) catalogOf(f *fleet, lists []*listing) *Catalog {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.catalog != nil && m.listed == f && slices.Equal(m.lists, lists) {
-		return m.catalog
-	}
-	tools, missing := f.gather(lists)
-	catalog, conflicts := newCatalog(tools, missing, m.opts.NameConflicts)
-	catalog.quarantined = f.quarantined(lists)
-	for _, c := range conflicts {
-		for _, server := range c.Servers[1:] {
-			catalog.quarantined = append(catalog.quarantined, &quarantinedTool{server, c.Tool, c.Error()})
+// missing returns the servers without a list, and why each has none.
+func (f *fleet) missing(lists []*listing, failed []error) (missing []Missing) {
+	for i, l := range lists {
+		if l != nil {
+			continue
 		}
-		m.opts.Logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
+		lost := Missing{f.order[i].config.Name, link.ReasonUnavailable, "its tools cannot be listed"}
+		failure := f.order[i].own.starting() // how long by now
+		if failure != nil || errors.As(failed[i], &failure) {
+			lost.Reason, lost.Message = failure.Reason, failure.Message
+		} else if failed[i] != nil {
+			lost.Message = failed[i].Error()
+		}
+		missing = append(missing, lost)
 	}
-	m.catalog, m.conflicts, m.lists, m.listed = catalog, conflicts, lists, f
+	return missing
+}
+
+// snapshot is a catalog and what it was made of.
+type snapshot struct {
+	catalog *Catalog
+	fleet   *fleet
+	lists   []*listing
+}
+
+// fresh reports whether no server's list has changed, as far as its server would have said so.
+func (s *snapshot) fresh(f *fleet) bool {
+	if s == nil || s.fleet != f {
+		return false
+	}
+	now := time.Now()
+	for i, l := range s.lists {
+		if !f.order[i].own.fresh(l, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// catalogOf returns the catalog of the lists, or of later ones where another caller has them: the one before if they
+// are the same. Only servers whose tools have changed are looked at.
+func (m *Manager) catalogOf(f *fleet, lists []*listing, missing []Missing) *Catalog {
+	m.building.Lock()
+	defer m.building.Unlock()
+	var former *Catalog
+	if s := m.snapshot.Load(); s != nil && s.fleet == f {
+		former = s.catalog
+		for i, l := range lists {
+			if last := s.lists[i]; l != nil && last != nil && last.turn > l.turn {
+				lists[i] = last
+			}
+		}
+	} else {
+		former = newCatalog(f.configs(), m.opts.NameConflicts)
+	}
+	catalog := former.with(lists, missing)
+	m.snapshot.Store(&snapshot{catalog, f, lists})
+	for _, c := range catalog.conflicts {
+		if !slices.ContainsFunc(former.conflicts, func(old Conflict) bool { return old.Tool == c.Tool && slices.Equal(old.Servers, c.Servers) }) {
+			m.opts.Logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
+		}
+	}
 	return catalog
 }
 
-func (f *fleet) gather(lists []*listing) (tools []Tool, missing []string) {
-	for i, l := range lists {
-		if l == nil {
-			missing = append(missing, f.order[i].config.Name)
-		} else {
-			tools = append(tools, l.tools...)
-		}
+func (f *fleet) configs() []ServerConfig {
+	configs := make([]ServerConfig, len(f.order))
+	for i, s := range f.order {
+		configs[i] = s.config
 	}
-	return tools, missing
+	return configs
+}
+
+// Listed reports whether a server had a tool when it was last listed.
+func (m *Manager) Listed(server, client, tool string) bool {
+	s := m.server(server)
+	return s != nil && !s.config.Disabled && s.slot(client).tool(tool) != nil
 }
 
 // Has reports whether a server has a tool that the caller may use, in the session of a client if one is
-// named, listing that one server if need be. Where it cannot be listed the answer is yes: the call itself
-// will tell. The error is the cause of ctx or, for a tool that is quarantined, a *Failure.
+// named. A tool that is missing from the last list is looked up at its server. Where it cannot be listed the answer
+// is yes: the call itself will tell. The error is the cause of ctx or, for a tool that is quarantined, a *Failure.
 func (m *Manager) Has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
 	s := m.server(server)
 	if s == nil || s.config.Disabled || !s.config.Tools.allows(tool) || visible != nil && !visible(server, tool) {
@@ -310,11 +352,14 @@ func (m *Manager) Has(ctx context.Context, server, client, tool string, visible 
 	if sl.tool(tool) != nil {
 		return true, nil
 	}
-	l, err := sl.list(ctx, "tools/list", client == "")
+	l, err := sl.look(ctx, "tools/list", time.Now(), func(l *listing) bool {
+		_, useless := l.quarantined[tool]
+		return useless || l.tool(tool) != nil
+	})
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case err != nil || l.byName[tool] != nil:
+	case err != nil || l.tool(tool) != nil:
 		return true, nil
 	}
 	if why, ok := l.quarantined[tool]; ok {
@@ -333,18 +378,21 @@ func (m *Manager) Validate(ctx context.Context, server, tool string, arguments [
 		return nil, nil
 	}
 	l := s.own.latest("tools/list")
-	if l == nil || l.byName[tool] == nil {
+	if l == nil {
 		return nil, nil
 	}
-	return m.validator.Validate(l.byName[tool].InputSchema, arguments), nil
+	t := l.tool(tool)
+	if t == nil {
+		return nil, nil
+	}
+	return m.validator.Validate(t.InputSchema, arguments), nil
 }
 
 // Conflicts lists every server's tools and returns the equal names that name_conflicts: error forbids.
 func (m *Manager) Conflicts(ctx context.Context) ([]Conflict, error) {
-	if _, err := m.Catalog(ctx); err != nil {
+	catalog, err := m.Catalog(ctx)
+	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.conflicts), nil
+	return slices.Clone(catalog.conflicts), nil
 }

@@ -11,10 +11,13 @@ func SplitFull(name string) (server, tool string, ok bool) {
 	return server, tool, ok && server != "" && tool != ""
 }
 
+// separators stand between a server's name and a tool's.
+var separators = [...]string{"__", ":", "."}
+
 // splits returns every reading of a name as a server's and a tool's: server__tool, server:tool (at the
 // first colon) and server.tool.
 func splits(name string, visit func(server, tool string) bool) {
-	for _, sep := range [...]string{"__", ":", "."} {
+	for _, sep := range separators {
 		if server, tool, ok := strings.Cut(name, sep); ok && server != "" && tool != "" && !visit(server, tool) {
 			return
 		}

@@ -2,6 +2,7 @@ package downstream_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -64,7 +65,7 @@ func TestServersOfOthers(t *testing.T) {
 			if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 				t.Fatal(err)
 			}
-			if got := names(catalogOf(t, m).Tools); got != "work@a" {
+			if got := names(catalogOf(t, m).See(nil)); got != "work@a" {
 				t.Errorf("got tools %s", got)
 			}
 			for range 3 {
@@ -87,4 +88,38 @@ func TestServersOfOthers(t *testing.T) {
 			m.Leave("c")
 		})
 	}
+}
+
+// A server of the official SDK that speaks 2026-07-28 alone answers initialize all the same. It is used, also where a
+// client's own notifications/initialized is what it refuses, and gets the headers that its tools ask for.
+func TestModernServerOfOthers(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2026-07-28"}})
+	schema := json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`)
+	server.AddTool(&mcp.Tool{Name: "deploy", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deployed"}}}, nil
+	})
+	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	defer srv.Close()
+	defer srv.CloseClientConnections()
+	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: downstream.TransportHTTP, URL: srv.URL}}})
+	defer m.Stop()
+	call := func(r *downstream.Request) {
+		t.Helper()
+		r.Params = []byte(`{"name":"deploy","arguments":{"region":"süd"}}`)
+		if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != "deployed" {
+			t.Errorf("got %s %s, %v; want that it is deployed", reply.Result, reply.Err, err)
+		}
+	}
+	call(request("a", "deploy")) // it is not listed yet
+	m.Enter("c", hello("c"))
+	if _, err := m.Initialized(t.Context(), "a", "c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+		t.Error(err)
+	}
+	r := request("a", "deploy")
+	r.Client, r.Proxied = "c", true
+	call(r)
+	m.Leave("c")
 }

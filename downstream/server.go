@@ -4,53 +4,42 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-)
-
-// States of a server.
-const (
-	StateConnecting   = "connecting"   // the first attempt, or one after a loss, is under way
-	StateConnected    = "connected"    // the handshake is done and pings are answered
-	StateDegraded     = "degraded"     // it does not answer pings
-	StateDisconnected = "disconnected" // it cannot be reached, or the session was lost
-	StateQuarantined  = "quarantined"  // something answers, but does not speak MCP
-	StateDisabled     = "disabled"     // by the configuration
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // server is one configured server: its sessions and how it is.
 type server struct {
 	config   ServerConfig
-	health   HealthConfig
+	checks   HealthConfig
 	deadline time.Duration // of a list
 	logger   *slog.Logger
 	open     func(ctx context.Context, sl *slot) (*link.Session, error)
-	knows    func(client string) bool // has entered and not left
-	standing *standing
-	returned func() // is called when a server that was left out can be reached again
-	own      *slot  // the router's own session, which is also the shared one
-	gate     *gate
-	breaker  breaker
+	clients  *clients
+	say      func(Message) // hands a notification over
+	returned func()        // is called when a server that was left out can be reached again
+	own      *slot         // the router's own session, which is also the shared one
+	queue    *admission.Queue
+	breaker  admission.Breaker
+	health   *health.Machine
 	reached  chan struct{} // has a token once a session could be opened
+	doubted  chan struct{} // has a token once a connection failed while the router's own session seems to live
 
 	mu      sync.Mutex
-	slots   map[string]*slot // by client
-	listed  map[string]known // by method
-	asked   atomic.Int64     // lists that were asked for
-	state   string
-	since   time.Time // when that state began
-	failing bool      // the last attempt to open the router's own session has failed
-	resting error     // why supervise lets the server be for a while; until it could be reached
-	tried   time.Time // when the last attempt of others began or ended meanwhile
-	missed  time.Time // when a warning last said that something was answered without the server; zero = not since it was down
-	lastErr *link.Failure
-	lastOK  time.Time
+	slots   map[*slot]struct{} // of clients
+	listed  map[string]known   // by method
+	asked   atomic.Int64       // lists that were asked for
 	latency latencies
 
 	ctx    context.Context // ends with stop; bounds connections and lists under way
@@ -60,16 +49,11 @@ type server struct {
 
 func newServer(c ServerConfig, o *Options) *server {
 	s := &server{
-		config: c, health: o.Health, deadline: o.ListDeadline, logger: o.Logger,
-		slots: map[string]*slot{}, listed: map[string]known{}, state: StateConnecting, since: time.Now(),
-		reached: make(chan struct{}, 1),
+		config: c, checks: o.Health, health: health.New(c.Disabled), deadline: o.ListDeadline, logger: o.Logger, say: o.OnMessage,
+		slots: map[*slot]struct{}{}, listed: map[string]known{},
+		reached: make(chan struct{}, 1), doubted: make(chan struct{}, 1),
 	}
-	if s.gate = newGate(c.MaxParallel); c.MaxParallel <= 0 {
-		s.gate = newGate(DefaultMaxParallel)
-	}
-	if c.Disabled {
-		s.state = StateDisabled
-	}
+	s.queue = admission.NewQueue(c.places(), c.room())
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.own = newSlot(s, "")
 	return s
@@ -85,47 +69,46 @@ func (s *server) perClient() bool {
 
 // slot returns the place of a client's session; clients that have not entered share the router's own.
 func (s *server) slot(client string) *slot {
-	if client == "" || !s.perClient() || !s.knows(client) {
+	if client == "" || !s.perClient() {
 		return s.own
 	}
-	s.mu.Lock()
-	sl := s.slots[client]
-	if sl != nil || s.ctx.Err() != nil {
-		s.mu.Unlock()
-		if sl == nil {
-			return s.own // which is closed, too
-		}
-		return sl
-	}
-	sl = newSlot(s, client)
-	s.slots[client] = sl
-	s.mu.Unlock()
-	if !s.knows(client) { // it has left in the meantime
-		s.leave(client) // nobody else would close it
-		return s.own
-	}
-	return sl
+	return s.clients.slot(client, s)
 }
 
-// leave closes a client's session.
-func (s *server) leave(client string) {
-	s.mu.Lock()
-	sl := s.slots[client]
-	delete(s.slots, client)
-	s.mu.Unlock()
-	if sl != nil {
-		sl.close(stopTime)
-	}
-}
-
-// connecting notes that the router's own session is being opened. Attempts that follow one which failed do not
-// make a server another than it was.
-func (s *server) connecting() {
+// adopt lists the slot of a client, to be closed with the server. It is false if the server has stopped.
+func (s *server) adopt(sl *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.failing && s.state != StateDegraded && s.state != StateQuarantined {
-		s.setState(StateConnecting)
+	if s.ctx.Err() != nil {
+		return false
 	}
+	s.slots[sl] = struct{}{}
+	return true
+}
+
+// release forgets the slot of a client that has left.
+func (s *server) release(sl *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.slots, sl)
+}
+
+// on takes an event of the server's health.
+func (s *server) on(e health.Event, err error) {
+	if s.health.On(e, err) {
+		defer s.rescue("reporting that it is back", nil)
+		s.returned()
+	}
+}
+
+// rescue is deferred by what uses the server in a goroutine of its own: a panic becomes an error there, which failed
+// gets if it is not nil.
+func (s *server) rescue(doing string, failed func(f *link.Failure)) {
+	safe.Caught(recover(), s.logger, doing+", server "+s.config.Name, func(err error) {
+		if failed != nil {
+			failed(&link.Failure{Server: s.config.Name, Reason: link.ReasonUnavailable, Message: err.Error()})
+		}
+	})
 }
 
 // connected notes how an attempt to connect went.
@@ -133,59 +116,58 @@ func (s *server) connected(client string, session *link.Session, err error) {
 	if err != nil {
 		s.failed(err)
 		s.logger.Warn("cannot connect to server", "server", s.config.Name, "error", err)
-		if client == "" {
-			s.unreachable(err)
-		}
-		s.mu.Lock()
-		if s.tried = time.Now(); s.resting != nil {
-			s.resting = err
-		}
-		s.mu.Unlock()
+		s.unconnected(err, client == "")
 		return
 	}
-	s.logger.Info("connected to server", "server", s.config.Name, "protocol", session.Version)
+	level := slog.LevelInfo
+	if client != "" {
+		level = slog.LevelDebug // clients set the rate
+	}
+	s.logger.Log(s.ctx, level, "connected to server", "server", s.config.Name, "protocol", session.Version)
 	select {
 	case s.reached <- struct{}{}:
 	default: // there is a token
 	}
-	if client != "" {
-		return
-	}
-	s.breaker.reached()
-	s.become(StateConnected)
-	s.mu.Lock()
-	missed := !s.missed.IsZero()
-	s.failing, s.resting, s.missed = false, nil, time.Time{}
-	s.mu.Unlock()
-	if missed {
-		s.returned()
-	}
+	s.breaker.Reached()
+	s.on(health.Opened, nil)
 }
 
-// unreachable notes that the router's own session cannot be opened.
-func (s *server) unreachable(err error) {
-	state := StateDisconnected
+// unconnected notes that an attempt to connect failed. Of a client's, only failures of the connection count: what the
+// server says to one client is no concern of others.
+func (s *server) unconnected(err error, own bool) {
 	var f *link.Failure
-	if errors.As(err, &f) && f.Reason == link.ReasonProtocol {
-		state = StateQuarantined // something answers, but nothing that we understand
+	known := errors.As(err, &f)
+	switch {
+	case own && known && f.Reason == link.ReasonProtocol:
+		s.on(health.Garbled, err)
+	case own, known && (f.Reason == link.ReasonUnavailable || f.Reason == link.ReasonTimeout || f.Reason == link.ReasonDisconnected):
+		s.on(health.Refused, err)
+		s.doubt()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing = true
-	s.setState(state)
 }
 
-// rest waits before the next attempt to open the router's own session, or until one of another's could be
-// opened. From here on until an attempt succeeds, whoever does not need the server in particular mostly gets why
-// at once; see refuses.
-func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
+// unreached notes that a request failed, which may be because there was no connection for it.
+func (s *server) unreached(err error) {
+	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == link.ReasonUnavailable && !f.Delivered {
+		s.on(health.Refused, err)
+		s.doubt()
+	}
+}
+
+// doubt has watch look whether the router's own session is still of use.
+func (s *server) doubt() {
+	select {
+	case s.doubted <- struct{}{}:
+	default: // there is a token
+	}
+}
+
+// rest waits before the next attempt to open the router's own session, or until one of another's could be opened.
+func (s *server) rest(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-s.reached: // that was before
 	default:
 	}
-	s.mu.Lock()
-	s.resting = why
-	s.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -199,46 +181,14 @@ func (s *server) rest(ctx context.Context, d time.Duration, why error) bool {
 	return true
 }
 
-// rests returns why supervise lets the server be; nil if it does not.
-func (s *server) rests() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.resting
-}
-
-// refuses returns why the server is not tried at the moment; nil if it may be. Supervise comes back to it with
-// growing pauses; where it merely was not there, which an attempt finds out without delay, one of those who ask
-// for it may look again before.
-func (s *server) refuses() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var f *link.Failure
-	if s.resting == nil || !errors.As(s.resting, &f) || f.Reason != link.ReasonUnavailable || time.Since(s.tried) < lookAgain {
-		return s.resting
-	}
-	s.tried = time.Now()
-	return nil
-}
-
-// lookAgain is how long after one look at a server that was not there another may follow.
-const lookAgain = 2 * time.Second
-
-// leftOut says in the log that something was answered without the server: as a warning now and then, for it is
-// clients who set the rate.
+// leftOut says in the log that something was answered without the server: as a warning now and then.
 func (s *server) leftOut(method string, err error) {
-	level := slog.LevelWarn
-	s.mu.Lock()
-	if time.Since(s.missed) < missedAgain {
-		level = slog.LevelDebug
-	} else {
-		s.missed = time.Now()
+	level := slog.LevelDebug
+	if s.health.LeftOut() {
+		level = slog.LevelWarn
 	}
-	s.mu.Unlock()
 	s.logger.Log(s.ctx, level, "server is left out", "server", s.config.Name, "method", method, "error", err)
 }
-
-// missedAgain is how long after one warning of leftOut there is no other.
-const missedAgain = 30 * time.Second
 
 // failed keeps err as the server's last error.
 func (s *server) failed(err error) {
@@ -246,98 +196,88 @@ func (s *server) failed(err error) {
 	if !errors.As(err, &f) {
 		f = &link.Failure{Server: s.config.Name, Reason: link.ReasonDisconnected, Message: err.Error()}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastErr = f
+	s.health.Failed(f)
 }
 
 // supervise keeps the slot's session alive until ctx ends: it connects, watches and reconnects. rest makes the
-// pauses; why is what went wrong, nil if it may have been a restart.
-func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session), rest func(ctx context.Context, d time.Duration, why error) bool) {
+// pauses.
+func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session), rest func(ctx context.Context, d time.Duration) bool) {
 	s := sl.s
 	connect := sl.get
 	if sl.client != "" {
 		connect = func(ctx context.Context) (*link.Session, error) {
-			if err := s.rests(); err != nil && sl.alive() == nil {
-				return nil, err // one attempt for all clients tells whether the server is back
-			}
-			return sl.get(ctx)
+			return sl.getUnless(ctx, s.health.Cause) // one attempt for all clients tells whether the server is back
 		}
 	}
 	short := 0 // sessions in a row that did not last
 	wait := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(min(time.Second, s.health.Interval)), backoff.WithMaxInterval(s.health.Interval), backoff.WithMaxElapsedTime(0))
+		backoff.WithInitialInterval(min(time.Second, s.checks.Interval)), backoff.WithMaxInterval(s.checks.Interval), backoff.WithMaxElapsedTime(0))
 	for {
 		session, err := connect(ctx)
-		if ctx.Err() != nil || errors.Is(err, errRetired) {
+		if ctx.Err() != nil || errors.Is(err, admission.ErrRetired) {
 			return
 		}
 		if err == nil {
 			began := time.Now()
-			watch(ctx, session)
-			if time.Since(began) >= s.health.Interval/2 {
+			func() {
+				defer s.rescue("watching a session", func(*link.Failure) { session.Close() })
+				watch(ctx, session)
+			}()
+			if time.Since(began) >= s.checks.Interval/2 {
 				wait.Reset()
 				short = 0
 				continue
 			}
 			// It did not last: a server that ends right after the handshake is not started without pause.
-			if short++; short > 1 {
-				err = session.Err()
+			if short++; short > 1 && sl.client == "" {
+				s.on(health.Refused, session.Err())
 			}
 		}
-		if !rest(ctx, wait.NextBackOff(), err) {
+		if !rest(ctx, wait.NextBackOff()) {
 			return
 		}
 	}
 }
 
-// watch pings the session at the health interval until it is lost or a ping fails.
+const checkAgain = time.Second // from one ping to the next that a failed connection causes
+
+// watch pings the session at the health interval, and once a connection has failed, until it is lost or a ping fails.
 func (s *server) watch(ctx context.Context, session *link.Session) {
 	// Servers that started together are not asked together.
-	first := time.Duration(rand.Int64N(int64(s.health.Interval)/4 + 1))
-	timer := time.NewTimer(s.health.Interval - first)
+	first := time.Duration(rand.Int64N(int64(s.checks.Interval)/4 + 1))
+	timer := time.NewTimer(s.checks.Interval - first)
 	defer timer.Stop()
+	var checked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-session.Done():
 			s.failed(session.Err())
-			s.become(StateDisconnected)
+			s.on(health.Ended, nil)
 			return
+		case <-s.doubted: // a ping tells whether the session is of use, but not each failed connection causes one
+			timer.Reset(time.Until(checked.Add(checkAgain)))
+			continue
 		case <-timer.C:
 		}
+		checked = time.Now()
 		err := s.ping(ctx, session)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
-			s.become(StateConnected)
+			s.on(health.Pinged, nil)
 		} else {
 			s.logger.Warn("Health check failed for "+s.config.Name+": "+err.Error(), "server", s.config.Name)
 			s.failed(err)
-			s.become(StateDegraded)
+			s.on(health.Silent, nil)
 			if session.InFlight() == 0 {
 				session.Close() // nobody waits on it: begin anew
 				return
 			}
 		}
-		timer.Reset(s.health.Interval)
-	}
-}
-
-func (s *server) become(state string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.setState(state); state == StateConnected {
-		s.lastOK = time.Now()
-	}
-}
-
-// setState notes since when the state is what it is. s.mu is held.
-func (s *server) setState(state string) {
-	if s.state != state {
-		s.state, s.since = state, time.Now()
+		timer.Reset(s.checks.Interval)
 	}
 }
 
@@ -359,8 +299,8 @@ func (s *server) observed(took time.Duration, err error) {
 
 // ping asks for a sign of life. Any JSON-RPC answer is one, an error too.
 func (s *server) ping(ctx context.Context, session *link.Session) error {
-	cause := errors.New("no answer to ping within " + s.health.Timeout.String())
-	ctx, cancel := context.WithTimeoutCause(ctx, s.health.Timeout, cause)
+	cause := errors.New("no answer to ping within " + s.checks.Timeout.String())
+	ctx, cancel := context.WithTimeoutCause(ctx, s.checks.Timeout, cause)
 	defer cancel()
 	err := session.Ping(ctx)
 	if errors.Is(err, cause) {
@@ -386,18 +326,18 @@ func sleep(ctx context.Context, d time.Duration, stop <-chan struct{}) bool {
 func (s *server) stop(limit time.Duration) {
 	s.mu.Lock()
 	s.cancel() // no slot is added from here on
-	open := []*slot{s.own}
-	for _, sl := range s.slots {
-		open = append(open, sl)
-	}
+	slots := slices.Collect(maps.Keys(s.slots))
+	clear(s.slots)
 	s.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, sl := range open {
-		wg.Go(func() { sl.close(limit) })
+	for _, sl := range append(slots, s.own) {
+		wg.Go(func() {
+			defer s.rescue("closing a session", nil)
+			sl.close(limit)
+		})
 	}
 	wg.Wait()
+	s.clients.drop(s, slots)
 	s.wg.Wait()
-	if !s.config.Disabled {
-		s.become(StateDisconnected)
-	}
+	s.on(health.Ended, nil)
 }

@@ -38,7 +38,22 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		time.Sleep(time.Minute) // reads nothing, says nothing
 	default:
+		if file := os.Getenv("DOWNSTREAM_TEST_WAIT"); file != "" {
+			waitFor(file)
+		}
 		newServer().stream(os.Stdin, os.Stdout)
+	}
+}
+
+// waitFor returns once there is a file of that name. Beside it, it notes that the process has started.
+func waitFor(name string) {
+	started, err := os.OpenFile(name+".started", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		fmt.Fprintln(started, os.Getpid())
+		started.Close()
+	}
+	for _, err := os.Stat(name); err != nil; _, err = os.Stat(name) {
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -58,6 +73,8 @@ type server struct {
 	ping  func(reply func(result, err string)) // nil answers
 	dial  func(ctx context.Context) error      // before a pipe is opened; may be nil
 	hello func() string                        // answers initialize unless it returns nothing; may be nil
+
+	modern bool // refuses the handshake and speaks 2026-07-28
 
 	gate chan struct{} // what "wait" waits for
 
@@ -250,7 +267,14 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, jsonrpc.StringID(fmt.Sprintf(format, args...))), "")
 	}
 	switch m.Method {
+	case "server/discover":
+		reply(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+s.caps+`}`, "")
+		return
 	case "initialize":
+		if s.modern {
+			reply("", `{"code":-32602,"message":"no handshake here"}`)
+			return
+		}
 		if s.hello != nil {
 			if result := s.hello(); result != "" {
 				reply(result, "")
@@ -318,11 +342,27 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		}
 		text("%d", cmd.Process.Pid)
 	case "ask":
-		text("%s", s.ask(ctx, p, "sampling/createMessage"))
+		times, _ := strconv.Atoi(string(jsonrpc.Get(m.Params, "arguments", "times")))
+		answer := s.ask(ctx, p, "sampling/createMessage")
+		for range times - 1 {
+			answer = s.ask(ctx, p, "sampling/createMessage")
+		}
+		text("%s", answer)
+	case "form", "form then die": // asks for input, and then again if the user declines
+		switch answer := string(jsonrpc.Get(m.Params, "inputResponses", "a", "action")); {
+		case answer == "" || answer == `"decline"`:
+			reply(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"m"}}},"requestState":"s"}`, "")
+		case name == "form":
+			text("got %s", jsonrpc.Get(m.Params, "inputResponses", "a"))
+		default:
+			p.close()
+		}
 	case "fail":
 		reply(`{"isError":true,"content":[{"type":"text","text":"no luck"}]}`, "")
 	case "refuse":
 		reply("", `{"code":-32050,"message":"refused","data":{"n":9007199254740993}}`)
+	case "raw":
+		reply(string(jsonrpc.Get(m.Params, "result")), "")
 	case "nonsense":
 		reply(`[1]`, "")
 	default:

@@ -3,15 +3,18 @@ package downstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
-
-const connectTimeout = 15 * time.Second // for the handshake; a package runner may have to start first
 
 // slot is the place of one session with a server: connected, connecting or empty. A session that is lost
 // is replaced when it is next needed.
@@ -25,37 +28,34 @@ type slot struct {
 	mu         sync.Mutex
 	kept       bool // somebody sees to it that the session lives
 	session    *link.Session
-	connecting chan struct{}
+	connecting chan struct{} // closed when the attempt that is under way has ended; nil if there is none
+	began      time.Time     // when that attempt began
+	tried      bool          // an attempt before that has ended, well or not
 	err        error
 	closed     bool
 	lists      map[string]*listing // by method: of this session, or under way
 	last       map[string]*listing // by method: the last complete ones, whichever session they came from
+	relists    *rate.Limiter       // of lists that are asked for only because something is missing
 	nothing    listing             // what a disabled server lists
 
+	current atomic.Pointer[held] // lists["tools/list"] once it is complete; nil after a change or a loss
+
 	opened  atomic.Int64 // sessions so far
-	speech  sync.Mutex
-	speaker int64 // the last session that has said something to nobody's call
+	mail    mail
+	callers callers // who have used its sessions
 }
 
 func newSlot(s *server, client string) *slot {
-	sl := &slot{s: s, client: client, lists: map[string]*listing{}, last: map[string]*listing{}}
+	sl := &slot{s: s, client: client, lists: map[string]*listing{}, last: map[string]*listing{}, relists: rate.NewLimiter(relistRate, relistBurst)}
 	sl.ctx, sl.cancel = context.WithCancel(s.ctx)
+	if s.config.Disabled {
+		sl.current.Store(&held{listing: &sl.nothing})
+	}
 	return sl
 }
 
-// inTurn runs f for what the nth session says. Once a later one has spoken, a lost one's words, which may still be
-// read from its connection, would be out of place and are dropped.
-func (sl *slot) inTurn(nth int64, f func()) {
-	sl.speech.Lock()
-	defer sl.speech.Unlock()
-	if nth >= sl.speaker {
-		sl.speaker = nth
-		f()
-	}
-}
-
 // get returns the session, connecting if there is none that lives. The connection does not end with ctx:
-// others may wait for it, too. Where another server has taken the place of this one it fails with errRetired.
+// others may wait for it, too. Where another server has taken the place of this one it fails with admission.ErrRetired.
 func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	sl.mu.Lock()
 	if sl.session != nil && sl.session.Err() == nil {
@@ -66,26 +66,29 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 		sl.mu.Unlock()
 		return nil, sl.unused()
 	}
-	if sl.s.gate.isRetired() {
+	if sl.s.queue.IsRetired() {
 		sl.mu.Unlock()
-		return nil, errRetired
+		return nil, admission.ErrRetired
 	}
 	if sl.connecting == nil {
-		sl.connecting = make(chan struct{})
+		sl.connecting, sl.began = make(chan struct{}), time.Now()
 		if sl.client == "" {
-			sl.s.connecting()
+			sl.s.on(health.Dialing, nil)
 		}
 		old := sl.session
-		sl.s.wg.Go(func() { sl.connect(old) })
+		sl.s.wg.Go(func() {
+			defer sl.s.rescue("connecting", sl.abandon)
+			sl.connect(old)
+		})
 	}
 	wait := sl.connecting
 	sl.mu.Unlock()
 	select {
 	case <-wait:
-	case <-sl.s.gate.retired:
-		return nil, errRetired
+	case <-sl.s.queue.Retired():
+		return nil, admission.ErrRetired
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, sl.gaveUp(ctx)
 	}
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -95,20 +98,52 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	return sl.session, nil
 }
 
+// gaveUp returns the error of a request that could not wait any longer for the session.
+func (sl *slot) gaveUp(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if timedOut(cause) || errors.Is(cause, context.DeadlineExceeded) {
+		if f := sl.starting(); f != nil {
+			return f
+		}
+	}
+	return cause
+}
+
+// starting returns a failure that says so during the first attempt to connect, which may take a command long that
+// has to be installed. It is nil otherwise.
+func (sl *slot) starting() *link.Failure {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.connecting == nil || sl.tried {
+		return nil
+	}
+	return &link.Failure{Server: sl.s.config.Name, Reason: link.ReasonUnavailable, Message: fmt.Sprintf("still starting (%s of at most %s)",
+		seconds(time.Since(sl.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit()))}
+}
+
 // reach is get for what no client asks of this server in particular, such as lists: while a server that cannot
 // be reached is left alone, it is not connected to for them.
 func (sl *slot) reach(ctx context.Context) (*link.Session, error) {
+	return sl.getUnless(ctx, sl.s.health.Refuses)
+}
+
+// getUnless is get where there is no reason not to connect.
+func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Session, error) {
 	if session := sl.alive(); session != nil {
 		return session, nil
 	}
-	if err := sl.s.refuses(); err != nil {
+	if err := refuses(); err != nil {
 		return nil, err
 	}
 	return sl.get(ctx)
 }
 
 func (sl *slot) unused() error {
-	return &link.Failure{Server: sl.s.config.Name, Reason: link.ReasonUnavailable, Message: "it is not in use"}
+	reason := link.ReasonUnavailable
+	if sl.s.ctx.Err() == nil && !sl.s.config.Disabled {
+		reason = link.ReasonDisconnected // its client has left: that says nothing about the server
+	}
+	return &link.Failure{Server: sl.s.config.Name, Reason: reason, Message: "it is not in use"}
 }
 
 func (sl *slot) connect(old *link.Session) {
@@ -116,6 +151,7 @@ func (sl *slot) connect(old *link.Session) {
 	case old == nil:
 	case sl.s.config.URL != "":
 		sl.s.wg.Go(func() {
+			defer sl.s.rescue("closing a session", nil)
 			limit := stopTime
 			if old.Drain(sl.s.ctx); sl.s.ctx.Err() != nil {
 				limit = 0 // it was lost anyway
@@ -125,11 +161,13 @@ func (sl *slot) connect(old *link.Session) {
 	default:
 		old.Close() // a process must be gone before its successor starts
 	}
-	// It ends with the slot: then nobody waits for it any more.
-	ctx, cancel := context.WithTimeoutCause(sl.ctx, connectTimeout, errors.New("the handshake took too long"))
+	// It ends with the slot: then nobody waits for it any more. The limits of those who wait do not end it: a command
+	// that is killed while it is being installed begins anew.
+	ctx, cancel := context.WithTimeoutCause(sl.ctx, sl.s.config.ConnectLimit(), errors.New("the handshake took too long"))
 	defer cancel()
 	session, err := sl.s.open(ctx, sl)
 	if err == nil {
+		sl.begin(ctx, session)
 		sl.restore(ctx, session)
 	}
 	if err == nil || sl.ctx.Err() == nil {
@@ -137,7 +175,7 @@ func (sl *slot) connect(old *link.Session) {
 	}
 
 	sl.mu.Lock()
-	sl.session, sl.err = session, err
+	sl.session, sl.err, sl.tried = session, err, true
 	if err == nil {
 		sl.forget() // another process may have other things to list
 	}
@@ -145,8 +183,38 @@ func (sl *slot) connect(old *link.Session) {
 	sl.connecting = nil
 	closed := sl.closed
 	sl.mu.Unlock()
-	if closed && session != nil {
+	if session == nil {
+		return
+	}
+	if closed {
 		session.Close()
+		return
+	}
+	sl.begin(ctx, session) // if the client has said so since: a session that was not there yet could not be told
+}
+
+// begin sends notifications/initialized in a client's session if the client has sent it, before anything else.
+func (sl *slot) begin(ctx context.Context, session *link.Session) {
+	if sl.client == "" {
+		return
+	}
+	if _, initialized := sl.s.clients.introduced(sl.client); !initialized {
+		return
+	}
+	if err := session.Notify(ctx, "notifications/initialized", nil); err != nil {
+		sl.s.logger.Debug("cannot send notifications/initialized", "server", sl.s.config.Name, "error", err)
+	}
+}
+
+// abandon ends an attempt to connect after a panic in it.
+func (sl *slot) abandon(f *link.Failure) {
+	sl.s.connected(sl.client, nil, f)
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.connecting != nil {
+		sl.session, sl.err, sl.tried = nil, f, true
+		close(sl.connecting)
+		sl.connecting = nil
 	}
 }
 
@@ -156,7 +224,7 @@ func (sl *slot) forget() {
 	for method, l := range sl.lists {
 		select {
 		case <-l.done:
-			delete(sl.lists, method)
+			sl.drop(method)
 		default:
 		}
 	}
@@ -175,12 +243,13 @@ func (sl *slot) keep() {
 		return // until a new configuration changes that
 	}
 	sl.s.wg.Go(func() {
+		defer sl.s.rescue("keeping a session", nil)
 		sl.supervise(sl.ctx, func(ctx context.Context, session *link.Session) {
 			select {
 			case <-session.Done():
 			case <-ctx.Done():
 			}
-		}, func(ctx context.Context, d time.Duration, _ error) bool { return sleep(ctx, d, sl.s.ctx.Done()) })
+		}, func(ctx context.Context, d time.Duration) bool { return sleep(ctx, d, sl.s.ctx.Done()) })
 	})
 }
 
@@ -221,8 +290,16 @@ func (sl *slot) changed(notification string) {
 	defer sl.mu.Unlock()
 	for method := range sl.lists {
 		if changes[method] == notification {
-			delete(sl.lists, method)
+			sl.drop(method)
 		}
+	}
+}
+
+// drop forgets a list. sl.mu is held.
+func (sl *slot) drop(method string) {
+	delete(sl.lists, method)
+	if method == "tools/list" {
+		sl.current.Store(nil)
 	}
 }
 

@@ -5,7 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// States of a server.
+const (
+	StateConnecting   = health.Connecting
+	StateConnected    = health.Connected
+	StateDegraded     = health.Degraded
+	StateDisconnected = health.Disconnected
+	StateQuarantined  = health.Quarantined
+	StateDisabled     = health.Disabled
 )
 
 // Status is how a server is. Durations are milliseconds.
@@ -45,9 +56,11 @@ func (m *Manager) Status() map[string]Status {
 	for _, s := range order {
 		out[s.config.Name] = s.status()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range m.conflicts {
+	last := m.snapshot.Load()
+	if last == nil {
+		return out
+	}
+	for _, c := range last.catalog.conflicts {
 		for _, name := range c.Servers[1:] {
 			if st, ok := out[name]; ok {
 				st.quarantine(c.Tool, c.Error())
@@ -65,8 +78,8 @@ func (st *Status) quarantine(tool, why string) {
 }
 
 func (s *server) status() Status {
-	st := Status{Transport: s.config.Type, Breaker: s.breaker.state()}
-	st.InFlight, st.Queued = s.gate.load()
+	st := Status{Transport: s.config.Type, Breaker: s.breaker.State()}
+	st.InFlight, st.Queued = s.queue.Load()
 	session := s.own.alive()
 	if session != nil {
 		st.ProtocolVersion = session.Version
@@ -79,19 +92,20 @@ func (s *server) status() Status {
 	for _, name := range slices.Sorted(maps.Keys(known.quarantined)) {
 		st.quarantine(name, known.quarantined[name])
 	}
-	st.Since = s.since.UTC().Truncate(time.Millisecond)
-	if st.Status = s.state; st.Status == StateConnected && session == nil {
-		st.Status = StateDisconnected // nobody has noticed yet
-	}
 	st.Sessions += len(s.slots)
 	p50, p95 := s.latency.percentiles()
 	st.Latency = Percentiles{P50: milliseconds(p50), P95: milliseconds(p95)}
-	if !s.lastOK.IsZero() {
-		at := s.lastOK.UTC().Truncate(time.Millisecond)
+	h := s.health.Report()
+	st.Since = h.Since.UTC().Truncate(time.Millisecond)
+	if st.Status = h.Status; h.Status == StateConnected && session == nil {
+		st.Status = StateDisconnected // nobody has noticed yet
+	}
+	if !h.LastHealthy.IsZero() {
+		at := h.LastHealthy.UTC().Truncate(time.Millisecond)
 		st.LastHealthy = &at
 	}
-	if s.lastErr != nil {
-		st.LastError = &plan.Error{Reason: s.lastErr.Reason, Message: s.lastErr.Message}
+	if h.LastError != nil {
+		st.LastError = &plan.Error{Reason: h.LastError.Reason, Message: h.LastError.Message}
 	}
 	return st
 }

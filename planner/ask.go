@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
 // Bounds of what a model may do for one plan.
@@ -28,7 +28,6 @@ type conversation struct {
 	*Planner
 	req     Request
 	model   llm.Model
-	names   *names
 	shown   []plan.Tool
 	hatch   bool // there are more tools, and the model may ask for them
 	turns   []llm.Message
@@ -41,11 +40,12 @@ type conversation struct {
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	ctx, stop := share(ctx)
 	defer stop()
-	c := &conversation{Planner: p, req: req, model: model, names: &names{req.Tools}, emitted: map[string]bool{}}
+	c := &conversation{Planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
 	c.shown = p.shortlist(ctx, req)
-	_, taken := c.names.exact(findTools)
-	c.hatch = len(c.shown) < len(req.Tools) && !taken
+	known, unknown := req.Tools.Lookup(findTools)
+	taken := unknown == nil && known.Name == findTools
+	c.hatch = len(req.Tools.First(len(c.shown)+1)) > len(c.shown) && !taken
 	made, warnings, err := c.run(ctx)
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
@@ -55,11 +55,12 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 
 // shortlist picks the tools that the model is shown: all if they are few, else the best.
 func (p *Planner) shortlist(ctx context.Context, req Request) []plan.Tool {
-	if len(req.Tools) <= p.cfg.Shortlist {
-		return req.Tools
+	first := req.Tools.First(p.cfg.Shortlist + 1)
+	if len(first) <= p.cfg.Shortlist {
+		return first
 	}
 	if p.ranker == nil {
-		return req.Tools[:p.cfg.Shortlist]
+		return first[:p.cfg.Shortlist]
 	}
 	ranked := p.ranker.Rank(ctx, req.Query, req.Tools, p.cfg.Shortlist)
 	return slices.Clip(ranked[:min(len(ranked), p.cfg.Shortlist)])
@@ -140,7 +141,7 @@ func (c *conversation) turn(ctx context.Context, system string) (string, error) 
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
 				searching = searching || c.hatch && step.Tool == findTools // then this is not the plan yet
-				if !searching {
+				if !searching && !reader.Sequential() {
 					c.start(step)
 				}
 			}
@@ -171,16 +172,16 @@ func (c *conversation) start(s plan.Step) {
 		return
 	}
 	alone := plan.Plan{Steps: []plan.Step{s}}
-	if len(plan.Check(&alone, c.validator, c.names.lookup, c.req.Outcomes)) > 0 {
+	if len(plan.Check(&alone, c.validator, c.req.Tools.Lookup, c.req.Outcomes)) > 0 {
 		return
 	}
 	if plan.WithoutRepeats(&alone, c.req.Outcomes); len(alone.Steps) == 0 {
 		return
 	}
 	s = alone.Steps[0]
-	tool, known := c.names.exact(s.Tool)
+	tool, unknown := c.req.Tools.Lookup(s.Tool) // checking has given it its plan name
 	key := s.ID + "\x00" + s.Tool + "\x00" + string(s.Arguments)
-	if !known || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(c.takenIDs(), s.ID) {
+	if unknown != nil || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(c.takenIDs(), s.ID) {
 		return
 	}
 	c.emitted[key] = true
@@ -194,7 +195,7 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 		warnings = append(warnings, fmt.Sprintf("the plan has %d steps; only the first %d are taken", n, room))
 		p.Steps = p.Steps[:room]
 	}
-	problems := plan.Check(&p, c.validator, c.names.lookup, c.req.Outcomes)
+	problems := plan.Check(&p, c.validator, c.req.Tools.Lookup, c.req.Outcomes)
 	return &draft{p, problems}, warnings
 }
 

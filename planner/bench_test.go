@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
 )
 
 // BenchmarkPlan measures what planning costs beyond the model: prompt, stream, reading and checking the plan. The

@@ -2,35 +2,44 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
-// names finds tools by what plans may call them.
-type names struct {
-	tools []plan.Tool
+// Tools are the tools that a request may use. There may be a great many: a Planner never goes through all of them.
+type Tools interface {
+	// First returns the first n tools, or all if there are fewer.
+	First(n int) []plan.Tool
+	// Has reports whether a server's tool of that name is among them.
+	Has(server, tool string) bool
+	// Lookup implements plan.Lookup: the plan name, server__tool, server:tool, server.tool, or the bare name where it is
+	// unique.
+	Lookup(name string) (plan.Tool, *plan.Error)
 }
 
-// exact finds a tool by its plan name.
-func (n *names) exact(name string) (plan.Tool, bool) {
-	for _, t := range n.tools {
+// List is a few tools.
+type List []plan.Tool
+
+// First implements Tools.
+func (l List) First(n int) []plan.Tool { return l[:min(n, len(l))] }
+
+// Has implements Tools.
+func (l List) Has(server, tool string) bool {
+	return slices.ContainsFunc(l, func(t plan.Tool) bool { return t.Server == server && t.Tool == tool })
+}
+
+// Lookup implements Tools.
+func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
+	for _, t := range l {
 		if t.Name == name {
-			return t, true
+			return t, nil
 		}
 	}
-	return plan.Tool{}, false
-}
-
-// lookup implements plan.Lookup: the plan name, server__tool, server:tool, server.tool, or the bare name where it is
-// unique.
-func (n *names) lookup(name string) (plan.Tool, *plan.Error) {
-	if t, ok := n.exact(name); ok {
-		return t, nil
-	}
 	var bare []plan.Tool
-	for _, t := range n.tools {
+	for _, t := range l {
 		if qualifies(name, t) {
 			return t, nil
 		}

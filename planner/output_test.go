@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
 // TestBadOutput: whatever a model or its endpoint sends, there is a plan or the rules', in bounded time and memory.

@@ -13,16 +13,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // Ranker orders tools by how well they fit a question, best first, and returns at most limit of them. Tools that do not
-// fit at all may be left out. It must not change tools.
+// fit at all may be left out.
 type Ranker interface {
-	Rank(ctx context.Context, query string, tools []plan.Tool, limit int) []plan.Tool
+	Rank(ctx context.Context, query string, tools Tools, limit int) []plan.Tool
 }
 
 // Fallback plans without a model.
@@ -75,7 +76,7 @@ func New(opts Options) *Planner {
 type Request struct {
 	Query     string
 	Context   []llm.Message  // the conversation so far, untrusted
-	Tools     []plan.Tool    // all that may be used
+	Tools     Tools          // all that may be used; nil for none
 	Round     int            // 1 is the first; 0 counts as 1
 	MaxRounds int            // of this query; 0 is the configured number
 	Outcomes  []plan.Outcome // of earlier rounds
@@ -100,20 +101,29 @@ type Result struct {
 }
 
 // Plan makes a plan, checked and with every tool named as Tools names it. Steps that are at fault stay in it and are in
-// Problems: they have to fail with that, and the rest runs. The error is
+// Problems: they have to fail with that, and the rest runs. A panic becomes an empty plan and is logged. The error is
 // the context's, or that of the fallback.
-func (p *Planner) Plan(ctx context.Context, req Request) (Result, error) {
+func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err error) {
 	req.Round = max(req.Round, 1)
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.log.Error("Planning failed: panic", "panic", cause, "stack", string(debug.Stack()))
+			result.Plan = plan.Plan{Source: plan.SourceRules, Rounds: req.Round, Steps: []plan.Step{}, Note: noPlan}
+			result.Problems, err = nil, nil
+			result.Warnings = append(result.Warnings, noPlan)
+		}
+	}()
 	if req.MaxRounds <= 0 {
 		req.MaxRounds = p.cfg.MaxRounds
+	}
+	if req.Tools == nil {
+		req.Tools = List(nil)
 	}
 	model := p.model
 	if req.Model != nil {
 		model = req.Model
 	}
-	var result Result
-	if model != nil && len(req.Tools) > 0 {
-		var err error
+	if model != nil && len(req.Tools.First(1)) > 0 {
 		if result, err = p.ask(ctx, model, req); err == nil {
 			return result, nil
 		}
@@ -138,11 +148,13 @@ func (p *Planner) Plan(ctx context.Context, req Request) (Result, error) {
 	}
 	made.Rounds = req.Round
 	made.More = made.More && req.Round < req.MaxRounds
-	known := names{req.Tools}
-	result.Problems = plan.Check(&made, p.validator, known.lookup, req.Outcomes)
+	result.Problems = plan.Check(&made, p.validator, req.Tools.Lookup, req.Outcomes)
 	result.Plan = made
 	return result, nil
 }
+
+// noPlan is what the user is told after a panic.
+const noPlan = "The question could not be planned because of an internal error. Try other words."
 
 // explain logs why the model made no plan, and says it in a warning.
 func (p *Planner) explain(err error, round int) string {

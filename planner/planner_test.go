@@ -17,10 +17,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func yes() *bool { return new(true) }
 
-func tools() []plan.Tool {
-	return []plan.Tool{
+func tools() planner.List {
+	return planner.List{
 		{
 			Name: "web_search", Server: "search", Tool: "web_search", Description: "Search the web for pages.\nNewest first.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20,"default":5},
@@ -58,9 +58,9 @@ func tools() []plan.Tool {
 // firstTools ranks tools whose name is in the question before the others.
 type firstTools struct{}
 
-func (firstTools) Rank(_ context.Context, query string, tools []plan.Tool, limit int) []plan.Tool {
+func (firstTools) Rank(_ context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
 	var out []plan.Tool
-	for _, t := range tools {
+	for _, t := range tools.(planner.List) {
 		if strings.Contains(query, t.Tool) && len(out) < limit {
 			out = append(out, t)
 		}
@@ -71,10 +71,10 @@ func (firstTools) Rank(_ context.Context, query string, tools []plan.Tool, limit
 // nextTools finds other tools each time.
 type nextTools struct{ ranked int }
 
-func (n *nextTools) Rank(_ context.Context, _ string, tools []plan.Tool, limit int) []plan.Tool {
+func (n *nextTools) Rank(_ context.Context, _ string, tools planner.Tools, limit int) []plan.Tool {
 	from := n.ranked
 	n.ranked += limit
-	return tools[from:n.ranked]
+	return tools.(planner.List)[from:n.ranked]
 }
 
 // rules is a fallback that plans one step.
@@ -325,6 +325,37 @@ func TestEarlySteps(t *testing.T) {
 	}
 }
 
+// TestNoEarlyStepsInSequence: a bare array runs in order, so that none of its steps starts before it has ended.
+func TestNoEarlyStepsInSequence(t *testing.T) {
+	f := connect(t, nil)
+	f.Answer(llmtest.Reply{Text: `[{"tool":"web_search","arguments":{"query":"a"}},{"tool":"calculate","arguments":{"expression":"1"}}]`, Chunk: 7})
+	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools(), OnStep: func(s plan.Step) { t.Errorf("step %s started early", s.ID) }})
+	if err != nil || len(got.Plan.Steps) != 2 || !got.Plan.Sequential {
+		t.Errorf("got %s, sequential %v, %v, want two steps in sequence", brief(got.Plan), got.Plan.Sequential, err)
+	}
+}
+
+// panicking is a fallback with a fault.
+type panicking struct{}
+
+func (panicking) Plan(context.Context, planner.Request) (plan.Plan, error) {
+	var none []int
+	return plan.Plan{}, fmt.Errorf("never: %d", none[1])
+}
+
+// TestPanic: a panic is logged and becomes an empty plan that says so.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	p := planner.New(planner.Options{Fallback: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	got, err := p.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()})
+	if err != nil || len(got.Plan.Steps) != 0 || got.Plan.Steps == nil || got.Plan.Note == "" || got.Plan.Rounds != 1 || len(got.Warnings) != 1 {
+		t.Errorf("got %+v, %v, want an empty plan with a note and a warning", got, err)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "index out of range") {
+		t.Errorf("log: got %q, want the panic as an error", log.String())
+	}
+}
+
 // TestFirstStepLeavesEarly writes the pinned plan of 600 bytes and four steps 4 bytes at a time, each once the one
 // before it has been read: the first step is there before 35 % of the stream.
 func TestFirstStepLeavesEarly(t *testing.T) {
@@ -450,7 +481,7 @@ func TestPromptStaysSmall(t *testing.T) {
 	for _, shortlist := range []int{10, 50, 500} {
 		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Shortlist, o.Ranker = shortlist, &nextTools{} })
 		f.Answer(llmtest.Reply{Text: `[{"tool":"find_tools","arguments":{"query":"tool"}}]`}) // again and again
-		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tool", Tools: many}); err != nil {
+		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tool", Tools: planner.List(many)}); err != nil {
 			t.Fatal(err)
 		}
 		requests := f.Requests()
@@ -487,7 +518,7 @@ func TestHostileSchemas(t *testing.T) {
 			f := connect(t, nil)
 			f.Answer(llmtest.Reply{Text: `[]`})
 			began := time.Now()
-			_, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: []plan.Tool{{Name: "x", Server: "s", Tool: "x", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}}})
+			_, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: planner.List{{Name: "x", Server: "s", Tool: "x", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}}})
 			if took := time.Since(began); err != nil || took > 20*time.Second {
 				t.Fatalf("took %v, %v", took, err)
 			}

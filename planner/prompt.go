@@ -6,9 +6,9 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
 //go:embed prompts/*.tmpl

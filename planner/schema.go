@@ -3,8 +3,8 @@ package planner
 import (
 	"encoding/json"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
 )
 
 // planSchema is the form of a plan for endpoints that can hold a model to it, with the tools by name. Strict modes know

@@ -1,19 +1,17 @@
 package planner
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
-// Bounds of a signature. Schemas are untrusted: depth and width end the walk, whatever they refer to.
+// Bounds of a signature. Schemas are untrusted; these keep what is written about one tool short.
 const (
 	maxTypeDepth   = 5
 	maxParameters  = 30
@@ -22,9 +20,7 @@ const (
 	maxExplanation = 120 // bytes about one parameter
 	maxDescription = 500 // bytes about a tool
 	maxName        = 200 // bytes
-	maxSchema      = 256 << 10
 	maxTypes       = 300 // types written for one tool
-	maxReferences  = 30  // followed for one tool
 )
 
 // toolList shows tools to the model as one data block of at most room bytes, the last ones not if they are too many.
@@ -45,46 +41,42 @@ func toolList(tools []plan.Tool, room int) string {
 //	  Searches the web.
 //	  query: words to look for
 //
-// The explanations of parameters go first when there is little room: limit counts bytes, the marks of data lines included.
+// It has at most limit bytes, the marks of data lines included; explanations of parameters are left out first.
 func signature(t plan.Tool, limit int) string {
-	tooLarge := len(t.InputSchema) > maxSchema
-	if tooLarge {
-		t.InputSchema = nil
-	}
-	if len(t.OutputSchema) > maxSchema {
-		t.OutputSchema = nil
-	}
-	w := schemaWriter{root: t.InputSchema}
-	parameters := properties(t.InputSchema)
-	required := requiredNames(t.InputSchema)
-	slices.SortStableFunc(parameters, func(a, b member) int { // what must be given first, else as declared
-		return boolInt(!slices.Contains(required, a.name)) - boolInt(!slices.Contains(required, b.name))
-	})
 	var heads, notes []string
-	if tooLarge {
+	input, err := schema.Read(t.InputSchema)
+	if err != nil {
+		input = &schema.Schema{}
 		heads = append(heads, "…")
 	}
+	parameters := slices.Clone(input.Fields)
+	slices.SortStableFunc(parameters, func(a, b schema.Property) int { // required ones first, else as declared
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	var w typeWriter
 	for i, p := range parameters {
 		if i == maxParameters {
 			heads = append(heads, "…")
 			break
 		}
-		head := short.Line(p.name, maxName)
-		if !slices.Contains(required, p.name) {
-			head += "?"
-		}
-		head += ": " + short.Text(w.typeOf(p.value, 0), maxType)
-		if d := readSchema(p.value).Default; len(d) > 0 && len(d) <= 40 {
+		head := w.property(p, 0)
+		if d := p.Default; len(d) > 0 && len(d) <= 40 {
 			head += " = " + short.Line(string(d), maxName)
 		}
 		heads = append(heads, head)
-		if about := readSchema(p.value).Description; about != "" {
-			notes = append(notes, "\n  "+short.Line(p.name, maxName)+": "+short.Line(about, maxExplanation))
+		if p.Description != "" {
+			notes = append(notes, "\n  "+short.Line(p.Name, maxName)+": "+short.Line(p.Description, maxExplanation))
 		}
 	}
 	text := short.Line(t.Name, maxName) + "(" + strings.Join(heads, ", ") + ")"
-	if out := (&schemaWriter{root: t.OutputSchema}).typeOf(t.OutputSchema, 0); len(t.OutputSchema) > 0 {
-		text += " -> " + short.Text(out, maxType)
+	if output, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
+		text += " -> " + short.Text((&typeWriter{}).typeOf(output, 0), maxType)
 	}
 	text += hints(t.Annotations)
 	const mark = len(llm.DataMark)
@@ -116,156 +108,113 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// member is a member of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// membersOf reads an object in its order; anything else has no members.
-func membersOf(object json.RawMessage) []member {
-	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil
-	}
-	var out []member
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		text := name.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			break
-		}
-		out = append(out, member{text, json.RawMessage(value.Clone())})
-	}
-	return out
-}
-
-func properties(schema json.RawMessage) []member { return membersOf(readSchema(schema).Properties) }
-
-func requiredNames(schema json.RawMessage) []string {
-	var names []string
-	_ = json.Unmarshal(readSchema(schema).Required, &names) // a schema that is wrong requires nothing
-	return names
-}
-
-// schemaFields are the keywords that a signature shows. Each is kept raw, so that a wrong one spoils no other.
-type schemaFields struct {
-	Properties, Required, Default json.RawMessage
-	Type, Items, Enum, Const      json.RawMessage
-	AnyOf, OneOf                  json.RawMessage
-	Minimum, Maximum              json.RawMessage
-	Ref, Format, Description      string
-}
-
-func readSchema(schema json.RawMessage) (s schemaFields) {
-	var ref, format, description json.RawMessage
-	fields := map[string]*json.RawMessage{
-		"properties": &s.Properties, "required": &s.Required, "default": &s.Default,
-		"type": &s.Type, "items": &s.Items, "enum": &s.Enum, "const": &s.Const, "anyOf": &s.AnyOf, "oneOf": &s.OneOf,
-		"minimum": &s.Minimum, "maximum": &s.Maximum, "$ref": &ref, "format": &format, "description": &description,
-	}
-	for _, m := range membersOf(schema) {
-		if field, ok := fields[m.name]; ok {
-			*field = m.value
-		}
-	}
-	s.Ref, s.Format, s.Description = stringOf(ref), stringOf(format), stringOf(description)
-	return s
-}
-
-// stringOf is the value of a JSON string; anything else is none.
-func stringOf(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s)
-	return s
-}
-
-// schemaWriter writes types of one schema.
-type schemaWriter struct {
-	root              json.RawMessage
-	types, references int // so far
-}
+// typeWriter writes the types of one schema.
+type typeWriter struct{ types int } // so far
 
 // typeOf writes a schema as a type.
-func (w *schemaWriter) typeOf(schema json.RawMessage, depth int) string {
-	w.types++
-	if depth > maxTypeDepth || w.types > maxTypes {
+func (w *typeWriter) typeOf(s *schema.Schema, depth int) string {
+	if w.types++; s == nil || depth > maxTypeDepth || w.types > maxTypes {
 		return "any"
 	}
-	s := readSchema(schema)
-	if s.Ref == "" {
-		return w.write(s, depth)
+	var parts []string
+	switch {
+	case s.Enum != nil:
+		for _, v := range s.Enum[:min(len(s.Enum), maxChoices+1)] {
+			parts = append(parts, short.Line(string(v), maxName))
+		}
+	case len(s.Alternatives) > 0 && len(s.Properties) == 0:
+		for _, a := range s.Alternatives[:min(len(s.Alternatives), maxChoices+1)] {
+			parts = append(parts, w.typeOf(a, depth+1))
+		}
+	case len(s.Types) == 0:
+		parts = append(parts, "any")
+	default:
+		for _, name := range s.Types {
+			parts = append(parts, w.named(name, s, depth))
+		}
 	}
-	w.references++
-	if w.references > maxReferences {
-		return "any"
+	if s.Nullable {
+		parts = append(parts, "null")
 	}
-	return w.typeOf(w.resolve(s.Ref), depth+1)
+	var once []string
+	for _, p := range parts {
+		if len(once) == maxChoices {
+			once = append(once, "…")
+			break
+		}
+		if !slices.Contains(once, p) {
+			once = append(once, p)
+		}
+	}
+	return strings.Join(once, " | ")
 }
 
-func (w *schemaWriter) write(s schemaFields, depth int) string {
-	switch {
-	case s.Const != nil:
-		return short.Line(string(s.Const), maxName)
-	case s.Enum != nil:
-		return w.union(s.Enum, func(v json.RawMessage) string { return short.Line(string(v), maxName) })
-	case s.AnyOf != nil:
-		return w.union(s.AnyOf, func(v json.RawMessage) string { return w.typeOf(v, depth+1) })
-	case s.OneOf != nil:
-		return w.union(s.OneOf, func(v json.RawMessage) string { return w.typeOf(v, depth+1) })
-	}
-	var name string
-	if json.Unmarshal(s.Type, &name) != nil {
-		if len(s.Type) > 0 {
-			return w.union(s.Type, func(v json.RawMessage) string { return strings.Trim(short.Line(string(v), 40), `"`) })
-		}
-		if s.Properties != nil {
-			name = "object"
-		}
-	}
+// named writes one of the types of a schema.
+func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
+	low, high := s.Bounds["minimum"], s.Bounds["maximum"]
 	switch name {
-	case "":
-		return "any"
 	case "array":
-		if s.Items == nil {
-			return "any[]"
-		}
-		item := w.typeOf(s.Items, depth+1)
-		if strings.Contains(item, " | ") && !strings.HasPrefix(item, "{") {
-			item = "(" + item + ")"
-		}
-		return item + "[]"
+		return w.array(s, depth) + interval(s.Bounds["minItems"], s.Bounds["maxItems"], " items")
 	case "object":
 		return w.object(s, depth)
 	case "string":
 		if s.Format != "" {
-			return "string<" + short.Line(s.Format, 40) + ">"
+			name += "<" + short.Line(s.Format, 40) + ">"
 		}
+		if s.Pattern != "" && len(s.Pattern) <= 40 {
+			name += " /" + short.Line(s.Pattern, 40) + "/"
+		}
+		return name + interval(s.Bounds["minLength"], s.Bounds["maxLength"], " characters")
 	case "integer", "number":
-		if s.Minimum != nil || s.Maximum != nil {
-			return short.Line(name+" "+string(s.Minimum)+".."+string(s.Maximum), 60)
+		if x := s.Bounds["exclusiveMinimum"]; low == "" && x != "" {
+			low = ">" + x
 		}
+		if x := s.Bounds["exclusiveMaximum"]; high == "" && x != "" {
+			high = "<" + x
+		}
+		name += interval(low, high, "")
+		if x := s.Bounds["multipleOf"]; x != "" {
+			name += " step " + string(x)
+		}
+		return short.Line(name, 60)
 	}
 	return short.Line(name, 40)
 }
 
-func (w *schemaWriter) object(s schemaFields, depth int) string {
-	var required []string
-	_ = json.Unmarshal(s.Required, &required) // a schema that is wrong requires nothing
+// interval writes bounds, of which either may be missing.
+func interval(low, high json.Number, unit string) string {
+	if low == "" && high == "" {
+		return ""
+	}
+	return " " + short.Line(string(low+".."+high), 40) + unit
+}
+
+func (w *typeWriter) array(s *schema.Schema, depth int) string {
+	if s.Items == nil && len(s.PrefixItems) > 0 {
+		var parts []string
+		for _, p := range s.PrefixItems[:min(len(s.PrefixItems), maxChoices)] {
+			parts = append(parts, w.typeOf(p, depth+1))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	item := w.typeOf(s.Items, depth+1)
+	if strings.Contains(item, " ") && !(strings.HasPrefix(item, "{") && strings.HasSuffix(item, "}")) {
+		item = "(" + item + ")"
+	}
+	return item + "[]"
+}
+
+func (w *typeWriter) object(s *schema.Schema, depth int) string {
 	var parts []string
-	for i, p := range membersOf(s.Properties) {
+	for i, p := range s.Fields {
 		if i == maxChoices {
 			parts = append(parts, "…")
 			break
 		}
-		name := short.Line(p.name, maxName)
-		if !slices.Contains(required, p.name) {
-			name += "?"
-		}
-		parts = append(parts, name+": "+w.typeOf(p.value, depth+1))
+		parts = append(parts, w.property(p, depth+1))
+	}
+	if s.Additional != nil {
+		parts = append(parts, "[name]: "+w.typeOf(s.Additional, depth+1))
 	}
 	if len(parts) == 0 {
 		return "object"
@@ -273,50 +222,11 @@ func (w *schemaWriter) object(s schemaFields, depth int) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// union writes a list of alternatives.
-func (w *schemaWriter) union(list json.RawMessage, write func(json.RawMessage) string) string {
-	var values []json.RawMessage
-	if json.Unmarshal(list, &values) != nil || len(values) == 0 {
-		return "any"
+// property writes a property with its type.
+func (w *typeWriter) property(p schema.Property, depth int) string {
+	name := short.Line(p.Name, maxName)
+	if !p.Required {
+		name += "?"
 	}
-	var parts []string
-	for _, v := range values {
-		if len(parts) == maxChoices {
-			parts = append(parts, "…")
-			break
-		}
-		if text := write(v); !slices.Contains(parts, text) {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, " | ")
-}
-
-// resolve follows a reference within the schema; others lead nowhere.
-func (w *schemaWriter) resolve(ref string) json.RawMessage {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	at := w.root
-	for i, part := range strings.Split(path, "/") {
-		if i > 8 {
-			return nil
-		}
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		members := membersOf(at)
-		j := slices.IndexFunc(members, func(m member) bool { return m.name == part })
-		if j < 0 {
-			return nil
-		}
-		at = members[j].value
-	}
-	return at
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return name + ": " + short.Text(w.typeOf(p.Schema, depth), maxType)
 }

@@ -5,8 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
+
+// composed is a schema whose properties stand behind a root reference, in allOf.
+const composed = `{"$ref":"#/$defs/Stay","$defs":{"Place":{"properties":{"city":{"$ref":"#/$defs/City"}},"required":["city"]},` +
+	`"City":{"type":"string","description":"Town to sleep in","minLength":2},` +
+	`"Stay":{"type":"object","allOf":[{"$ref":"#/$defs/Place"},{"properties":{"nights":{"type":"integer","minimum":1},` +
+	`"class":{"oneOf":[{"const":"low","title":"Cheap"},{"const":"high","title":"Luxury"}]},"note":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["nights"]}]}}}`
 
 func TestSignature(t *testing.T) {
 	readOnly := true
@@ -26,6 +32,18 @@ func TestSignature(t *testing.T) {
 		{"references", `{"properties":{"a":{"$ref":"#/$defs/x~1y"},"b":{"$ref":"#/$defs/none"},"c":{"$ref":"http://x/y"}},"$defs":{"x/y":{"type":"string"}}}`, ``,
 			"t(a?: string, b?: any, c?: any) [read-only]\n  About."},
 		{"result", `{}`, `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, "t() -> {n: integer} [read-only]\n  About."},
+		{"root reference", composed, composed, `t(city: string 2.. characters, nights: integer 1.., class?: "low" | "high", note?: string | null)` +
+			` -> {city: string 2.. characters, nights: integer 1.., class?: "low" | "high", note?: string | null} [read-only]` + "\n  About.\n  city: Town to sleep in"},
+		{"alternatives", `{"anyOf":[{"properties":{"id":{"type":"integer"}},"required":["id"]},{"properties":{"name":{"type":"string"},"at":{"anyOf":[{"properties":{"x":{}}},{"required":["y"]}]}}}]}`, ``,
+			`t(id?: integer, name?: string, at?: {x?: any} | any) [read-only]` + "\n  About."},
+		{"more bounds", `{"properties":{"a":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1},"b":{"type":"integer","multipleOf":5},"c":{"type":"string","pattern":"^x","maxLength":3},` +
+			`"d":{"type":"array","items":{"type":"integer","minimum":1},"minItems":1,"maxItems":2}}}`, ``,
+			`t(a?: number >0..<1, b?: integer step 5, c?: string /^x/ ..3 characters, d?: (integer 1..)[] 1..2 items) [read-only]` + "\n  About."},
+		{"maps and tuples", `{"properties":{"a":{"type":"object","additionalProperties":{"type":"number"}},"b":{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}]},` +
+			`"c":{"type":["array","null"],"items":{"type":"string"}}}}`, ``,
+			`t(a?: {[name]: number}, b?: [number, string], c?: string[] | null) [read-only]` + "\n  About."},
+		{"contains itself", `{"properties":{"name":{"type":"string"},"parts":{"type":"array","items":{"$ref":"#"}}}}`, ``,
+			`t(name?: string, parts?: any[]) [read-only]` + "\n  About."},
 		{"wrong kinds", `{"properties":7,"required":"a","type":[],"enum":{}}`, ``, "t() [read-only]\n  About."},
 		{"wrong unions", `{"properties":{"a":{"anyOf":7},"b":{"enum":[]},"c":{"type":"string","format":7,"description":[]},"d":7}}`, ``,
 			"t(a?: any, b?: any, c?: string, d?: any) [read-only]\n  About."},

@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -106,7 +106,7 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 	if err != nil {
 		return nil, err
 	}
-	q.Visible, q.Client = x.Caller.Filter(), clientOf(x)
+	q.Visible, q.Client, q.Caller = x.Caller.Filter(), clientOf(x), x.Caller.ID
 	if q.Meta = jsonrpc.Get(x.Message.Params, "_meta"); q.Meta != nil {
 		q.Meta = jsonrpc.Remove(q.Meta, "progressToken")
 	}

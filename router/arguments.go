@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
 // arguments are the raw arguments of a call of a router tool. The getters name the argument in errors.
@@ -91,7 +91,10 @@ func (a arguments) conversation(name string) ([]llm.Message, error) {
 		return nil, nil
 	}
 	var text string
-	if json.Unmarshal(a[name], &text) == nil {
+	if json.Unmarshal(a[name], &text) == nil && text == "" {
+		return nil, nil
+	}
+	if text != "" {
 		return []llm.Message{{Role: llm.RoleUser, Content: text}}, nil
 	}
 	var turns []llm.Message

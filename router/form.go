@@ -1,12 +1,12 @@
 package router
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -15,92 +15,65 @@ const (
 	maxLabel   = 300 // bytes of a title or description in a form
 )
 
-// form makes the schema of a form that asks for some properties of an input schema: flat, of texts, numbers, booleans
+// form makes the schema of a form that asks for some fields of an input schema: flat, of texts, numbers, booleans
 // and choices, as elicitation allows (MCP 2025-06-18, Elicitation, Requested Schema). It reports false if one of them
-// is of another kind. The input schema is a server's, so that only what is known of it gets into the form.
-func form(input json.RawMessage, names []string) (schema []byte, ok bool) {
-	var properties fields
-	for _, name := range names {
-		f := field(jsonrpc.Get(input, "properties", name))
-		if f == nil {
+// is of another kind. The input schema is a server's, so only what is known of it gets into the form.
+func form(input json.RawMessage, names []string) (requested []byte, ok bool) {
+	s, err := schema.Read(input)
+	if err != nil {
+		return nil, false
+	}
+	properties := []byte(`{}`)
+	for _, name := range slices.Backward(names) { // Set puts a new member in front
+		f := s.Field(name)
+		if f == nil || !askable(f) {
 			return nil, false
 		}
-		properties.add(name, f.object())
+		properties = jsonrpc.Set(properties, name, []byte(encode(fieldOf(f), "")))
 	}
-	var whole fields
-	whole.add("type", []byte(`"object"`))
-	whole.add("properties", properties.object())
-	whole.add("required", encodeList(names))
-	return whole.object(), true
+	requested = jsonrpc.Set([]byte(`{}`), "required", []byte(encode(names, "")))
+	requested = jsonrpc.Set(requested, "properties", properties)
+	return jsonrpc.Set(requested, "type", []byte(`"object"`)), true
 }
 
-// fields are the members of a JSON object in their order, which is the one that people see.
-type fields []byte
-
-func (f *fields) add(name string, value []byte) {
-	*f = append(append(append(append(*f, ','), jsonrpc.StringID(name)...), ':'), value...)
+// formField is the schema of one field.
+type formField struct {
+	Type        string            `json:"type"`
+	Title       string            `json:"title,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Enum        []json.RawMessage `json:"enum,omitempty"`
+	MinLength   json.Number       `json:"minLength,omitempty"`
+	MaxLength   json.Number       `json:"maxLength,omitempty"`
+	Format      string            `json:"format,omitempty"`
+	Minimum     json.Number       `json:"minimum,omitempty"`
+	Maximum     json.Number       `json:"maximum,omitempty"`
 }
 
-func (f fields) object() []byte {
-	return append(append([]byte{'{'}, bytes.TrimPrefix(f, []byte{','})...), '}')
+// askable reports whether a form can ask for a value. Of enumerations, forms know those of texts.
+func askable(s *schema.Schema) bool {
+	if len(s.Types) != 1 || len(s.Enum) > maxChoices {
+		return false
+	}
+	text := s.Types[0] == "string"
+	return text && !slices.ContainsFunc(s.Enum, func(v json.RawMessage) bool { return v[0] != '"' }) ||
+		s.Enum == nil && slices.Contains([]string{"number", "integer", "boolean"}, s.Types[0])
 }
 
-// field is the schema of one field, nil if a form cannot ask for it.
-func field(property json.RawMessage) (out fields) {
-	kind := jsonrpc.Text(jsonrpc.Get(property, "type"))
-	var kinds []string
-	if json.Unmarshal(jsonrpc.Get(property, "type"), &kinds) == nil { // such as ["string","null"]
-		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "null" })
-		if len(kinds) == 1 {
-			kind = kinds[0]
+func fieldOf(s *schema.Schema) formField {
+	f := formField{Type: s.Types[0], Enum: s.Enum}
+	f.Title, f.Description = short.Line(s.Title, maxLabel), short.Line(s.Description, maxLabel)
+	switch {
+	case f.Enum != nil:
+	case f.Type == "string":
+		f.MinLength, f.MaxLength = s.Bounds["minLength"], s.Bounds["maxLength"]
+		if slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
+			f.Format = s.Format
 		}
+	case f.Type != "boolean":
+		f.Minimum, f.Maximum = s.Bounds["minimum"], s.Bounds["maximum"]
 	}
-	var choices []string
-	given := jsonrpc.Get(property, "enum")
-	chosen := given != nil && json.Unmarshal(given, &choices) == nil && len(choices) > 0 && len(choices) <= maxChoices
-	if chosen && kind == "" {
-		kind = "string"
-	}
-	if given != nil && !chosen {
-		return nil
-	}
-	var keep []string
-	switch kind {
-	case "string":
-		keep = []string{"minLength", "maxLength", "format"}
-	case "number", "integer":
-		keep = []string{"minimum", "maximum"}
-	case "boolean":
-	default:
-		return nil
-	}
-	out.add("type", []byte(jsonrpc.StringID(kind)))
-	for _, name := range []string{"title", "description"} {
-		if text := short.Line(jsonrpc.Text(jsonrpc.Get(property, name)), maxLabel); text != "" {
-			out.add(name, []byte(jsonrpc.StringID(text)))
-		}
-	}
-	if chosen {
-		out.add("enum", encodeList(choices))
-		return out
-	}
-	for _, name := range keep {
-		value := jsonrpc.Get(property, name)
-		if name == "format" && !slices.Contains([]string{"email", "uri", "date", "date-time"}, jsonrpc.Text(value)) {
-			continue
-		}
-		if name != "format" {
-			var number float64
-			if value == nil || json.Unmarshal(value, &number) != nil {
-				continue
-			}
-		}
-		out.add(name, value)
-	}
-	return out
+	return f
 }
-
-func encodeList(texts []string) []byte { return []byte(encode(texts, "")) }
 
 // enumerate writes names for people: a, b and c.
 func enumerate(names []string) string {

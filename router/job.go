@@ -10,11 +10,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -44,16 +44,18 @@ type round struct {
 
 // work plans and executes, round by round.
 func (j *job) work(ctx context.Context) (err error) {
-	if j.catalog, err = j.Router.catalog(ctx); err != nil {
+	if j.catalog, err = j.available(ctx); err != nil {
 		return fmt.Errorf("listing the tools: %w", err)
 	}
 	lost := missing(j.catalog, j.visible)
-	for _, name := range lost {
-		j.record.Warnings = append(j.record.Warnings, "the tools of server "+name+" could not be listed")
+	names := make([]string, len(lost))
+	for i, m := range lost {
+		names[i] = m.Server
+		j.record.Warnings = append(j.record.Warnings, fmt.Sprintf("the tools of server %s could not be listed: %s", m.Server, m.Message))
 	}
-	if len(lost) > 0 && len(j.catalog.See(j.visible)) == 0 && j.given == nil {
+	if len(lost) > 0 && !j.catalog.SeesAny(j.visible) && j.given == nil {
 		j.record.Answer.Degraded = true
-		j.note = "No server could be listed: " + strings.Join(lost, ", ") + "."
+		j.note = "No server could be listed: " + strings.Join(names, ", ") + "."
 		return nil
 	}
 	rounds := j.opts.Planning.MaxRounds
@@ -78,6 +80,14 @@ func (j *job) work(ctx context.Context) (err error) {
 	return nil
 }
 
+// available returns the tools of all servers. Planning searches them, a given plan does not.
+func (j *job) available(ctx context.Context) (*downstream.Catalog, error) {
+	if j.given != nil {
+		return j.Router.catalog(ctx)
+	}
+	return j.searchable(ctx)
+}
+
 // round plans once and runs the plan, whose progress covers lo to hi. more asks for another round.
 func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi float64, err error) {
 	r.early = j.servers.Early(ctx, j.execution())
@@ -89,6 +99,7 @@ func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi fl
 	if r.number == 1 || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the plan as it was
 		j.record.Plan.Source, j.record.Plan.Rounds = r.plan.Source, r.number
 		j.record.Plan.Steps = append(j.record.Plan.Steps, r.plan.Steps...)
+		j.record.Plan.Sequential = j.record.Plan.Sequential || r.plan.Sequential
 		j.note = r.plan.Note
 	}
 	switch {
@@ -117,7 +128,7 @@ func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi fl
 // execution is what the steps of every round have in common.
 func (j *job) execution() downstream.Execution {
 	return downstream.Execution{
-		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Ask: j.q.Ask, Began: j.began,
+		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Caller: j.q.Caller, Ask: j.q.Ask, Began: j.began,
 	}
 }
 
@@ -129,13 +140,8 @@ func (j *job) plan(ctx context.Context, r *round) error {
 	if j.given != nil {
 		r.plan = *j.given
 	} else {
-		seen := j.catalog.See(j.visible)
-		tools := make([]plan.Tool, len(seen))
-		for i := range seen {
-			tools[i] = seen[i].Tool
-		}
 		request := planner.Request{
-			Query: j.q.Text, Context: j.q.Context, Tools: tools, Round: r.number, MaxRounds: r.of, Outcomes: j.record.Outcomes,
+			Query: j.q.Text, Context: j.q.Context, Tools: usable{j.catalog, j.visible}, Round: r.number, MaxRounds: r.of, Outcomes: j.record.Outcomes,
 			Replan: r.replan, Tokens: j.tokens, CanAsk: j.q.Elicit != nil, Model: j.lent(),
 		}
 		if !j.q.DryRun && !j.asksFirst() {
@@ -151,8 +157,31 @@ func (j *job) plan(ctx context.Context, r *round) error {
 		r.plan = result.Plan
 	}
 	r.problems = j.check(r)
+	if unknown := r.unknown(); len(unknown) > 0 {
+		catalog, err := j.Router.lookAgain(ctx, j.began, unknown, j.visible)
+		if err != nil {
+			return err
+		}
+		j.catalog = catalog
+		r.problems = j.check(r)
+	}
 	span.SetAttributes(attribute.Int("plan.tool_count", len(r.plan.Steps)), attribute.String("plan.source", r.plan.Source))
 	return nil
+}
+
+// unknown returns the tools of the plan that are not in the catalog.
+func (r *round) unknown() (names []string) {
+	for _, p := range r.problems {
+		if p.Error.Reason != plan.ReasonUnknownTool {
+			continue
+		}
+		for _, step := range r.plan.Steps {
+			if step.ID == p.Step {
+				names = append(names, step.Tool)
+			}
+		}
+	}
+	return names
 }
 
 func (j *job) check(r *round) []plan.Problem {

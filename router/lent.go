@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -34,6 +35,7 @@ type Query struct {
 	Timeout   time.Duration // 0 = as configured
 	Visible   downstream.Visible
 	Client    string           // session of the client
+	Caller    string           // whose share of the servers it takes: an API key or a remote address
 	Meta      []byte           // raw _meta for each step, or nil
 	Ask       downstream.Asker // answers requests of servers; nil = nobody
 	Elicit    Elicit           // asks the user; nil = cannot be asked
@@ -83,8 +85,12 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	record, err := r.answer(ctx, q, began)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
-		r.logger.Error("Query failed: " + err.Error())
-		r.observe(outcomeOf(err), time.Since(began))
+		outcome, level := outcomeOf(err), slog.LevelError
+		if outcome == OutcomeCancelled {
+			level = slog.LevelInfo // nothing went wrong
+		}
+		r.logger.Log(ctx, level, "Query failed: "+err.Error())
+		r.observe(outcome, time.Since(began))
 		return nil, err
 	}
 	record.Total = time.Since(began)

@@ -4,34 +4,56 @@ import (
 	"context"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
-	"github.com/agenticnexus/agenticnexus/planner/search"
 )
+
+// usable is the tools of a catalog that one query may use.
+type usable struct {
+	catalog *downstream.Catalog
+	visible downstream.Visible
+}
+
+// First implements planner.Tools.
+func (u usable) First(n int) []plan.Tool {
+	var out []plan.Tool
+	for t := range u.catalog.See(u.visible) {
+		if len(out) == n {
+			break
+		}
+		out = append(out, t.Tool)
+	}
+	return out
+}
+
+// Has implements planner.Tools.
+func (u usable) Has(server, tool string) bool {
+	return (u.visible == nil || u.visible(server, tool)) && u.catalog.Has(server, tool)
+}
+
+// Lookup implements planner.Tools.
+func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
+	t, err := u.catalog.Lookup(name, u.visible)
+	if err != nil {
+		return plan.Tool{}, err
+	}
+	return t.Tool, nil
+}
 
 // Ranking lets the planners rank tools by a search of the whole catalog, within what a query may use.
 type Ranking struct{ Finder *search.Finder }
 
 // Rank implements planner.Ranker.
-func (r Ranking) Rank(ctx context.Context, query string, tools []plan.Tool, limit int) []plan.Tool {
-	return r.over(tools).Ask(ctx, query, limit)
+func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
+	return catalog{r.Finder, tools}.Ask(ctx, query, limit)
 }
 
-// over returns the search over tools alone.
-func (r Ranking) over(tools []plan.Tool) rules.Catalog {
-	c := catalog{r.Finder, tools, make(map[string]int, len(tools))}
-	for i, t := range tools {
-		c.byID[downstream.FullName(t.Server, t.Tool)] = i
-	}
-	return c
-}
-
-// catalog is the tools that one query may use.
+// catalog is the search over the tools that one query may use.
 type catalog struct {
 	finder *search.Finder
-	tools  []plan.Tool
-	byID   map[string]int
+	tools  planner.Tools
 }
 
 // Ask implements rules.Catalog.
@@ -45,14 +67,14 @@ func (c catalog) Look(words string, limit int) []plan.Tool {
 }
 
 func (c catalog) options(limit int) search.SearchOptions {
-	return search.SearchOptions{Limit: limit, Allow: func(id string) bool { _, ok := c.byID[id]; return ok }}
+	return search.SearchOptions{Limit: limit, Allow: c.tools.Has}
 }
 
 func (c catalog) found(hits []search.Hit) []plan.Tool {
 	out := make([]plan.Tool, 0, len(hits))
 	for _, h := range hits {
-		if i, ok := c.byID[h.ID]; ok {
-			out = append(out, c.tools[i])
+		if t, unknown := c.tools.Lookup(h.ID); unknown == nil {
+			out = append(out, t)
 		}
 	}
 	return out
@@ -66,5 +88,5 @@ type RulesFallback struct {
 
 // Plan implements planner.Fallback.
 func (f RulesFallback) Plan(ctx context.Context, req planner.Request) (plan.Plan, error) {
-	return f.Rules.Plan(ctx, req.Query, f.Ranking.over(req.Tools))
+	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking.Finder, req.Tools})
 }

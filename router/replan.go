@@ -3,7 +3,7 @@ package router
 import (
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // unsatisfied reports whether a round that a model planned calls for another plan: a step failed, or one that only

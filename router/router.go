@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -19,11 +18,11 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
-	"github.com/agenticnexus/agenticnexus/planner/search"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -57,6 +56,13 @@ type Models struct {
 	Synthesizer *llm.Status `json:"synthesizer"`
 }
 
+// rejected reports whether a model's endpoint refuses the key.
+func (m Models) rejected() bool {
+	return slices.ContainsFunc([]*llm.Status{m.Planner, m.Synthesizer}, func(s *llm.Status) bool {
+		return s != nil && s.State == llm.StateRejected
+	})
+}
+
 // Router answers questions and serves the router profile.
 type Router struct {
 	opts      Options
@@ -69,11 +75,11 @@ type Router struct {
 	began     time.Time
 	mcp       *server.MCPServer
 	exposed   exposures
+	loose     exposures // of callers without sessions
 
 	searchTool []byte // its raw definition
 
-	mu      sync.Mutex
-	indexed map[string][]downstream.Tool // by server, as the index knows them
+	index indexing
 }
 
 // New makes a Router. The error says what is wrong with the options.
@@ -93,7 +99,7 @@ func New(opts Options) (*Router, error) {
 	}
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
-		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(), indexed: map[string][]downstream.Tool{},
+		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(), index: indexing{index: opts.Finder.Index()},
 	}
 	if r.mcp, err = r.newMCP(); err != nil {
 		return nil, err
@@ -112,35 +118,51 @@ func (r *Router) observe(outcome string, took time.Duration) {
 	}
 }
 
-// catalog returns the tools of all servers and brings the index up to date with them.
+// catalog returns the tools of all servers.
 func (r *Router) catalog(ctx context.Context) (*downstream.Catalog, error) {
-	c, err := r.servers.Catalog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	servers := r.servers.Servers()
-	for name := range r.indexed {
-		if !slices.Contains(servers, name) {
-			delete(r.indexed, name)
-			r.opts.Finder.Index().Update(name, nil)
-		}
-	}
-	for _, name := range servers {
-		tools := c.Of(name)
-		if known := r.indexed[name]; len(known) == len(tools) && (len(tools) == 0 || &known[0] == &tools[0]) {
-			continue
-		}
-		r.indexed[name] = tools
-		entries := make([]search.Tool, len(tools))
-		for i, t := range tools {
-			entries[i] = search.Tool{ID: t.Full(), Server: name, Name: t.Tool.Tool, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema}
-		}
-		r.opts.Finder.Index().Update(name, entries)
-	}
-	return c, nil
+	return r.servers.Catalog(ctx)
 }
+
+// searchable returns the tools of all servers once the index knows them.
+func (r *Router) searchable(ctx context.Context) (*downstream.Catalog, error) {
+	c, err := r.catalog(ctx)
+	if err == nil {
+		r.index.follow(c)
+	}
+	return c, err
+}
+
+// lookAgain returns the catalog after tools that are not in it were looked up once more: at the server that a name
+// names, else at all servers. since is when the caller began to look.
+func (r *Router) lookAgain(ctx context.Context, since time.Time, names []string, visible downstream.Visible) (*downstream.Catalog, error) {
+	everywhere := false
+	for _, name := range names {
+		if server, tool, ok := r.qualified(name, visible); !ok {
+			everywhere = true
+		} else if _, err := r.servers.Has(ctx, server, "", tool, visible); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	if everywhere {
+		r.servers.Refresh(ctx, since)
+	}
+	return r.catalog(ctx)
+}
+
+// qualified splits a name that begins with a server which the caller may see. A hidden server is treated as one that
+// is not there, so that the time of an answer does not tell them apart.
+func (r *Router) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
+	for _, separator := range separators {
+		server, tool, ok = strings.Cut(name, separator)
+		if ok && tool != "" && r.servers.Configured(server) && (visible == nil || visible(server, "")) {
+			return server, tool, true
+		}
+	}
+	return "", "", false
+}
+
+// separators stand between a server's name and a tool's.
+var separators = [...]string{"__", ":", "."}
 
 // listed returns the catalog. It fails if a caller sees nothing because no server could be listed: that
 // must not look like a success.
@@ -149,20 +171,21 @@ func (r *Router) listed(ctx context.Context, visible downstream.Visible) (*downs
 	if err != nil {
 		return nil, err
 	}
-	if missing := missing(catalog, visible); len(missing) > 0 && len(catalog.See(visible)) == 0 {
-		return nil, refuse("No server could be listed: %s", strings.Join(missing, ", "))
+	if missing := missing(catalog, visible); len(missing) > 0 && !catalog.SeesAny(visible) {
+		reasons := make([]string, len(missing))
+		for i, m := range missing {
+			reasons[i] = m.String()
+		}
+		return nil, refuse("No server could be listed: %s", strings.Join(reasons, ", "))
 	}
 	return catalog, nil
 }
 
 // missing returns the servers that could not be listed, as far as a caller may know of them.
-func missing(catalog *downstream.Catalog, visible downstream.Visible) (names []string) {
-	for _, name := range catalog.Missing {
-		if visible == nil || visible(name, "") {
-			names = append(names, name)
-		}
-	}
-	return names
+func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstream.Missing {
+	return slices.DeleteFunc(slices.Clone(catalog.Missing), func(m downstream.Missing) bool {
+		return visible != nil && !visible(m.Server, "")
+	})
 }
 
 // serversFor returns the servers of which a caller may see something, in configuration order.
@@ -182,7 +205,7 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 		return nil, err
 	}
 	out := []ToolInfo{}
-	for _, t := range catalog.See(visible) {
+	for t := range catalog.See(visible) {
 		if server == "" || t.Server == server {
 			out = append(out, ToolInfo{Name: t.Name, Server: t.Server, Description: t.Description, Schema: t.InputSchema})
 		}
@@ -190,8 +213,8 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 	return out, nil
 }
 
-// Missing returns the servers that could not be listed when the tools were last asked for.
-func (r *Router) Missing(ctx context.Context) []string {
+// Missing returns the servers that could not be listed when the tools were last asked for, and why.
+func (r *Router) Missing(ctx context.Context) []downstream.Missing {
 	catalog, err := r.catalog(ctx)
 	if err != nil {
 		return nil
@@ -211,12 +234,10 @@ func (r *Router) Search(ctx context.Context, query string, limit int, visible do
 	if err != nil {
 		return nil, err
 	}
-	allowed := func(id string) bool {
-		_, unknown := catalog.Lookup(id, visible)
-		return unknown == nil
-	}
+	r.index.follow(catalog)
+	tools := usable{catalog, visible}
 	var out []Found
-	for _, hit := range r.opts.Finder.Search(ctx, query, search.SearchOptions{Limit: limit, Allow: allowed}) {
+	for _, hit := range r.opts.Finder.Search(ctx, query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}
@@ -266,6 +287,9 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		h.Status = "unhealthy"
 	default:
 		h.Status = "degraded"
+	}
+	if h.Status == "healthy" && h.LLM.rejected() {
+		h.Status = "degraded" // the rules plan and the digest answers
 	}
 	return h, nil
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -46,7 +47,8 @@ func (r *Router) run(ctx context.Context, x *edge.Exchange) {
 // resolve finds the server and the tool behind a name. A name that has the server in it needs the list of
 // that server alone, and works while others cannot be listed.
 func (r *Router) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string, err error) {
-	for _, separator := range [...]string{"__", ":", "."} {
+	began := time.Now()
+	for _, separator := range separators {
 		server, tool, ok := strings.Cut(name, separator)
 		if !ok || tool == "" {
 			continue
@@ -61,11 +63,17 @@ func (r *Router) resolve(ctx context.Context, name string, visible downstream.Vi
 		return "", "", err
 	}
 	t, unknown := catalog.Lookup(name, visible)
+	if _, _, asked := r.qualified(name, visible); !asked && unknown != nil && unknown.Reason == plan.ReasonUnknownTool {
+		if catalog, err = r.lookAgain(ctx, began, []string{name}, visible); err != nil {
+			return "", "", err
+		}
+		t, unknown = catalog.Lookup(name, visible)
+	}
 	if unknown != nil {
 		if f := catalog.Quarantined(name, visible); f != nil {
 			return "", "", f
 		}
-		return "", "", unknown
+		return "", "", r.explain(unknown, name, catalog, visible)
 	}
 	return t.Server, t.Tool.Tool, nil
 }
@@ -81,8 +89,8 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 	token := progressToken(x)
 	reply, err := r.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}'),
-		Visible: x.Caller.Filter(), Client: clientOf(x), Ask: asker(x), Sent: x.Sent,
-		Notify: func(m jsonrpc.Message) bool { return x.Notify(m.Raw) },
+		Visible: x.Caller.Filter(), Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
+		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 		Progress: func(params []byte) {
 			if token != "" {
 				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
@@ -95,6 +103,7 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	default:
+		x.Reuse(reply.Free)
 		x.Reply(reply.Result)
 	}
 }

@@ -13,9 +13,14 @@ import (
 )
 
 const (
-	defaultFound = 10     // tools of one search
-	maxFound     = 100    // at most
-	maxExposed   = 20_000 // callers whose found tools are kept; then the one longest without a search is forgotten
+	defaultFound = 10  // tools of one search
+	maxFound     = 100 // at most
+
+	// Found tools are kept until the session ends; of callers without sessions, and beyond these bounds, the one
+	// longest without a search is forgotten.
+	maxExposed      = 20_000   // sessions
+	maxLoose        = 1000     // callers without sessions
+	maxExposedBytes = 32 << 20 // of names, for each of the two
 )
 
 // FoundTool is an entry of search_available_tools.
@@ -68,7 +73,8 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
 		if !x.Modern { // there a list may not vary by connection
-			r.exposed.set(clientOf(x), names)
+			e, most := r.exposures(x)
+			e.set(clientOf(x), names, most)
 		}
 	}
 	raw := encodeResult(result(text, map[string]any{"tools": tools}))
@@ -81,14 +87,25 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 }
 
 // Exposed returns the full names of the tools that the caller's last search found.
-func (r *Router) Exposed(x *edge.Exchange) []string { return r.exposed.get(clientOf(x)) }
+func (r *Router) Exposed(x *edge.Exchange) []string {
+	e, _ := r.exposures(x)
+	return e.get(clientOf(x))
+}
+
+// exposures returns where the found tools of the caller are kept, and of how many callers.
+func (r *Router) exposures(x *edge.Exchange) (e *exposures, most int) {
+	if x.Session == "" {
+		return &r.loose, maxLoose
+	}
+	return &r.exposed, maxExposed
+}
 
 // SearchTool returns the raw definition of search_available_tools.
 func (r *Router) SearchTool() []byte { return r.searchTool }
 
 // withExposed adds the tools that the caller's last search found to a tools/list result.
 func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
-	names := r.exposed.get(clientOf(x))
+	names := r.Exposed(x)
 	if len(names) == 0 || x.Modern {
 		return raw
 	}
@@ -117,6 +134,7 @@ type exposures struct {
 	mu    sync.Mutex
 	order list.List // of *exposure, the oldest search first
 	by    map[string]*list.Element
+	bytes int
 }
 
 type exposure struct {
@@ -124,20 +142,39 @@ type exposure struct {
 	names  []string
 }
 
-func (e *exposures) set(client string, names []string) {
+// set keeps the names for a client, of so many clients at most.
+func (e *exposures) set(client string, names []string, most int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.by == nil {
 		e.by = map[string]*list.Element{}
 	}
-	if old, ok := e.by[client]; ok {
-		e.order.Remove(old)
-	} else if len(e.by) == maxExposed {
-		oldest := e.order.Front()
-		delete(e.by, oldest.Value.(*exposure).client)
-		e.order.Remove(oldest)
+	e.drop(e.by[client])
+	x := &exposure{client, names}
+	for len(e.by) > 0 && (len(e.by) >= most || e.bytes+x.size() > maxExposedBytes) {
+		e.drop(e.order.Front())
 	}
-	e.by[client] = e.order.PushBack(&exposure{client, names})
+	e.by[client] = e.order.PushBack(x)
+	e.bytes += x.size()
+}
+
+// drop forgets a client; nil is none. e.mu is held.
+func (e *exposures) drop(el *list.Element) {
+	if el == nil {
+		return
+	}
+	x := e.order.Remove(el).(*exposure)
+	delete(e.by, x.client)
+	e.bytes -= x.size()
+}
+
+// size is the number of bytes kept.
+func (x *exposure) size() int {
+	n := len(x.client)
+	for _, name := range x.names {
+		n += len(name)
+	}
+	return n
 }
 
 func (e *exposures) get(client string) []string {
@@ -152,8 +189,5 @@ func (e *exposures) get(client string) []string {
 func (e *exposures) forget(client string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if el, ok := e.by[client]; ok {
-		e.order.Remove(el)
-		delete(e.by, client)
-	}
+	e.drop(e.by[client])
 }

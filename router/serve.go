@@ -10,8 +10,8 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 // Serve implements edge.Handler for the router profile.
@@ -92,6 +92,8 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 		switch x.Message.Method {
 		case "initialize":
 			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(x.Version))) // the one that is in force
+		case "server/discover":
+			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
 		case "tools/list":
 			raw = r.withExposed(ctx, x, raw)
 		}
@@ -130,6 +132,9 @@ func clientOf(x *edge.Exchange) string {
 // asker passes requests of servers on to the client.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+		if q.Input && !x.Supports(q.Method) {
+			return nil, nil
+		}
 		return edge.Answered(x.Request(ctx, q.Method, q.Params))
 	}
 }

@@ -19,13 +19,21 @@ import (
 //go:embed schemas/*.json
 var schemas embed.FS
 
-var descriptions = map[string]string{
-	ToolProcessQuery: "Answer a question or do a task in plain language: plans which tools of the connected servers to call, calls them and composes one answer.",
-	ToolListTools:    "List the tools of all connected servers with their input schemas.",
-	ToolHealthCheck:  "Tell how the connected servers are.",
-	ToolSearchTools:  "Find tools of the connected servers by what they should do. The tools found can then be called by their names.",
-	ToolRun:          "Call one tool of a connected server and return its result unchanged.",
+// shown is how a router tool presents itself.
+type shown struct{ title, description string }
+
+var tools = map[string]shown{
+	ToolProcessQuery: {"Ask all servers", "Answer a question or do a task in plain language: plans which tools of the connected servers to call, calls them and composes one answer."},
+	ToolListTools:    {"List tools", "List the tools of all connected servers with their input schemas."},
+	ToolHealthCheck:  {"Check health", "Show the health of the connected servers and of the models."},
+	ToolSearchTools:  {"Search tools", "Find tools of the connected servers by what they should do. The tools found can then be called by their names."},
+	ToolRun:          {"Run a tool", "Call one tool of a connected server and return its result unchanged."},
 }
+
+// instructions tell a client's model how to use the router's own tools.
+const instructions = "This router gives access to the tools of all connected MCP servers. " +
+	"For a question or a task in plain language call process_query: it plans, calls the tools that are needed and returns one answer with the result of each step. " +
+	"To call tools yourself, find them with search_available_tools or list_available_tools and call each with run, or by its server__tool name; health_check shows which servers are up."
 
 // toolFunc serves one router tool: it returns what the result says as text and as structured content.
 type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error)
@@ -33,14 +41,14 @@ type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.
 // newMCP registers the router's own tools. run and search_available_tools have no handler here: they
 // answer on the wire themselves (see Serve).
 func (r *Router) newMCP() (*server.MCPServer, error) {
-	s := server.NewMCPServer(Name, r.opts.Version, server.WithToolCapabilities(true))
+	s := server.NewMCPServer(Name, r.opts.Version, server.WithToolCapabilities(r.offers(ToolSearchTools)), server.WithInstructions(instructions))
 	handlers := map[string]toolFunc{
 		ToolProcessQuery: r.processQuery,
 		ToolListTools:    r.listAvailableTools,
 		ToolHealthCheck:  r.healthCheck,
 	}
 	for _, name := range r.opts.Tools.Tools {
-		if descriptions[name] == "" {
+		if _, known := tools[name]; !known {
 			return nil, fmt.Errorf("router.tools: unknown tool %s", name)
 		}
 		tool, err := define(name)
@@ -62,9 +70,10 @@ func define(name string) (mcp.Tool, error) {
 	if err != nil {
 		return mcp.Tool{}, fmt.Errorf("reading the schema of %s: %w", name, err)
 	}
-	tool := mcp.NewToolWithRawSchema(name, descriptions[name], in)
+	tool := mcp.NewToolWithRawSchema(name, tools[name].description, in)
+	tool.Title = tools[name].title
 	readOnly := name != ToolProcessQuery && name != ToolRun
-	tool.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &readOnly}
+	tool.Annotations = mcp.ToolAnnotation{Title: tool.Title, ReadOnlyHint: &readOnly}
 	if name == ToolRun {
 		return tool, nil // its result is the server's own
 	}
@@ -109,14 +118,34 @@ type ToolInfo struct {
 	Schema      json.RawMessage `json:"schema"`
 }
 
+// toolName is an entry of list_available_tools with detail: names.
+type toolName struct {
+	Name   string `json:"name"`
+	Server string `json:"server"`
+}
+
 func (r *Router) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err
 	}
+	detail, err := args.text("detail")
+	if err != nil {
+		return nil, err
+	}
+	if detail != "" && detail != "names" && detail != "full" {
+		return nil, refuse("Invalid argument: detail must be names or full")
+	}
 	tools, err := r.Tools(ctx, x.Caller.Filter(), name)
 	if err != nil {
 		return nil, err
+	}
+	if detail == "names" {
+		names := make([]toolName, len(tools))
+		for i, t := range tools {
+			names[i] = toolName{t.Name, t.Server}
+		}
+		return result(encode(names, "  "), map[string]any{"tools": names}), nil
 	}
 	return result(encode(tools, "  "), map[string]any{"tools": tools}), nil
 }

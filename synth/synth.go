@@ -13,9 +13,9 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
 )
 
 // Options are what a Synthesizer is made of. The zero value writes digests.

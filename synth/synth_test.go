@@ -17,9 +17,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -59,6 +59,7 @@ var (
 	news = worked("s1", "search", "web_search", `{"query":"AI news","results":[
 		{"title":"Chips get faster","url":"https://news.example/chips","snippet":"A new chip\nis twice as fast.","date":"2026-11-19"},
 		{"title":"Models get smaller","url":"https://news.example/models","snippet":"They fit into a phone."}]}`)
+	page = worked("s4", "search", "read", `{"first":"A na\u00efve \u003cb\u003e of A\/B","next":"one\ttwo","last":"thr\u0065e"}`)
 	sum  = worked("s2", "math", "calculate", `{"expression":"2500 * 0.15","result":375}`)
 	mail = failed("s3", "mail", "send_email", "timeout", "Tool execution timed out after 30s")
 )
@@ -79,6 +80,17 @@ func TestModelAnswers(t *testing.T) {
 		{"quoted", `Yes [s1: "twice as fast"] and no [s1: "thrice as fast"].`, "Yes [s1] and no [s1].",
 			[]plan.Outcome{news}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}}},
 		{"quoted across escapes", `Yes [s1: "chip"].`, "Yes [s1].", []plan.Outcome{news}, []synth.Citation{{Step: "s1", Quote: "chip"}}},
+		{"quoted behind escapes", `Yes [s4: "naïve <b> of A/B"], [s4: "one\ttwo"], [s4: "three"] and [s4: "naive"].`, "Yes [s4], [s4], [s4] and [s4].",
+			[]plan.Outcome{page}, []synth.Citation{{Step: "s4", Quote: "naïve <b> of A/B"}, {Step: "s4", Quote: `one\ttwo`}, {Step: "s4", Quote: "three"}}},
+		{"quoted as escaped", `Yes [s4: "A na\u00efve"].`, "Yes [s4].", []plan.Outcome{page}, []synth.Citation{{Step: "s4", Quote: `A na\u00efve`}}},
+		{"quoted and bare", `Yes [s1], [s1: "twice as fast"], [s1: "twice as fast"] and [s2].`, "Yes [s1], [s1], [s1] and [s2].",
+			[]plan.Outcome{news, sum}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}, {Step: "s2"}}},
+		{"quoted from the text beside a value", `Yes [s5: "it rains"].`, "Yes [s5].",
+			[]plan.Outcome{{Step: plan.Step{ID: "s5", Server: "w", Tool: "look"}, Sent: json.RawMessage(`{}`), Value: json.RawMessage(`{"wet":true}`), Text: "Outside it rains."}},
+			[]synth.Citation{{Step: "s5", Quote: "it rains"}}},
+		{"curly quotes", "Yes [s1: “twice as fast”].", "Yes [s1].", []plan.Outcome{news}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}}},
+		{"quoted from one of several", `Yes [s1, s2: "twice as fast"].`, "Yes [s1, s2].", []plan.Outcome{news, sum}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}, {Step: "s2"}}},
+		{"quote of a failed step", `No send_email [s3: "timed out"].`, "No send_email .", []plan.Outcome{mail}, nil},
 		{"made up", `Yes [s9], [see below], [s9: "words"].`, "Yes [s9], [see below], .", []plan.Outcome{news}, nil},
 		{"failed step is no evidence", "No mail by send_email [s3].", "No mail by send_email [s3].", []plan.Outcome{mail}, nil},
 		{"failure named", "375, but send_email timed out.", "375, but send_email timed out.", []plan.Outcome{sum, mail}, nil},
@@ -234,9 +246,11 @@ func TestDigest(t *testing.T) {
 		"wrapped_text":  {Outcomes: []plan.Outcome{worked("s1", "a", "read_text_file", `{"content":"first line\n  second line\n"}`), worked("s2", "a", "read_text_file", `{"content":"`+strings.Repeat("word ", 2000)+`"}`)}},
 		"empty_lists":   {Outcomes: []plan.Outcome{worked("s1", "a", "read_graph", `{"entities":[],"relations":[]}`)}},
 		"long_list":     {Outcomes: []plan.Outcome{worked("s1", "a", "list", `[`+strings.TrimSuffix(strings.Repeat(`{"title":"A title of some length, so that the page is full soon","url":"https://example.org/a/b/c"},`, 200), ",")+`]`)}},
-		"nested":        {Outcomes: []plan.Outcome{worked("s1", "a", "weather", `{"city":"Oslo","now":{"temperature":-3.5,"wind":{"speed":7,"unit":"m/s"}},"days":[{"day":"Mon","hours":[1,2,3]},{"day":"Tue","hours":[]}],"tags":["cold","clear"]}`)}},
-		"binary":        {Outcomes: []plan.Outcome{worked("s1", "a", "shot", `{"png":"`+strings.Repeat("iVBORw0KGgo", 50)+`"}`)}},
-		"blocks":        {Outcomes: []plan.Outcome{image}},
+		"entries": {Outcomes: []plan.Outcome{worked("s1", "a", "find", `[{"title":"Whole","url":"https://example.org/1","snippet":"Below","year":2024,"tags":["x","y"],"deep":{"a":{"b":[1,2]}},"none":""},`+
+			`{"title":"Odd kinds","url":7,"snippet":["not","text"]},{"title":"Blank","url":"","snippet":""},{"title":"Alone"},"plain",{"other":1},[1,2],[{"title":"Inner"}]]`)}},
+		"nested": {Outcomes: []plan.Outcome{worked("s1", "a", "weather", `{"city":"Oslo","now":{"temperature":-3.5,"wind":{"speed":7,"unit":"m/s"}},"days":[{"day":"Mon","hours":[1,2,3]},{"day":"Tue","hours":[]}],"tags":["cold","clear"]}`)}},
+		"binary": {Outcomes: []plan.Outcome{worked("s1", "a", "shot", `{"png":"`+strings.Repeat("iVBORw0KGgo", 50)+`"}`)}},
+		"blocks": {Outcomes: []plan.Outcome{image}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := synth.New(synth.Options{}).Compose(t.Context(), req)

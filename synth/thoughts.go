@@ -3,7 +3,7 @@ package synth
 import (
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // withoutThoughts removes what a model wrote between think tags. Thoughts that never end take the rest with them;

@@ -25,7 +25,7 @@ func TestReasons(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
 		explained = append(explained, m[1])
 	}
-	reasons := reasonsOf(t, "../planner/plan")
+	reasons := reasonsOf(t, "../internal/plan")
 	slices.Sort(explained)
 	slices.Sort(reasons)
 	if !slices.Equal(explained, reasons) {

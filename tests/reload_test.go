@@ -101,6 +101,33 @@ func TestReload(t *testing.T) {
 	})
 }
 
+// A folder that is away for a moment changes nothing.
+func TestReload_FolderIsAway(t *testing.T) {
+	d := newDownstream(t, "first", func(string) {})
+	dir := filepath.Join(t.TempDir(), "config")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "servers.yaml"), fmt.Appendf(nil, "mcpServers:\n  %s: {url: %q}\n", d.name, d.url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, "", "--config", dir)
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	r.waitLog(`level=WARN msg="Configuration not reloaded, the last good one stays in use: \S*config: no such file`)
+	if got := r.healthz(); !strings.Contains(got, `"first"`) {
+		t.Errorf("/healthz without the folder: got %s, want the server", got)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	r.waitLog(`The configuration files can be used again; nothing has changed`)
+	if got := r.healthz(); !strings.Contains(got, `"first"`) {
+		t.Errorf("/healthz with the folder back: got %s, want the server", got)
+	}
+}
+
 // Not one call is lost while the configuration changes under load.
 func TestReloadUnderLoad(t *testing.T) {
 	d := newDownstream(t, "d", func(string) {})

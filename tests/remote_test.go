@@ -6,11 +6,107 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// The tools of a router elsewhere are listed, found and called as those of one in the process.
+func TestToolsRemote(t *testing.T) {
+	r := serve(t, "mcpServers: {closed: {url: \"http://127.0.0.1:1/mcp\"}}", "--demo")
+	r.waitLog("cannot connect to server")
+	run := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errs strings.Builder
+		cmd := command(t.TempDir(), append(args, "--remote", r.url)...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // the exit code tells
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%v: got exit code %d and %s, want %d", args, got, errs.String(), want)
+		}
+		return out.String(), errs.String()
+	}
+	if out, errs := run(3, "tools"); !strings.Contains(out, "web_search ") || !strings.Contains(out, "calculate ") || !strings.Contains(errs, "nexus: not listed: closed (unavailable: ") {
+		t.Errorf("tools: got %s and %s, want the demo's tools and why one server has none", out, errs)
+	}
+	if out, _ := run(3, "tools", "--search", "arithmetic", "--json"); !strings.Contains(out, `"inputSchema": {`) || strings.Contains(out, "send_email") {
+		t.Errorf("tools --search: got %s, want the schema of calculate", out)
+	}
+	if out, _ := run(0, "call", "calculate", `{"expression": "9007199254740993 * 1"}`); out != "9007199254740993\n" {
+		t.Errorf("call: got %s, want the product", out)
+	}
+	if out, _ := run(0, "call", "calculate", `{"expression": "6 * 7"}`, "--json"); !strings.Contains(out, `"result": 42`) || strings.Contains(out, "content") {
+		t.Errorf("call --json: got %s, want the structured content alone", out)
+	}
+	if _, errs := run(1, "call", "calculat"); !strings.Contains(errs, "Unknown tool: calculat; did you mean calculate?") {
+		t.Errorf("call of an unknown tool: got %s, want the name that was meant", errs)
+	}
+	if _, errs := run(1, "call", "calculate", `{"expression": "2 +"}`); !strings.HasPrefix(errs, "nexus: ") {
+		t.Errorf("call that fails: got %s, want the error of the tool", errs)
+	}
+	if out, _ := run(3, "health"); !strings.Contains(out, "degraded ") {
+		t.Errorf("health: got %s, want it degraded", out)
+	}
+}
+
+// A router that does not say how its servers are can still be used.
+func TestToolsRemote_RestrictedRouter(t *testing.T) {
+	r := serve(t, "router: {tools: [run]}", "--demo")
+	out, err := command(t.TempDir(), "call", "calculate", `{"expression": "6 * 7"}`, "--remote", r.url).CombinedOutput()
+	if err != nil || string(out) != "42\n" {
+		t.Errorf("call: got %s, %v, want 42", out, err)
+	}
+	out, err = command(t.TempDir(), "tools", "--remote", r.url).CombinedOutput()
+	if want := "nexus: the router does not offer list_available_tools; see router.tools in its settings\n"; err == nil || string(out) != want {
+		t.Errorf("tools: got %s, %v, want %s", out, err, want)
+	}
+}
+
+// nexus health asks the model's endpoint whether it takes the key, without a question to the model.
+func TestHealthOfModel(t *testing.T) {
+	for name, row := range map[string]struct {
+		list, ask int // status of GET /models and of a completion without messages
+		code      int
+		stdout    string
+	}{
+		"a key that is taken":              {200, 400, 0, "planner model +ok +gpt"},
+		"a key that is refused":            {401, 401, 3, `planner model +rejected +gpt +model gpt: refused \(HTTP 401\): no such key`},
+		"no list of models, a wrong key":   {404, 401, 3, "planner model +rejected +gpt"},
+		"no list of models, a right key":   {404, 400, 0, "planner model +unknown +gpt"},
+		"a key that may not list models":   {403, 400, 0, "planner model +unknown +gpt"},
+		"a key that may do nothing":        {403, 403, 3, "planner model +rejected +gpt"},
+		"an endpoint that does not answer": {0, 0, 3, "planner model +failing +gpt"},
+		"an endpoint with trouble":         {500, 500, 3, "planner model +failing +gpt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				status := row.ask
+				if r.URL.Path == "/v1/models" {
+					status = row.list
+				}
+				if got := r.Header.Get("Authorization"); got != "Bearer secret" || status == 0 {
+					panic(http.ErrAbortHandler)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte(`{"error":{"message":"no such key: secret"}}`))
+			}))
+			t.Cleanup(web.Close)
+			dir := t.TempDir()
+			file := filepath.Join(dir, "settings.yaml")
+			if err := os.WriteFile(file, []byte("llm: {planner: {base_url: \""+web.URL+"/v1\", api_key: secret, model: gpt}}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := command(dir, "health", "--demo", "--config", file)
+			out, _ := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != row.code || !regexp.MustCompile("(?m)^  "+row.stdout).Match(out) || strings.Contains(string(out), "secret") {
+				t.Errorf("got exit code %d and %s, want %d and %s", got, out, row.code, row.stdout)
+			}
+		})
+	}
+}
 
 // A router elsewhere answers as one in the process does: with progress, the same bytes of a plan and the same exit code.
 func TestQueryRemote(t *testing.T) {

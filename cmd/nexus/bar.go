@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 const (
@@ -50,11 +48,9 @@ func (b *bar) show(fraction float64, message string) {
 
 // room is the length of a message beside which the bar fits into the terminal's line. Terminals change.
 func (b *bar) room() int {
-	columns := 80
-	if f, ok := b.w.stderr.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			columns = width
-		}
+	columns, ok := width(b.w.stderr)
+	if !ok {
+		columns = 80
 	}
 	return max(1, min(maxMessage, columns-barColumns))
 }

@@ -15,7 +15,7 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
 }
 
 func (c *configCheckCmd) Run(w *world) error {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/eval"
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/internal/eval"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 type evalCmd struct {
@@ -53,7 +53,7 @@ type evalRetrievalCmd struct {
 	Queries string `required:"" help:"The questions, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 
 	Embeddings bool     `help:"Rank by the configured embedding model too."`
-	Config     []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+	Config     []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
 }
 
 func (c *evalRetrievalCmd) Run(w *world) error {
@@ -86,7 +86,7 @@ type evalPlanningCmd struct {
 	figures
 	Tasks  string   `required:"" help:"The tasks, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 	Model  bool     `help:"Plan with the configured model instead of by rules."`
-	Config []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+	Config []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
 }
 
 func (c *evalPlanningCmd) Run(w *world) error {

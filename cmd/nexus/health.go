@@ -1,14 +1,13 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
 type healthCmd struct {
@@ -18,87 +17,76 @@ type healthCmd struct {
 }
 
 func (c *healthCmd) Run(w *world) error {
-	raw, err := c.fetch(w)
+	b, done, err := c.backend(w, c.remote)
 	if err != nil {
 		return err
 	}
-	var health struct {
-		Status  string                       `json:"status"`
-		Version string                       `json:"version"`
-		Servers map[string]downstream.Status `json:"servers"`
-	}
-	if err := json.Unmarshal(raw, &health); err != nil {
-		return fmt.Errorf("reading the health: %w", err)
+	defer done()
+	health, err := c.look(w, b)
+	if err != nil {
+		return err
 	}
 	if c.JSON {
-		fmt.Fprintln(w.stdout, string(indent(raw)))
+		_, err = fmt.Fprintln(w.stdout, string(indent(health.raw)))
 	} else {
-		fmt.Fprintf(w.stdout, "%s (version %s)\n", health.Status, health.Version)
-		var names []string
-		for name := range health.Servers {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			s := health.Servers[name]
-			fmt.Fprintf(w.stdout, "  %-20s %-13s %s", name, s.Status, s.Transport)
-			if s.LastError != nil && s.Status != downstream.StateConnected {
-				fmt.Fprintf(w.stdout, "  %s: %s", s.LastError.Reason, firstLine(s.LastError.Message, 120))
-			}
-			fmt.Fprintln(w.stdout)
-		}
+		err = health.print(w)
 	}
-	if health.Status == "healthy" {
-		return nil
+	switch {
+	case err != nil:
+		return err
+	case health.Status == "unhealthy":
+		return &exitError{code: exitFailed}
+	case health.Status != "healthy", c.Remote == "" && health.modelFails(): // elsewhere the last failure may be an old one
+		return &exitError{code: exitPartly}
 	}
-	code := exitPartly
-	if health.Status == "unhealthy" {
-		code = exitFailed
-	}
-	return &exitError{code: code}
+	return nil
 }
 
-// fetch returns the structured content of health_check. Locally it waits until no server is connecting.
-func (c *healthCmd) fetch(w *world) (json.RawMessage, error) {
-	if c.Remote != "" {
-		result, err := c.call(w.ctx, router.ToolHealthCheck, map[string]any{}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return result.StructuredContent, nil
+// look returns the state of the router. In this process it is told only once it is known.
+func (c *healthCmd) look(w *world, b backend) (*state, error) {
+	l, ok := b.(local)
+	if !ok {
+		return healthOf(w.ctx, b)
 	}
-	a, done, err := c.open(w)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	health, err := settled(w.ctx, a.Router())
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(health)
+	l.app.ProbeModels(w.ctx)
+	return await(w.ctx, w, b, "")
 }
 
-// settled waits until every server is connected or has failed to.
-func settled(ctx context.Context, r *router.Router) (*router.Health, error) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		health, err := r.Health(nil, "")
-		if err != nil {
-			return nil, err
-		}
-		connecting := false
-		for _, s := range health.Servers {
-			connecting = connecting || s.Status == downstream.StateConnecting
-		}
-		if !connecting {
-			return health, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+// models are those that there are, by what they do.
+func (h *state) models() map[string]*llm.Status {
+	models := map[string]*llm.Status{"planner": h.LLM.Planner, "synthesizer": h.LLM.Synthesizer}
+	maps.DeleteFunc(models, func(_ string, s *llm.Status) bool { return s == nil })
+	return models
+}
+
+func (h *state) modelFails() bool {
+	for _, m := range h.models() {
+		if m.State == llm.StateFailing || m.State == llm.StateRejected {
+			return true
 		}
 	}
+	return false
+}
+
+func (h *state) print(w *world) error {
+	fmt.Fprintf(w.stdout, "%s (version %s)\n", h.Status, h.Version)
+	for _, name := range slices.Sorted(maps.Keys(h.Servers)) {
+		s := h.Servers[name]
+		why := ""
+		if s.LastError != nil && s.Status != downstream.StateConnected {
+			why = s.LastError.Reason + ": " + firstLine(s.LastError.Message, 120)
+		}
+		line := fmt.Sprintf("  %-20s %-13s %-6s %s", name, s.Status, s.Transport, why)
+		fmt.Fprintln(w.stdout, strings.TrimRight(line, " "))
+	}
+	models := h.models()
+	for _, role := range slices.Sorted(maps.Keys(models)) {
+		m := models[role]
+		fmt.Fprintf(w.stdout, "  %-20s %-13s %s", role+" model", m.State, m.Model)
+		if m.LastError != "" {
+			fmt.Fprintf(w.stdout, "  %s", firstLine(m.LastError, 200))
+		}
+		fmt.Fprintln(w.stdout)
+	}
+	return nil
 }

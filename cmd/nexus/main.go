@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -40,7 +42,7 @@ type cli struct {
 	Query   queryCmd   `cmd:"" help:"Ask a question."`
 	Tools   toolsCmd   `cmd:"" help:"List or search the tools of all servers."`
 	Call    callCmd    `cmd:"" help:"Call one tool."`
-	Health  healthCmd  `cmd:"" help:"Tell how the servers are."`
+	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
 	Eval    evalCmd    `cmd:"" help:"Measure search, planning and execution on files of questions."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
@@ -102,7 +104,11 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &wrong), errors.As(err, &conflict):
 		code = exitUsage
 	}
-	for line := range strings.Lines(err.Error()) {
+	text := err.Error()
+	if errors.Is(err, context.Canceled) {
+		text = "interrupted"
+	}
+	for line := range strings.Lines(text) {
 		fmt.Fprintln(stderr, "nexus: "+harmless(strings.TrimSuffix(line, "\n")))
 	}
 	return code
@@ -111,9 +117,37 @@ func report(stderr io.Writer, err error) int {
 // version is set when a release is built.
 var version = "0.1.0-dev"
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print the version, the commit and how the program was built as JSON."`
+}
 
-func (versionCmd) Run(w *world) error {
-	_, err := fmt.Fprintln(w.stdout, "nexus "+version)
-	return err
+// build is what version --json prints. What the build did not record is empty.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Time     string `json:"time"` // of the commit
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (c *versionCmd) Run(w *world) error {
+	if !c.JSON {
+		_, err := fmt.Fprintln(w.stdout, "nexus "+version)
+		return err
+	}
+	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = s.Value
+			case "vcs.time":
+				b.Time = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	return printJSON(w, b)
 }

@@ -11,8 +11,8 @@ import (
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 type queryCmd struct {
@@ -51,6 +51,12 @@ func (c *queryCmd) Run(w *world) error {
 		return err
 	}
 	defer done()
+	waiting, cancel := context.WithTimeout(w.ctx, a.QueryTimeout())
+	_, err = await(waiting, w, local{a}, "")
+	cancel()
+	if err != nil {
+		return err
+	}
 	q.Report = router.NewReporter(bar.show)
 	record, err := a.Router().Query(w.ctx, q)
 	q.Report.Close()
@@ -65,13 +71,11 @@ func (c *queryCmd) Run(w *world) error {
 	for _, warning := range record.Warnings {
 		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
 	}
-	var content bytes.Buffer
-	enc := json.NewEncoder(&content)
-	enc.SetEscapeHTML(false) // the bytes of arguments stay as they are, for plans that are replayed
-	if err := enc.Encode(record.Content(c.JSON)); err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
+	content, err := plainJSON(record.Content(c.JSON))
+	if err != nil {
+		return err
 	}
-	return c.print(w, record.Answer.Text, content.Bytes())
+	return c.print(w, record.Answer.Text, content)
 }
 
 // print prints an answer or, with --json, its structured content. An answer that is less than it should be is an error
@@ -102,7 +106,12 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar) error {
 	if q.Plan != nil {
 		args["plan"] = q.Plan
 	}
-	result, err := c.call(w.ctx, router.ToolProcessQuery, args, bar)
+	p, err := c.connect(w.ctx)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	result, err := p.answer(w.ctx, router.ToolProcessQuery, args, bar)
 	bar.close()
 	var refused *exitError
 	if errors.As(err, &refused) && refused.code == exitFailed && !strings.HasPrefix(refused.text, limit.Exceeded) {
@@ -123,60 +132,23 @@ func indent(raw json.RawMessage) []byte {
 	return out.Bytes()
 }
 
-type toolsCmd struct {
-	source
-	Search string `help:"Only tools that fit this description, best first." placeholder:"TEXT"`
-	JSON   bool   `name:"json" help:"Print the structured content."`
-}
-
-func (c *toolsCmd) Run(w *world) error {
-	a, done, err := c.open(w)
-	if err != nil {
-		return err
-	}
-	defer done()
-	var tools []router.ToolInfo
-	var hits []router.FoundTool
-	if c.Search == "" {
-		tools, err = a.Router().Tools(w.ctx, nil, "")
-	} else {
-		hits, err = found(w.ctx, a.Router(), c.Search)
-	}
-	if err != nil {
-		return err
-	}
-	if missing := a.Router().Missing(w.ctx); len(missing) > 0 {
-		fmt.Fprintf(w.stderr, "nexus: left out because they could not be listed: %s; see nexus health\n", strings.Join(missing, ", "))
-	}
-	switch {
-	case c.JSON && c.Search == "": // as list_available_tools
-		return printJSON(w, map[string]any{"tools": tools})
-	case c.JSON: // as search_available_tools
-		return printJSON(w, map[string]any{"tools": hits})
-	}
-	for _, h := range hits {
-		tools = append(tools, router.ToolInfo{Name: h.Name, Server: h.Server, Description: h.Description})
-	}
-	for _, t := range tools {
-		fmt.Fprintf(w.stdout, "%-32s %-16s %s\n", t.Name, t.Server, firstLine(t.Description, 100))
-	}
-	return nil
-}
-
-func found(ctx context.Context, r *router.Router, text string) ([]router.FoundTool, error) {
-	hits, err := r.Search(ctx, text, 20, nil)
-	tools := []router.FoundTool{}
-	for _, h := range hits {
-		tools = append(tools, router.FoundTool{Name: h.Name, Server: h.Server, Description: h.Description, InputSchema: h.InputSchema, Score: h.Score})
-	}
-	return tools, err
-}
-
 func printJSON(w *world, v any) error {
-	enc := json.NewEncoder(w.stdout)
-	enc.SetIndent("", "  ")
+	raw, err := plainJSON(v)
+	if err == nil {
+		_, err = fmt.Fprintln(w.stdout, string(indent(raw)))
+	}
+	return err
+}
+
+// plainJSON encodes v with &, < and > as they are: the bytes of arguments and plans do not change.
+func plainJSON(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
 }
 
 // firstLine returns the first line of untrusted text for a terminal: without control characters, cut.
@@ -192,50 +164,4 @@ func firstLine(s string, max int) string {
 		return string(runes[:max-1]) + "…"
 	}
 	return s
-}
-
-type callCmd struct {
-	source
-	Tool      string `arg:"" help:"The tool, by any of its names."`
-	Arguments string `arg:"" optional:"" help:"Its arguments as a JSON object." default:"{}"`
-	JSON      bool   `name:"json" help:"Print the whole result."`
-}
-
-func (c *callCmd) Run(w *world) error {
-	arguments := []byte(strings.TrimSpace(c.Arguments))
-	if err := jsonrpc.Valid(arguments); err != nil || arguments[0] != '{' {
-		return &exitError{exitUsage, `the arguments are no JSON object; write them like '{"name": "value"}'`}
-	}
-	a, done, err := c.open(w)
-	if err != nil {
-		return err
-	}
-	defer done()
-	raw, err := a.Router().Call(w.ctx, c.Tool, arguments)
-	if err != nil {
-		return err
-	}
-	var result toolResult
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("reading the result: %w", err)
-	}
-	out, others := result.Text(), result.others()
-	failure := &exitError{exitFailed, out}
-	whole := c.JSON || out == ""
-	if whole {
-		out, others = string(indent(raw)), nil
-	}
-	if result.IsError && !whole {
-		return failure
-	}
-	if _, err := fmt.Fprintln(w.stdout, out); err != nil {
-		return err
-	}
-	if len(others) > 0 {
-		fmt.Fprintf(w.stderr, "nexus: not shown: %s; see --json\n", firstLine(strings.Join(others, ", "), 300))
-	}
-	if result.IsError {
-		return failure
-	}
-	return nil
 }

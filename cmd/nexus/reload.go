@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"reflect"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/router/app"
 )
 
 // lookInterval is the time between two looks at the files of the configuration.
@@ -17,9 +16,11 @@ const lookInterval = 500 * time.Millisecond
 // follower keeps an App up to date with its configuration files.
 type follower struct {
 	app   *app.App
-	load  func() (config.Config, error)
+	load  func(used config.Config) (config.Config, error)
 	files *config.Watcher
-	used  config.Config
+	used  config.Config // the last good configuration
+
+	failed bool // the files could not be used when they were last read
 }
 
 // follow takes over what changes in the files, and all of it, files of keys included, at each signal, until
@@ -42,18 +43,24 @@ func (f *follower) follow(ctx context.Context, signals <-chan os.Signal) {
 }
 
 func (f *follower) reload(always bool) {
-	cfg, err := f.load()
-	if err == nil && !always && reflect.DeepEqual(cfg, f.used) {
+	cfg, err := f.load(f.used)
+	if err == nil && !always && cfg.Same(f.used) {
+		f.used = cfg // with the files as they are now
+		if f.failed {
+			f.failed = false
+			f.app.Log().Info("The configuration files can be used again; nothing has changed")
+		}
 		return
 	}
 	if err == nil {
 		err = f.app.Reload(cfg)
 	}
 	if err != nil {
-		f.app.Log().Error("Configuration not reloaded, the last good one stays in use: " + firstProblem(err))
+		f.failed = true
+		f.app.Log().Warn("Configuration not reloaded, the last good one stays in use: " + firstProblem(err))
 		return
 	}
-	f.used = cfg
+	f.used, f.failed = cfg, false
 }
 
 // firstProblem is the first of the things that are wrong, with its file and line.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -55,8 +54,17 @@ func (r *toolResult) others() []string {
 	return types
 }
 
-// call calls a tool of the remote router.
-func (r *remote) call(ctx context.Context, tool string, args map[string]any, bar *bar) (*toolResult, error) {
+// errNotOffered is the answer of a router whose settings leave out one of its own tools.
+var errNotOffered = errors.New("the router does not offer")
+
+// peer is a router elsewhere.
+type peer struct {
+	session   *link.Session
+	transport *http.Transport
+}
+
+// connect opens a session with the remote router.
+func (r *remote) connect(ctx context.Context) (*peer, error) {
 	url := strings.TrimSuffix(r.Remote, "/")
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is no URL; write it like http://127.0.0.1:8002", r.Remote)}
@@ -73,23 +81,30 @@ func (r *remote) call(ctx context.Context, tool string, args map[string]any, bar
 		"clientInfo": map[string]string{"name": "nexus", "version": version},
 	})
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	defer transport.CloseIdleConnections()
 	session, err := link.Connect(ctx, link.Options{
 		Server: r.Remote, Target: link.Target{URL: url, Headers: headers}, Initialize: hello, Handler: nobody{},
 		MaxMessage: 64 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
+		transport.CloseIdleConnections()
 		return nil, keyed(err)
 	}
-	defer session.Close()
-	var params bytes.Buffer
-	enc := json.NewEncoder(&params)
-	enc.SetEscapeHTML(false) // the bytes of a plan stay as they are
-	if err := enc.Encode(map[string]any{"name": tool, "arguments": args}); err != nil {
-		return nil, fmt.Errorf("encoding the arguments: %w", err)
+	return &peer{session, transport}, nil
+}
+
+func (p *peer) close() {
+	p.session.Close()
+	p.transport.CloseIdleConnections()
+}
+
+// ask calls a tool of the remote router and returns its raw result.
+func (p *peer) ask(ctx context.Context, tool string, args map[string]any, bar *bar) (json.RawMessage, error) {
+	params, err := plainJSON(map[string]any{"name": tool, "arguments": args})
+	if err != nil {
+		return nil, err
 	}
-	reply, err := session.Call(ctx, &link.Call{
-		Method: "tools/call", Params: bytes.TrimSpace(params.Bytes()),
+	reply, err := p.session.Call(ctx, &link.Call{
+		Method: "tools/call", Params: params,
 		Progress: func(params []byte) {
 			var p struct {
 				Progress, Total float64
@@ -103,11 +118,22 @@ func (r *remote) call(ctx context.Context, tool string, args map[string]any, bar
 	switch {
 	case err != nil:
 		return nil, keyed(err)
+	case jsonrpc.Text(jsonrpc.Get(reply.Err, "message")) == "Unknown tool: "+tool:
+		return nil, fmt.Errorf("%w %s; see router.tools in its settings", errNotOffered, tool)
 	case reply.Err != nil:
 		return nil, fmt.Errorf("the router refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 	}
+	return reply.Result, nil
+}
+
+// answer calls a tool of the remote router itself. Its failure is an error.
+func (p *peer) answer(ctx context.Context, tool string, args map[string]any, bar *bar) (*toolResult, error) {
+	raw, err := p.ask(ctx, tool, args, bar)
+	if err != nil {
+		return nil, err
+	}
 	var result toolResult
-	if err := json.Unmarshal(reply.Result, &result); err != nil {
+	if err := json.Unmarshal(raw, &result); err != nil {
 		return nil, fmt.Errorf("reading the result: %w", err)
 	}
 	if result.IsError {

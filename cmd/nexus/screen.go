@@ -11,6 +11,19 @@ import (
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
+// width returns the columns of the terminal that w writes to.
+func width(w io.Writer) (columns int, ok bool) {
+	if s, wrapped := w.(screen); wrapped {
+		w = s.w
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	return columns, err == nil && columns > 0
+}
+
 // screen is a terminal to which texts of servers are written: their control characters are shown and not obeyed.
 // Each Write is whole characters.
 type screen struct{ w io.Writer }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -18,9 +17,14 @@ type serveCmd struct {
 	Listen string `help:"Address to listen on (default 127.0.0.1:8002)." placeholder:"HOST:PORT"`
 }
 
-// load reads the configuration; the flag wins over it.
-func (c *serveCmd) load() (config.Config, error) {
-	cfg, err := c.source.load()
+// load and reload read the configuration; the flag wins over it.
+func (c *serveCmd) load() (config.Config, error) { return c.flagged(c.source.load()) }
+
+func (c *serveCmd) reload(used config.Config) (config.Config, error) {
+	return c.flagged(c.source.reload(used))
+}
+
+func (c *serveCmd) flagged(cfg config.Config, err error) (config.Config, error) {
 	if c.Listen != "" {
 		cfg.Listen = c.Listen
 	}
@@ -29,7 +33,7 @@ func (c *serveCmd) load() (config.Config, error) {
 
 // Run serves until the first signal.
 func (c *serveCmd) Run(w *world) error {
-	defer runtime.KeepAlive(tuneMemory())
+	tuneMemory()
 	files := config.Watch(c.Config, c.options()) // before they are read: no change is missed
 	cfg, err := c.load()
 	if err != nil {
@@ -52,7 +56,7 @@ func (c *serveCmd) Run(w *world) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	(&follower{a, c.load, files, cfg}).follow(w.ctx, hangup)
+	(&follower{app: a, load: c.reload, files: files, used: cfg}).follow(w.ctx, hangup)
 	a.Log().Info("Shutdown signal received")
 	return stop(a, cfg.Shutdown.Grace)
 }
@@ -82,7 +86,7 @@ func (c *stdioCmd) Run(w *world) error {
 	var follow sync.WaitGroup
 	defer follow.Wait()
 	defer end()
-	follow.Go(func() { (&follower{a, c.load, files, cfg}).follow(following, nil) })
+	follow.Go(func() { (&follower{app: a, load: c.reload, files: files, used: cfg}).follow(following, nil) })
 	select {
 	case err = <-served:
 		return errors.Join(err, stop(a, cfg.Shutdown.Grace))

@@ -8,21 +8,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router/app"
-	"github.com/agenticnexus/agenticnexus/router/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
 // source are the flags of commands that talk to servers.
 type source struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH"`
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
 	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
 }
 
 // load reads the configuration.
 func (s *source) load() (config.Config, error) {
 	return config.Load(s.Config, s.options())
+}
+
+// reload reads it again, to replace used.
+func (s *source) reload(used config.Config) (config.Config, error) {
+	return config.Reload(s.Config, s.options(), used)
 }
 
 // options are those of load: --demo ignores the default folder.

@@ -3,7 +3,7 @@ package dataflow
 import (
 	"sync"
 
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
 
 // A bar adds up how far the steps of a plan are. Each has its own slice of 1/n; a slice never shrinks,

@@ -3,7 +3,8 @@
 //
 // A step starts the moment the last step that it needs has succeeded, the steps it refers to and those it
 // names in After; there are no waves, and the order of a plan's steps means nothing but who goes first
-// where slots are few. A step that needs a failed one fails without running, and so on down. Every step
+// where slots are few. Steps of a sequential plan run one at a time, the first of the plan that can run before the
+// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without running, and so on down. Every step
 // has exactly one outcome, and the others never suffer from what happens to it, a panic included.
 //
 // Run owns its goroutines, one per step that is running, and has waited for all of them when it returns.
@@ -17,10 +18,11 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
 
 // Options say how to run a plan. Only Call is required.
@@ -50,10 +52,13 @@ func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if opts.MaxParallel <= 0 {
+	switch {
+	case p.Sequential:
+		opts.MaxParallel = 1
+	case opts.MaxParallel <= 0:
 		opts.MaxParallel = len(p.Steps)
 	}
-	r := newRun(p.Steps, opts)
+	r := newRun(p, opts)
 	r.settle()
 	r.loop(ctx)
 	return r.outcomes
@@ -70,13 +75,16 @@ type run struct {
 	settled  []bool  // the outcome is there
 	waiting  []int   // needs that have not succeeded yet
 	children [][]int // steps that need this one
-	ready    []int   // in the order they became so
+	ready    []int   // in the order they became so, or in the plan's order if that is sequential
 	bar      *bar
+
+	sequential bool
 }
 
-func newRun(steps []plan.Step, opts Options) *run {
+func newRun(p plan.Plan, opts Options) *run {
+	steps := p.Steps
 	r := &run{
-		opts: opts, steps: steps,
+		opts: opts, steps: steps, sequential: p.Sequential,
 		index: make(map[string]int, len(steps)), done: make(map[string]plan.Outcome, len(opts.Done)),
 		outcomes: make([]plan.Outcome, len(steps)), settled: make([]bool, len(steps)),
 		waiting: make([]int, len(steps)), children: make([][]int, len(steps)),
@@ -137,7 +145,7 @@ func (r *run) settle() {
 			}
 		}
 		if _, ok := known[i]; !ok && r.waiting[i] == 0 {
-			r.ready = append(r.ready, i)
+			r.enqueue(i)
 		}
 	}
 	for i := range r.steps {
@@ -200,9 +208,18 @@ func (r *run) finish(i int, o plan.Outcome) {
 		if !o.OK() {
 			r.finish(child, r.failure(dependencyFailed(r.steps[i].ID)))
 		} else if r.waiting[child]--; r.waiting[child] == 0 && !r.settled[child] {
-			r.ready = append(r.ready, child)
+			r.enqueue(child)
 		}
 	}
+}
+
+// enqueue marks a step as ready to run.
+func (r *run) enqueue(i int) {
+	at := len(r.ready)
+	if r.sequential {
+		at, _ = slices.BinarySearch(r.ready, i)
+	}
+	r.ready = slices.Insert(r.ready, at, i)
 }
 
 func (r *run) record(i int, o plan.Outcome) {

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
-	"github.com/agenticnexus/agenticnexus/downstream/progress"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

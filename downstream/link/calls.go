@@ -3,6 +3,7 @@ package link
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -51,9 +52,21 @@ type calls struct {
 	shared bool // the calls' responses come on one stream
 
 	mu      sync.Mutex
-	last    int64
+	first   int64 // the id of the first call
+	last    int64 // the id of the newest; first-1 while there was none
 	byID    map[int64]*inflight
 	drained chan struct{} // closed when the table is empty; nil if nobody waits for that
+}
+
+// maxFirst bounds the first id of a session. Servers may keep ids in floats, which are exact below 1<<53.
+const maxFirst = 1 << 52
+
+// start chooses the first id. It is random, because sessions share connections: a response that a server sends to
+// the wrong one must not fit a call there.
+func (t *calls) start() {
+	t.byID = map[int64]*inflight{}
+	t.first = 1 + rand.Int64N(maxFirst)
+	t.last = t.first - 1
 }
 
 func (t *calls) add(ctx context.Context, call *Call) *inflight {
@@ -143,22 +156,36 @@ func (t *calls) knew(raw []byte) bool {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return err == nil && id > 0 && id <= t.last
+	return err == nil && id >= t.first && id <= t.last
 }
 
 // ofOnlyClient returns the calls of the only client with calls in flight, the newest first; none if there
-// are several clients.
+// are several clients. A client that has gone counts only where no other is left, or where the other is another
+// caller's, who must not be asked in its place.
 func (t *calls) ofOnlyClient() []*Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var of []*inflight
+	var of, gone []*inflight
 	for _, c := range t.byID {
 		switch {
 		case c.call.Client == "", c.over():
-		case len(of) > 0 && of[0].call.Client != c.call.Client:
-			return nil
+		case c.call.Gone != nil && c.call.Gone():
+			gone = append(gone, c)
 		default:
 			of = append(of, c)
+		}
+	}
+	if len(of) == 0 {
+		of, gone = gone, nil
+	}
+	for _, c := range of {
+		if c.call.Client != of[0].call.Client {
+			return nil
+		}
+	}
+	for _, c := range gone {
+		if c.call.Caller != of[0].call.Caller {
+			return nil
 		}
 	}
 	slices.SortFunc(of, func(a, b *inflight) int { return cmp.Compare(b.id, a.id) })

@@ -21,6 +21,7 @@ type event struct {
 type eventReader struct {
 	*lineBuffer
 	max   int
+	room  room          // for lines
 	cr    bool          // the last line ended in CR: an LF that follows belongs to it
 	retry time.Duration // the last reconnection time the server asked for; 0 = none
 }
@@ -123,8 +124,11 @@ func (er *eventReader) line(have int) ([]byte, error) {
 		}
 		line := part[:end]
 		if len(er.long) > 0 || end == len(part) {
-			er.long = grow(er.long, line, er.max)
-			line = er.long
+			long, err := grow(er.long, line, er.max, er.room)
+			if err != nil {
+				return nil, err
+			}
+			er.long, line = long, long
 		}
 		_, _ = er.r.Discard(min(end+1, len(part))) // they are there; line stays valid until the next read
 		if end < len(part) {

@@ -3,43 +3,46 @@ package link
 import (
 	"errors"
 	"io"
-	"runtime/debug"
+	"math/bits"
 )
 
-// longMessage is the size from which memory counts more than the time of copying.
-const longMessage = 4 << 20
+const (
+	// longMessage is the size from which memory counts more than the time of copying.
+	longMessage = 4 << 20
+	// freeMessage is the size of answers that need no room: they fit into buffers that are there anyway.
+	freeMessage = 16 << 10
+)
+
+// errNoRoom tells that the caller may hold no more.
+var errNoRoom = errors.New("the caller has no room for the answer")
+
+// room asks whether an answer may take so many bytes in all; nil allows everything.
+type room func(total int) bool
+
+func (r room) allows(total int) bool { return r == nil || total <= freeMessage || r(total) }
 
 // grow appends part to a message of at most most bytes. The capacity doubles, so that little is copied. From
-// longMessage on it becomes four times as large: what is left behind is only a third of the message then, and
-// what is not yet written to takes no memory of the machine.
-func grow(b, part []byte, most int) []byte {
+// longMessage on it becomes four times as large: what is left behind is only a third of the message then.
+func grow(b, part []byte, most int, room room) ([]byte, error) {
 	need := len(b) + len(part)
 	if need <= cap(b) {
-		return append(b, part...)
+		return append(b, part...), nil
 	}
-	room := 2 * cap(b)
-	if room > longMessage {
-		room = min(2*room, most)
+	size := 1 << bits.Len(uint(cap(b)))
+	if size > longMessage {
+		size = min(2*size, most)
 	}
-	grown := allocate(max(need, room))[:len(b)]
-	copy(grown, b)
-	return append(grown, part...)
-}
-
-// hugeMessage is the size of messages of which one at a time is to be in memory.
-const hugeMessage = 16 << 20
-
-// allocate returns n bytes. The collector would let several huge messages pass before it runs: those that have
-// passed are to make room first.
-func allocate(n int) []byte {
-	if n >= hugeMessage {
-		debug.FreeOSMemory()
+	size = max(need, size)
+	if !room.allows(size) {
+		return nil, errNoRoom
 	}
-	return make([]byte, n)
+	grown := append(append(memory.allocate(size)[:0], b...), part...)
+	memory.keep(b)
+	return grown, nil
 }
 
 // readAll reads r to its end. More than most bytes are errTooLong.
-func readAll(r io.Reader, most int) ([]byte, error) {
+func readAll(r io.Reader, most int, room room) ([]byte, error) {
 	var all []byte
 	part := make([]byte, 16<<10)
 	for {
@@ -47,7 +50,10 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 		if len(all)+n > most {
 			return nil, errTooLong
 		}
-		all = grow(all, part[:n], most)
+		var full error
+		if all, full = grow(all, part[:n], most, room); full != nil {
+			return nil, full
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return all, nil

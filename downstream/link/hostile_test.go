@@ -433,8 +433,8 @@ func TestManyCalls(t *testing.T) {
 func TestSSEStatus(t *testing.T) {
 	for status, want := range map[int]link.Failure{
 		401: {Reason: link.ReasonUnauthorized}, 404: {Reason: link.ReasonDisconnected, Lost: true}, 400: {Reason: link.ReasonProtocol},
-		413: {Reason: link.ReasonTooLarge}, 429: {Reason: link.ReasonOverloaded, After: 7 * time.Second}, 500: {Reason: link.ReasonUnavailable, Delivered: true},
-		503: {Reason: link.ReasonUnavailable, After: 7 * time.Second}, 307: {Reason: link.ReasonProtocol},
+		413: {Reason: link.ReasonTooLarge}, 429: {Reason: link.ReasonOverloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: link.ReasonUnavailable, Delivered: true},
+		503: {Reason: link.ReasonUnavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: link.ReasonProtocol},
 	} {
 		fine := newScript().sse(t)
 		var bad atomic.Bool

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +36,10 @@ type httpTransport struct {
 	header  http.Header             // of every request, never changed
 	ready   atomic.Pointer[headers] // once the session is known
 	session string
-	listens atomic.Int64 // which opening of the standalone stream this is; 0 while it is closed
-	lingers atomic.Int64 // streams whose response has come and whose end has not
+	probes  probes
+	unhear  context.CancelFunc // ends the standalone stream; nil before it is opened
+	listens atomic.Int64       // which opening of the standalone stream this is; 0 while it is closed
+	lingers atomic.Int64       // streams whose response has come and whose end has not
 }
 
 // headers are those of a session, built once.
@@ -81,13 +82,26 @@ func (t *httpTransport) headers() *headers {
 	return h
 }
 
+// leaveSession ends what a handshake has begun: in the modern era there are no sessions.
+func (t *httpTransport) leaveSession() {
+	if t.unhear != nil {
+		t.unhear()
+	}
+	t.session = ""
+	t.header.Del("Mcp-Session-Id")
+	t.ready.Store(t.headers())
+}
+
 func (t *httpTransport) watching() int64 { return t.listens.Load() }
 
 func (t *httpTransport) opened() {
 	t.ready.Store(t.headers())
-	if !t.s.modern {
-		t.s.spawn(t.listen)
+	if t.s.modern {
+		return
 	}
+	ctx, cancel := context.WithCancel(t.s.ctx)
+	t.unhear = cancel
+	t.s.spawn(func() { t.listen(ctx) })
 }
 
 // dispatch tells how far a request's message got.
@@ -137,11 +151,11 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
 	caller := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
-	end := cancel
 	if c.call.Method == "initialize" {
-		end = func() { time.AfterFunc(farewellTime, cancel) } // only its answer names the session that is to be ended then
+		defer endLater(caller, farewellTime, cancel)() // only its answer names the session that is to be ended then
+	} else {
+		defer context.AfterFunc(caller, cancel)()
 	}
-	defer context.AfterFunc(caller, end)()
 	t.s.calls.endWith(c, cancel)
 	if t.s.closed.Err() != nil {
 		cancel() // Close did not see the call
@@ -153,6 +167,10 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 		for name, value := range mcp.StandardHeaders(t.s.Version, mcp.MCPMethod(c.call.Method), c.params) {
 			header.Set(name, value)
 		}
+	}
+	if len(c.call.Header) > 0 {
+		header = header.Clone()
+		maps.Copy(header, c.call.Header)
 	}
 	d := &dispatch{sent: c.call.Sent}
 	resp, err := t.request(ctx, http.MethodPost, header, message, d)
@@ -176,7 +194,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 	}
 	defer answer.Close()
 	if resp.StatusCode != http.StatusOK {
-		return t.refused(resp, c, header)
+		return t.refused(caller, resp, c, header)
 	}
 	if kind == "application/json" {
 		return t.single(resp, c)
@@ -227,7 +245,7 @@ func (t *httpTransport) linger(a *answer) {
 
 // single reads an answer that is one message.
 func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Message, error) {
-	body, err := readBody(resp, t.s.opts.MaxMessage)
+	body, err := readBody(resp, t.s.opts.MaxMessage, c.call.Reserve)
 	if err != nil {
 		return jsonrpc.Message{}, t.s.readFailure(err)
 	}
@@ -240,16 +258,19 @@ func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Messag
 }
 
 // readBody reads a whole body of at most max bytes into memory of its size.
-func readBody(resp *http.Response, max int) ([]byte, error) {
+func readBody(resp *http.Response, max int, room room) ([]byte, error) {
 	if resp.ContentLength > int64(max) {
 		return nil, errTooLong
 	}
 	if resp.ContentLength > 0 {
-		body := allocate(int(resp.ContentLength))
+		if !room.allows(int(resp.ContentLength)) {
+			return nil, errNoRoom
+		}
+		body := memory.allocate(int(resp.ContentLength))
 		_, err := io.ReadFull(resp.Body, body)
 		return body, err
 	}
-	return readAll(resp.Body, max)
+	return readAll(resp.Body, max, room)
 }
 
 // mediaType returns the Content-Type without parameters.
@@ -280,7 +301,7 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jso
 			return m, nil
 		}
 		a.ReadCloser.Close()
-		if last == "" || errors.Is(err, errTooLong) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
+		if last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
 			a.cancel()
 			return jsonrpc.Message{}, t.s.readFailure(err)
 		}
@@ -290,6 +311,7 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jso
 // readEvents reads one stream. last is set to the id of the last event.
 func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
 	er := newEventReader(body, t.s.opts.MaxMessage)
+	er.room = c.call.Reserve
 	defer er.free()
 	for {
 		e, err := er.next()
@@ -336,77 +358,6 @@ func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retr
 	return true
 }
 
-// refused turns an answer other than 200 into an error, or into the JSON-RPC error in its body.
-func (t *httpTransport) refused(resp *http.Response, c *inflight, sent http.Header) (jsonrpc.Message, error) {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	code := resp.StatusCode
-	if (code == http.StatusNotFound || code == http.StatusBadRequest && !isReply(body, c)) && sent.Get("Mcp-Session-Id") != "" {
-		// A server that was restarted does not know the session; some say so with 400.
-		return jsonrpc.Message{}, t.s.gone()
-	}
-	f := t.s.statusFailure(resp)
-	if f.Reason == ReasonProtocol {
-		if m, err := jsonrpc.Parse(body); err == nil && m.Err != nil && isReplyTo(&m, c) {
-			return m, nil
-		}
-	}
-	return jsonrpc.Message{}, f
-}
-
-// gone ends a session that the server does not know.
-func (s *Session) gone() *Failure {
-	s.forgotten.Store(true)
-	f := s.failure(ReasonDisconnected, "the session is gone")
-	s.lose(f)
-	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true}
-}
-
-// statusFailure judges an HTTP status that is no success.
-func (s *Session) statusFailure(resp *http.Response) *Failure {
-	code := resp.StatusCode
-	f := s.failure(ReasonUnavailable, "it answered %d %s", code, http.StatusText(code))
-	switch {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		f.Reason = ReasonUnauthorized
-	case code == http.StatusTooManyRequests:
-		f.Reason = ReasonOverloaded
-		f.After = retryAfter(resp.Header)
-	case code == http.StatusRequestEntityTooLarge:
-		f.Reason = ReasonTooLarge
-	case code == http.StatusServiceUnavailable:
-		f.After = retryAfter(resp.Header)
-	case code >= 500:
-		f.Delivered = true
-	case code >= 300 && code < 400:
-		f.Reason = ReasonProtocol
-		f.Message = fmt.Sprintf("it redirects (%d), which is not followed", code)
-	default:
-		f.Reason = ReasonProtocol
-	}
-	return f
-}
-
-// isReply reports whether body is an error response that names the very request.
-func isReply(body []byte, c *inflight) bool {
-	m, err := jsonrpc.Parse(body)
-	return err == nil && m.Err != nil && m.ID == c.wire
-}
-
-const maxRetryAfter = time.Hour
-
-// retryAfter reads Retry-After, which is a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if date, err := http.ParseTime(v); err == nil {
-		return min(max(0, time.Until(date)), maxRetryAfter)
-	}
-	seconds, err := strconv.ParseInt(v, 10, 32)
-	if err != nil {
-		return 0
-	}
-	return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
-}
-
 // requestFailure judges an error before any answer: what never got a connection never reached the server.
 // end is the context that cut the request if it is done.
 func (s *Session) requestFailure(err error, d *dispatch, end context.Context) *Failure {
@@ -430,6 +381,8 @@ func (s *Session) readFailure(err error) *Failure {
 	switch {
 	case errors.Is(err, errTooLong):
 		f = s.failure(ReasonTooLarge, "its answer is over %d bytes", s.opts.MaxMessage)
+	case errors.Is(err, errNoRoom):
+		f = s.failure(ReasonTooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
 	case errors.Is(err, io.EOF):
 		f.Message = "the stream ended without a response"
 	}
@@ -456,12 +409,12 @@ func (t *httpTransport) post(ctx context.Context, message []byte) error {
 }
 
 // listen reads the standalone stream, where the server has one, until the session ends.
-func (t *httpTransport) listen() {
+func (t *httpTransport) listen(ctx context.Context) {
 	wait := streamWait
 	var place place
 	for {
 		began := time.Now()
-		retry, ok := t.listenOnce(&place)
+		retry, ok := t.listenOnce(ctx, &place)
 		if !ok {
 			return
 		}
@@ -470,7 +423,7 @@ func (t *httpTransport) listen() {
 		}
 		select {
 		case <-time.After(max(wait, min(retry, streamWaits))):
-		case <-t.s.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 		wait = min(2*wait, streamWaits)
@@ -484,19 +437,19 @@ type place struct {
 }
 
 // listenOnce reads one standalone stream to its end; ok says whether it is worth another.
-func (t *httpTransport) listenOnce(p *place) (retry time.Duration, ok bool) {
+func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Duration, ok bool) {
 	header := t.ready.Load().get
 	if p.last != "" {
 		header = header.Clone()
 		header.Set("Last-Event-ID", p.last)
 	}
-	resp, err := t.request(t.s.ctx, http.MethodGet, header, nil, nil)
+	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
 	if err != nil {
-		return 0, t.s.ctx.Err() == nil
+		return 0, ctx.Err() == nil
 	}
 	defer resp.Body.Close()
 	kind := mediaType(resp.Header)
-	if resp.StatusCode == http.StatusNotFound && p.openings > 0 {
+	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
 		t.s.gone() // it was here before: the server has forgotten the session, not the method
 		return 0, false
 	}
@@ -511,7 +464,7 @@ func (t *httpTransport) listenOnce(p *place) (retry time.Duration, ok bool) {
 	for {
 		e, err := er.next()
 		if err != nil {
-			return er.retry, t.s.ctx.Err() == nil
+			return er.retry, ctx.Err() == nil
 		}
 		if e.id != "" {
 			p.last = e.id

@@ -63,16 +63,31 @@ type Handler interface {
 // Call is one request to a server.
 type Call struct {
 	Method   string
-	Params   []byte              // raw object or nil; its progress token is replaced by the link's own
-	Progress func(params []byte) // raw params of each progress notification; must not block; nil = do not ask for progress
-	Sent     func()              // called at most once, when the request is on its way, in order; may be nil
-	Streams  func()              // the server answers with a stream; may be nil
-	Client   string              // who caused it; empty for the router itself
-	Origin   any                 // what the Handler needs to know of the cause
+	Params   []byte               // raw object or nil; its progress token is replaced by the link's own
+	Progress func(params []byte)  // raw params of each progress notification; must not block; nil = do not ask for progress
+	Sent     func()               // called at most once, when the request has been written; must not block; may be nil
+	Streams  func()               // the server answers with a stream; may be nil
+	Reserve  func(total int) bool // asked before an answer takes more memory, which the caller pays for; may be nil
+	Client   string               // who caused it; empty for the router itself
+	Caller   string               // whose client that is
+	Gone     func() bool          // the client's connection has ended, so that it cannot be asked anything; may be nil
+	Origin   any                  // what the Handler needs to know of the cause
+	Header   http.Header          // added to the request's own, over streamable HTTP; may be nil
+
+	probe bool // it asks whether the server knows the session
 }
 
 // Reply is a server's answer: a raw result or a raw error.
-type Reply struct{ Result, Err []byte }
+type Reply struct {
+	Result, Err []byte
+	Modern      bool          // of a server of 2026-07-28, whose results have a resultType
+	Names       jsonrpc.Names // member names that occur in them
+
+	raw []byte // the memory of both
+}
+
+// Free gives the memory of a large answer back, to be used again. Nothing may refer to it any more.
+func (r Reply) Free() { memory.keep(r.raw) }
 
 // Reasons why a server cannot answer.
 const (
@@ -95,6 +110,8 @@ type Failure struct {
 	Delivered bool // the request may have reached the tool
 	Lost      bool // the session is of no more use
 	After     time.Duration
+
+	status int // of HTTP, if that is what failed
 }
 
 // Error implements error.
@@ -107,7 +124,7 @@ func reasonText(reason string) string {
 	case ReasonTimeout:
 		return "too slow"
 	case ReasonTooLarge:
-		return "answering too much"
+		return "over a size limit"
 	case ReasonProtocol:
 		return "not speaking MCP"
 	case ReasonQuarantined:

@@ -230,18 +230,26 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func connect(t *testing.T, target link.Target, l *listener, max int) *link.Session {
+func connect(t testing.TB, target link.Target, l *listener, max int) *link.Session {
 	t.Helper()
+	s, err := tryConnect(t, target, l, max)
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	return s
+}
+
+func tryConnect(t testing.TB, target link.Target, l *listener, max int) (*link.Session, error) {
 	transport := http1.New(&http.Transport{})
+	t.Cleanup(transport.CloseIdleConnections)
 	s, err := link.Connect(t.Context(), link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
 		Handler: l, MaxMessage: max, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatalf("Connect: %v", err)
+	if err == nil {
+		t.Cleanup(s.Close)
 	}
-	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
-	return s
+	return s, err
 }
 
 // targets are the same server over every transport.
@@ -375,6 +383,30 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// An answer that its caller has no room for fails the call alone.
+func TestReserve(t *testing.T) {
+	for name, dial := range targets(t) {
+		t.Run(name, func(t *testing.T) {
+			target, _ := dial()
+			s := connect(t, target, &listener{}, 1<<20)
+			var asked atomic.Int64
+			for _, room := range []int{100_000, 1 << 20} {
+				r, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"big"}`), Reserve: func(total int) bool {
+					asked.Store(int64(total))
+					return total <= room
+				}})
+				var f *link.Failure
+				switch {
+				case room == 1<<20 && (err != nil || asked.Load() < int64(len(r.Result))):
+					t.Errorf("with room: got %v and %d bytes reserved, want those of the result", err, asked.Load())
+				case room < 1<<20 && (!errors.As(err, &f) || f.Reason != link.ReasonTooLarge || !f.Delivered || f.Lost):
+					t.Errorf("without room: got %v (%+v), want too_large, delivered", err, f)
+				}
+			}
+		})
+	}
+}
+
 // TestHTTPFailures answers the second request in every wrong way.
 func TestHTTPFailures(t *testing.T) {
 	for _, tc := range []struct {
@@ -386,9 +418,10 @@ func TestHTTPFailures(t *testing.T) {
 	}{
 		{"401", status(401, ""), link.ReasonUnauthorized, false, false},
 		{"404", status(404, ""), link.ReasonDisconnected, false, true},
-		{"400 for an unknown session", status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session"}}`), link.ReasonDisconnected, false, true},
-		{"429", status(429, ""), link.ReasonOverloaded, false, false},
-		{"503", status(503, ""), link.ReasonUnavailable, false, false},
+		{"429", status(429, ""), link.ReasonOverloaded, true, false},
+		{"502", status(502, ""), link.ReasonUnavailable, true, false},
+		{"503", status(503, ""), link.ReasonUnavailable, true, false},
+		{"504", status(504, ""), link.ReasonUnavailable, true, false},
 		{"500", status(500, ""), link.ReasonUnavailable, true, false},
 		{"413", status(413, ""), link.ReasonTooLarge, false, false},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func (s *Session) discover(ctx context.Context) bool {
 	defer cancel()
 	s.modern, s.Version = true, versionModern
 	if t, ok := s.transport.(*httpTransport); ok {
-		t.ready.Store(t.headers())
+		t.leaveSession()
 	}
 	reply, err := s.Call(ctx, &Call{Method: "server/discover"})
 	if err != nil || reply.Err != nil {
@@ -80,12 +80,18 @@ func (s *Session) cancels(method string) bool {
 	return method != "initialize" && !(s.modern && http)
 }
 
+// ChecksParamHeaders reports whether the server compares Mcp-Param headers with the arguments of a call.
+func (s *Session) ChecksParamHeaders() bool {
+	_, http := s.transport.(*httpTransport)
+	return s.modern && http
+}
+
 // Ping asks for a sign of life. Any JSON-RPC answer is one, an error too.
 func (s *Session) Ping(ctx context.Context) error {
 	method := "ping"
 	if s.modern {
 		method = "server/discover"
 	}
-	_, err := s.Call(ctx, &Call{Method: method})
+	_, err := s.Call(ctx, &Call{Method: method, probe: true})
 	return err
 }

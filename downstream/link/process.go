@@ -76,7 +76,7 @@ func startProcess(s *Session) (*process, error) {
 		closeAll([]*os.File{p.in, p.out, p.stderr})
 		return nil, err
 	}
-	s.wg.Go(func() { p.readStderr(s) })
+	s.run(func() { p.readStderr(s) })
 	return p, nil
 }
 

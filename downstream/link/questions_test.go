@@ -145,7 +145,7 @@ func TestQuestionsWithOneID(t *testing.T) {
 			}
 		}
 		switch {
-		case left == 0:
+		case m.IsResponse() && left == 0: // the cancellation of the ping follows
 			close(done)
 		case m.IsResponse() || m.Method == "ping":
 			send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)

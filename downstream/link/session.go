@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 const (
@@ -66,7 +68,7 @@ type Session struct {
 
 func newSession(opts Options) *Session {
 	s := &Session{opts: opts, replies: make(chan struct{}, maxReplies), said: make(chan struct{}, 1)}
-	s.calls.byID = map[int64]*inflight{}
+	s.calls.start()
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.closed, s.finish = context.WithCancel(context.Background())
 	s.polite, s.hurry = context.WithCancel(context.Background())
@@ -176,7 +178,10 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 		}
 		return Reply{}, err
 	}
-	return Reply{Result: m.Result, Err: m.Err}, nil
+	if !room(call.Reserve).allows(len(m.Raw)) { // of a stream that calls share
+		return Reply{}, s.readFailure(errNoRoom)
+	}
+	return Reply{Result: m.Result, Err: m.Err, Modern: s.modern, Names: m.Names, raw: m.Raw}, nil
 }
 
 // Notify sends a notification. notifications/initialized is sent once in a session, whoever asks for it.
@@ -189,7 +194,19 @@ func (s *Session) Notify(ctx context.Context, method string, params []byte) erro
 	}
 	message := jsonrpc.Notification(method, params)
 	s.trace("to server", message)
-	return s.transport.post(ctx, message)
+	err := s.transport.post(ctx, message)
+	if s.established && method == "notifications/initialized" && isBadRequest(err) {
+		lost := *s.asFailure(err) // the handshake of the session that follows finds out how to do without
+		s.lose(&lost)
+		return &lost
+	}
+	return err
+}
+
+// isBadRequest reports whether the server refused a message with 400.
+func isBadRequest(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.status == http.StatusBadRequest
 }
 
 // sendCancel tells the server that nobody waits for the request any more.
@@ -219,6 +236,11 @@ func (s *Session) goCourtesy(message []byte) {
 		}()
 		s.courtesy(message)
 	})
+}
+
+// endLater has cancel called when so much time has passed since the end of ctx, unless stop is called before that end.
+func endLater(ctx context.Context, d time.Duration, cancel func()) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
 }
 
 // sayLast waits a moment for what is on its way to the server, such as cancellations.
@@ -259,8 +281,18 @@ func (s *Session) spawn(f func()) bool {
 	if s.ctx.Err() != nil {
 		return false
 	}
-	s.wg.Go(f)
+	s.run(f)
 	return true
+}
+
+// run runs f in a goroutine that Close waits for. A panic in it ends the session.
+func (s *Session) run(f func()) {
+	s.wg.Go(func() {
+		defer safe.Recover(s.opts.Logger, "handling messages of server "+s.opts.Server, func(err error) {
+			s.lose(s.failure(ReasonDisconnected, "%v", err))
+		})
+		f()
+	})
 }
 
 // withToken returns raw params that ask for progress under the token.
@@ -325,18 +357,29 @@ func (s *Session) trace(direction string, message []byte) {
 	}
 }
 
-// handshake initializes the session.
+// handshake initializes the session, or discovers that the server does without.
 func (s *Session) handshake(ctx context.Context) error {
-	reply, err := s.Call(ctx, &Call{Method: "initialize", Params: s.opts.Initialize})
-	if err == nil && reply.Err != nil {
-		err = s.failure(ReasonProtocol, "initialize was refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
-	}
-	if err != nil {
-		if f := s.asFailure(err); f.Reason != ReasonProtocol || f.Lost || !s.discover(ctx) {
-			return err
-		}
-		s.transport.opened()
+	err := s.initialize(ctx)
+	if err == nil {
 		return nil
+	}
+	// A server of the modern protocol alone refuses initialize or, with 400, what follows it.
+	f := s.asFailure(err)
+	refused := f.Reason == ReasonProtocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
+	if !refused || !s.discover(ctx) {
+		return err
+	}
+	s.transport.opened()
+	return nil
+}
+
+func (s *Session) initialize(ctx context.Context) error {
+	reply, err := s.Call(ctx, &Call{Method: "initialize", Params: s.opts.Initialize})
+	if err != nil {
+		return err
+	}
+	if reply.Err != nil {
+		return s.failure(ReasonProtocol, "initialize was refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 	}
 	s.Initialized = reply.Result
 	if s.Version = jsonrpc.Text(jsonrpc.Get(reply.Result, "protocolVersion")); s.Version == "" {

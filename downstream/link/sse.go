@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -61,7 +60,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		cancel()
 		return nil, s.failure(ReasonTimeout, "no endpoint in time")
 	}
-	s.wg.Go(func() {
+	s.run(func() {
 		defer cancel()
 		defer resp.Body.Close()
 		t.read(er)
@@ -155,9 +154,9 @@ func (t *sseTransport) send(ctx context.Context, message []byte, d *dispatch) er
 	caller := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
-	defer context.AfterFunc(caller, func() { time.AfterFunc(lastWords, cancel) })()
+	defer endLater(caller, lastWords, cancel)()
 	defer context.AfterFunc(t.s.closed, cancel)()
-	defer context.AfterFunc(t.s.ctx, func() { time.AfterFunc(courtesyTime, cancel) })()
+	defer endLater(t.s.ctx, courtesyTime, cancel)()
 	header := t.header.Clone()
 	header.Set("Content-Type", "application/json")
 	resp, err := t.rt.RoundTrip(newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))

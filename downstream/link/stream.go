@@ -30,6 +30,7 @@ type streamTransport struct {
 // outgoing is a message on its way; it is skipped if its call ends before its turn.
 type outgoing struct {
 	message []byte
+	sent    func() // called when it has been written; may be nil
 	state   atomic.Int32
 	cut     bool // not even the whole message was written; valid once the writer has ended
 }
@@ -57,8 +58,8 @@ func openStream(ctx context.Context, s *Session) (transport, error) {
 		}
 		t.conn, t.end, t.last = p, p.stop, p.ending
 	}
-	s.wg.Go(t.write)
-	s.wg.Go(t.read)
+	s.run(t.write)
+	s.run(t.read)
 	return t, nil
 }
 
@@ -69,13 +70,10 @@ func (t *streamTransport) watching() int64 { return 1 }
 func (t *streamTransport) close(ctx context.Context, _ bool) { t.end(ctx) }
 
 func (t *streamTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
-	o := &outgoing{message: message}
+	o := &outgoing{message: message, sent: c.call.Sent}
 	if err := t.enqueue(ctx, o); err != nil {
 		c.unsent = true
 		return jsonrpc.Message{}, err
-	}
-	if c.call.Sent != nil {
-		c.call.Sent()
 	}
 	select {
 	case m := <-c.reply:
@@ -130,6 +128,9 @@ func (t *streamTransport) write() {
 				}
 				t.s.lose(f)
 				return
+			}
+			if o.sent != nil {
+				o.sent()
 			}
 		case <-t.s.ctx.Done():
 			return
@@ -195,7 +196,7 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 		if len(line)+len(part) > max+2 {
 			return nil, errTooLong
 		}
-		line = grow(line, part, max+2)
+		line, _ = grow(line, part, max+2, nil) // whose answer it is shows when it is complete
 		switch {
 		case err == nil:
 			return bytes.TrimRight(line, "\r\n"), nil

@@ -114,6 +114,7 @@ type Message struct {
 	Params []byte // raw object, or nil
 	Result []byte // raw value, or nil
 	Err    []byte // raw object, or nil
+	Names  Names  // member names that occur in it
 }
 
 // IsRequest reports whether m wants a response.

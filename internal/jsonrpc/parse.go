@@ -37,7 +37,9 @@ func Parse(b []byte) (Message, *Error) {
 	if !utf8.Valid(b) {
 		return Message{}, unparsable(errUTF8)
 	}
-	return env.message(b[start:end])
+	m, problem := env.message(b[start:end])
+	m.Names = s.names
+	return m, problem
 }
 
 // IsBatch reports whether b looks like a JSON array.

@@ -34,6 +34,7 @@ type scanner struct {
 	b      []byte
 	i      int
 	reason string
+	names  Names
 }
 
 func (s *scanner) fail(reason string) bool {
@@ -112,9 +113,11 @@ func (s *scanner) key() bool {
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
 		return s.fail("expected a member name")
 	}
+	start := s.i
 	if !s.str() {
 		return false
 	}
+	s.names |= namesIn(s.b[start:s.i])
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != ':' {
 		return s.fail("expected a colon")

@@ -22,6 +22,20 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestPrefix(t *testing.T) {
+	for _, row := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"éa", 1, ""}, {"éa", 2, "é"}, {"\x80\x80", 1, ""},
+	} {
+		if got := short.Prefix(row.text, row.limit); got != row.want {
+			t.Errorf("Prefix(%q, %d): got %q, want %q", row.text, row.limit, got, row.want)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	for _, row := range []struct {
 		text  string
@@ -33,6 +47,9 @@ func TestLine(t *testing.T) {
 		{"one two three", 7, "one two…"},
 		{strings.Repeat(" ", 1000) + "x", 10, "…"},
 		{"\x1b[31mred", 20, "[31mred"},
+		{strings.Repeat(" ", 77) + "abc", 10, "abc"},   // 80 bytes are read
+		{strings.Repeat(" ", 77) + "abcd", 10, "abc…"}, // and no more
+		{strings.Repeat("a ", 5) + strings.Repeat(" ", 80), 9, "a a a a a…"},
 	} {
 		if got := short.Line(row.text, row.limit); got != row.want {
 			t.Errorf("Line(%q, %d): got %q, want %q", row.text, row.limit, got, row.want)

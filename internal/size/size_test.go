@@ -20,6 +20,8 @@ func TestParse(t *testing.T) {
 		{" 4 MiB ", 4 << 20, "4MiB"},
 		{"64KiB", 64 << 10, "64KiB"},
 		{"1536KiB", 1536 << 10, "1536KiB"},
+		{"1KiB", 1 << 10, "1KiB"},
+		{"1GiB", 1 << 30, "1GiB"},
 		{"2GiB", 2 << 30, "2GiB"},
 		{"3kB", 3000, "3000B"},
 		{"3KB", 3000, "3000B"},
@@ -38,7 +40,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, in := range []string{"", "MiB", "-1", "-1MiB", "1.5MiB", "4mib", "4M", "x", "1 2", "0x10", "9223372036854775807", "9999999999GiB", "99999999999999999999"} {
+	for _, in := range []string{"", "MiB", "-1", "-1MiB", "1.5MiB", "4mib", "4M", "4BMiB", "x", "1 2", "0x10", "9223372036854775807", "9999999999GiB", "99999999999999999999"} {
 		if got, err := size.Parse(in); err == nil {
 			t.Errorf("Parse(%q) = %v, want an error", in, got)
 		}

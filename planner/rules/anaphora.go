@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // anaphor is a stretch of a clause that takes up what an earlier call returned: "the ID from the previous response", "the

@@ -3,7 +3,7 @@ package rules
 import (
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // defined reports whether a sentence says what a mention is, rather than speaking of what is known: "the title should

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // hang is a time that no answer takes, however busy the machine.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // call is a tool to be called with what fills it.

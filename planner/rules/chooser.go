@@ -3,7 +3,7 @@ package rules
 import (
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // chooser chooses the calls of one plan.

@@ -84,11 +84,14 @@ func (r reading) skip(i int, words ...string) int {
 	return i
 }
 
-// saysToday reports whether "today is" (or "today's date is", "current date:") leads to token i.
+// saysToday reports whether "today is" (or "today's date is", "current date:") leads to token i, which may be the end.
 func (r reading) saysToday(i int) bool {
-	for j := max(0, i-4); j < i; j++ {
-		if r.tokens[j].is("today", "current") && (j+1 >= i || r.tokens[j+1].is("is", "'s", "date", ":", "day", "=") || strings.HasPrefix(r.tokens[j].text, "Today's") || strings.HasPrefix(r.tokens[j].text, "today's")) {
-			return j+1 < i
+	for j := max(0, i-4); j+1 < i; j++ {
+		if !r.tokens[j].is("today", "current") {
+			continue
+		}
+		if r.tokens[j].possessive() || r.tokens[j+1].is("is", "'s", "date", ":", "day", "=") {
+			return true
 		}
 	}
 	return false
@@ -191,8 +194,8 @@ func (r reading) year(i int) int {
 func (r reading) relativeDate(i int) (date, int) {
 	t := r.tokens[i]
 	if t.is("today", "tomorrow", "yesterday", "tonight") {
-		if strings.HasSuffix(t.text, "'s") && r.saysToday(i+4) {
-			return date{}, 0
+		if t.is("today") && t.possessive() && i+1 < len(r.tokens) && r.tokens[i+1].is("date") {
+			return date{}, 0 // the date follows
 		}
 		return date{relative: t.lower}, i + 1
 	}

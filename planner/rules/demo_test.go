@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/demo"
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // demoTools are the tools of the demo servers as they list them.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // propers finds names: runs of capitalised words, with the small words that join them ("Bank of

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // features are what speaks for or against calling a tool, each about 0 to 1.

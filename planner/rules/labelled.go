@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // freeText are what parameters are called that take words as they are, whatever the words mean.

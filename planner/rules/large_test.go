@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // TestLargeCatalog: a catalog as large as the largest of docs/evaluation.md is searched and planned over within its

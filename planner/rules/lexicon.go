@@ -3,7 +3,7 @@ package rules
 import (
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 func set(words string) map[string]bool {

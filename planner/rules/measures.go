@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // inUnit weighs a unit against a parameter and converts the value to the unit the parameter names.

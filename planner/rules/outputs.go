@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"encoding/json"
-
-	"github.com/agenticnexus/agenticnexus/planner/plan"
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // output is a field of a tool's result.
@@ -15,11 +13,8 @@ type output struct {
 }
 
 func readOutputs(t plan.Tool) []output {
-	if len(t.OutputSchema) == 0 || len(t.OutputSchema) > maxSchemaBytes {
-		return nil
-	}
 	var out []output
-	for _, p := range readShape(json.RawMessage(t.OutputSchema)).params {
+	for _, p := range readShape(t.OutputSchema).params {
 		o := output{path: p.name, kind: p.kind}
 		for _, w := range search.Words(p.name) {
 			o.stems = append(o.stems, search.Stem(w))

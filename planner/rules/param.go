@@ -1,22 +1,21 @@
 package rules
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"math"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // Bounds on what is read of a schema.
 const (
-	maxSchemaBytes = 1 << 20
-	maxParams      = 64
-	maxChoices     = 20_000 // values of all enumerations of a schema
-	maxRefs        = 8
+	maxParams   = 64
+	maxChoices  = 20_000 // values of all enumerations of a schema
+	maxExamples = 20     // of one parameter
 )
 
 // param is one property of an input schema.
@@ -45,195 +44,104 @@ type shape struct {
 	ok     bool // the schema could be read
 }
 
-// readShape reads the properties of a schema. Local references are followed a few steps; of
-// alternatives (anyOf, oneOf) the first that is not null counts.
+// readShape reads the fields of a schema. Of several alternatives for one of them, the first counts.
 func readShape(raw json.RawMessage) shape {
-	if len(raw) == 0 {
-		return shape{ok: true}
-	}
-	var root map[string]any
-	if len(raw) > maxSchemaBytes || json.Unmarshal(raw, &root) != nil {
+	s, err := schema.Read(raw)
+	if err != nil {
 		return shape{}
 	}
-	s := schemaReader{root: root, order: propertyOrder(raw)}
-	return shape{params: s.properties(root, 0), ok: true}
+	var r shapeReader
+	return shape{params: r.fields(s, 0), ok: true}
 }
 
-type schemaReader struct {
-	root    map[string]any
-	order   map[string]int // of the outermost properties
-	nodes   int
-	choices int
-}
+type shapeReader struct{ params, choices int } // so far
 
-func (s *schemaReader) properties(m map[string]any, depth int) []param {
-	props, _ := m["properties"].(map[string]any)
-	required := map[string]bool{}
-	list, _ := m["required"].([]any)
-	for _, v := range list {
-		if name, ok := v.(string); ok {
-			required[name] = true
-		}
-	}
-	names := make([]string, 0, len(props))
-	for name := range props {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.order[a], s.order[b]), strings.Compare(a, b))
-	})
+func (r *shapeReader) fields(s *schema.Schema, depth int) []param {
 	var out []param
-	for _, name := range names {
-		if s.nodes++; s.nodes > maxParams {
+	for _, f := range s.Fields {
+		if r.params++; r.params > maxParams {
 			break
 		}
-		p := s.param(name, props[name], depth)
-		p.required = required[name]
+		p := r.param(f.Name, f.Schema, depth)
+		p.required = f.Required
 		out = append(out, p)
 	}
 	return out
 }
 
-func (s *schemaReader) param(name string, v any, depth int) param {
+func (r *shapeReader) param(name string, s *schema.Schema, depth int) param {
 	p := param{name: name, descStems: map[string]bool{}}
 	for _, w := range search.Words(name) {
 		p.nameStems = append(p.nameStems, search.Stem(w))
 	}
-	m := s.resolve(v)
-	if m == nil {
+	if s == nil {
 		return p
 	}
-	p.kind = typeOf(m)
-	p.description, _ = m["description"].(string)
-	if p.description == "" {
-		p.description, _ = m["title"].(string)
+	p.fallback = decode(s.Default)
+	title := s.Title
+	p.description = s.Description
+	for len(s.Types) == 0 && s.Enum == nil && len(s.Alternatives) > 0 {
+		s = s.Alternatives[0]
+		title, p.description = cmp.Or(title, s.Title), cmp.Or(p.description, s.Description)
+		if p.fallback == nil {
+			p.fallback = decode(s.Default)
+		}
 	}
-	p.format, _ = m["format"].(string)
-	p.fallback = m["default"]
-	p.enum, _ = m["enum"].([]any)
-	if c, ok := m["const"]; ok {
-		p.enum = []any{c}
+	p.description = cmp.Or(p.description, title)
+	if len(s.Types) > 0 {
+		p.kind = s.Types[0]
 	}
-	p.enum = p.enum[:min(len(p.enum), max(2, maxChoices-s.choices))] // one value would be a constant, none a free text
-	s.choices += len(p.enum)
+	p.format = s.Format
+	// At least two values are kept: one would be a constant, none a free text.
+	for _, v := range s.Enum[:min(len(s.Enum), max(2, maxChoices-r.choices))] {
+		p.enum = append(p.enum, decode(v))
+	}
+	r.choices += len(p.enum)
 	p.wide = wideIndex(p.enum)
 	if p.fallback == nil {
 		p.fallback = p.describedDefault()
 	}
-	p.minimum, p.maximum = bound(m["minimum"]), bound(m["maximum"])
+	p.minimum = bound(s.Bounds["minimum"], s.Bounds["exclusiveMinimum"], math.Inf(1))
+	p.maximum = bound(s.Bounds["maximum"], s.Bounds["exclusiveMaximum"], math.Inf(-1))
 	for _, w := range search.Words(clip(p.description, 600)) {
 		if !search.IsStopWord(w) {
 			p.descStems[search.Stem(w)] = true
 		}
 	}
 	p.examples = examplesIn(p.description)
+	for _, v := range s.Examples[:min(len(s.Examples), maxExamples)] {
+		if text, ok := decode(v).(string); ok {
+			p.examples = append(p.examples, text)
+		}
+	}
 	p.listed = choiceList.MatchString(p.description)
 	if depth < 3 {
 		if p.kind == "array" {
-			item := s.param(name, m["items"], depth+1)
+			item := r.param(name, s.Items, depth+1)
 			item.description += " " + p.description
 			p.items = &item
 		}
 		if p.kind == "object" {
-			p.fields = s.properties(m, depth+1)
+			p.fields = r.fields(s, depth+1)
 		}
 	}
 	return p
 }
 
-// resolve follows references and picks the alternative to fill.
-func (s *schemaReader) resolve(v any) map[string]any {
-	m, _ := v.(map[string]any)
-	for range maxRefs {
-		if m == nil {
-			return nil
-		}
-		next := m
-		if ref, ok := m["$ref"].(string); ok {
-			next = s.lookup(ref)
-		} else if typeOf(m) == "" && m["enum"] == nil {
-			next = alternative(m)
-		}
-		if next == nil {
-			return m
-		}
-		merged := map[string]any{}
-		for k, v := range next {
-			merged[k] = v
-		}
-		for _, k := range []string{"description", "title", "default"} {
-			if v, ok := m[k]; ok {
-				merged[k] = v
-			}
-		}
-		m = merged
-		if m["$ref"] == nil && (typeOf(m) != "" || alternative(m) == nil) {
-			return m
-		}
-	}
-	return m
+// decode returns the value of JSON, nil if there is none.
+func decode(raw json.RawMessage) (v any) {
+	_ = json.Unmarshal(raw, &v) // an error leaves nil
+	return v
 }
 
-func (s *schemaReader) lookup(ref string) map[string]any {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
+// bound returns the outermost value that is allowed, nil if there is no bound. Of an exclusive bound, that is the next
+// value towards the inside.
+func bound(inclusive, exclusive json.Number, inside float64) *float64 {
+	if f, err := inclusive.Float64(); err == nil {
+		return &f
 	}
-	m := s.root
-	for part := range strings.SplitSeq(path, "/") {
-		m, _ = m[part].(map[string]any)
-	}
-	return m
-}
-
-func alternative(m map[string]any) map[string]any {
-	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		list, _ := m[key].([]any)
-		for _, v := range list {
-			if a, ok := v.(map[string]any); ok && typeOf(a) != "null" {
-				return a
-			}
-		}
-	}
-	return nil
-}
-
-// typeOf is the type of a schema in JSON Schema's spelling; of several the first that is not null.
-func typeOf(m map[string]any) string {
-	switch t := m["type"].(type) {
-	case string:
-		return normalType(t)
-	case []any:
-		for _, v := range t {
-			if s, ok := v.(string); ok && s != "null" {
-				return normalType(s)
-			}
-		}
-	}
-	return ""
-}
-
-// normalType forgives what many servers write for a type.
-func normalType(t string) string {
-	switch t = strings.ToLower(t); t {
-	case "str", "enum", "text", "date", "time":
-		return "string"
-	case "int", "long":
-		return "integer"
-	case "float", "double", "decimal":
-		return "number"
-	case "bool":
-		return "boolean"
-	case "list", "tuple":
-		return "array"
-	case "dict", "map":
-		return "object"
-	}
-	return t
-}
-
-func bound(v any) *float64 {
-	if f, ok := v.(float64); ok {
+	if f, err := exclusive.Float64(); err == nil {
+		f = math.Nextafter(f, inside)
 		return &f
 	}
 	return nil
@@ -270,32 +178,4 @@ func examplesIn(description string) []string {
 		}
 	}
 	return out
-}
-
-// propertyOrder tells in which order a schema lists its outermost properties: authors put what
-// matters, and what comes first in language, first.
-func propertyOrder(raw json.RawMessage) map[string]int {
-	var root struct {
-		Properties json.RawMessage `json:"properties"`
-	}
-	order := map[string]int{}
-	if json.Unmarshal(raw, &root) != nil {
-		return order
-	}
-	d := json.NewDecoder(bytes.NewReader(root.Properties))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return order
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return order
-		}
-		order[name.(string)] = len(order)
-		var skip json.RawMessage
-		if d.Decode(&skip) != nil {
-			return order
-		}
-	}
-	return order
 }

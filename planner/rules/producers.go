@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // produce looks for tools whose results fill what a tool lacks and that the question can fill

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 func (f *filler) numeric(q param, m mention) []candidate {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // Questions often want one tool several times in a row: "the tax on $30 in Ohio, $52 in Texas and $11 in Utah", "the first

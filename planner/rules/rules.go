@@ -20,8 +20,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // Options are the settings of a Planner.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/plan"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 func tool(name, description, input string, more ...func(*plan.Tool)) plan.Tool {
@@ -284,4 +284,34 @@ func FuzzPlan(f *testing.F) {
 			ids[s.ID] = true
 		}
 	})
+}
+
+// TestComposedSchema: parameters behind a root reference, in allOf and with alternatives are filled like others.
+func TestComposedSchema(t *testing.T) {
+	book := tool("book_hotel", "Book a hotel", `{"$ref":"#/$defs/Stay","$defs":{"Place":{"properties":{"city":{"$ref":"#/$defs/City"}},"required":["city"]},`+
+		`"City":{"type":"string","description":"Town to sleep in","minLength":2},`+
+		`"Stay":{"type":"object","allOf":[{"$ref":"#/$defs/Place"},{"properties":{"nights":{"type":"integer","minimum":1},`+
+		`"class":{"oneOf":[{"const":"low","title":"Cheap"},{"const":"high","title":"Luxury"}]},"note":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["nights"]}]}}}`)
+	for question, want := range map[string]string{
+		"Book a hotel in Oslo for 3 nights":              `book_hotel{"city":"Oslo","nights":3}`,
+		"Book a hotel in Oslo for 3 nights, class: high": `book_hotel{"city":"Oslo","class":"high","nights":3}`,
+	} {
+		if got := calls(t, question, book); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", question, got, want)
+		}
+	}
+}
+
+// TestExclusiveBounds: a value at an exclusive bound is not taken.
+func TestExclusiveBounds(t *testing.T) {
+	scale := tool("scale_image", "Scale an image by a factor", `{"properties":{"factor":{"type":"number","exclusiveMinimum":2,"exclusiveMaximum":8}},"required":["factor"]}`)
+	for question, want := range map[string]string{
+		"Scale the image by a factor of 3": `scale_image{"factor":3}`,
+		"Scale the image by a factor of 2": ``,
+		"Scale the image by a factor of 8": ``,
+	} {
+		if got := calls(t, question, scale); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", question, got, want)
+		}
+	}
 }

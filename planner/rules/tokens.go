@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // maxTokens bounds how much of a question is read; a longer one is planned by its beginning.
@@ -31,6 +31,11 @@ func (t token) stop() bool {
 func (t token) capital() bool {
 	r, _ := utf8.DecodeRuneInString(t.text)
 	return unicode.IsUpper(r)
+}
+
+// possessive reports whether the token ends with 's, which lower leaves out.
+func (t token) possessive() bool {
+	return strings.HasSuffix(strings.ReplaceAll(t.text, "’", "'"), "'s")
 }
 
 // is reports whether the token is one of the words.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/agenticnexus/agenticnexus/planner/search"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // wideEnum is how many values an enumeration may have for all of them to be weighed. Of a wider one, those count that

@@ -3,8 +3,8 @@ package edge
 import (
 	"net/http"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // needsKey reports whether callers must show a key.
@@ -33,7 +33,7 @@ func (e *Edge) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bo
 	delete(r.Header, "Authorization")
 	delete(r.Header, "X-Api-Key")
 	if !present {
-		return auth.Anonymous(auth.ClientAddr(r, e.trusted)), true
+		return e.remote(r), true
 	}
 	caller, ok := e.keys.Identify(key)
 	if !ok {
@@ -59,6 +59,7 @@ const (
 	admitted   verdict = iota
 	keyMissing         // 401
 	keyWrong           // wrongKey
+	stranger           // answered by the router alone, see strangers.go
 )
 
 // openTo reports whether a method is answered without a key, so that one can follow in _meta.
@@ -71,7 +72,7 @@ func openTo(method string) bool {
 }
 
 // admit judges a message by its _meta.api_key and by the caller that the headers named.
-func (e *Edge) admit(in *inbound, src source, s *session) (auth.Caller, verdict) {
+func (e *Edge) admit(in *inbound, src source) (auth.Caller, verdict) {
 	caller := src.caller
 	if src.local || !e.needsKey() {
 		return caller, admitted
@@ -85,13 +86,11 @@ func (e *Edge) admit(in *inbound, src source, s *session) (auth.Caller, verdict)
 			caller = named
 		}
 	}
-	if !caller.Anonymous || openTo(in.msg.Method) {
+	switch {
+	case !caller.Anonymous:
 		return caller, admitted
-	}
-	if s != nil && !in.msg.IsRequest() {
-		if owner, valid := s.user().Now(); valid && !owner.Anonymous {
-			return owner, admitted
-		}
+	case openTo(in.msg.Method):
+		return caller, stranger
 	}
 	return caller, keyMissing
 }

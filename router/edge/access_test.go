@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 func keys(t testing.TB) *auth.Keys {
@@ -60,7 +59,7 @@ func TestKeys(t *testing.T) {
 		{"none, initialize", initialize("2025-11-25"), nil, 200, `"protocolVersion"`},
 		{"none, initialized", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
 		{"none, ping", request("1", "ping", ""), nil, 200, `"result":{}`},
-		{"none, discover", request("1", "server/discover", ""), nil, 200, `"result":{}`},
+		{"none, discover", request("1", "server/discover", ""), nil, 200, `"supportedVersions":["2026-07-28",`},
 		{"none, modern", modernCall("echo"), modernHeader("tools/call", "echo"), 401, "needed"},
 	}
 	for _, row := range rows {
@@ -104,51 +103,36 @@ func TestKeysAreCutOut(t *testing.T) {
 func TestSessionsBelongToTheirKey(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	meta := func(key string) string { return request("1", "seen", `"api_key":"`+key+`"`) }
-	notification := `{"jsonrpc":"2.0","method":"notifications/x"}`
-	h := w.open("2025-06-18") // without a key yet
-	if status, _, body := w.post(notification, h); status != 401 {
-		t.Errorf("notification before any key: got %d %s, want 401", status, body)
-	}
-	if status, _, body := w.post(meta("key-ann"), h); status != 200 {
-		t.Errorf("first key: got %d %s, want 200", status, body)
-	}
-	if status, _, body := w.post(meta("key-bob"), h); status != 404 {
-		t.Errorf("other key: got %d %s, want 404", status, body)
-	}
-	if status, _, body := w.post(notification, h); status != 202 {
-		t.Errorf("notification after the key: got %d %s, want 202", status, body)
-	}
-	if status, _, body := w.post(request("1", "seen", ""), h); status != 401 {
-		t.Errorf("request without the key: got %d %s, want 401", status, body)
+	h := w.open("2025-03-26") // without a key yet
+	for i, row := range []struct {
+		name, body string
+		status     int
+	}{
+		{"notification before any key", `{"jsonrpc":"2.0","method":"notifications/x"}`, 401},
+		{"first key", meta("key-ann"), 200},
+		{"other key", meta("key-bob"), 404},
+		{"notification without the key", `{"jsonrpc":"2.0","method":"notifications/x"}`, 401},
+		{"cancellation without the key", cancelOf("1", `"x"`), 401},
+		{"answer without the key", `{"jsonrpc":"2.0","id":"nexus-1","result":{}}`, 401},
+		{"batch without the key", `[` + request("1", "tools/list", "") + `]`, 401},
+		{"request without the key", request("1", "seen", ""), 401},
+		{"its key", meta("key-ann"), 200},
+	} {
+		if status, _, body := w.post(row.body, h); status != row.status {
+			t.Errorf("%d, %s: got %d %s, want %d", i, row.name, status, body, row.status)
+		}
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		resp := w.do(context.Background(), method, "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": "key-bob"})
-		if resp.StatusCode != 404 {
-			t.Errorf("%s with the other key: got %d, want 404", method, resp.StatusCode)
+		for key, want := range map[string]int{"": 401, "key-bob": 404} {
+			resp := w.do(context.Background(), method, "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": key, "Last-Event-ID": "0-1"})
+			if resp.StatusCode != want {
+				t.Errorf("%s with key %q: got %d, want %d", method, key, resp.StatusCode, want)
+			}
 		}
 	}
 	resp := w.do(context.Background(), "DELETE", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	if resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE with its key: got %d, want 204", resp.StatusCode)
-	}
-}
-
-// Sessions that anybody can open do not keep out those who have a key.
-func TestSessionsWithoutKeyGiveWay(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t), Limits: limit.Config{Sessions: 2}})
-	owned, unowned := w.open("2025-11-25"), w.open("2025-11-25")
-	w.post(request("1", "seen", `"api_key":"key-ann"`), owned)
-	last := w.open("2025-11-25")
-	if status, _, _ := w.post(request("1", "ping", ""), unowned); status != 404 {
-		t.Errorf("the session without a key: got %d, want 404", status)
-	}
-	for _, h := range []header{owned, last} {
-		if status, _, _ := w.post(request("1", "seen", `"api_key":"key-ann"`), h); status != 200 {
-			t.Errorf("a session with a key: got %d, want 200", status)
-		}
-	}
-	if status, _, _ := w.post(initialize("2025-11-25"), nil); status != 503 {
-		t.Errorf("one more: got %d, want 503", status)
 	}
 }
 
@@ -212,9 +196,13 @@ func TestOrigins(t *testing.T) {
 		{"path", "", "http://localhost/x", true, 403},
 		{"loopback in front", "", "http://localhost.evil.example.com", true, 403},
 		{"loopback behind", "", "http://127.0.0.1.evil.example.com", true, 403},
-		{"same origin", "nexus.example.com:8002", "http://nexus.example.com:8002", false, 200},
-		{"same host, other port", "nexus.example.com:8002", "http://nexus.example.com", false, 403},
-		{"any host", "nexus.example.com", "", false, 200},
+		{"same origin", "plain.example.com:8002", "http://plain.example.com:8002", false, 200},
+		{"same host, other port", "app.example.com:8002", "http://app.example.com", false, 403},
+		{"listed host", "App.Example.com", "", false, 200},
+		{"rebinding beyond loopback", "evil.example.com:8002", "http://evil.example.com:8002", false, 403},
+		{"unlisted host", "nexus.example.com", "", false, 403},
+		{"an address", "192.0.2.7:8002", "http://192.0.2.7:8002", false, 200},
+		{"an IPv6 address", "[2001:db8::1]:8002", "", false, 200},
 		{"foreign host", "nexus.example.com", "", true, 403},
 		{"rebinding", "evil.example.com:8002", "http://evil.example.com:8002", true, 403},
 		{"localhost", "LocalHost:8002", "", true, 200},
@@ -225,7 +213,7 @@ func TestOrigins(t *testing.T) {
 	}
 	wires := map[bool]*wire{}
 	for _, loopback := range []bool{true, false} {
-		wires[loopback] = newWire(t, edge.Options{Loopback: loopback,
+		wires[loopback] = newWire(t, edge.Options{Loopback: loopback, Public: !loopback,
 			AllowedOrigins: []string{"https://app.example.com/", "plain.example.com"}})
 	}
 	for _, row := range rows {
@@ -258,6 +246,14 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("%s, %s: got %d, want 403", row.name, path, resp.StatusCode)
 			}
 		}
+	}
+}
+
+// A page without a key can do nothing with a name of its own.
+func TestKeysMakeEveryHostGood(t *testing.T) {
+	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
+	if status, _, body := w.post(request("1", "seen", ""), header{"Host": "nexus.example.com", "X-API-Key": "key-ann"}); status != 200 {
+		t.Errorf("got %d %s, want 200", status, body)
 	}
 }
 

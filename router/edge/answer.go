@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -91,7 +92,7 @@ func (a *answer) openLocked(beat bool) bool {
 	if !a.accept.events || a.ready || a.closed {
 		return false
 	}
-	a.init(int(a.edge.limits.ResultBytes))
+	a.init(a.edge.budget, int(a.edge.limits.ResultBytes))
 	if a.replay != nil {
 		a.cursor = a.replay.newCursor(a)
 		a.cursor.prime = a.prefer
@@ -99,25 +100,27 @@ func (a *answer) openLocked(beat bool) bool {
 	a.pump = make(chan struct{})
 	a.edge.eventHeaders(a.w.Header())
 	w := newEventSink(a.w, a.cursor, a.conn)
-	a.edge.work.Go(func() {
+	a.edge.spawn("writing a stream", func() {
 		defer close(a.pump)
-		t := a.attach()
-		if beat {
-			_ = w.beat() // a broken connection shows in what follows
-		}
-		a.read(t, w, a.gone)
+		a.read(a.attach(), w, a.gone, beat)
 	})
 	return true
 }
 
-// read writes the stream to a connection until it is done or the connection ends.
-func (a *answer) read(t *turn, w *eventSink, gone <-chan struct{}) {
-	switch err := a.run(t, gone, w, a.edge.heartbeat); {
-	case err == errReplaced, err == nil && a.cursor == nil: // everything is written
-		a.detach(t)
-	default:
-		a.leave(t)
+// read writes the stream to a connection until it is done or the connection ends. beat begins with a sign of life.
+func (a *answer) read(t *turn, w *eventSink, gone <-chan struct{}, beat bool) {
+	err := context.Canceled // if writing panics
+	defer func() {
+		if err == errReplaced || err == nil && a.cursor == nil { // everything is written
+			a.detach(t)
+		} else {
+			a.leave(t)
+		}
+	}()
+	if beat {
+		_ = w.beat() // a broken connection shows in what follows
 	}
+	err = a.run(t, gone, w, a.edge.heartbeat)
 }
 
 // leave ends a turn that nobody takes over. What can be resumed is kept.
@@ -179,6 +182,10 @@ func (a *answer) send(l *lane, m message, last bool) bool {
 		return false
 	}
 	l.closed = true
+	if m.paid == 0 && m.batch == nil && m.size() > smallMessage {
+		m.paid = m.size()
+		a.edge.budget.Charge(m.payer, m.paid)
+	}
 	a.final, a.ready = m, true
 	return true
 }
@@ -202,6 +209,7 @@ func (a *answer) finish() {
 	final := a.final
 	a.final = message{} // a timer that was stopped may keep the request for a while: not its result, too
 	a.mu.Unlock()
+	defer settle(a.edge.budget, final)
 	switch {
 	case streaming:
 		<-a.pump

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // item is one message of a batch, as judged before any of them is served.
@@ -15,6 +15,7 @@ type item struct {
 	in     inbound
 	caller auth.Caller
 	answer *message // instead of serving it
+	skip   bool
 }
 
 // splitBatch judges the messages of a batch. verdict is keyMissing if one of them needs a key.
@@ -49,12 +50,20 @@ func (f *surface) splitBatch(src source, s *session, version string, body []byte
 		}
 		f.edge.arrived(s, &it.in)
 		var v verdict
-		switch it.caller, v = f.edge.admit(&it.in, src, s); {
+		switch it.caller, v = f.edge.admit(&it.in, src); {
 		case v == keyWrong && it.in.msg.IsRequest():
 			m := wrongKey(&it.in.msg, false)
 			it.answer = &m
+		case v == stranger && it.in.msg.IsRequest():
+			m := f.edge.toStranger(&it.in)
+			it.answer = &m
+		case v == stranger:
+			it.skip = true
 		case v != admitted:
 			return nil, v, nil
+		}
+		if it.answer != nil && src.shared && s.busyWith(it.in.msg.ID) {
+			return nil, admitted, inFlight(it.in.msg.ID)
 		}
 	}
 	return items, admitted, nil
@@ -70,11 +79,13 @@ func inFlight(id jsonrpc.ID) *jsonrpc.Error {
 
 // batch collects the responses to the requests of a batch: one array, when the last of them is done.
 type batch struct {
-	out  outlet
-	lane lane
+	edge   *Edge
+	caller string // who pays for errors of our own
+	out    outlet
+	lane   lane
 
 	mu    sync.Mutex
-	parts [][]byte
+	parts []message
 	left  int
 }
 
@@ -106,10 +117,16 @@ func (p *slot) favour()                            { p.batch.out.favour() }
 func (p *slot) quiet(now, heartbeat time.Duration) { p.batch.out.quiet(now, heartbeat) }
 func (p *slot) lost() <-chan struct{}              { return p.batch.out.lost() }
 
+// set takes the response to a request.
 func (b *batch) set(i int, m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.parts[i] = m.append(nil)
+	if m.paid == 0 {
+		m.payer = b.caller
+		m.paid = m.size()
+		b.edge.budget.Charge(m.payer, m.paid)
+	}
+	b.parts[i] = m
 }
 
 // leave counts one request less. The last one sends the array, unless nothing is in it.
@@ -119,18 +136,14 @@ func (b *batch) leave() {
 	if b.left--; b.left > 0 {
 		return
 	}
-	array := []byte{'['}
+	m := message{keep: true}
 	for _, part := range b.parts {
-		if part == nil {
-			continue
+		if part.paid > 0 { // others were cancelled
+			m.batch = append(m.batch, part)
 		}
-		if len(array) > 1 {
-			array = append(array, ',')
-		}
-		array = append(array, part...)
 	}
-	if len(array) > 1 {
-		b.out.send(&b.lane, message{keep: true, body: append(array, ']')}, true)
+	if len(m.batch) > 0 && !b.out.send(&b.lane, m, true) {
+		settle(b.edge.budget, m)
 	}
 }
 
@@ -138,7 +151,7 @@ func (b *batch) leave() {
 // function that waits for it.
 func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (answers bool, wait func()) {
 	e := f.edge
-	b := &batch{out: out, parts: make([][]byte, len(items)), left: 1}
+	b := &batch{edge: e, caller: src.caller.ID, out: out, parts: make([]message, len(items)), left: 1}
 	var served sync.WaitGroup
 	for i := range items {
 		it := &items[i]
@@ -148,7 +161,9 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 			b.set(i, *it.answer)
 			answers = true
 			continue
-		case s != nil && !s.claim(it.caller):
+		case it.skip:
+			continue
+		case s != nil && !s.of(it.caller):
 			if it.in.msg.IsRequest() {
 				b.set(i, message{form: failure, id: it.in.msg.ID, body: invalidRequest("the session belongs to another key").Encode()})
 				answers = true
@@ -171,11 +186,11 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 		b.left++
 		b.mu.Unlock()
 		served.Add(1)
-		e.work.Go(func() {
+		e.spawn("serving a batch", func() {
 			defer served.Done()
 			defer b.leave()
+			defer e.untrack(x)
 			e.request(ctx, f.handler, x)
-			e.untrack(x)
 		})
 	}
 	b.leave()
@@ -201,14 +216,17 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		e.writeError(w, http.StatusBadRequest, "", unsupported(version, true))
 		return
 	}
-	id := sessionID(r.Header)
-	var s *session
-	if id != "" {
-		if s = t.session(id); s != nil {
-			version, _ = s.agreed()
-		}
-	}
 	src := httpSource(r, caller)
+	id := sessionID(r.Header)
+	s := t.present(src, id)
+	if s != nil {
+		version, _ = s.agreed()
+	} else if record, ok := t.sealed(src, id); ok {
+		version = record.version
+	} else if id != "" {
+		e.notFound(w, "")
+		return
+	}
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
@@ -217,9 +235,13 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	case v != admitted:
 		e.unauthorized(w, "", v == keyWrong)
 		return
-	case id != "" && (s == nil || !s.claim(caller)):
-		e.notFound(w, "")
-		return
+	}
+	if id != "" {
+		var err error
+		if s, err = t.sessionOf(src, id, items); err != nil {
+			e.noSession(w, "", err)
+			return
+		}
 	}
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
@@ -232,4 +254,20 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	}
 	wait()
 	a.finish()
+}
+
+// sessionOf returns the session that a batch is for, and has the handler know it. It is nil where the batch is
+// answered without one, because no message of it has a key.
+func (t *streamable) sessionOf(src source, id string, items []item) (*session, error) {
+	for i := range items {
+		if it := &items[i]; it.answer == nil && !it.skip {
+			src.caller = it.caller
+			s, err := t.session(src, id)
+			if err == nil {
+				t.settle(s, src, it.in.msg.Method)
+			}
+			return s, err
+		}
+	}
+	return nil, nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 func TestBatches(t *testing.T) {

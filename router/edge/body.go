@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/limit"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
 const (
 	bodyTimeout = time.Minute      // for a client to send its body
 	bodyPause   = 10 * time.Second // between two parts of it
-	firstBuffer = 64 << 10         // bytes allocated for a body before any of it has come
+	firstBuffer = 4 << 10          // bytes allocated for a body before any of it has come; larger bodies are charged
 )
 
 var (
@@ -23,16 +24,18 @@ var (
 	errShort    = errors.New("there is no memory for the body")
 )
 
-// readBody reads the whole body, or answers why it cannot.
-func (e *Edge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+// readBody reads the whole body, or answers why it cannot. It is charged to caller while it comes in.
+func (e *Edge) readBody(w http.ResponseWriter, r *http.Request, caller auth.Caller) ([]byte, bool) {
 	if !isJSON(r.Header) {
 		e.writeError(w, http.StatusUnsupportedMediaType, "", &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "Content-Type must be application/json"})
 		return nil, false
 	}
-	u := upload{body: r.Body, conn: http.NewResponseController(w), memory: e.memory, end: time.Now().Add(bodyTimeout)}
+	u := upload{body: r.Body, conn: http.NewResponseController(w), budget: e.budget, caller: caller.ID, end: time.Now().Add(bodyTimeout)}
 	b, err := u.read(r.ContentLength, int64(e.limits.BodyBytes))
-	u.memory.Release(u.held) // it is counted by who goes on with it
+	if u.held > 0 {
+		u.budget.Release(u.caller, u.held) // it is charged by who goes on with it
+	}
 	if err == nil {
 		_ = u.conn.SetReadDeadline(time.Time{}) // else it stays, for net/http reads on before it answers
 	}
@@ -57,14 +60,15 @@ func (e *Edge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return b, err == nil
 }
 
-// upload is a body on its way in. Who sends it has to go on sending, and what has come counts as held.
+// upload is a body on its way in. Who sends it has to go on sending.
 type upload struct {
 	body   io.Reader
 	conn   *http.ResponseController
-	memory *limit.Memory
+	budget *limit.Budget
+	caller string
 	end    time.Time // when all of it must be here
 	extend time.Time // when the deadline of the connection is set anew
-	held   int       // bytes
+	held   int       // bytes charged
 }
 
 // read reads all of it. length is the announced size or -1.
@@ -72,7 +76,7 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 	if length > limit {
 		return nil, errTooLarge
 	}
-	if u.memory.Short() {
+	if u.budget.Short() {
 		return nil, errShort
 	}
 	most := length + 1 // one more than will come, to see the end
@@ -81,7 +85,7 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 	}
 	b := make([]byte, 0, min(length+1, firstBuffer))
 	for {
-		n, err := u.part(b[len(b):cap(b)])
+		n, err := u.next(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > limit {
 			return nil, errTooLarge
@@ -93,10 +97,12 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 			return nil, err
 		}
 		if len(b) == cap(b) {
-			if u.memory.Short() {
+			room := int(min(max(2*int64(cap(b)), 16*firstBuffer), most))
+			if u.budget.Short() || !u.budget.Reserve(u.caller, room-u.held) {
 				return nil, errShort
 			}
-			b = append(make([]byte, 0, min(2*int64(cap(b)), most)), b...)
+			u.held = room
+			b = append(make([]byte, 0, room), b...)
 		}
 	}
 }
@@ -111,14 +117,6 @@ func (u *upload) drain(limit int64) {
 			return
 		}
 	}
-}
-
-// part reads what comes next and counts it as held.
-func (u *upload) part(b []byte) (int, error) {
-	n, err := u.next(b)
-	u.held += n
-	u.memory.Hold(n)
-	return n, err
 }
 
 // next reads what comes next, within a time.

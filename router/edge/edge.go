@@ -10,10 +10,16 @@
 //     notifications keep their place among its requests and responses (see Exchange.Sent).
 //   - Ownership: byte slices given to the edge belong to it from then on; slices in an Exchange belong to
 //     the handler. Nothing is decoded and encoded again.
-//   - Bounds: sessions, requests in flight, bodies, queues and replay logs are bounded. A client that does
-//     not read loses its oldest notifications, then its connection; it never holds up anybody else.
+//   - Access: a client that has shown no key where one is needed is answered by the edge alone.
+//   - Bounds: sessions, requests in flight, bodies, queues and replay logs are bounded, and what is in memory
+//     for one caller is bounded in bytes. A client that does not read loses its oldest notifications, then its
+//     connection; it never holds up anybody else.
 //   - Ends: a session ends by DELETE, by the end of its SSE stream or of stdin, by idling, when the key of
-//     its client is revoked, or with the edge. Its requests are cancelled, and when the last has returned, Handler.Ended is called once.
+//     its client is revoked, when another caller needs its place, or with the edge. Its requests are cancelled,
+//     and when the last has returned, Handler.Ended is called once.
+//   - Revival: a session of streamable HTTP that did not end by DELETE exists again when its client comes back
+//     within 24 hours of its start. The handler is served the client's initialize and notifications/initialized
+//     again before anything else; their answers go nowhere. See Edge.Keep.
 package edge
 
 import (
@@ -27,9 +33,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
-	"github.com/agenticnexus/agenticnexus/router/limit"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // Handler serves the messages of one surface.
@@ -57,36 +64,43 @@ var (
 // limits, and logs nothing.
 type Options struct {
 	Logger         *slog.Logger
+	Name, Version  string     // of the server, as clients without a key are told
 	Keys           *auth.Keys // nil = no keys
 	Limits         limit.Config
 	AllowedOrigins []string // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
 	Loopback       bool          // bound to loopback: the Host header must be loopback too
+	Public         bool          // bound beyond it: without keys the Host header must be an address or an allowed host
 	Heartbeat      time.Duration // quiet time before a comment is sent; 0 = 15 s
 }
 
 // Edge holds the client sessions and all that is in flight. Create it with New and end it with Stop.
 type Edge struct {
 	log       *slog.Logger
+	name      string
+	version   string
 	keys      *auth.Keys
 	limits    limit.Config
 	trusted   []netip.Prefix
 	origins   map[string]bool
+	hosts     map[string]bool // of origins
 	loopback  bool
+	public    bool
 	heartbeat time.Duration
 	epoch     time.Time // all other times are counted from here
 
-	mu       sync.RWMutex
-	sessions map[string]*session
-	closed   bool // no more work of any kind
+	mu     sync.RWMutex
+	closed bool // no more work of any kind
 
-	loose    scope       // exchanges without a session
-	trips    sync.Map    // *trip by the requestState that its client comes back with
-	load     *limit.Load // requests in flight
-	memory   *limit.Memory
-	busy     atomic.Int64 // requests and notifications not yet served, and answers not yet written
-	refused  atomic.Int64 // requests that there was no room for
-	replayed atomic.Int64 // bytes in the replay logs of all sessions
+	sessions sessions
+	seal     sealer
+	tombs    tombs
+
+	loose    scope         // exchanges without a session
+	trips    sync.Map      // *trip by the requestState that its client comes back with
+	budget   *limit.Budget // requests in flight and bytes in memory, by caller
+	busy     atomic.Int64  // requests and notifications not yet served, and answers not yet written
+	refused  atomic.Int64  // requests that there was no room for
 	stopping atomic.Bool
 	idle     chan struct{}  // told when busy falls to 0 while stopping
 	quit     chan struct{}  // ends the janitor
@@ -97,14 +111,18 @@ type Edge struct {
 func New(o Options) *Edge {
 	e := &Edge{
 		log:       o.Logger,
+		name:      o.Name,
+		version:   o.Version,
 		keys:      o.Keys,
 		limits:    o.Limits,
 		trusted:   o.TrustedProxies,
 		origins:   make(map[string]bool, len(o.AllowedOrigins)),
+		hosts:     make(map[string]bool, len(o.AllowedOrigins)),
 		loopback:  o.Loopback,
+		public:    o.Public,
 		heartbeat: o.Heartbeat,
 		epoch:     time.Now(),
-		sessions:  make(map[string]*session),
+		seal:      temporarySealer(),
 		idle:      make(chan struct{}, 1),
 		quit:      make(chan struct{}),
 	}
@@ -115,13 +133,15 @@ func New(o Options) *Edge {
 		e.heartbeat = 15 * time.Second
 	}
 	e.defaultLimits()
-	e.memory = limit.NewMemory(e.log)
-	e.load = limit.NewLoad(e.limits.TrackedRequests, e.memory)
+	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
+	e.sessions = sessions{most: e.limits.Sessions, now: e.now, byID: map[string]*session{}, holders: map[string]*holder{}}
 	for _, origin := range o.AllowedOrigins {
+		host := origin
 		if u, err := url.Parse(origin); err == nil && u.Host != "" {
-			origin = u.Scheme + "://" + u.Host
+			host, origin = u.Host, u.Scheme+"://"+u.Host
 		}
 		e.origins[lower(origin)] = true
+		e.hosts[lower(hostname(host))] = true
 	}
 	e.work.Go(e.watch)
 	return e
@@ -148,23 +168,22 @@ func (e *Edge) defaultLimits() {
 }
 
 // Sessions returns the number of client sessions.
-func (e *Edge) Sessions() int {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return len(e.sessions)
-}
+func (e *Edge) Sessions() int { return e.sessions.count() }
 
 // Tracked returns the number of requests in flight.
-func (e *Edge) Tracked() int { return e.load.InFlight() }
+func (e *Edge) Tracked() int { return e.budget.InFlight() }
+
+// Held returns the bytes of messages that the edge holds for its callers.
+func (e *Edge) Held() int { return int(e.budget.Held()) }
 
 // Refused returns the number of requests so far that there was no room for.
 func (e *Edge) Refused() int { return int(e.refused.Load()) }
 
 // Send queues a whole notification that belongs to no request for the session's own stream: the GET
 // stream, the SSE stream or stdout. It reports whether the session exists and the message will be sent. As
-// long as nobody reads, the newest 1,000 messages wait, within 1 MiB.
+// long as nobody reads, the newest 1,000 messages wait, within 1 MiB and what the client's caller may hold.
 func (e *Edge) Send(session string, message []byte) bool {
-	s := e.lookup(session)
+	s := e.sessions.get(session)
 	if s == nil {
 		return false
 	}
@@ -175,7 +194,7 @@ func (e *Edge) Send(session string, message []byte) bool {
 // response with a result or an error. The error is ErrNoClient if there is no such stream, ErrClientGone if
 // the answer cannot come any more, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
-	s := e.lookup(session)
+	s := e.sessions.get(session)
 	if s == nil {
 		return jsonrpc.Message{}, ErrNoClient
 	}
@@ -198,8 +217,8 @@ func (e *Edge) enter() bool {
 // now returns the time since the edge was made.
 func (e *Edge) now() time.Duration { return time.Since(e.epoch) }
 
-// watch does what time brings about until the edge stops: it opens the answers that have been quiet for
-// long, and ends the sessions that nobody uses, and all that belongs to keys that are not valid any more.
+// watch runs the periodic work until the edge stops: it opens answers that have been quiet for long, and ends
+// sessions that nobody uses and whatever belongs to revoked keys.
 func (e *Edge) watch() {
 	tick := time.NewTicker(max(min(time.Second, e.heartbeat/4, e.limits.SessionIdle/4), time.Millisecond))
 	defer tick.Stop()
@@ -210,26 +229,25 @@ func (e *Edge) watch() {
 		case <-tick.C:
 		}
 		now := e.now()
-		e.loose.tick(now, e.heartbeat)
-		e.loose.cancel(ErrKeyRevoked, e.revoked)
-		for _, s := range e.all() {
-			inUse := s.scope.tick(now, e.heartbeat)
-			s.endIfRevoked()
-			if !inUse && !s.attached() && now-s.lastUsed() >= e.limits.SessionIdle {
-				s.end(ErrSessionEnded)
-			}
+		e.lookAtLoose(now)
+		for _, s := range e.sessions.all() {
+			s.look(now)
 		}
 	}
 }
 
-func (e *Edge) all() []*session {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	list := make([]*session, 0, len(e.sessions))
-	for _, s := range e.sessions {
-		list = append(list, s)
-	}
-	return list
+func (e *Edge) lookAtLoose(now time.Duration) {
+	defer safe.Recover(e.log, "watching requests", nil)
+	e.loose.tick(now, e.heartbeat)
+	e.loose.cancel(ErrKeyRevoked, e.revoked)
+}
+
+// spawn runs f, which Stop waits for, on a goroutine of its own. A panic is logged and ends only f.
+func (e *Edge) spawn(what string, f func()) {
+	e.work.Go(func() {
+		defer safe.Recover(e.log, what, nil)
+		f()
+	})
 }
 
 // Stop refuses new requests and sessions, waits until ctx ends for what is in flight and for clients to read
@@ -243,11 +261,11 @@ func (e *Edge) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	for _, s := range e.all() {
+	for _, s := range e.sessions.all() {
 		s.own.drain(ctx)
 	}
 	e.loose.cancel(ErrStopped, all)
-	for _, s := range e.all() {
+	for _, s := range e.sessions.all() {
 		s.end(ErrStopped)
 	}
 	e.mu.Lock()
@@ -257,7 +275,8 @@ func (e *Edge) Stop(ctx context.Context) error {
 	if again {
 		return nil
 	}
-	for _, s := range e.all() { // those that came in between
+	e.sessions.close()
+	for _, s := range e.sessions.all() { // those that came in between
 		s.end(ErrStopped)
 	}
 	close(e.quit)

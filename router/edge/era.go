@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -19,7 +20,7 @@ const (
 	versionModern = "2026-07-28"
 )
 
-// clientInfoBytes bounds what is kept of what a client says about itself.
+// clientInfoBytes bounds the params of initialize, which are kept with the session.
 const clientInfoBytes = 64 << 10
 
 func knownHandshake(version string) bool {
@@ -40,10 +41,10 @@ func negotiate(params []byte) string {
 
 // introduction copies what initialize says about the client.
 func introduction(params []byte) (ClientInfo, *jsonrpc.Error) {
-	caps, info := object(jsonrpc.Get(params, "capabilities")), object(jsonrpc.Get(params, "clientInfo"))
-	if len(caps)+len(info) > clientInfoBytes {
-		return ClientInfo{}, invalidParams("capabilities and clientInfo are too large")
+	if len(params) > clientInfoBytes {
+		return ClientInfo{}, invalidParams("the params of initialize are larger than " + strconv.Itoa(clientInfoBytes>>10) + " KiB")
 	}
+	caps, info := object(jsonrpc.Get(params, "capabilities")), object(jsonrpc.Get(params, "clientInfo"))
 	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil
 }
 
@@ -62,19 +63,23 @@ func mismatch(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + reason}
 }
 
-func unsupported(requested string, modern bool) *jsonrpc.Error {
-	supported := []string{versionReplay, version202506, versionBatch, version2024}
+// supportedVersions returns the versions as a JSON array, the newest first.
+func supportedVersions(modern bool) []byte {
+	b := []byte{'['}
 	if modern {
-		supported = slices.Insert(supported, 0, versionModern)
+		b = append(append(b, jsonrpc.StringID(versionModern)...), ',')
 	}
-	data := []byte(`{"supported":[`)
-	for i, v := range supported {
+	for i, v := range slices.Backward(versions) {
+		b = append(b, jsonrpc.StringID(v)...)
 		if i > 0 {
-			data = append(data, ',')
+			b = append(b, ',')
 		}
-		data = append(data, jsonrpc.StringID(v)...)
 	}
-	data = append(data, `],"requested":`...)
+	return append(b, ']')
+}
+
+func unsupported(requested string, modern bool) *jsonrpc.Error {
+	data := append(append([]byte(`{"supported":`), supportedVersions(modern)...), `,"requested":`...)
 	data = append(data, jsonrpc.StringID(requested)...)
 	return &jsonrpc.Error{
 		Code:    jsonrpc.CodeUnsupportedVersion,

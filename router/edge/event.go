@@ -78,21 +78,10 @@ func (s *eventSink) putEvents(ms []message) error {
 		if s.cursor != nil {
 			s.buf = s.cursor.append(s.buf, m)
 		}
-		s.buf = append(s.buf, "data: "...)
-		s.buf = m.appendHead(s.buf)
-		body := jsonrpc.SingleLine(m.body)
-		if len(body) >= largeBody {
-			if err := s.put(s.buf); err != nil {
-				return err
-			}
-			if err := writePieces(s.w, body); err != nil {
-				return err
-			}
-			s.buf = s.buf[:0]
-		} else {
-			s.buf = append(s.buf, body...)
+		var err error
+		if s.buf, err = m.put(append(s.buf, "data: "...), s.put); err != nil {
+			return err
 		}
-		s.buf = append(s.buf, m.tail()...)
 		s.buf = append(s.buf, "\n\n"...)
 	}
 	return nil
@@ -129,10 +118,7 @@ func (s *eventSink) beat() error {
 	return s.flush()
 }
 
-func (s *eventSink) put(b []byte) error {
-	_, err := s.w.Write(b)
-	return err
-}
+func (s *eventSink) put(b []byte) error { return writePieces(s.w, b) }
 
 func (s *eventSink) flush() error {
 	s.conn.hold()
@@ -154,6 +140,14 @@ func (e *Edge) writeMessage(w http.ResponseWriter, status int, m message) {
 	h := w.Header()
 	h["Content-Type"] = contentJSON
 	e.partWays(h)
+	if m.batch != nil {
+		w.WriteHeader(status)
+		b, err := m.put(nil, func(b []byte) error { return writePieces(w, b) })
+		if err == nil {
+			_, _ = w.Write(b)
+		}
+		return
+	}
 	if len(m.body) < largeBody {
 		w.WriteHeader(status)
 		b := make([]byte, 0, m.size())

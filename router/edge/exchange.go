@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // Cancelled is the cause of a context whose request the client cancelled.
@@ -53,6 +53,9 @@ type Exchange struct {
 	lane    lane
 	state   atomic.Uint32
 
+	reserved atomic.Int64 // bytes for the answer that its message has not taken over; over in the end
+	free     func()       // see Reuse
+
 	// Guarded by the mutex of scope.
 	scope   *scope
 	id      jsonrpc.ID // under which it can be cancelled
@@ -71,6 +74,9 @@ const (
 	failed
 	cancelled
 )
+
+// over marks an exchange that reserves nothing any more.
+const over = -1
 
 // outlet is where the messages of an exchange go.
 type outlet interface {
@@ -97,12 +103,52 @@ func (p pipe) quiet(time.Duration, time.Duration) {}
 func (p pipe) lost() <-chan struct{}              { return p.stream.lost }
 
 // Notify sends a whole notification that relates to this request, on its stream and before its response.
-// It is dropped after the response, and where the client takes no event stream. It does not wait for the
-// client: of more than 1,000 unwritten ones the newest replaces the oldest. It reports whether the message
-// will be written.
+// It is dropped after the response. Where the client takes no event stream, progress is dropped, and the rest goes to the session's own stream if that is read.
+// Notify does not wait for the client: of more than 1,000 unwritten messages, and of more bytes than the caller may
+// hold, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
-	return x.out != nil && x.state.Load() == live && x.send(wholeMessage(message), false)
+	if x.out == nil || x.state.Load() != live {
+		return false
+	}
+	if x.session == nil || x.Modern || x.out.open() {
+		return x.send(wholeMessage(message), false)
+	}
+	return x.session.attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
+		x.session.send(wholeMessage(message))
 }
+
+// Reserve makes room for an answer of n bytes in all while it is being read. False means that the caller holds too
+// much: the answer has to be given up as overloaded.
+func (x *Exchange) Reserve(n int) bool {
+	for {
+		have := x.reserved.Load()
+		switch more := n - int(have); {
+		case have == over:
+			return false
+		case more <= 0:
+			return true
+		case !x.edge.budget.Reserve(x.Caller.ID, more):
+			return false
+		case x.reserved.CompareAndSwap(have, int64(n)):
+			return true
+		default:
+			x.edge.budget.Release(x.Caller.ID, more)
+		}
+	}
+}
+
+// Hold charges n bytes to the caller, for what is kept of the message after Serve, until release is called once.
+func (x *Exchange) Hold(n int) (release func(), ok bool) {
+	budget, caller := x.edge.budget, x.Caller.ID
+	if !budget.Reserve(caller, n) {
+		return nil, false
+	}
+	return func() { budget.Release(caller, n) }, true
+}
+
+// Reuse has free called once the result that follows is written, if it is too large to be kept for a client that
+// comes back. Then nothing refers to the memory of the result any more. It is called before Reply.
+func (x *Exchange) Reuse(free func()) { x.free = free }
 
 // CancelParams returns the raw params of the notification, which go on to the server that is asked to stop.
 func (c *Cancelled) CancelParams() []byte { return c.Params }
@@ -135,11 +181,23 @@ func (x *Exchange) respond(m message, state uint32) {
 			return
 		}
 	}
+	if m.size() > smallMessage && !x.Reserve(m.size()) {
+		x.edge.refused.Add(1)
+		m.form, m.body = failure, ownError(x.Modern, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false).Encode()
+	} else if len(m.body) > replayBytes {
+		m.free = x.free
+	}
+	m.paid = int(max(0, x.reserved.Swap(0)))
 	x.scope.settle(x)
-	x.send(m, true)
+	if !x.send(m, true) {
+		m.free = nil // others may still refer to it
+		m.payer = x.Caller.ID
+		settle(x.edge.budget, m)
+	}
 }
 
 func (x *Exchange) send(m message, last bool) bool {
+	m.payer = x.Caller.ID
 	x.edge.trace("Message sent", x.session, m)
 	return x.out.send(&x.lane, m, last)
 }
@@ -159,10 +217,10 @@ func (x *Exchange) PreferStream() {
 }
 
 // Request asks the client on the stream of this request, or on the session's own where the client takes no
-// event stream, or in the modern era by an input_required result, and waits for the answer: a response with a result or an error. The id is our own. The error
-// is ErrNoClient where the client cannot be asked and was sent nothing, ErrClientGone where the answer cannot
-// come any more, or the cause of ctx; then the client is told that the request is cancelled, in the words of
-// a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
+// event stream, or in the modern era by an input_required result, and waits for the answer: a response with a
+// result or an error. The id is our own. The error is ErrNoClient where the client cannot be asked and was sent
+// nothing, ErrClientGone where the answer cannot come any more, or the cause of ctx; then the client is told that
+// the request is cancelled, in the words of a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	if x.trip != nil {
 		x.Sent()
@@ -178,6 +236,22 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 	return x.session.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
 		return x.out.lost(), x.state.Load() == live && x.send(m, false)
 	})
+}
+
+// Supports reports whether the client has said that it answers requests of a method.
+func (x *Exchange) Supports(method string) bool {
+	capability := askable[method]
+	return capability != "" && jsonrpc.Get(x.Client.Capabilities, capability) != nil
+}
+
+// Gone reports whether the connection of the answer has ended and the client listens on no other of its session.
+func (x *Exchange) Gone() bool {
+	select {
+	case <-x.conn:
+		return x.session == nil || !x.session.attached()
+	default:
+		return false
+	}
 }
 
 // Answered turns what Request returned into the raw result or error for whoever wanted to know. Both are nil

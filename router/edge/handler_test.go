@@ -22,6 +22,8 @@ import (
 type server struct {
 	mu      sync.Mutex
 	served  []string // "method" or "method:name" in the order of Serve
+	whole   []string // the same with initialize
+	clumsy  bool     // Ended panics
 	ended   []string
 	causes  []error
 	release chan struct{} // lets "hold" go on
@@ -37,6 +39,9 @@ func (s *server) Ended(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = append(s.ended, session)
+	if s.clumsy {
+		panic("while leaving")
+	}
 }
 
 func (s *server) log() []string {
@@ -55,6 +60,20 @@ func (s *server) note(entry string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served = append(s.served, entry)
+	s.whole = append(s.whole, entry)
+}
+
+func (s *server) greet(entry string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = append(s.whole, entry)
+}
+
+// all is log with initialize.
+func (s *server) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.whole...)
 }
 
 func (s *server) cause(err error) {
@@ -83,6 +102,7 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 	switch m.Method {
 	case "initialize":
+		s.greet("initialize:" + x.Version)
 		if jsonrpc.Get(m.Params, "fail") != nil {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
 			return
@@ -121,6 +141,24 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 		}
 		x.Reply([]byte(`{"done":true}`))
 		x.Notify(progress(token, -1))
+	case "messages": // n log messages of a size
+		var n, bytes int
+		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)
+		fmt.Sscan(string(jsonrpc.Get(args, "bytes")), &bytes)
+		for i := range n {
+			x.Notify(logMessage(i, bytes))
+		}
+		x.Reply([]byte(`{"done":true}`))
+	case "crowd": // more notifications than wait for a client, and a question among them
+		for i := range 1100 {
+			x.Notify(logMessage(i, 10))
+		}
+		go func() { _, _ = x.Request(context.WithoutCancel(ctx), "sampling/createMessage", nil) }()
+		time.Sleep(time.Second) // it is queued
+		for i := range 200 {
+			x.Notify(logMessage(i, 10))
+		}
+		x.Reply([]byte(`{"done":true}`))
 	case "sleep":
 		<-ctx.Done()
 		s.cause(context.Cause(ctx))
@@ -207,6 +245,10 @@ func orNull(b []byte) []byte {
 	return b
 }
 
+func logMessage(i, bytes int) []byte {
+	return jsonrpc.Notification("notifications/message", fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, i, strings.Repeat("x", bytes)))
+}
+
 func progress(token []byte, i int) []byte {
 	return jsonrpc.Notification("notifications/progress",
 		fmt.Appendf(nil, `{"progressToken":%s,"progress":%d}`, orNull(token), i))
@@ -242,6 +284,7 @@ func newWire(t testing.TB, o edge.Options) *wire {
 		}
 		h.CloseClientConnections()
 		h.Close()
+		eventually(t, "nothing is charged to a caller any more", func() bool { return e.Held() == 0 })
 	})
 	return w
 }

@@ -28,12 +28,12 @@ type note struct {
 	before []<-chan struct{}
 }
 
-// accept queues a notification. It is false if too many wait, or the session is over.
+// accept queues a notification. It is false if too many wait, the caller holds too much, or the session is over.
 func (s *session) accept(ctx context.Context, x *Exchange) bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	o := &s.order
-	if s.retired || o.queue.len() >= notesBound {
+	if s.retired || o.queue.len() >= notesBound || !s.edge.budget.Reserve(x.Caller.ID, x.size()) {
 		x.abort(nil)
 		return false
 	}
@@ -43,7 +43,7 @@ func (s *session) accept(ctx context.Context, x *Exchange) bool {
 	if !o.working {
 		o.working = true
 		s.refs++
-		s.edge.work.Go(s.serveNotes)
+		s.edge.spawn("serving notifications", s.serveNotes)
 	}
 	return true
 }
@@ -77,6 +77,7 @@ func (s *session) serveNotes() {
 			s.order.advance = nil
 		}
 		s.scope.mu.Unlock()
+		s.edge.budget.Release(n.x.Caller.ID, n.x.size())
 		s.edge.done()
 	}
 }

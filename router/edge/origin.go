@@ -13,8 +13,8 @@ import (
 // guard refuses requests whose Host or Origin is foreign, answers preflights and sets the CORS headers.
 // It reports whether to go on.
 func (e *Edge) guard(w http.ResponseWriter, r *http.Request, methods string) bool {
-	if e.loopback && !isLoopback(hostname(r.Host)) {
-		e.writeError(w, http.StatusForbidden, "", refused("the Host header is not a loopback address"))
+	if reason := e.foreign(r.Host); reason != "" {
+		e.writeError(w, http.StatusForbidden, "", refused(reason))
 		return false
 	}
 	if sent := r.Header["Origin"]; len(sent) > 0 {
@@ -39,6 +39,20 @@ func (e *Edge) guard(w http.ResponseWriter, r *http.Request, methods string) boo
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return false
+}
+
+// foreign says why a Host header is refused; empty = it is not. A page that has its own name resolved to our address
+// (DNS rebinding) sends that name. A key, which such a page does not have, makes every name good.
+func (e *Edge) foreign(host string) string {
+	name := hostname(host)
+	switch {
+	case isLoopback(name):
+	case e.loopback:
+		return "the Host header is not a loopback address"
+	case e.public && !e.needsKey() && !isAddress(name) && !e.hosts[lower(name)]:
+		return "without API keys the Host header must be an IP address or a host of allowed_origins"
+	}
+	return ""
 }
 
 // Guard lets only requests through whose Host and Origin the MCP surfaces would accept.
@@ -80,6 +94,11 @@ func isLoopback(name string) bool {
 	}
 	addr, err := netip.ParseAddr(name)
 	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func isAddress(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil
 }
 
 // lower is strings.ToLower for ASCII, which leaves what is lower already as it is.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // source is where a message came from.
@@ -14,12 +14,13 @@ type source struct {
 	caller auth.Caller
 	header http.Header
 	addr   string
+	path   string
 	local  bool // no key is asked for
 	shared bool // answered on the own stream of the session, not on a connection of its own
 }
 
 func httpSource(r *http.Request, caller auth.Caller) source {
-	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr}
+	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path}
 }
 
 // fill describes a message for its handler and returns its context. A session's messages outlive the
@@ -66,13 +67,11 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 	}
 	version := negotiate(params)
 	if s == nil {
-		if s = f.open(src, version); s == nil {
-			return nil, false, f.edge.noRoom(false)
-		}
-		opened = true
+		s, err = f.open(src, version, client)
+		return s, true, err
 	}
 	s.negotiated(version, client)
-	return s, opened, nil
+	return s, false, nil
 }
 
 // take accepts a notification or a response.
@@ -132,7 +131,10 @@ func (f *surface) serveShared(src source, s *session, in *inbound) error {
 		if !s.scope.relist(way.x, in.msg.ID) {
 			return inFlight(in.msg.ID)
 		}
-		way.goOn(newLeg(&in.msg, pipe{&s.own}), jsonrpc.Get(in.msg.Params, "inputResponses"))
+		if !way.goOn(newLeg(&in.msg, pipe{&s.own}), jsonrpc.Get(in.msg.Params, "inputResponses")) {
+			s.scope.settle(way.x)
+			return staleState()
+		}
 		return nil
 	}
 	x := &Exchange{}
@@ -146,11 +148,11 @@ func (f *surface) serveShared(src source, s *session, in *inbound) error {
 		return err
 	}
 	before, greeted := s.greet(x)
-	e.work.Go(func() {
+	e.spawn("serving a request", func() {
 		defer greeted()
+		defer e.untrack(x)
 		s.waitFor(before)
 		e.request(ctx, f.handler, x)
-		e.untrack(x)
 		s.touch()
 	})
 	return nil
@@ -175,6 +177,7 @@ func (s *session) greet(x *Exchange) (before []<-chan struct{}, done func()) {
 // answerShared sends a response of our own making on the session's own stream.
 func (s *session) answerShared(m message) {
 	m.keep = true
+	m.payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
 	s.own.put(&lane{}, m, true)
 }

@@ -11,10 +11,9 @@ import (
 
 // Bounds of what is kept for clients whose connection broke.
 const (
-	replayEvents   = 256     // events of a session
-	replayBytes    = 1 << 20 // their size
-	replayStreams  = 16      // finished answers of a session that nobody has read
-	replayAllBytes = 128 << 20
+	replayEvents  = 256     // events of a session
+	replayBytes   = 1 << 20 // their size
+	replayStreams = 16      // finished answers of a session that nobody has read
 )
 
 // retryAfter is how many milliseconds a client waits before it connects again.
@@ -22,7 +21,7 @@ const retryAfter = "1000"
 
 // replay holds what a session's streams have sent of late, and the answers whose connection broke.
 type replay struct {
-	edge *Edge
+	session *session
 
 	mu      sync.Mutex
 	numbers uint64
@@ -100,26 +99,29 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 	return b
 }
 
-// keep adds an event, and drops the oldest ones that are too many.
+// keep adds an event, and drops the oldest ones that are too many. One that its caller has no room for is not kept.
 func (r *replay) keep(e event) {
+	budget, owner := r.session.edge.budget, r.session.owner.ID
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := e.data.size()
 	if r.over || size > replayBytes {
 		return
 	}
-	e.data.body = jsonrpc.SingleLine(e.data.body)
-	r.events.push(e)
-	r.grow(size)
-	for r.events.len() > replayEvents || r.bytes > replayBytes ||
-		r.edge.replayed.Load() > replayAllBytes && r.events.len() > 0 {
-		r.grow(-r.events.pop().data.size())
+	if e.data.batch != nil {
+		e.data.form, e.data.body = whole, e.data.append(nil)
 	}
-}
-
-func (r *replay) grow(n int) {
-	r.bytes += n
-	r.edge.replayed.Add(int64(n))
+	e.data = message{form: e.data.form, id: e.data.id, body: jsonrpc.SingleLine(e.data.body), payer: owner}
+	for r.events.len() >= replayEvents || r.bytes+size > replayBytes || !e.data.pay(budget) {
+		if r.events.len() == 0 {
+			return
+		}
+		old := r.events.pop().data
+		r.bytes -= old.size()
+		settle(budget, old)
+	}
+	r.bytes += size
+	r.events.push(e)
 }
 
 // after returns the kept events of a stream that follow seq.
@@ -153,20 +155,26 @@ func (r *replay) forget(stream uint64) {
 }
 
 // orphan keeps a finished answer that nobody has read to its end, in place of the oldest such one if there
-// are too many. It reports false if it cannot be kept.
+// are too many, which is abandoned. It reports false if it cannot be kept.
 func (r *replay) orphan(stream uint64, size int) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.over || size > replayBytes {
 		delete(r.streams, stream)
+		r.mu.Unlock()
 		return false
 	}
 	if !slices.Contains(r.orphans, stream) {
 		r.orphans = append(r.orphans, stream)
 	}
+	var oldest *answer
 	if len(r.orphans) > replayStreams {
+		oldest = r.streams[r.orphans[0]]
 		delete(r.streams, r.orphans[0])
 		r.orphans = r.orphans[1:]
+	}
+	r.mu.Unlock() // those who hold an answer take the lock
+	if oldest != nil {
+		oldest.abandonUnread()
 	}
 	return true
 }
@@ -174,12 +182,19 @@ func (r *replay) orphan(stream uint64, size int) bool {
 // clear drops everything; the session is over.
 func (r *replay) clear() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	r.edge.replayed.Add(int64(-r.bytes))
-	r.bytes = 0
-	r.events = fifo[event]{}
+	var unread []*answer
+	for _, stream := range r.orphans {
+		unread = append(unread, r.streams[stream])
+	}
+	for r.events.len() > 0 {
+		settle(r.session.edge.budget, r.events.pop().data)
+	}
+	r.over, r.bytes = true, 0
 	r.streams, r.orphans = nil, nil
+	r.mu.Unlock() // those who hold an answer take the lock
+	for _, a := range unread {
+		a.abandonUnread()
+	}
 }
 
 // parseEventID reads what lines wrote.

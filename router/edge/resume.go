@@ -8,14 +8,20 @@ import (
 
 // get opens a session's own stream, or resumes the stream that Last-Event-ID names.
 func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
-	s, ok := t.existing(w, r)
+	src, id, ok := t.named(w, r)
 	if !ok {
 		return
 	}
-	if s == nil {
+	if id == "" {
 		t.edge.notAllowed(w, "POST, OPTIONS") // without a session there is no such stream
 		return
 	}
+	s, err := t.session(src, id)
+	if err != nil {
+		t.edge.noSession(w, "", err)
+		return
+	}
+	t.settle(s, src, "")
 	if !accepts(r.Header).events {
 		t.edge.writeError(w, http.StatusNotAcceptable, "", &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "Accept must allow text/event-stream"})
@@ -38,6 +44,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
 	turn := s.own.attach()
+	defer s.own.abandonUnread() // of a session that has ended meanwhile
 	defer s.own.detach(turn)
 	t.edge.eventHeaders(w.Header())
 	sink := newEventSink(w, s.ownCursor, connOf(r))
@@ -78,5 +85,5 @@ func (e *Edge) resume(w http.ResponseWriter, r *http.Request, s *session, number
 		a.leave(turn)
 		return
 	}
-	a.read(turn, sink, r.Context().Done())
+	a.read(turn, sink, r.Context().Done(), false)
 }

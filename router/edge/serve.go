@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // noRoom is the error for a request that the router has no room for, which is counted, or no time any more.
@@ -29,38 +29,33 @@ func ownError(modern bool, text, reason string, retryable bool) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: text, Data: append(data, '}')}
 }
 
-// client is whose share of what there is room for the request takes: that of its key or, without one, of
-// its session or its address.
-func (x *Exchange) client() string {
-	if x.Caller.Anonymous && x.Session != "" {
-		return x.Session
-	}
-	return x.Caller.ID
-}
-
 // track lists a request, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
 // ErrSessionEnded; otherwise untrack must be called when it is served.
 func (e *Edge) track(x *Exchange) error {
 	e.busy.Add(1) // before stopping is looked at: Stop waits for what it does not refuse
-	if e.stopping.Load() || !e.load.Enter(x.client()) {
+	if e.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
 		e.done()
 		return e.noRoom(x.Modern)
 	}
 	if x.session == nil {
 		x.scope.add(x)
 	} else if err := x.session.begin(x); err != nil {
-		e.load.Leave(x.client())
+		e.budget.Leave(x.Caller.ID, x.size())
 		e.done()
 		return err
 	}
-	e.memory.Hold(len(x.Message.Raw))
 	return nil
 }
 
+// size is what an exchange itself holds.
+func (x *Exchange) size() int { return len(x.Message.Raw) + smallMessage }
+
 func (e *Edge) untrack(x *Exchange) {
 	x.abort(nil)
-	e.memory.Release(len(x.Message.Raw))
-	e.load.Leave(x.client())
+	e.budget.Leave(x.Caller.ID, x.size())
+	if unused := x.reserved.Swap(over); unused > 0 {
+		e.budget.Release(x.Caller.ID, int(unused))
+	}
 	if x.trip != nil {
 		x.trip.end()
 	}
@@ -112,11 +107,7 @@ func unanswered(cause error, modern bool) *jsonrpc.Error {
 
 // run calls the handler. A panic is logged and stays here.
 func (e *Edge) run(ctx context.Context, h Handler, x *Exchange) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("Handler panicked", "method", x.Message.Method, "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
+	defer safe.Recover(e.log, "serving "+x.Message.Method, nil)
 	h.Serve(ctx, x)
 }
 

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
@@ -21,22 +22,18 @@ type surface struct {
 	handler Handler
 }
 
-// session returns the session with that id, if it belongs to the surface; else nil.
-func (f *surface) session(id string) *session {
-	if s := f.edge.lookup(id); s != nil && s.surface == f {
-		return s
-	}
-	return nil
-}
-
 // session is what a client opened with initialize, GET /sse or by starting us on stdio.
 type session struct {
 	greeting <-chan struct{} // closed when initialize is answered; guarded by scope.mu; nil without one
 
 	id      string
+	path    string // that the id is good for; empty where it is not sealed
+	record  record // what the id holds; zero where it is not sealed
 	edge    *Edge
 	surface *surface
-	local   bool // no key is asked for
+	local   bool        // no key is asked for
+	owner   auth.Caller // who opened it
+	seat    seat        // guarded by sessions.mu
 	scope   scope
 	order   order
 	used    atomic.Int64  // when the client last sent something
@@ -50,22 +47,40 @@ type session struct {
 	ownCursor *cursor      // belongs to who writes own; nil where it cannot be resumed
 	readers   atomic.Int32 // connections that read own
 
+	debt debt // what the handler has to be told first
+
 	// Guarded by scope.mu.
-	version string
-	client  ClientInfo
-	owner   auth.Caller // whose key it was opened or first used with; anonymous until then
-	ended   bool
-	retired bool
-	refs    int // 1 for being open, 1 for each thing in flight
-	asked   uint64
-	waiting map[string]chan<- response // our requests to the client
+	version     string
+	client      ClientInfo
+	initialized bool // on shared streams: the client has sent initialize
+	ended       bool
+	retired     bool
+	refs        int // 1 for being open, 1 for each thing in flight
+	asked       uint64
+	waiting     map[string]chan<- response // our requests to the client
 }
 
-// open adds a session of who sends from src. The session is nil if there are too many, or the edge stops.
-func (f *surface) open(src source, version string) *session {
+// open adds a session of who sends from src. The error is that there is no place.
+func (f *surface) open(src source, version string, client ClientInfo) (*session, *jsonrpc.Error) {
+	s := f.newSession(src, version, client)
+	if src.shared {
+		s.id = rand.Text()
+	} else {
+		s.path = src.path
+		s.record = record{start: time.Now(), owner: tagOf(src.caller), unkeyed: src.caller.Anonymous, version: version, client: client}
+		s.id = f.edge.seal.seal(&s.record, s.path)
+		s.record.client = ClientInfo{}
+	}
+	if _, err := f.edge.addSession(s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSession makes a session that has no id yet.
+func (f *surface) newSession(src source, version string, client ClientInfo) *session {
 	e := f.edge
 	s := &session{
-		id:      rand.Text(),
 		edge:    e,
 		surface: f,
 		local:   src.local,
@@ -74,96 +89,103 @@ func (f *surface) open(src source, version string) *session {
 		done:    make(chan struct{}),
 		owner:   src.caller,
 		version: version,
+		client:  client,
 		refs:    1,
 	}
 	s.scope.byID = make(map[string]*Exchange)
 	s.own.shared = src.shared
 	switch {
 	case src.shared:
-		s.own.init(int(e.limits.ResultBytes))
+		s.own.init(e.budget, int(e.limits.ResultBytes))
 	case version == versionReplay:
-		s.replay = &replay{edge: e}
+		s.replay = &replay{session: s}
 		s.ownCursor = &cursor{replay: s.replay}
 		fallthrough
 	default:
-		s.own.init(ownBytes)
+		s.own.init(e.budget, ownBytes)
 	}
 	s.touch()
-	if e.add(s) || e.needsKey() && e.evict() && e.add(s) {
-		return s
-	}
-	return nil
+	return s
 }
 
-func (e *Edge) add(s *session) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || e.stopping.Load() || len(e.sessions) >= e.limits.Sessions {
-		return false
+// addSession gives s a place among the sessions. Where there is one with the same id already it returns that.
+func (e *Edge) addSession(s *session) (*session, *jsonrpc.Error) {
+	if e.stopping.Load() {
+		return nil, e.noRoom(false)
 	}
-	e.sessions[s.id] = s
-	return true
-}
-
-// evict ends a session for which no key was ever shown. Anybody can open such sessions: they must not keep
-// out those who have a key.
-func (e *Edge) evict() bool {
-	for _, s := range e.all() {
-		if s.user().Anonymous && !s.own.shared {
-			s.end(ErrSessionEnded)
-			return true
-		}
+	other, gone, ok := e.sessions.add(s)
+	switch {
+	case !ok:
+		return nil, e.noRoom(false)
+	case other != nil:
+		return other, nil
+	case gone != nil:
+		e.log.Debug("Session gave way to one of another caller", "caller", gone.owner.Name)
+		gone.end(ErrSessionEnded)
 	}
-	return false
-}
-
-func (e *Edge) lookup(id string) *session {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.sessions[id]
+	return s, nil
 }
 
 func (s *session) touch()                  { s.used.Store(int64(s.edge.now())) }
 func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
 func (s *session) attached() bool          { return s.readers.Load() > 0 }
 
-// claim reports whether caller may use the session, which belongs to the first key it is used with.
-func (s *session) claim(caller auth.Caller) bool {
-	if caller.Anonymous {
-		return true
-	}
+// inFlight reports whether the session has requests in flight, or notifications waiting.
+func (s *session) inFlight() bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
-	if s.owner.Anonymous {
-		s.owner = caller
-	}
-	return s.owner.ID == caller.ID
+	return s.refs > 1
 }
 
-// endIfRevoked ends what the keys do not admit any more, and the session if it is its client's key that is gone. A
-// client that has not shown one yet keeps its session, for a key may follow, but nothing that takes one.
+// of reports whether the caller may use the session.
+func (s *session) of(caller auth.Caller) bool {
+	return s.local || !s.edge.needsKey() || s.owner.ID == caller.ID
+}
+
+// endIfRevoked ends what the keys do not admit any more, and the session if it is its caller who is not admitted.
 func (s *session) endIfRevoked() {
 	if s.local {
 		return
 	}
 	s.scope.cancel(ErrKeyRevoked, s.edge.revoked)
-	if user := s.user(); !s.edge.admits(user) && (!user.Anonymous || s.attached()) {
+	if !s.edge.admits(s.owner) {
 		s.end(ErrKeyRevoked)
 	}
 }
 
-// user returns whose key the session was used with, or an anonymous caller.
-func (s *session) user() auth.Caller {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	return s.owner
+// look does the periodic work of the session.
+func (s *session) look(now time.Duration) {
+	defer safe.Recover(s.edge.log, "watching a session", nil)
+	inUse := s.scope.tick(now, s.edge.heartbeat)
+	s.endIfRevoked()
+	if !inUse && !s.attached() && now-s.lastUsed() >= s.edge.limits.SessionIdle {
+		s.end(ErrSessionEnded)
+	}
 }
 
 // negotiated stores what initialize agreed on.
 func (s *session) negotiated(version string, client ClientInfo) {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
-	s.version, s.client = version, client
+	s.version, s.client, s.initialized = version, client, true
+}
+
+// negotiatedFirst stores what a client without a key agrees on, unless the session has been initialized.
+func (s *session) negotiatedFirst(version string, client ClientInfo) bool {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	if s.initialized {
+		return false
+	}
+	s.version, s.client, s.initialized = version, client, true
+	return true
+}
+
+// busyWith reports whether a request with the id is in flight.
+func (s *session) busyWith(id jsonrpc.ID) bool {
+	s.scope.mu.Lock()
+	defer s.scope.mu.Unlock()
+	return s.scope.byID[id.Key()] != nil
 }
 
 func (s *session) agreed() (version string, client ClientInfo) {
@@ -174,6 +196,7 @@ func (s *session) agreed() (version string, client ClientInfo) {
 
 // send queues a message on the session's own stream.
 func (s *session) send(m message) bool {
+	m.payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
 	return s.own.put(&s.ownLane, m, false)
 }
@@ -202,9 +225,7 @@ func (s *session) retire() {
 	s.retired = true
 	close(s.deaf)
 	s.scope.mu.Unlock()
-	s.edge.mu.Lock()
-	delete(s.edge.sessions, s.id)
-	s.edge.mu.Unlock()
+	s.edge.sessions.remove(s)
 	s.release()
 }
 
@@ -221,13 +242,14 @@ func (s *session) release() {
 // finish tells the handler, and lets go of what the session holds. It runs beside its caller, which may
 // have others waiting for it.
 func (s *session) finish() {
-	s.edge.work.Go(func() {
+	s.edge.spawn("ending a session", func() {
+		defer close(s.done)
 		s.own.close()
+		s.own.abandonUnread()
 		if s.replay != nil {
 			s.replay.clear()
 		}
 		s.surface.handler.Ended(s.id)
-		close(s.done)
 	})
 }
 

@@ -54,9 +54,9 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s := t.open(src, version2024)
-	if s == nil {
-		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+	s, err := t.open(src, version2024, ClientInfo{})
+	if err != nil {
+		e.writeError(w, http.StatusServiceUnavailable, "", err)
 		return
 	}
 	defer s.end(ErrSessionEnded)
@@ -83,17 +83,17 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		e.writeError(w, http.StatusBadRequest, "", invalidRequest("session_id is missing"))
 		return
 	}
-	s := t.session(id)
+	src := httpSource(r, caller)
+	src.shared = true
+	s := t.present(src, id)
 	if s == nil {
 		e.notFound(w, "")
 		return
 	}
-	body, ok := e.readBody(w, r)
+	body, ok := e.readBody(w, r, caller)
 	if !ok {
 		return
 	}
-	src := httpSource(r, caller)
-	src.shared = true
 	if jsonrpc.IsBatch(body) {
 		t.batch(w, src, s, body)
 		return
@@ -108,12 +108,14 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	}
 	e.arrived(s, &in)
 	var v verdict
-	src.caller, v = e.admit(&in, src, s)
+	src.caller, v = e.admit(&in, src)
 	switch {
 	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
 		e.unauthorized(w, in.msg.ID, v == keyWrong)
-	case !s.claim(src.caller):
+	case v != stranger && !src.caller.Anonymous && !s.of(src.caller):
 		e.notFound(w, in.msg.ID)
+	case (v == stranger || v == keyWrong) && in.msg.IsRequest() && s.busyWith(in.msg.ID):
+		e.writeError(w, http.StatusBadRequest, in.msg.ID, inFlight(in.msg.ID)) // it must not answer for the owner's request
 	case v == keyWrong:
 		s.answerShared(wrongKey(&in.msg, false))
 		accepted(w)
@@ -123,9 +125,13 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 			s.answerShared(message{form: failure, id: in.msg.ID, body: checkModern(nil, &in, false).Encode()})
 		}
 		accepted(w)
+	case v == stranger:
+		t.stranger(w, s, &in)
 	case in.msg.IsRequest():
+		t.settle(s, src, in.msg.Method)
 		t.request(w, src, s, &in)
 	default:
+		t.settle(s, src, in.msg.Method)
 		if err := t.takeOne(src, s, &in); err != nil {
 			e.writeError(w, http.StatusServiceUnavailable, "", err)
 			return
@@ -170,9 +176,8 @@ func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) 
 		t.edge.writeError(w, http.StatusBadRequest, "", err)
 	case v != admitted:
 		t.edge.unauthorized(w, "", v == keyWrong)
-	case !s.claim(src.caller):
-		t.edge.notFound(w, "")
 	default:
+		t.settle(s, src, "")
 		t.serveBatch(src, s, items, pipe{&s.own})
 		accepted(w)
 	}

@@ -9,8 +9,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // ServeStdio serves h to the one client at the other end of in and out, until in ends: then what was read
@@ -26,24 +27,30 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	t.s = t.open(t.src, versionReplay)
-	if t.s == nil {
+	s, refused := t.open(t.src, versionReplay, ClientInfo{})
+	if refused != nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}
-	s := t.s
+	t.s = s
 	s.readers.Add(1)
 
 	var writeErr error
 	written := make(chan struct{})
-	e.work.Go(func() {
+	e.spawn("writing to the client", func() {
+		defer close(written)
+		defer s.own.abandon()
 		turn := s.own.attach()
+		defer s.own.detach(turn)
+		writeErr = errors.New("panicked") // unless run returns
 		writeErr = s.own.run(turn, nil, &lineSink{w: out}, 0)
-		s.own.detach(turn)
-		s.own.abandon()
-		close(written)
 	})
 	read := make(chan error, 1)
-	go func() { read <- t.readLines(in) }()
+	go func() {
+		err := errors.New("panicked") // unless readLines returns
+		defer func() { read <- err }()
+		defer safe.Recover(e.log, "reading standard input", nil)
+		err = t.readLines(in)
+	}()
 
 	var err error
 	select {
@@ -178,26 +185,17 @@ type lineSink struct {
 func (s *lineSink) write(ms []message) error {
 	s.buf = s.buf[:0]
 	for _, m := range ms {
-		s.buf = m.appendHead(s.buf)
-		body := jsonrpc.SingleLine(m.body)
-		if len(body) >= largeBody {
-			if err := s.flush(); err != nil {
-				return err
-			}
-			if _, err := s.w.Write(body); err != nil {
-				return err
-			}
-		} else {
-			s.buf = append(s.buf, body...)
+		var err error
+		if s.buf, err = m.put(s.buf, s.put); err != nil {
+			return err
 		}
-		s.buf = append(append(s.buf, m.tail()...), '\n')
+		s.buf = append(s.buf, '\n')
 	}
-	return s.flush()
+	return s.put(s.buf)
 }
 
-func (s *lineSink) flush() error {
-	_, err := s.w.Write(s.buf)
-	s.buf = s.buf[:0]
+func (s *lineSink) put(b []byte) error {
+	_, err := s.w.Write(b)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/limit"
 )
 
 // Everything read before EOF is answered, pipelined or not.
@@ -177,4 +178,32 @@ func TestStopAfterTheEndOfInput(t *testing.T) {
 	if err := <-p.done; err != nil {
 		t.Errorf("ServeStdio: got %v, want nil", err)
 	}
+}
+
+// What is written is no longer counted: more passes through a session than may wait in it.
+func TestStdioPassesMoreThanItHolds(t *testing.T) {
+	const size, total = 1 << 20, 80 << 20 // 64 MiB may wait
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	lines := bufio.NewReaderSize(p.out, size)
+	line := func() (err error) {
+		for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {
+			_, err = lines.ReadSlice('\n')
+		}
+		return err
+	}
+	for passed := 0; passed < total; passed += size {
+		p.send(call("1", "big", fmt.Sprintf(`{"n":%d}`, size)))
+		read := make(chan error, 1)
+		go func() { read <- line() }()
+		select {
+		case err := <-read:
+			if err != nil {
+				t.Fatalf("after %d bytes: %v", passed, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("after %d bytes the answers do not come any more", passed)
+		}
+	}
+	p.finish()
 }

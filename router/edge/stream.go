@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
 // laneMessages is how many messages of one request, or of a session's own, wait to be written.
@@ -14,25 +16,28 @@ const laneMessages = 1000
 // guarded by the mutex of its stream.
 type lane struct {
 	queue  fifo[message]
+	vacant int  // places in ready whose messages were dropped
 	closed bool // its response is queued or written
 }
 
-// dropOldest removes the oldest message that may be dropped and returns its size; 0 if there is none.
-func (l *lane) dropOldest() int {
+// dropOldest removes the oldest message that may be dropped; false if there is none.
+func (l *lane) dropOldest() (message, bool) {
 	for i := l.queue.off; i < len(l.queue.items); i++ {
 		if m := l.queue.items[i]; !m.keep {
 			copy(l.queue.items[l.queue.off+1:i+1], l.queue.items[l.queue.off:i])
 			l.queue.pop()
-			return m.size()
+			l.vacant++
+			return m, true
 		}
 	}
-	return 0
+	return message{}, false
 }
 
 // stream is the queue before the one writer of a connection. Each message stands in its lane, and ready
-// holds that lane once for it: so messages go out in the order of arrival, and a lane that is full can
-// let its newest message take the place of its oldest.
+// holds that lane once for it: messages go out in the order of arrival, and in a lane that is full the newest
+// takes the place of a dropped one. What is queued or being written is charged to its payers.
 type stream struct {
+	budget *limit.Budget
 	mu     sync.Mutex
 	room   sync.Cond // told when messages were taken, or never will be
 	ready  fifo[*lane]
@@ -49,15 +54,17 @@ type stream struct {
 }
 
 // init prepares a stream.
-func (s *stream) init(bound int) {
+func (s *stream) init(budget *limit.Budget, bound int) {
+	s.budget = budget
 	s.room.L = &s.mu
 	s.bound = bound
 	s.wake = make(chan struct{}, 1)
 	s.lost = make(chan struct{})
 }
 
-// put queues m in l and reports whether it, or something newer, will be written. last closes the lane.
-// On shared streams a last message waits while the queue is over its bound.
+// put queues m in l and reports whether it, or something newer, will be written. last closes the lane. What is
+// in the way of a message is dropped, oldest first, if it may be. On shared streams a last message waits while
+// the queue is over its bound, or holds something and the payer has no room.
 func (s *stream) put(l *lane, m message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,27 +76,38 @@ func (s *stream) putLocked(l *lane, m message, last bool) bool {
 		return false
 	}
 	l.closed = last
-	for last && s.shared && s.bytes > s.bound && !s.gone {
+	prepaid := m.paid > 0
+	for last && s.shared && !s.gone && s.bytes > 0 && (s.bytes > s.bound || !m.pay(s.budget)) {
 		s.room.Wait()
 	}
 	if s.gone || s.closed {
+		if m.paid > 0 && !prepaid {
+			settle(s.budget, m)
+		}
 		return false
 	}
-	if !last && (l.queue.len() >= laneMessages || s.bytes > 0 && s.bytes+m.size() > s.bound) {
-		dropped := l.dropOldest()
-		if dropped == 0 {
+	for !last && (l.queue.len() >= laneMessages || s.bytes > 0 && s.bytes+m.size() > s.bound || !m.pay(s.budget)) {
+		old, ok := l.dropOldest()
+		if !ok {
 			return false
 		}
-		s.bytes += m.size() - dropped
-		l.queue.push(m)
-		return true
+		s.bytes -= old.size()
+		settle(s.budget, old)
+	}
+	if m.paid == 0 && m.batch == nil {
+		m.paid = m.size()
+		s.budget.Charge(m.payer, m.paid)
 	}
 	s.bytes += m.size()
 	if m.keep {
 		s.kept++
 	}
 	l.queue.push(m)
-	s.ready.push(l)
+	if l.vacant > 0 {
+		l.vacant--
+	} else {
+		s.ready.push(l)
+	}
 	s.signal()
 	return true
 }
@@ -113,12 +131,27 @@ func (s *stream) close() {
 func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.abandonLocked()
+}
+
+// abandonUnread abandons a stream that nothing more comes to and that nobody reads.
+func (s *stream) abandonUnread() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed && s.turn == nil {
+		s.abandonLocked()
+	}
+}
+
+func (s *stream) abandonLocked() {
 	if s.gone {
 		return
 	}
 	s.gone = true
 	for s.ready.len() > 0 {
-		s.ready.pop().queue = fifo[message]{}
+		l := s.ready.pop()
+		settle(s.budget, l.queue.items[l.queue.off:]...)
+		l.queue, l.vacant = fifo[message]{}, 0
 	}
 	s.bytes = 0
 	close(s.lost)
@@ -156,7 +189,12 @@ func (s *stream) take(ms []message) (_ []message, done bool) {
 	s.kept -= s.taken
 	s.taken = 0
 	for n := 0; s.ready.len() > 0 && len(ms) < takeMessages && n < takeBytes; {
-		m := s.ready.pop().queue.pop()
+		l := s.ready.pop()
+		if l.queue.len() == 0 {
+			l.vacant--
+			continue
+		}
+		m := l.queue.pop()
 		n += m.size()
 		s.bytes -= m.size()
 		if m.keep {
@@ -232,8 +270,7 @@ func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Durat
 			return nil
 		}
 		if len(ms) > 0 {
-			err := w.write(ms)
-			clear(ms)
+			err := s.write(w, ms)
 			if err != nil {
 				return err
 			}
@@ -253,4 +290,13 @@ func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Durat
 			timer.Reset(heartbeat)
 		}
 	}
+}
+
+// write writes messages and settles them, also if the sink panics.
+func (s *stream) write(w sink, ms []message) error {
+	defer func() {
+		settle(s.budget, ms...)
+		clear(ms)
+	}()
+	return w.write(ms)
 }

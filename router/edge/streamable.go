@@ -8,7 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Streamable serves h as streamable HTTP of every protocol version, on one path.
+// Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
+// it was opened on.
 func (e *Edge) Streamable(h Handler) http.Handler {
 	return &streamable{surface{edge: e, handler: h}}
 }
@@ -57,6 +58,16 @@ func (e *Edge) notFound(w http.ResponseWriter, id jsonrpc.ID) {
 		Code: jsonrpc.CodeInvalidRequest, Message: "Session not found"})
 }
 
+// noSession answers a request whose session cannot be used, for the reason that surface.session gave.
+func (e *Edge) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		e.writeError(w, http.StatusServiceUnavailable, id, wire)
+		return
+	}
+	e.notFound(w, id)
+}
+
 func sessionID(h http.Header) string {
 	if v := h["Mcp-Session-Id"]; len(v) > 0 {
 		return v[0]
@@ -70,7 +81,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	body, ok := e.readBody(w, r)
+	body, ok := e.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -91,28 +102,36 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		e.writeError(w, status, in.msg.ID, err)
 		return
 	}
-	modern := in.version != nil
 	id := ""
-	var s *session
-	if !modern {
-		if id = sessionID(r.Header); id != "" {
-			s = t.session(id)
-		}
+	if in.version == nil {
+		id = sessionID(r.Header)
 	}
-	e.arrived(s, &in)
 	src := httpSource(r, caller)
+	e.arrived(t.present(src, id), &in)
 	var v verdict
-	src.caller, v = e.admit(&in, src, s)
-	switch {
+	switch src.caller, v = e.admit(&in, src); {
 	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
 		e.unauthorized(w, in.msg.ID, v == keyWrong)
+		return
 	case v == keyWrong:
-		e.writeOwn(w, http.StatusOK, wrongKey(&in.msg, modern))
-	case id != "" && (s == nil || !s.claim(src.caller)):
-		e.notFound(w, in.msg.ID)
-	case in.msg.IsRequest():
+		e.writeOwn(w, http.StatusOK, wrongKey(&in.msg, in.version != nil))
+		return
+	case v == stranger:
+		t.stranger(w, src, id, &in)
+		return
+	}
+	var s *session
+	if id != "" {
+		var err error
+		if s, err = t.session(src, id); err != nil {
+			e.noSession(w, in.msg.ID, err)
+			return
+		}
+		t.settle(s, src, in.msg.Method)
+	}
+	if in.msg.IsRequest() {
 		t.request(w, r, src, s, &in)
-	default:
+	} else {
 		t.take(w, src, s, &in)
 	}
 }
@@ -167,10 +186,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 			w.Header().Del("Mcp-Session-Id")
 		}
 	}
-	held := c.answer.final.size() // as long as a slow client reads
-	e.memory.Hold(held)
 	c.answer.finish()
-	e.memory.Release(held)
 }
 
 func initializeStatus(err *jsonrpc.Error) int {
@@ -202,54 +218,73 @@ func (e *Edge) tooBusy(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error)
 	e.writeError(w, http.StatusTooManyRequests, id, err)
 }
 
-// existing returns the session that a GET or DELETE names, or answers why not. It is nil if none is named.
-func (t *streamable) existing(w http.ResponseWriter, r *http.Request) (*session, bool) {
+// named identifies who sends a GET or DELETE and returns the session id that it names, or answers why it is refused.
+func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, id string, ok bool) {
 	e := t.edge
 	caller, ok := e.identify(w, r)
 	if !ok {
-		return nil, false
+		return src, "", false
 	}
 	if e.needsKey() && caller.Anonymous {
 		e.unauthorized(w, "", false)
-		return nil, false
+		return src, "", false
 	}
 	if v := headerVersion(r.Header); v != "" && v != versionModern && !knownHandshake(v) {
 		e.writeError(w, http.StatusBadRequest, "", unsupported(v, true))
-		return nil, false
+		return src, "", false
 	}
-	id := sessionID(r.Header)
-	if id == "" {
-		return nil, true
-	}
-	s := t.session(id)
-	if s == nil || !s.claim(caller) {
-		e.notFound(w, "")
-		return nil, false
-	}
-	return s, true
+	return httpSource(r, caller), sessionID(r.Header), true
 }
 
 // endPatience is how long DELETE waits for the handler.
 const endPatience = 5 * time.Second
 
-// delete ends a session and waits a little for its end.
+// delete ends a session, which cannot be revived then, and waits a little for its end.
 func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
-	s, ok := t.existing(w, r)
-	if !ok {
+	e := t.edge
+	src, id, ok := t.named(w, r)
+	switch {
+	case !ok:
 		return
-	}
-	if s == nil {
-		t.edge.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
+	case id == "":
+		e.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "The Mcp-Session-Id header is missing"})
 		return
 	}
-	s.end(ErrSessionEnded)
-	patience := time.NewTimer(endPatience)
-	defer patience.Stop()
-	select {
-	case <-s.done:
-	case <-r.Context().Done():
-	case <-patience.C:
+	s := t.present(src, id)
+	if s == nil {
+		record, ok := t.sealed(src, id)
+		if !ok || !e.mayRevive(record, src) {
+			e.notFound(w, "")
+			return
+		}
+		e.bury(record)
+		s = t.present(src, id) // it was being revived
+	} else if !s.of(src.caller) {
+		e.notFound(w, "")
+		return
+	} else {
+		e.bury(&s.record)
+	}
+	if s != nil {
+		s.end(ErrSessionEnded)
+		patience := time.NewTimer(endPatience)
+		defer patience.Stop()
+		select {
+		case <-s.done:
+		case <-r.Context().Done():
+		case <-patience.C:
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// bury has the session of r never revived.
+func (e *Edge) bury(r *record) {
+	if !r.fresh(time.Now()) {
+		return
+	}
+	if err := e.tombs.add(r); err != nil {
+		e.log.Warn("cannot note that a session has ended; after a restart its id counts again", "error", err)
+	}
 }

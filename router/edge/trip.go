@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 )
 
 // trip is the outlet of a request of the modern era whose client can be asked (MCP 2026-07-28, multi round-trip
@@ -29,6 +29,7 @@ type trip struct {
 	leg       *leg          // who waits for an answer; nil while the client is away
 	came      chan struct{} // closed when the client comes back
 	state     string        // what it comes back with
+	over      bool          // whoever comes back now is too late
 	asked     uint64
 	questions []*question // that are not answered
 }
@@ -152,26 +153,30 @@ func (t *trip) quiet(now, heartbeat time.Duration) {
 
 func (t *trip) lost() <-chan struct{} { return t.ctx.Done() }
 
-// back waits until the client is there and returns the id of its request. It is false if the client does not come.
+// back waits until the client is there and returns the id of its request. It is false if the client does not come
+// in time; from then on it is refused.
 func (t *trip) back() (jsonrpc.ID, bool) {
 	patience := time.NewTimer(maxAway)
 	defer patience.Stop()
-	for {
+	for waited := false; ; {
 		t.mu.Lock()
 		l, came := t.leg, t.came
+		t.over = l == nil && waited
 		t.mu.Unlock()
-		if l != nil {
+		switch {
+		case l != nil:
 			return l.id, true
+		case waited:
+			return "", false
 		}
 		select {
 		case <-came:
+			continue
 		case <-t.ctx.Done():
-			return "", false
 		case <-t.deaf:
-			return "", false
 		case <-patience.C:
-			return "", false
 		}
+		waited = true
 	}
 }
 
@@ -240,16 +245,21 @@ func (t *trip) putLocked() (send func()) {
 	}
 	body = append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
 	return func() {
-		m := message{form: result, keep: true, id: l.id, body: body}
+		m := message{form: result, keep: true, id: l.id, body: body, payer: t.x.Caller.ID}
 		t.x.edge.trace("Message sent", t.x.session, m)
 		t.x.scope.settle(t.x)
 		l.answer(m)
 	}
 }
 
-// goOn takes the client's answers; what it has not answered it is asked again.
-func (t *trip) goOn(l *leg, answers []byte) {
+// goOn takes the client's answers; what it has not answered it is asked again. It is false if the client comes too
+// late.
+func (t *trip) goOn(l *leg, answers []byte) bool {
 	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return false
+	}
 	t.leg = l
 	close(t.came)
 	t.questions = slices.DeleteFunc(t.questions, func(q *question) bool {
@@ -268,13 +278,14 @@ func (t *trip) goOn(l *leg, answers []byte) {
 	send := t.putLocked()
 	t.mu.Unlock()
 	send()
+	return true
 }
 
 // end ends the trip: its handler has returned.
 func (t *trip) end() {
 	t.mu.Lock()
 	l := t.leg
-	t.leg = nil
+	t.leg, t.over = nil, true
 	t.x.edge.trips.Delete(t.state)
 	t.mu.Unlock()
 	if l != nil {
@@ -296,9 +307,13 @@ func (f *surface) returning(caller auth.Caller, in *inbound) (*trip, *jsonrpc.Er
 	}
 	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || t.x.Message.Method != in.msg.Method || !same("name") || !same("uri") ||
 		!f.edge.trips.CompareAndDelete(state, t) {
-		return nil, invalidParams("requestState is of no request that waits for you; call again without it")
+		return nil, staleState()
 	}
 	return t, nil
+}
+
+func staleState() *jsonrpc.Error {
+	return invalidParams("unknown or expired requestState; call again without it")
 }
 
 // travelled serves a request of the modern era that is a leg of a trip. It is false if it is none.
@@ -317,9 +332,13 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 	a := &answer{}
 	a.begin(e, w, r, true)
 	l := newLeg(&in.msg, a)
-	if way != nil {
-		way.goOn(l, jsonrpc.Get(in.msg.Params, "inputResponses"))
+	switch {
+	case way == nil:
+	case way.goOn(l, jsonrpc.Get(in.msg.Params, "inputResponses")):
 		way.ride(r, l, a)
+		return true
+	default:
+		e.writeError(w, http.StatusBadRequest, in.msg.ID, staleState())
 		return true
 	}
 	x := &Exchange{}
@@ -330,9 +349,9 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 		e.refuse(w, x, err)
 		return true
 	}
-	e.work.Go(func() {
+	e.spawn("serving a request", func() {
+		defer e.untrack(x)
 		e.request(ctx, t.handler, x)
-		e.untrack(x)
 	})
 	way.ride(r, l, a)
 	return true

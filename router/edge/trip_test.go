@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,7 +120,7 @@ func TestStateOfOthers(t *testing.T) {
 		"another key":  {"key-bob", "ask-twice"},
 		"another tool": {"key-ann", "echo"},
 	} {
-		if status, got := post(row[0], row[1], leg("2", row[1], asks, "1", more)); status != 400 || !strings.Contains(got, "requestState is of no request") {
+		if status, got := post(row[0], row[1], leg("2", row[1], asks, "1", more)); status != 400 || !strings.Contains(got, "unknown or expired requestState") {
 			t.Errorf("%s: got %d %s, want it refused", name, status, got)
 		}
 	}
@@ -193,4 +194,52 @@ func TestAnswersWaitForClients(t *testing.T) {
 			t.Errorf("Stop: got %v, want nil", err)
 		}
 	})
+}
+
+// A client that comes back the moment its time is over is answered, and so is one whose request is just cancelled;
+// neither holds up the end of the router.
+func TestLateClients(t *testing.T) {
+	for name, stdio := range map[string]bool{"http": false, "stdio": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newServer()
+				e := edge.New(edge.Options{})
+				h := e.Streamable(srv)
+				var p *stdioClient
+				if stdio {
+					p = newStdio(t, e, srv)
+				}
+				post := func(body string) string {
+					if stdio {
+						p.send(body)
+						return p.line()
+					}
+					return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly")).Body.String()
+				}
+				for i := range 20 {
+					id := strconv.Itoa(2 * i)
+					_, more := required(t, post(leg(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
+					time.Sleep(time.Second + 10*time.Minute) // the question, and the wait for the client
+					id = strconv.Itoa(2*i + 1)
+					if got := post(leg(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
+						!strings.Contains(got, `"resultType":"complete"`) && !strings.Contains(got, "expired requestState") {
+						t.Fatalf("got %q, want the result or that it is too late", got)
+					}
+				}
+				synctest.Wait()
+				if got := e.Tracked(); got != 0 {
+					t.Errorf("got %d requests in flight, want 0", got)
+				}
+				if stdio {
+					p.finish()
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := e.Stop(ctx); err != nil || time.Since(began) > time.Second {
+					t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+				}
+			})
+		})
+	}
 }

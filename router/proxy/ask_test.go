@@ -56,10 +56,10 @@ func TestServersAskTheirCaller(t *testing.T) {
 				}
 				asked := c.questions()
 				if len(asked) != 1 || asked[0].Method != row.method || string(asked[0].Params) != row.params || len(a.notes) != 1 {
-					t.Errorf("%s %s: got %d questions on the call's stream, %s, want one %s %s", transport, row.method, len(a.notes), asked, row.method, row.params)
+					t.Errorf("%v %v: got %d questions on the call's stream, %v, want one %v %v", transport, row.method, len(a.notes), asked, row.method, row.params)
 				}
 				if i == 0 && len(other.questions()) > 0 {
-					t.Errorf("%s: the other client was asked %s, want nothing", transport, other.questions())
+					t.Errorf("%v: the other client was asked %v, want nothing", transport, other.questions())
 				}
 			}
 			w.stop()

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router/limit"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
 // handle serves one POST without a connection in between.

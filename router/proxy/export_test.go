@@ -1,5 +1,7 @@
 package proxy
 
+import "github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+
 // Naming is how a surface calls the things of its servers.
 type Naming struct{ n naming }
 
@@ -20,5 +22,6 @@ func (n *Naming) Split(uri string) (server, own string, ok bool) { return n.n.sp
 
 // Rewrite renames the URIs in a raw result.
 func (n *Naming) Rewrite(server, method string, result []byte) []byte {
-	return n.n.rewriteURIs(server, method, result)
+	m, _ := jsonrpc.Parse(jsonrpc.Result("1", result))
+	return n.n.rewriteURIs(server, method, result, m.Names)
 }

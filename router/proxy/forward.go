@@ -23,14 +23,19 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
-		Visible: x.Caller.Filter(), Client: s.client(x), Proxied: x.Session != "", Sent: x.Sent, Streams: x.PreferStream,
+		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
+		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve,
 		Progress: func(params []byte) {
 			if token != "" {
 				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
 			}
 		},
-		Notify: func(m jsonrpc.Message) bool { return x.Notify(s.rename(server, m)) },
+		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
+		Modern: x.Modern,
 		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+			if q.Input && !x.Supports(q.Method) {
+				return nil, nil
+			}
 			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
 				return x.Request(ctx, q.Method, params)
 			})
@@ -41,8 +46,13 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		s.p.opts.Fail(x, err)
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
+	case reply.Modern && downstream.NeedsInput(reply):
+		x.Reply(reply.Result) // the client goes on with it
 	default:
-		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result)
+		if tool != "" { // nobody else looks at the results of tools
+			x.Reuse(reply.Free)
+		}
+		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result, reply.Names)
 		if x.Modern && (downstream.Member(x.Message.Method) != "" || x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}

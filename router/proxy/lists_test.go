@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
@@ -143,6 +144,33 @@ func TestPartialLists(t *testing.T) {
 	}
 }
 
+// Where every server takes too long, each client that asks gets the same error, whichever limit ends first: that of its
+// own request, or that of the list that another began.
+func TestAllListsTooSlow(t *testing.T) {
+	slow := filled(1)
+	w := newWorld(t, func(o *setup) { o.config.ListDeadline = 200 * time.Millisecond }, place{"slow", overPipe, slow, ""})
+	c := w.dial(proxyPath)
+	slow.change(func() {
+		slow.on = func(r *request) bool {
+			if r.Method == "prompts/list" {
+				<-r.ctx.Done()
+				return true
+			}
+			return false
+		}
+	})
+	var asked []*answer
+	for i := range 8 {
+		asked = append(asked, c.start(strconv.Itoa(1000+i), "prompts/list", ""))
+		time.Sleep(30 * time.Millisecond) // so that some join the list of another
+	}
+	for i, a := range asked {
+		if c.wait(a); !strings.Contains(a.err, `"code":-32000`) || !strings.Contains(a.err, `"data":{"server":"slow","reason":"timeout","retryable":true}`) {
+			t.Errorf("list %d: got %s %s, want -32000 with the reason timeout", i, a.result, a.err)
+		}
+	}
+}
+
 // Nobody is asked for anything before a client asks.
 func TestNothingIsListedUnasked(t *testing.T) {
 	s := filled(1)
@@ -179,11 +207,10 @@ func TestCallsAskTheirServer(t *testing.T) {
 		t.Errorf("at the other server: got %q, want no list", got)
 	}
 	two.fail(status(503))
-	if a := c.call("two__bad:name"); !strings.Contains(a.err, `"reason":"unavailable"`) {
-		t.Errorf("a dead server: got %s, want it unavailable", a.err)
-	}
-	if a := c.call("two__bad_name_000000"); !strings.Contains(a.err, `"reason":"unavailable"`) {
-		t.Errorf("an alias at a dead server: got %s, want it unavailable", a.err)
+	for _, name := range []string{"two__bad:name", "two__bad_name_000000"} {
+		if a := c.call(name); !strings.Contains(a.err, `{"server":"two","reason":"outcome_unknown"`) {
+			t.Errorf("%s at a server that cannot be listed: got %s, want what came of the call", name, a.err)
+		}
 	}
 }
 
@@ -312,7 +339,9 @@ func TestListsPerKey(t *testing.T) {
 // found is a search that finds one tool.
 type found struct{ name string }
 
-func (found) SearchTool() []byte                { return []byte(`{"name":"search_available_tools",` + object + `}`) }
+func (found) SearchTool() []byte { return []byte(`{"name":"search_available_tools",` + object + `}`) }
+func (f found) Ended(string)     {}
+
 func (f found) Exposed(*edge.Exchange) []string { return []string{f.name} }
 
 // With search_above the list is narrowed while there are more tools than that.

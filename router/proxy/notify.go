@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -34,17 +35,24 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	m := s.p.member(x.Session)
+	m := s.p.client(x.Session)
 	for _, server := range servers {
 		failed := func(err error) {
 			s.p.log.Warn("cannot pass on a notification", "server", server, "method", method, "error", err)
 		}
 		send := func(ctx context.Context) error { return tell(ctx, server) }
 		if m != nil {
-			m.post(server, send, failed)
+			release, ok := x.Hold(len(x.Message.Raw))
+			switch {
+			case !ok:
+				failed(errQueueFull)
+			case !m.post(server, func(ctx context.Context) error { defer release(); return send(ctx) }, failed):
+				release()
+			}
 			continue
 		}
 		wg.Go(func() {
+			defer safe.Recover(s.p.log, "notifying server "+server, failed)
 			ctx, cancel := context.WithTimeoutCause(ctx, courtesy, errors.New("it took too long"))
 			defer cancel()
 			if err := send(ctx); err != nil {
@@ -80,52 +88,44 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 
 // Deliver passes a notification of a server that belongs to no call on to the clients it concerns: on a
 // session of one client to that one; on a shared session updates go to who subscribed and the rest to all
-// who may see the server.
+// who may see the server, or to those of one caller.
 func (p *Proxy) Deliver(m downstream.Message) {
-	var to []string
-	all := false
-	switch {
-	case m.Client != "":
-		to = []string{m.Client}
-	case !p.servers.Shared(m.Server):
-		return // the router's own session: clients have their own
-	case m.Message.Method == "notifications/resources/updated":
-		to = p.servers.Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))
-	default:
-		all = true
-	}
-	type receiver struct {
-		session string
-		surface *Surface
-	}
-	var receivers []receiver
-	p.mu.Lock()
-	if all {
-		for session, c := range p.members {
-			if c.concerns(m.Server) {
-				receivers = append(receivers, receiver{session, c.surface})
+	var to []*client
+	named := func(sessions ...string) {
+		for _, session := range sessions {
+			if c := p.client(session); c != nil {
+				to = append(to, c)
 			}
 		}
 	}
-	for _, session := range to {
-		if c := p.members[session]; c != nil && c.concerns(m.Server) {
-			receivers = append(receivers, receiver{session, c.surface})
-		}
+	switch {
+	case m.Client != "":
+		named(m.Client)
+	case !p.servers.Shared(m.Server):
+		return // the router's own session: clients have their own
+	case m.Message.Method == "notifications/resources/updated":
+		named(p.servers.Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
+	default:
+		to = p.all()
 	}
-	clients := p.edge
-	p.mu.Unlock()
-	for _, r := range receivers {
-		clients.Send(r.session, r.surface.rename(m.Server, m.Message))
+	clients := p.attached()
+	renamed := map[*naming][]byte{}
+	for _, c := range to {
+		if !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
+			continue
+		}
+		names := c.surface.names()
+		if renamed[names] == nil {
+			renamed[names] = c.surface.rename(m.Server, m.Message)
+		}
+		clients.Send(c.session, renamed[names])
 	}
 }
 
 // Ask passes a server's request that belongs to no call on to the client whose session it came on.
 func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Question) (result, rpcErr []byte) {
-	p.mu.Lock()
-	clients := p.edge
-	p.mu.Unlock()
 	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
-		return clients.Request(ctx, client, q.Method, params)
+		return p.attached().Request(ctx, client, q.Method, params)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 

@@ -9,12 +9,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -35,6 +38,7 @@ type Search interface {
 	ServeSearch(ctx context.Context, x *edge.Exchange)
 	SearchTool() []byte                // its raw definition
 	Exposed(x *edge.Exchange) []string // full names that the caller's last search found
+	Ended(session string)              // forgets what its searches found
 }
 
 // Clients is how messages reach client sessions outside of any request.
@@ -54,9 +58,9 @@ type Proxy struct {
 	relays relays
 	loose  atomic.Int64 // requests without a session so far
 
-	mu      sync.Mutex
+	mu      sync.RWMutex
 	edge    Clients
-	members map[string]*member // by client session
+	clients map[string]*client // by client session
 }
 
 // New makes a Proxy.
@@ -64,7 +68,7 @@ func New(o Options) *Proxy {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, members: map[string]*member{}}
+	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
 	p.nameServers()
 	return p
 }
@@ -100,6 +104,9 @@ func (s *Surface) names() *naming {
 func (s *Surface) Ended(session string) {
 	s.p.leave(session)
 	s.p.servers.Leave(session)
+	if s.p.opts.Search != nil {
+		s.p.opts.Search.Ended(session)
+	}
 }
 
 // Serve implements edge.Handler.
@@ -137,6 +144,11 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	case "logging/setLevel":
 		s.setLevel(ctx, x)
 	default:
+		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {
+			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method +
+				"; tasks need a server with session: per_client, its own path, and a caller without lists of tools"})
+			return
+		}
 		if s.only != "" {
 			s.forward(ctx, x, s.only, "", x.Message.Params)
 			return
@@ -168,6 +180,12 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 	return out
 }
 
+// ownTasks reports whether a client may use the tasks of the server. Whoever shares its session could read and
+// cancel the tasks of others, and a task does not tell which tool it runs.
+func (s *Surface) ownTasks(x *edge.Exchange) bool {
+	return s.only != "" && x.Session != "" && x.Caller.Filter() == nil && !s.p.servers.Filters(s.only) && s.p.servers.OwnSession(s.only, x.Session)
+}
+
 // setLevel goes to every server that logs; it succeeds if any of them took it.
 func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	if s.only != "" {
@@ -181,10 +199,10 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 		hello, err := s.p.servers.Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
-				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Proxied: x.Session != "",
+				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 			})
 		}
-		failed[i] = err
+		failed[i] = failureOf(servers[i], err)
 		return err
 	})
 	for _, reply := range replies {
@@ -206,18 +224,26 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server takes logging/setLevel"})
 }
 
-// each runs f for every server at once, within the list deadline and after the client's notifications, logs what failed and returns the first
-// error in order if all did.
+// each is within the list deadline.
 func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string, f func(ctx context.Context, i int) error) error {
-	cause := errors.New("it took longer than " + s.p.opts.Config.ListDeadline.String())
-	bounded, cancel := context.WithTimeoutCause(ctx, s.p.opts.Config.ListDeadline, cause)
+	return s.within(ctx, s.p.opts.Config.ListDeadline, x, servers, f)
+}
+
+// within runs f for every server at once, within a limit and after the client's notifications, logs what failed and
+// returns the first error in order if all did. What takes too long is a *downstream.Failure with the reason timeout.
+func (s *Surface) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string, f func(ctx context.Context, i int) error) error {
+	slow := &downstream.Failure{Reason: downstream.ReasonTimeout, Message: x.Message.Method + " took longer than " + limit.String()}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
 	failed := make([]error, len(servers))
 	var wg sync.WaitGroup
 	for i, server := range servers {
 		wg.Go(func() {
+			defer safe.Recover(s.p.log, "asking server "+server, func(err error) {
+				failed[i] = &downstream.Failure{Server: server, Reason: link.ReasonUnavailable, Message: err.Error()}
+			})
 			s.p.inOrder(bounded, x.Session, server)
-			failed[i] = f(bounded, i)
+			failed[i] = failureOf(server, f(bounded, i))
 		})
 	}
 	wg.Wait()
@@ -237,11 +263,19 @@ func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string, 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if fine == 0 && errors.Is(first, cause) {
-		return &downstream.Failure{Server: servers[0], Reason: downstream.ReasonTimeout, Message: cause.Error()}
-	}
 	if fine > 0 {
 		return nil
 	}
 	return first
+}
+
+// failureOf names the server in a failure that has none, because the time of the whole request was up.
+func failureOf(server string, err error) error {
+	var f *downstream.Failure
+	if !errors.As(err, &f) || f.Server != "" {
+		return err
+	}
+	own := *f
+	own.Server = server
+	return &own
 }

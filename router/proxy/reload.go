@@ -18,27 +18,22 @@ func (p *Proxy) nameServers() {
 func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.nameServers()
 	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
-	p.listsChanged(func(m *member) bool { return slices.ContainsFunc(concerned, m.concerns) })
+	p.listsChanged(func(m *client) bool { return slices.ContainsFunc(concerned, m.concerns) })
 }
 
 // RightsChanged tells the clients with one of the keys, by the IDs of their callers, to list anew what they may use.
 func (p *Proxy) RightsChanged(callers []string) {
-	p.listsChanged(func(m *member) bool { return slices.Contains(callers, m.caller.ID) })
+	p.listsChanged(func(m *client) bool { return slices.Contains(callers, m.user().ID) })
 }
 
-func (p *Proxy) listsChanged(concerned func(*member) bool) {
-	var sessions []string
-	p.mu.Lock()
-	for session, m := range p.members {
-		if concerned(m) {
-			sessions = append(sessions, session)
+func (p *Proxy) listsChanged(concerned func(*client) bool) {
+	clients := p.attached()
+	for _, c := range p.all() {
+		if !concerned(c) {
+			continue
 		}
-	}
-	clients := p.edge
-	p.mu.Unlock()
-	for _, session := range sessions {
 		for _, kind := range []string{"tools", "prompts", "resources"} {
-			clients.Send(session, jsonrpc.Notification("notifications/"+kind+"/list_changed", nil))
+			clients.Send(c.session, jsonrpc.Notification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
 }

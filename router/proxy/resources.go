@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -12,6 +13,11 @@ func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
 	uri, place, ok := text(x, params, "uri")
 	if !ok {
+		return
+	}
+	if x.Session == "" && x.Message.Method != "resources/read" {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.Message.Method +
+			" needs a session: send initialize first, then its Mcp-Session-Id with every request"})
 		return
 	}
 	server, own := s.only, uri

@@ -1,17 +1,15 @@
 package proxy
 
 import (
-	"bytes"
-
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 // rewriteURIs returns the raw result of a method with the URIs in it as the surface calls them: resource
 // links and embedded resources in content (tools/call) and messages (prompts/get), and contents
 // (resources/read). All else keeps its bytes.
-func (n *naming) rewriteURIs(server, method string, result []byte) []byte {
-	if !n.prefixed || !bytes.Contains(result, []byte(`"uri"`)) && !bytes.Contains(result, []byte(`\u`)) {
-		return result // no member called uri
+func (n *naming) rewriteURIs(server, method string, result []byte, names jsonrpc.Names) []byte {
+	if !n.prefixed || !names.Has(jsonrpc.NameURI) {
+		return result
 	}
 	r := rewriting{n: n, server: server, result: result}
 	member := func(object []byte, name string, f func(value []byte)) {

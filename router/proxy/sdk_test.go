@@ -13,9 +13,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router/app"
 )
 
 // sdkServer is a server of another make that uses what the protocol offers.
@@ -71,7 +71,7 @@ func sdkServer(t *testing.T) downstream.ServerConfig {
 // A client and a server of another make have a whole conversation through the router.
 func TestSDKThroughTheRouter(t *testing.T) {
 	cfg := config.Default()
-	cfg.Listen = "127.0.0.1:0"
+	cfg.Listen, cfg.State = "127.0.0.1:0", t.TempDir()
 	cfg.Servers = append(cfg.Servers, sdkServer(t))
 	a, err := app.New(t.Context(), app.Options{Config: cfg, Version: "1"})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestSDKThroughTheRouter(t *testing.T) {
 func TestSearchOnTheProxySurface(t *testing.T) {
 	files, other := newServer("read_files", "write_files"), newServer("send_mail")
 	cfg := config.Default()
-	cfg.Listen, cfg.Proxy.SearchAbove = "127.0.0.1:0", 2
+	cfg.Listen, cfg.State, cfg.Proxy.SearchAbove = "127.0.0.1:0", t.TempDir(), 2
 	for name, s := range map[string]*server{"files": files, "other": other} {
 		cfg.Servers = append(cfg.Servers, downstream.ServerConfig{Name: name, Type: downstream.TransportHTTP, URL: s.listen(t)})
 	}

@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -27,12 +29,26 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 		s.p.opts.Fail(x, err)
 	case server == "":
 		unknown(x, "tool", name)
+	case s.mismatched(x, server, tool):
 	case s.limited(x, downstream.FullName(server, tool)):
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)
 	default:
 		s.forward(ctx, x, server, tool, with(params, place, tool))
 	}
+}
+
+// mismatched compares the headers of a modern client's call with its arguments; if it is true the client has been
+// refused.
+func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
+	if !x.Modern || x.Header == nil {
+		return false
+	}
+	err := s.p.servers.CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
+	if err != nil {
+		x.Fail(err)
+	}
+	return err != nil
 }
 
 // limited counts a call of a tool; if it is true the client has been refused.
@@ -42,7 +58,7 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 
 // findTool returns the server and the tool's own name; an empty server if there is none.
 func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
-	session := x.Session
+	session, began := x.Session, time.Now()
 	if s.only != "" {
 		known, err := s.p.servers.Has(ctx, s.only, session, name, x.Caller.Filter())
 		if err != nil || !known {
@@ -50,33 +66,46 @@ func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (
 		}
 		return s.only, name, nil
 	}
-	if server, tool, ok := downstream.SplitFull(name); ok {
+	server, tool, full := downstream.SplitFull(name)
+	if !full || !s.p.servers.Listed(server, session, tool) { // a tool's own name comes before an alias
+		server, tool, err := s.findToolAlias(ctx, x, name, time.Time{})
+		if server != "" {
+			return server, tool, err
+		}
+	}
+	if full {
 		known, err := s.p.servers.Has(ctx, server, session, tool, x.Caller.Filter())
 		if known || err != nil {
 			return server, tool, err
 		}
 	}
-	server, tool, err = s.findAlias(ctx, x, "tools/list", name)
+	return s.findToolAlias(ctx, x, name, began)
+}
+
+func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server, tool string, err error) {
+	server, tool, err = s.findAlias(ctx, x, "tools/list", name, since)
 	if see := x.Caller.Filter(); server != "" && see != nil && !see(server, tool) {
 		return "", "", nil
 	}
 	return server, tool, err
 }
 
-// findAlias looks for what is listed under an alias, at the servers that it could be of.
-func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string) (server, own string, err error) {
+// findAlias looks for what is listed under an alias, at the servers that it could be of. Lists from before since
+// are asked for again where it is missing.
+func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server, own string, err error) {
 	for _, server := range s.reach(x) {
 		if !mayBeAlias(alias, server) {
 			continue
 		}
-		items, failed := s.p.servers.List(ctx, server, x.Session, method)
-		if failed != nil && err == nil {
+		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
+			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
+			return own != "" && s.names().name(server, own) == alias
+		})
+		switch {
+		case ok:
+			return server, jsonrpc.Text(jsonrpc.Get(item, "name")), nil
+		case failed != nil && err == nil:
 			err = failed
-		}
-		for _, item := range items {
-			if own := jsonrpc.Text(jsonrpc.Get(item, "name")); own != "" && s.names().name(server, own) == alias {
-				return server, own, nil
-			}
 		}
 	}
 	return "", "", err
@@ -100,12 +129,29 @@ func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	s.forward(ctx, x, server, "", with(params, place, own))
 }
 
+// findPrompt returns the server and the prompt's own name. What no alias stands for goes to the server that the
+// name begins with, which knows its prompts.
 func (s *Surface) findPrompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
-	if server, own, err := s.findAlias(ctx, x, "prompts/list", name); err == nil && server != "" {
+	if server, own, err := s.findAlias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
 		return server, own, true
 	}
 	server, own, ok = downstream.SplitFull(name)
-	return server, own, ok && slices.Contains(s.reach(x), server)
+	ok = ok && slices.Contains(s.reach(x), server)
+	if ok && !mayBeAlias(name, server) || ok && s.hasPrompt(ctx, x, server, own) {
+		return server, own, true
+	}
+	if server, own, err := s.findAlias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {
+		return server, own, true
+	}
+	return server, own, ok
+}
+
+// hasPrompt reports whether a prompt is in the list of its server that is held.
+func (s *Surface) hasPrompt(ctx context.Context, x *edge.Exchange, server, own string) bool {
+	_, ok, _ := s.p.servers.Find(ctx, server, x.Session, "prompts/list", time.Time{}, func(item json.RawMessage) bool {
+		return jsonrpc.Text(jsonrpc.Get(item, "name")) == own
+	})
+	return ok
 }
 
 func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router"
-	"github.com/agenticnexus/agenticnexus/router/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 // with scripted servers behind it.
 type world struct {
 	t         testing.TB
+	config    proxy.Config
 	manager   *downstream.Manager
 	proxy     *proxy.Proxy
 	all       *proxy.Surface
@@ -56,6 +57,7 @@ type setup struct {
 	edge       edge.Options
 	search     proxy.Search
 	quiet      bool // log nothing
+	returns    bool // tell clients of servers that are back
 }
 
 // place is a server at its place in the configuration.
@@ -95,7 +97,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	if change != nil {
 		change(&s)
 	}
-	w := &world{t: t, logs: &logs{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	w := &world{t: t, config: s.config, logs: &logs{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	logger := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.quiet {
 		logger = slog.New(slog.DiscardHandler)
@@ -105,6 +107,9 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	s.downstream.OnMessage = func(m downstream.Message) { w.proxy.Deliver(m) }
 	s.downstream.OnRequest = func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
 		return w.proxy.Ask(ctx, server, client, q)
+	}
+	if s.returns {
+		s.downstream.OnReturn = func(server string) { w.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
 	}
 	w.manager = downstream.New(s.downstream)
 	w.proxy = proxy.New(proxy.Options{
@@ -123,6 +128,14 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	w.manager.Start()
 	t.Cleanup(w.stop)
 	return w
+}
+
+// wait waits until the servers are connected.
+func (w *world) wait(servers ...string) {
+	w.t.Helper()
+	for _, name := range servers {
+		eventually(w.t, name+" is connected", func() bool { return w.manager.Status()[name].Status == downstream.StateConnected })
+	}
 }
 
 const proxyPath = "/proxy/mcp"

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 )
 
 var plot = flag.String("plot", "", "write the plot of BenchmarkAgents to this file")

@@ -24,14 +24,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 	for range sessions {
 		id := p.open()
 		drain(p.post(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-		req, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, p.url+"/proxy/mcp", nil)
-		req.Header.Set("Accept", "text/event-stream")
-		req.Header.Set("Mcp-Session-Id", id)
-		resp, err := p.client.Do(req)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			b.Fatalf("GET: %v %v", resp, err)
-		}
-		defer resp.Body.Close()
+		defer p.listen(id).Body.Close()
 	}
 	for b.Loop() {
 		time.Sleep(2 * time.Second)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 )
 
 const (

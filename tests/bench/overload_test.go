@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/router/app"
 )
 
 const (
@@ -32,7 +32,7 @@ type loaded struct {
 func newLoaded(b *testing.B) *loaded {
 	tools := serveTools(b, []tool{newTool("nap", "Sleeps.", `{"type":"object"}`, toolTime)})
 	cfg := config.Default()
-	cfg.Listen = "127.0.0.1:0"
+	cfg.Listen, cfg.State = "127.0.0.1:0", b.TempDir()
 	cfg.Servers = []downstream.ServerConfig{{Name: "s", Type: downstream.TransportHTTP, URL: tools.URL, MaxParallel: parallel}}
 	a, err := app.New(b.Context(), app.Options{Config: cfg})
 	if err != nil {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -24,6 +25,7 @@ type program struct {
 	b      *testing.B
 	pid    int
 	url    string
+	path   string // of the endpoint; empty is /proxy/mcp
 	client *http.Client
 }
 
@@ -105,7 +107,7 @@ func downstreamServer(call http.HandlerFunc) http.Handler {
 
 // post sends a message and returns the answer, whose body the caller closes.
 func (p *program) post(session, message string) *http.Response {
-	req, err := http.NewRequest(http.MethodPost, p.url+"/proxy/mcp", strings.NewReader(message))
+	req, err := http.NewRequest(http.MethodPost, p.url+cmp.Or(p.path, "/proxy/mcp"), strings.NewReader(message))
 	if err != nil {
 		p.b.Error(err)
 		return nil
@@ -131,6 +133,18 @@ func (p *program) open() string {
 	}
 	drain(resp)
 	return resp.Header.Get("Mcp-Session-Id")
+}
+
+// listen opens the stream of a session.
+func (p *program) listen(id string) *http.Response {
+	req, _ := http.NewRequestWithContext(p.b.Context(), http.MethodGet, p.url+cmp.Or(p.path, "/proxy/mcp"), nil)
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", id)
+	resp, err := p.client.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		p.b.Fatalf("GET: %v %v", resp, err)
+	}
+	return resp
 }
 
 func drain(resp *http.Response) int64 {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 )
 
 // pace is how fast the model writes where the time to the first step counts: 4 bytes per 10 ms.

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/router"
-	"github.com/agenticnexus/agenticnexus/router/app"
 )
 
 // tool is a read-only tool that answers after a while.
@@ -98,7 +98,7 @@ func (s *toolServer) call(name, arguments string) error {
 func startRouter(tb testing.TB, tools *toolServer, model *llmtest.Server) *app.App {
 	tb.Helper()
 	cfg := config.Default()
-	cfg.Listen = "127.0.0.1:0"
+	cfg.Listen, cfg.State = "127.0.0.1:0", tb.TempDir()
 	cfg.Servers = []downstream.ServerConfig{{Name: "tools", Type: downstream.TransportHTTP, URL: tools.URL}}
 	m := llm.Default()
 	m.BaseURL, m.APIKey, m.Model = model.BaseURL, "test", "stub"

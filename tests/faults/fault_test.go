@@ -28,7 +28,8 @@ type fault struct {
 
 // suite returns all faults. Those that take long come first, so that the others run meanwhile.
 func suite() []fault {
-	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), sseFaults(), networkFaults(), clientFaults(), modelFaults(), processFaults())
+	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), refusalFaults(), sseFaults(), networkFaults(), shareFaults(),
+		clientFaults(), modelFaults(), processFaults(), reloadFaults(), floodFaults())
 }
 
 // How many runs of a fault happen at the same time; of one that waits, if it is run that often.

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/planner/llm"
-	"github.com/agenticnexus/agenticnexus/planner/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/router/app"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 

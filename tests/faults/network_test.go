@@ -34,7 +34,7 @@ func networkFaults() []fault {
 			n.heal()
 			return got + ", then " + w.write("write", 0).Outcome()
 		}},
-		{name: "a server that accepts connections and freezes", outcome: "-32000 timeout", run: func(w *world) string {
+		{name: "a server that accepts connections and freezes", outcome: "-32000 unavailable", run: func(w *world) string {
 			w.start(nil, w.frozen(downstream.TransportHTTP))
 			return w.write("write", 0).Outcome()
 		}},

@@ -53,7 +53,7 @@ func sseFaults() []fault {
 		{name: "HTTP+SSE: a half-open connection: nothing comes through any more", outcome: "-32000 timeout, then result", run: func(w *world) string {
 			return w.network(w.serveSSE(subject, &mcptest.Server{}), short).meanwhile("slow", func(n *network) { n.poison("timeout", `"timeout":0`) })
 		}},
-		{name: "HTTP+SSE: a server that accepts connections and freezes", outcome: "-32000 timeout", run: func(w *world) string {
+		{name: "HTTP+SSE: a server that accepts connections and freezes", outcome: "-32000 unavailable", run: func(w *world) string {
 			w.start(nil, w.frozen(downstream.TransportSSE))
 			return w.write("write", 0).Outcome()
 		}},

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
-	"github.com/agenticnexus/agenticnexus/router/app"
-	"github.com/agenticnexus/agenticnexus/router/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) start(change func(*app.Options), servers ...downstream.ServerConfig) {
 	w.t.Helper()
 	opts := app.Options{Config: config.Default(), Version: "1"}
-	opts.Config.Listen = "127.0.0.1:0"
+	opts.Config.Listen, opts.Config.State = "127.0.0.1:0", w.t.TempDir()
 	opts.Config.Execution.RetryDelay = 10 * time.Millisecond
 	opts.Config.Proxy.Timeout = ample
 	opts.Config.Limits.ResultBytes = 8 << 20

@@ -12,7 +12,7 @@ import (
 )
 
 // Run builds the program into a folder that lasts as long as the tests, hands its path to use, runs the
-// tests, and returns the exit code. It is built with the flags of GOFLAGS, so that the race detector watches
+// tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of GOFLAGS, so that the race detector watches
 // it too where it is set there.
 func Run(m *testing.M, use func(program string)) int {
 	dir, err := os.MkdirTemp("", "nexus-test-")
@@ -26,6 +26,7 @@ func Run(m *testing.M, use func(program string)) int {
 		fmt.Fprintf(os.Stderr, "building nexus: %v\n%s", err, out)
 		return 1
 	}
+	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // not the user's
 	use(program)
 	return m.Run()
 }

@@ -2,12 +2,14 @@ package http1
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,6 +33,7 @@ type conn struct {
 
 	stop    func() bool // ends the watch over the context of the request
 	written int         // bytes of the request
+	failed  error       // of the last write; http.Request.Write hides it
 	left    int64       // bytes that may still be read
 }
 
@@ -51,6 +54,7 @@ func (c *conn) quiet() bool { return c.probe != nil && c.probe() }
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.written += n
+	c.failed = err
 	return n, err
 }
 
@@ -72,7 +76,7 @@ var (
 
 // roundTrip sends a request and reads the header of its response. The connection is closed if that fails.
 func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
-	c.written, c.left = 0, maxHead
+	c.written, c.failed, c.left = 0, nil, maxHead
 	c.stop = context.AfterFunc(req.Context(), c.cut)
 	resp, err := c.exchange(req)
 	if err != nil {
@@ -83,18 +87,20 @@ func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
-	if err := c.send(req); err != nil {
-		return nil, err
+	unsent := c.send(req)
+	if unsent != nil && !(c.written > 0 && isReset(c.failed)) {
+		return nil, unsent
 	}
+	// A server may refuse a request and close the connection before it has read all of it.
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
 	resp, err := readResponse(r, req)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(unsent, err)
 	}
 	c.left = math.MaxInt64
 	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context()}
-	b.last = resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
+	b.last = unsent != nil || resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
 		b.end(true)
 	}
@@ -103,6 +109,10 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 }
 
 func (c *conn) send(req *http.Request) error {
+	trace := httptrace.ContextClientTrace(req.Context())
+	if trace != nil {
+		req = req.WithContext(context.Background()) // it would call WroteRequest before the flush
+	}
 	w := writers.Get().(*bufio.Writer)
 	w.Reset(c)
 	err := req.Write(w)
@@ -111,6 +121,9 @@ func (c *conn) send(req *http.Request) error {
 	}
 	w.Reset(nil)
 	writers.Put(w)
+	if trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
+	}
 	return err
 }
 

@@ -18,8 +18,8 @@ import (
 // nobody would read its answer here while that is written.
 const maxBody = 64 << 10
 
-// Transport is the RoundTripper. It calls the hooks GetConn, GotConn and WroteRequest of net/http/httptrace. It may
-// be used from any goroutine.
+// Transport is the RoundTripper. It calls the hooks GetConn, GotConn and WroteRequest of net/http/httptrace;
+// WroteRequest once the request has been handed to the connection. It may be used from any goroutine.
 type Transport struct {
 	rest *http.Transport
 	pool pool
@@ -28,12 +28,12 @@ type Transport struct {
 // New makes a Transport that has the Proxy, DialContext, MaxIdleConnsPerHost and IdleConnTimeout of rest, and
 // leaves to rest what is not for it.
 func New(rest *http.Transport) *Transport {
-	return &Transport{rest: rest, pool: newPool(rest)}
+	return &Transport{rest: forUploads(rest), pool: newPool(rest)}
 }
 
 // CloseIdleConnections closes the connections that are not in use.
 func (t *Transport) CloseIdleConnections() {
-	t.pool.clean(func(*conn) bool { return false })
+	t.pool.close()
 	t.rest.CloseIdleConnections()
 }
 
@@ -41,7 +41,7 @@ func (t *Transport) CloseIdleConnections() {
 // its end before it is closed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.takes(req) {
-		return t.rest.RoundTrip(req)
+		return t.rest.RoundTrip(beginning(req))
 	}
 	ctx := req.Context()
 	trace := httptrace.ContextClientTrace(ctx)

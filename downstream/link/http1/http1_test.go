@@ -37,7 +37,8 @@ type client struct {
 	*http1.Transport
 	opened, closed atomic.Int64
 	last           atomic.Pointer[net.TCPConn]
-	broken         atomic.Bool // the next write fails
+	broken         atomic.Bool  // the next write fails
+	written        atomic.Int64 // bytes handed to connections
 }
 
 type counted struct {
@@ -52,6 +53,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	if c.c.broken.Swap(false) {
 		return 0, errBroken
 	}
+	c.c.written.Add(int64(len(b)))
 	return c.TCPConn.Write(b)
 }
 

@@ -3,9 +3,11 @@ package http1
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,25 +17,33 @@ import (
 // sweepTime is how long an idle connection may stay open after the server has closed it, or after its time.
 var sweepTime = 5 * time.Second // a variable for tests
 
-// pool keeps the idle connections. No goroutine watches them: they are looked at when they are needed, and by a
-// timer that runs while there are any.
+// sweepBatch is how many connections of a host a sweep takes out at a time.
+const sweepBatch = 64
+
+// pool keeps the idle connections. No goroutine watches them: one is probed when it is taken, and all by a timer that
+// runs while there are any. Neither probes while it holds the lock.
 type pool struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	perHost int
 	timeout time.Duration // for which a connection may be idle; 0 = for ever
 
-	mu    sync.Mutex
-	idle  map[string][]*conn // by host and port as URLs have them, the last one used at the end
-	sweep *time.Timer        // nil while there are none
+	mu     sync.Mutex
+	idle   map[string][]*conn // by host and port as URLs have them, the last one used at the end
+	sweep  *time.Timer        // nil while there are none
+	closed int                // times that all were closed
+}
+
+// dialer returns what rest dials with.
+func dialer(rest *http.Transport) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if rest.DialContext != nil {
+		return rest.DialContext
+	}
+	return new(net.Dialer).DialContext
 }
 
 func newPool(rest *http.Transport) pool {
-	dial := rest.DialContext
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
 	return pool{
-		dial: dial, perHost: cmp.Or(rest.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost), timeout: rest.IdleConnTimeout,
+		dial: dialer(rest), perHost: cmp.Or(rest.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost), timeout: rest.IdleConnTimeout,
 		idle: map[string][]*conn{},
 	}
 }
@@ -83,7 +93,7 @@ func (p *pool) put(c *conn) {
 	}
 	p.idle[c.host] = append(p.idle[c.host], c)
 	if p.sweep == nil {
-		p.sweep = time.AfterFunc(sweepTime, func() { p.clean(p.useful) })
+		p.sweep = time.AfterFunc(sweepTime, p.tidy)
 	}
 }
 
@@ -92,29 +102,83 @@ func (p *pool) useful(c *conn) bool {
 	return c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
 }
 
-// clean closes the idle connections but those to keep.
-func (p *pool) clean(keep func(*conn) bool) {
+// tidy closes the idle connections that are not worth keeping. It takes them out to probe them, a few at a time
+// and those longest unused first, so that requests wait for nothing and find the others.
+func (p *pool) tidy() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for host, idle := range p.idle {
-		left := idle[:0]
-		for _, c := range idle {
-			if keep(c) {
-				left = append(left, c)
-			} else {
-				c.Close()
+	hosts := slices.Collect(maps.Keys(p.idle))
+	p.mu.Unlock()
+	for _, host := range hosts {
+		at := 0 // those before it were probed
+		for left := p.perHost; left > 0; {
+			batch, closed := p.oldest(host, at)
+			if len(batch) == 0 {
+				break
 			}
-		}
-		clear(idle[len(left):])
-		if p.idle[host] = left; len(left) == 0 {
-			delete(p.idle, host)
+			left -= len(batch)
+			batch = slices.DeleteFunc(batch, func(c *conn) bool {
+				if p.useful(c) {
+					return false
+				}
+				c.Close()
+				return true
+			})
+			at = p.restore(host, at, batch, closed)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.idle, func(_ string, idle []*conn) bool { return len(idle) == 0 })
 	switch {
 	case p.sweep == nil:
 	case len(p.idle) > 0:
 		p.sweep.Reset(sweepTime)
 	default:
+		p.sweep = nil
+	}
+}
+
+// oldest takes out connections from a place on, but not the last one used unless it is the only one. closed is for
+// restore.
+func (p *pool) oldest(host string, at int) (batch []*conn, closed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.idle[host]
+	at = min(at, len(idle))
+	end := min(at+sweepBatch, max(len(idle)-1, at+1), len(idle))
+	batch = slices.Clone(idle[at:end])
+	p.idle[host] = slices.Delete(idle, at, end)
+	return batch, p.closed
+}
+
+// restore puts connections back to where they were, and returns the place behind them.
+func (p *pool) restore(host string, at int, batch []*conn, closed int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.idle[host]
+	if p.closed != closed {
+		for _, c := range batch {
+			c.Close()
+		}
+		return len(idle)
+	}
+	at = min(at, len(idle))
+	p.idle[host] = slices.Insert(idle, at, batch...)
+	return at + len(batch)
+}
+
+// close closes the idle connections.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed++
+	for _, idle := range p.idle {
+		for _, c := range idle {
+			c.Close()
+		}
+	}
+	clear(p.idle)
+	if p.sweep != nil {
 		p.sweep.Stop()
 		p.sweep = nil
 	}

@@ -1,0 +1,439 @@
+// Package app is the composition root: it makes a router of a configuration, starts it and stops it.
+//
+// Several Apps may live in one process. New does all that can fail without touching the outside; Start
+// listens and connects; Reload takes over another configuration; Stop undoes it all in reverse and waits
+// for every goroutine and child process.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/ops"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/planner/rules"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/proxy"
+	"github.com/agenticnexus/agenticnexus/synth"
+)
+
+// Options of an App.
+type Options struct {
+	Config  config.Config
+	Demo    bool // add the demo servers
+	Version string
+	Logger  *slog.Logger   // nil discards
+	Level   *slog.LevelVar // of Logger; nil = Reload does not change it
+}
+
+// App is a running router, or one that can be started.
+type App struct {
+	opts       Options
+	log        *slog.Logger
+	telemetry  *telemetry.Telemetry
+	metrics    *telemetry.Metrics
+	servers    *downstream.Manager
+	router     *router.Router
+	proxy      *proxy.Proxy
+	edge       *edge.Edge
+	keys       *auth.Keys
+	rate       *limit.Rate
+	embedded   *embedded
+	models     []*llm.Client
+	embeddings *llm.Embeddings // nil where none are configured
+	trusted    []netip.Prefix
+
+	begin    sync.Once // of the servers
+	begun    atomic.Bool
+	end      sync.Once // of everything
+	stopped  error     // how it ended
+	ready    atomic.Bool
+	http     *http.Server
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	reloading sync.Mutex // one configuration after the other
+}
+
+// New makes an App. The error is about the configuration.
+func New(ctx context.Context, opts Options) (*App, error) {
+	a := &App{opts: opts, log: opts.Logger}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	cfg := opts.Config
+	var err error
+	if a.keys, err = auth.New(cfg.Auth, auth.Sources{}); err != nil {
+		return nil, err
+	}
+	if a.trusted, err = auth.ParseProxies(cfg.TrustedProxies); err != nil {
+		return nil, err
+	}
+	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
+		return nil, err
+	}
+	if a.metrics, err = telemetry.NewMetrics(a.telemetry.Meter()); err != nil {
+		return nil, err
+	}
+	servers := a.withDemo(cfg.Servers)
+	validator := plan.NewValidator()
+	a.rate = limit.New(cfg.RateLimit, time.Now)
+	a.servers = downstream.New(downstream.Options{
+		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
+		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
+		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
+		OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+		OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+			return a.proxy.Ask(ctx, server, client, q)
+		},
+	})
+	if a.router, err = a.newRouter(validator); err != nil {
+		return nil, err
+	}
+	a.proxy = proxy.New(proxy.Options{
+		Config: cfg.Proxy, Servers: a.servers, Name: router.Name, Version: opts.Version, Search: a.router, Limited: a.router.Limited, Fail: router.Fail, Logger: a.log,
+	})
+	a.edge = edge.New(edge.Options{
+		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits, AllowedOrigins: cfg.AllowedOrigins,
+		TrustedProxies: a.trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
+	})
+	a.proxy.Attach(a.edge)
+	return a, a.metrics.Watch(a.edge.Sessions, a.edge.Tracked, a.edge.Refused)
+}
+
+func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
+	cfg := a.opts.Config
+	finder := a.newFinder()
+	ranking := router.Ranking{Finder: finder}
+	planning := planner.Options{
+		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
+		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking},
+	}
+	composing := synth.Options{Logger: a.log}
+	models := func() router.Models { return router.Models{} }
+	if cfg.LLM.Plans() {
+		reach := &llm.Reach{}
+		p := llm.New(cfg.LLM.Planner, llm.Options{Logger: a.log, Reach: reach})
+		s := p
+		if own := cfg.LLM.Synthesizer; own != nil {
+			if own.BaseURL != cfg.LLM.Planner.BaseURL {
+				reach = nil
+			}
+			s = llm.New(*own, llm.Options{Logger: a.log, Reach: reach})
+		}
+		a.models = []*llm.Client{p, s}
+		planning.Model, composing.Model = p, s
+		models = func() router.Models {
+			ps, ss := p.Status(), s.Status()
+			return router.Models{Planner: &ps, Synthesizer: &ss}
+		}
+	}
+	return router.New(router.Options{
+		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
+		Rate: a.rate, Tools: cfg.Router, Query: cfg.Query, Validation: cfg.Validation,
+		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Models: models,
+		UseClient: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans(),
+		Logger:    a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
+	})
+}
+
+// newFinder makes the search over the tools, by meaning too where an embedding model is configured.
+func (a *App) newFinder() *search.Finder {
+	opts := search.FinderOptions{Logger: a.log}
+	if cfg := a.opts.Config.LLM; cfg != nil && cfg.Embeddings != nil {
+		a.embeddings = llm.NewEmbeddings(*cfg.Embeddings, nil)
+		opts.Embedder, opts.Timeout = a.embeddings, cfg.Embeddings.Timeout
+	}
+	return search.NewFinder(search.New(search.Options{}), opts)
+}
+
+func (a *App) observeCall(o downstream.Observation) {
+	a.metrics.Call(context.Background(), o.Server, o.Outcome, o.Duration)
+	for range o.Attempts - 1 {
+		a.metrics.Retry(context.Background(), o.Server)
+	}
+}
+
+func (a *App) observeQuery(outcome string, took time.Duration) {
+	a.metrics.Query(context.Background(), outcome, took)
+}
+
+// Log is the App's log.
+func (a *App) Log() *slog.Logger { return a.log }
+
+// Router returns the router, for use in this process.
+func (a *App) Router() *router.Router { return a.router }
+
+// ProbeModels finds out whether the models can be reached and take their keys, for the health. It costs no tokens.
+func (a *App) ProbeModels(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Config.Health.Timeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, m := range a.models {
+		if !slices.Contains(a.models[:i], m) {
+			wg.Go(func() { m.Probe(ctx) })
+		}
+	}
+	wg.Wait()
+}
+
+// QueryTimeout is how long a query may take.
+func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout }
+
+// Connect begins to connect to the servers, unless that has begun, and, where the configuration says so,
+// lists their tools. The error is a *downstream.Conflict.
+func (a *App) Connect(ctx context.Context) error {
+	a.begin.Do(a.servers.Start)
+	a.begun.Store(true)
+	cfg := a.opts.Config
+	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != downstream.ConflictError {
+		return nil
+	}
+	conflicts, err := a.servers.Conflicts(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the tools: %w", err)
+	}
+	if len(conflicts) > 0 {
+		return &conflicts[0]
+	}
+	return nil
+}
+
+// Listen connects to the servers and serves HTTP on the configured address.
+func (a *App) Listen(ctx context.Context) error {
+	cfg := a.opts.Config
+	if err := config.CheckBind(cfg.Listen, cfg.Auth); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err // which does not say the address again
+		}
+		return fmt.Errorf("cannot listen on %s: %w; choose another address with --listen, NEXUS_LISTEN or listen in the settings", cfg.Listen, err)
+	}
+	if err := a.Connect(ctx); err != nil {
+		listener.Close()
+		return err
+	}
+	a.keepState()
+	a.listener = listener
+	a.http = &http.Server{
+		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	listener = edge.OnePiece(a.http, listener)
+	a.wg.Go(func() {
+		if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			a.log.Error("serving HTTP ended", "error", err)
+		}
+	})
+	a.ready.Store(true)
+	a.log.Info("listening", "address", listener.Addr().String(), "servers", len(a.servers.Servers()))
+	return nil
+}
+
+// keepState has sessions survive a restart, where there is a folder for it.
+func (a *App) keepState() {
+	folder, err := a.opts.Config.StateFolder()
+	if err == nil {
+		err = a.edge.Keep(folder)
+	}
+	if err != nil {
+		a.log.Warn("client sessions end with this process; set state to a folder that can be written", "error", err)
+	}
+}
+
+// Addr is the address that Listen listens on.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+func (a *App) handler() http.Handler {
+	mux := http.NewServeMux()
+	all := a.proxy.All()
+	for base, h := range map[string]edge.Handler{"": a.router, "/proxy": all} {
+		mux.Handle(base+"/mcp", a.edge.Streamable(h))
+		stream, messages := a.edge.SSE(base+"/messages/", h)
+		mux.Handle(base+"/sse", stream)
+		mux.Handle(base+"/messages/", messages)
+		mux.Handle(base+"/messages", messages)
+	}
+	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
+	ops.Mount(mux, ops.Options{
+		Ready: a.ready.Load, Metrics: a.telemetry.Handler(a.visibleServers), Authorize: a.authorize,
+		Health: func(r *http.Request) any {
+			h, err := a.router.Health(a.visible(r), "")
+			if err != nil {
+				return map[string]string{"status": "unhealthy"}
+			}
+			return h
+		},
+	})
+	return mux
+}
+
+// authorize guards an ops path: from where, and with the keys, where there are any.
+func (a *App) authorize(next http.Handler) http.Handler {
+	return a.edge.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.keys.Required() {
+			if _, ok := a.operator(r); !ok {
+				w.Header().Add("WWW-Authenticate", `Bearer realm="agenticnexus"`)
+				w.Header().Add("WWW-Authenticate", `Basic realm="agenticnexus", charset="UTF-8"`)
+				http.Error(w, "a valid API key is needed", http.StatusUnauthorized)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// visible is what the key of a request that authorize has let pass may see; nil = everything.
+func (a *App) visible(r *http.Request) downstream.Visible {
+	if !a.keys.Required() {
+		return nil
+	}
+	caller, _ := a.operator(r)
+	return caller.Filter()
+}
+
+// visibleServers is visible for servers as such.
+func (a *App) visibleServers(r *http.Request) func(server string) bool {
+	see := a.visible(r)
+	if see == nil {
+		return nil
+	}
+	return func(server string) bool { return see(server, "") }
+}
+
+// operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which
+// browsers ask for when they show /ui/.
+func (a *App) operator(r *http.Request) (auth.Caller, bool) {
+	key, present := a.keys.FromHeaders(r.Header)
+	if !present {
+		_, key, present = r.BasicAuth()
+	}
+	caller, ok := a.keys.Identify(key)
+	return caller, present && ok
+}
+
+// Profiles of ServeStdio, besides "server:NAME".
+const (
+	ProfileRouter = "router"
+	ProfileProxy  = "proxy"
+)
+
+// ServeStdio serves a profile on a byte stream until it ends.
+func (a *App) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
+	handler, err := a.profile(profile)
+	if err != nil {
+		return err
+	}
+	if err := a.Connect(ctx); err != nil {
+		return err
+	}
+	return a.edge.ServeStdio(ctx, in, out, handler)
+}
+
+// CheckProfile reports what is wrong with the name of a profile.
+func (a *App) CheckProfile(name string) error {
+	_, err := a.profile(name)
+	return err
+}
+
+func (a *App) profile(name string) (edge.Handler, error) {
+	switch server, single := strings.CutPrefix(name, "server:"); {
+	case name == ProfileRouter:
+		return a.router, nil
+	case name == ProfileProxy:
+		return a.proxy.All(), nil
+	case single && slices.Contains(a.servers.Servers(), server):
+		return a.proxy.Single(server), nil
+	case single:
+		return nil, fmt.Errorf("unknown server %s in --profile; known are %s", server, strings.Join(a.servers.Servers(), ", "))
+	}
+	return nil, fmt.Errorf("unknown profile %s; write router, proxy or server:NAME", name)
+}
+
+// ErrForced is the error of Stop when calls in flight had to be cut off.
+var ErrForced = errors.New("calls in flight were cut off when the grace period was over")
+
+// Stop ends the App: no new work, calls in flight finish within ctx, clients close first, then the
+// servers in reverse order. The error says what had to be cut off; ErrForced is in it if calls of clients
+// had to be. Stop may be called again; it then waits for the first call and returns the same.
+func (a *App) Stop(ctx context.Context) error {
+	a.end.Do(func() { a.stopped = a.stop(ctx) })
+	return a.stopped
+}
+
+func (a *App) stop(ctx context.Context) error {
+	if a.begun.Load() {
+		a.log.Info("Starting graceful shutdown...")
+	}
+	a.ready.Store(false)
+	err := a.edge.Stop(ctx)
+	if ctx.Err() != nil {
+		a.log.Warn("Shutdown timeout, forcing exit")
+		err = errors.Join(err, ErrForced)
+	}
+	if a.http != nil {
+		err = errors.Join(err, a.closeHTTP(ctx))
+	}
+	a.wg.Wait()
+	a.servers.StopWithin(remaining(ctx))
+	a.embedded.stop()
+	for _, m := range a.models {
+		m.Close()
+	}
+	if a.embeddings != nil {
+		a.embeddings.Close()
+	}
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	return errors.Join(err, a.telemetry.Shutdown(flush))
+}
+
+// leastStop is the time that the servers have to end when the calls have used up the grace period.
+const leastStop = 2 * time.Second
+
+// remaining returns what is left of the grace period for the servers.
+func remaining(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return time.Minute
+	}
+	return max(time.Until(end), leastStop)
+}
+
+// flushTime is for answers that are complete but not yet written.
+const flushTime = time.Second
+
+// closeHTTP ends the HTTP server: connections get a moment to write what their handlers have left.
+func (a *App) closeHTTP(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if a.http.Shutdown(ctx) == nil {
+		return nil
+	}
+	return a.http.Close()
+}

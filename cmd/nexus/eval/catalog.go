@@ -1,0 +1,71 @@
+package eval
+
+import (
+	"encoding/json"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+)
+
+// Tool is a line of a catalog, or a tool of a planning task.
+type Tool struct {
+	ID           string           `json:"id"`
+	Server       string           `json:"server"`
+	Name         string           `json:"name"`
+	Title        string           `json:"title"`
+	Description  string           `json:"description"`
+	InputSchema  json.RawMessage  `json:"inputSchema"`
+	OutputSchema json.RawMessage  `json:"outputSchema"`
+	Outputs      []string         `json:"outputs"` // names of result fields, where there is no outputSchema
+	Annotations  plan.Annotations `json:"annotations"`
+}
+
+func (t Tool) plan() plan.Tool {
+	return plan.Tool{
+		Name: t.Name, Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+		OutputSchema: t.output(), Annotations: t.Annotations,
+	}
+}
+
+// output is the tool's output schema, made up of the result fields where only those are known.
+func (t Tool) output() json.RawMessage {
+	if len(t.OutputSchema) > 0 || len(t.Outputs) == 0 {
+		return t.OutputSchema
+	}
+	fields := map[string]any{}
+	for _, name := range t.Outputs {
+		fields[name] = map[string]any{}
+	}
+	raw, err := json.Marshal(map[string]any{"type": "object", "properties": fields})
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+func planTools(tools []Tool) []plan.Tool {
+	out := make([]plan.Tool, len(tools))
+	for i, t := range tools {
+		out[i] = t.plan()
+	}
+	return out
+}
+
+// index builds a search index over a catalog, server by server as a router does.
+func index(tools []Tool) *search.Index {
+	servers := map[string][]search.Tool{}
+	var order []string
+	for _, t := range tools {
+		if servers[t.Server] == nil {
+			order = append(order, t.Server)
+		}
+		servers[t.Server] = append(servers[t.Server], search.Tool{
+			ID: t.ID, Server: t.Server, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+		})
+	}
+	x := search.New(search.Options{})
+	for _, s := range order {
+		x.Update(s, servers[s])
+	}
+	return x
+}

@@ -1,0 +1,223 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+)
+
+// DAGOptions say what to measure.
+type DAGOptions struct {
+	Tasks    string // JSON Lines of tasks with graphs
+	Out      string // where predictions go; empty means nowhere
+	Progress Progress
+}
+
+// graphsAtOnce is how many graphs are executed at a time.
+const graphsAtOnce = 16
+
+// DAGSummary is what came of it.
+type DAGSummary struct {
+	Tasks    int     `json:"tasks"`
+	Planned  int     `json:"planned"` // tasks with a question
+	NodeF1   float64 `json:"node_f1"`
+	EdgeF1   float64 `json:"edge_f1"`
+	Timed    int     `json:"timed"`              // graphs executed
+	Critical float64 `json:"wall/critical_path"` // mean over graphs
+	Worst    float64 `json:"worst"`
+	Speedup  float64 `json:"speedup"` // over one step at a time
+}
+
+// node is a step of a graph.
+type node struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	DependsOn []string        `json:"depends_on"`
+	Latency   float64         `json:"latency_ms,omitempty"`
+}
+
+// DAG plans by rules every task that has a question and executes every known graph with steps that sleep as
+// long as the graph says. It writes {"id","nodes","wall_ms"} lines, without what a task has not.
+func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
+	tasks, err := readLines[task](o.Tasks)
+	if err != nil {
+		return sum, err
+	}
+	w, err := create(o.Out)
+	if err != nil {
+		return sum, err
+	}
+	defer w.closeInto(&err)
+	var asked []task
+	for _, t := range tasks {
+		if t.Query != "" && (t.Catalog != "" || len(t.Tools) > 0) {
+			asked = append(asked, t)
+		}
+	}
+	all := len(tasks) + len(asked)
+	walls, err := execute(ctx, tasks, func(done int) { o.Progress.report(done, all) })
+	if err != nil {
+		return sum, err
+	}
+	graphs := map[string][]node{}
+	var nodes, edges f1
+	err = plans(ctx, o.Tasks, asked, nil, func(t task, p planned) error {
+		graph := []node{}
+		for _, s := range p.plan.Steps {
+			graph = append(graph, node{ID: s.ID, Tool: s.Tool, Arguments: s.Arguments, DependsOn: s.After})
+		}
+		graphs[t.ID] = graph
+		if len(t.Nodes) > 0 {
+			nodes.add(tools(graph), tools(t.Nodes))
+			edges.add(links(graph), links(t.Nodes))
+		}
+		sum.Planned++
+		o.Progress.report(len(tasks)+sum.Planned, all)
+		return nil
+	})
+	if err != nil {
+		return sum, err
+	}
+	sum.NodeF1, sum.EdgeF1 = nodes.value(), edges.value()
+	sum.time(tasks, walls)
+	for i, t := range tasks {
+		line := map[string]any{"id": t.ID}
+		if g, ok := graphs[t.ID]; ok {
+			line["nodes"] = g
+		}
+		if walls[i] > 0 {
+			line["wall_ms"] = walls[i]
+		}
+		if err := w.write(line); err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
+
+// execute runs the graphs of the tasks and returns the wall time of each in milliseconds, 0 where a
+// task has none.
+func execute(ctx context.Context, tasks []task, progress func(done int)) ([]float64, error) {
+	walls := make([]float64, len(tasks))
+	slots := make(chan struct{}, graphsAtOnce)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for i, t := range tasks {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if len(t.Nodes) > 0 && ctx.Err() == nil {
+				walls[i] = run(ctx, t)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done)
+		})
+	}
+	all.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("executing graphs: %w", err)
+	}
+	return walls, nil
+}
+
+// run executes one graph and returns the wall time in milliseconds.
+func run(ctx context.Context, t task) float64 {
+	var p plan.Plan
+	latency := map[string]time.Duration{}
+	for _, n := range t.Nodes {
+		p.Steps = append(p.Steps, plan.Step{ID: n.ID, Tool: n.Tool, Arguments: json.RawMessage(`{}`), After: n.DependsOn})
+		latency[n.ID] = time.Duration(n.Latency * float64(time.Millisecond))
+	}
+	start := time.Now()
+	dataflow.Run(ctx, p, dataflow.Options{
+		Call: func(ctx context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
+			timer := time.NewTimer(latency[s.ID])
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				return plan.Outcome{Step: s, Value: json.RawMessage(`{}`), Attempts: 1}
+			case <-ctx.Done():
+				return plan.Outcome{Step: s, Err: &plan.Error{Reason: plan.ReasonToolError, Message: "cancelled"}, Attempts: 1}
+			}
+		},
+	})
+	return float64(time.Since(start).Microseconds()) / 1000
+}
+
+// time sums up the wall times.
+func (s *DAGSummary) time(tasks []task, walls []float64) {
+	s.Tasks = len(tasks)
+	total, sequential := 0.0, 0.0
+	for i, t := range tasks {
+		if walls[i] == 0 || t.Critical == 0 {
+			continue
+		}
+		s.Timed++
+		ratio := walls[i] / t.Critical
+		s.Critical += ratio
+		s.Worst = max(s.Worst, ratio)
+		total += walls[i]
+		sequential += t.Sequence
+	}
+	if s.Timed > 0 {
+		s.Critical /= float64(s.Timed)
+		s.Speedup = sequential / total
+	}
+}
+
+// f1 compares multisets over many tasks.
+type f1 struct{ both, got, want int }
+
+func (f *f1) add(got, want []string) {
+	left := map[string]int{}
+	for _, w := range want {
+		left[w]++
+	}
+	for _, g := range got {
+		if left[g] > 0 {
+			left[g]--
+			f.both++
+		}
+	}
+	f.got += len(got)
+	f.want += len(want)
+}
+
+func (f f1) value() float64 {
+	if f.got+f.want == 0 {
+		return 0
+	}
+	return 2 * float64(f.both) / float64(f.got+f.want)
+}
+
+func tools(graph []node) []string {
+	var out []string
+	for _, n := range graph {
+		out = append(out, plainName(n.Tool))
+	}
+	return out
+}
+
+func links(graph []node) []string {
+	names := map[string]string{}
+	for _, n := range graph {
+		names[n.ID] = plainName(n.Tool)
+	}
+	var out []string
+	for _, n := range graph {
+		for _, d := range n.DependsOn {
+			out = append(out, names[d]+" -> "+names[n.ID])
+		}
+	}
+	return out
+}

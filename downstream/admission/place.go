@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"container/list"
+	"context"
+)
+
+// Place is the place of one call in a Queue. The zero value is ready for Enter. It is used for one stay.
+type Place struct {
+	q        *Queue
+	share    *share
+	state    placeState
+	suspends int           // Suspend calls that are not resumed
+	at       *list.Element // in Queue.returning; nil if it is not there
+	back     chan struct{} // closed when the call leaves Queue.returning
+}
+
+type placeState uint8
+
+const (
+	outside placeState = iota // before Enter and after Leave
+	holding
+	suspended
+)
+
+// Leave ends the call's stay in the queue. Outside of a queue it does nothing.
+func (p *Place) Leave() {
+	q := p.q
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := p.share
+	switch p.state {
+	case outside:
+		return
+	case holding:
+		q.free(s)
+	case suspended:
+		q.suspended--
+		q.stopReturn(p)
+	}
+	p.share, p.state = nil, outside
+	q.end(s)
+	q.settle()
+}
+
+// Suspend gives up the place of a call while that waits for somebody else, such as a person who is asked. resume takes
+// a place again, ahead of all calls that have not begun; it waits until there is one or ctx ends, and must be called
+// once. Beyond the limit of suspended calls a call keeps its place. Calls of Suspend may overlap: the last resume counts.
+func (p *Place) Suspend() (resume func(ctx context.Context)) {
+	q := p.q
+	if q == nil {
+		return func(context.Context) {}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.state == outside {
+		return func(context.Context) {}
+	}
+	p.suspends++
+	if p.state == holding && q.suspended < q.limit {
+		p.state = suspended
+		q.suspended++
+		q.free(p.share)
+	}
+	return func(ctx context.Context) { q.resume(ctx, p) }
+}
+
+func (q *Queue) resume(ctx context.Context, p *Place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.suspends--; p.suspends > 0 || p.state != suspended {
+		return
+	}
+	if q.held < q.limit {
+		q.restore(p)
+		return
+	}
+	if p.at == nil {
+		p.at, p.back = q.returning.PushBack(p), make(chan struct{})
+	}
+	back := p.back
+	q.mu.Unlock()
+	select {
+	case <-back:
+		q.mu.Lock()
+	case <-ctx.Done():
+		q.mu.Lock()
+		if p.back == back {
+			q.stopReturn(p)
+		}
+	}
+}
+
+// restore gives a free place to a suspended call.
+func (q *Queue) restore(p *Place) {
+	q.stopReturn(p)
+	q.suspended--
+	q.held++
+	p.share.held++
+	p.state = holding
+}
+
+// stopReturn takes a call off Queue.returning, if it is there, and ends the wait in resume.
+func (q *Queue) stopReturn(p *Place) {
+	if p.at != nil {
+		q.returning.Remove(p.at)
+		close(p.back)
+		p.at, p.back = nil, nil
+	}
+}

@@ -1,0 +1,240 @@
+package link_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// answering serves script over streamable HTTP. answer deals with a message before it and returns false to leave it.
+func answering(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool) *httptest.Server {
+	fine := newScript().http()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(raw)
+		if answer(w, r, m) {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(raw))
+		fine.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// A request that is refused with 400 fails alone while the server knows the session.
+func TestBadRequest(t *testing.T) {
+	const no = `{"code":-32602,"message":"no","data":{"n":9007199254740993}}`
+	for _, tc := range []struct {
+		name, kind, body string
+		want             string // the error object that is passed on; empty for a failure
+	}{
+		{"id null", "application/json", `{"jsonrpc":"2.0","id":null,"error":` + no + `}`, no},
+		{"an id that is none", "application/json", `{"jsonrpc":"2.0","id":"server-error","error":` + no + `}`, no},
+		{"another id", "application/json", `{"jsonrpc":"2.0","id":99,"error":` + no + `}`, no},
+		{"text", "text/plain", "unsupported method\n", ""},
+		{"nothing", "application/json", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var pings atomic.Int64
+			srv := answering(t, func(w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
+				if m.Method == "ping" {
+					pings.Add(1)
+				}
+				if m.Method != "tools/call" {
+					return false
+				}
+				w.Header().Set("Content-Type", tc.kind)
+				status(400, tc.body)(w, nil)
+				return true
+			})
+			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+			got, err := call(t, s, "echo")
+			var f *link.Failure
+			switch {
+			case tc.want != "" && (err != nil || string(got.Err) != tc.want):
+				t.Errorf("got %s, %v; want %s", got.Err, err, tc.want)
+			case tc.want == "" && (!errors.As(err, &f) || f.Reason != link.ReasonProtocol || f.Lost):
+				t.Errorf("got %s, %+v; want a failure of the call alone", got.Err, err)
+			}
+			if s.Err() != nil || pings.Load() != 1 {
+				t.Errorf("got session %v and %d pings, want it kept after one ping", s.Err(), pings.Load())
+			}
+		})
+	}
+}
+
+// A server that answers 400 to all of a session does not know it any more.
+func TestBadRequestForUnknownSession(t *testing.T) {
+	var restarted atomic.Bool
+	srv := answering(t, func(w http.ResponseWriter, _ *http.Request, _ jsonrpc.Message) bool {
+		if restarted.Load() {
+			status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}`)(w, nil)
+		}
+		return restarted.Load()
+	})
+	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	restarted.Store(true)
+	_, err := call(t, s, "echo")
+	var f *link.Failure
+	if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected || !f.Lost || f.Delivered {
+		t.Errorf("got %+v, want that the session is lost and the call was not delivered", f)
+	}
+	if s.Err() == nil {
+		t.Error("the session is kept, want it lost")
+	}
+}
+
+// Many refused requests cause one ping at a time, and none waits for it longer than its caller does.
+func TestOneProbeAtATime(t *testing.T) {
+	var pings, most, current atomic.Int64
+	release := make(chan struct{})
+	srv := answering(t, func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
+		if m.Method == "ping" {
+			pings.Add(1)
+			most.Store(max(most.Load(), current.Add(1)))
+			defer current.Add(-1)
+			<-release
+		}
+		if m.Method == "tools/call" {
+			status(400, "bad")(w, nil)
+		}
+		return m.Method == "tools/call"
+	})
+	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := s.Call(ctx, &link.Call{Method: "tools/call"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the end of its context", err)
+	}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if _, err := call(t, s, "echo"); err == nil || s.Err() != nil {
+				t.Errorf("got %v in session %v, want a failure of the call alone", err, s.Err())
+			}
+		})
+	}
+	close(release)
+	wg.Wait()
+	if pings.Load() > 50 || most.Load() != 1 {
+		t.Errorf("got %d pings, %d at once; want one at a time", pings.Load(), most.Load())
+	}
+}
+
+// Ids begin somewhere else in each session, and can be counted on in a float.
+func TestIDsOfSessions(t *testing.T) {
+	const exact = 1 << 53
+	seen := map[string]bool{}
+	for range 5 {
+		var first atomic.Pointer[string]
+		srv := answering(t, func(_ http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
+			if m.Method == "initialize" {
+				id := string(m.ID)
+				first.Store(&id)
+			}
+			return false
+		})
+		connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+		id := *first.Load()
+		var n int64
+		if _, err := fmt.Sscan(id, &n); err != nil || n <= 0 || n > exact/2 || seen[id] {
+			t.Errorf("got first id %s after %v, want another positive one with as much room above it", id, seen)
+		}
+		seen[id] = true
+	}
+}
+
+// A server that answers the handshake and refuses what follows it with 400 is asked whether it speaks the modern
+// protocol.
+func TestHandshakeRefusedLate(t *testing.T) {
+	for name, modern := range map[string]bool{"it does": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var later []http.Header // of the requests after the handshake
+			srv := answering(t, func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
+				switch m.Method {
+				case "initialize":
+					return false
+				case "notifications/initialized":
+					status(400, "unsupported protocol version\n")(w, nil)
+					return true
+				case "server/discover", "tools/call":
+					mu.Lock()
+					defer mu.Unlock()
+					later = append(later, r.Header.Clone())
+					if !modern {
+						status(400, "unsupported method\n")(w, nil)
+						return true
+					}
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`)))
+				default:
+					w.WriteHeader(http.StatusMethodNotAllowed)
+				}
+				return true
+			})
+			if !modern {
+				var f *link.Failure
+				if _, err := tryConnect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20); !errors.As(err, &f) || f.Reason != link.ReasonProtocol {
+					t.Errorf("got %v, want the failure of the handshake", err)
+				}
+				return
+			}
+			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+			if s.Version != "2026-07-28" {
+				t.Errorf("got version %s, want the modern one", s.Version)
+			}
+			if _, err := call(t, s, "echo"); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, h := range later {
+				if h.Get("Mcp-Session-Id") != "" || h.Get("Mcp-Protocol-Version") != "2026-07-28" || h.Get("Mcp-Method") == "" {
+					t.Errorf("got headers %v, want those of the modern protocol and no session", h)
+				}
+			}
+			if len(later) != 2 {
+				t.Errorf("got %d requests, want 2", len(later))
+			}
+		})
+	}
+}
+
+// Call.Header goes with its request alone.
+func TestCallHeader(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	srv := answering(t, func(_ http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
+		if m.Method == "tools/call" {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, r.Header.Get("Mcp-Param-Region"))
+		}
+		return false
+	})
+	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	for _, h := range []http.Header{{"Mcp-Param-Region": {"north"}}, nil} {
+		if _, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"echo"}`), Header: h}); err != nil {
+			t.Error(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if strings.Join(got, "|") != "north|" {
+		t.Errorf("got %q, want it with the first call alone", got)
+	}
+}

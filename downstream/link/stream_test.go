@@ -1,0 +1,60 @@
+package link_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// A request counts as sent once the server's end has taken it, not when it is queued.
+func TestSentWhenWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := make(chan struct{})
+		s := connect(t, link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				defer theirs.Close()
+				lines := bufio.NewReaderSize(theirs, 16)
+				for {
+					line, err := lines.ReadBytes('\n')
+					if err != nil {
+						return
+					}
+					m, _ := jsonrpc.Parse(line)
+					if m.IsRequest() {
+						fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
+					} else if m.Method == "notifications/initialized" {
+						<-read
+					}
+				}
+			}()
+			return ours, nil
+		}}, &listener{}, 1<<20)
+		var sent atomic.Int64
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Sent: func() { sent.Add(1) }})
+			done <- err
+		}()
+		synctest.Wait()
+		if n := sent.Load(); n != 0 {
+			t.Errorf("before the server reads: got %d, want the request not to count as sent", n)
+		}
+		close(read)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := sent.Load(); n != 1 {
+			t.Errorf("after the answer: got %d, want 1", n)
+		}
+	})
+}

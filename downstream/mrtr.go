@@ -1,0 +1,197 @@
+package downstream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of the input that a server asks for in the course of one call.
+const (
+	maxInputRounds   = 16      // results that ask for input
+	maxInputRequests = 32      // in one of them
+	maxIdleRounds    = 3       // in a row that ask for nothing: the server wants to be called again later
+	maxInputBytes    = 4 << 20 // of such a result, and of the answers to it
+)
+
+// InputError is the error of a call whose server needs input that nobody gives.
+type InputError struct {
+	Server   string
+	Method   string // that the server asks by
+	Why      string
+	Declined bool // the client was asked
+}
+
+// Error implements error.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("server %s needs an answer to %s: %s", e.Server, e.Method, e.Why)
+}
+
+const inputRequired = "input_required"
+
+// NeedsInput reports whether a reply asks for input instead of being the last word.
+func NeedsInput(r link.Reply) bool {
+	return r.Names.Has(jsonrpc.NameResultType) && jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == inputRequired
+}
+
+// bridge turns the input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) into questions
+// to the client, and goes on with the call with the answers. While the client is asked the call holds no place at the
+// server and its time stands still. The calls that follow continue the first one: they are not counted as attempts, but
+// one whose answer is lost is treated as any other. Clients that know such results get those of modern servers as they
+// are.
+func (m *Manager) bridge(next caller) caller {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		reply, err := next(ctx, r)
+		if err != nil || reply.Err != nil || r.Modern && reply.Modern {
+			return reply, err
+		}
+		in := input{Request: r}
+		for err == nil && reply.Err == nil {
+			required, problem := in.required(reply)
+			if problem != nil || !required {
+				return reply, problem
+			}
+			following := *r
+			if following.Params, err = in.params(ctx, reply.Result, m.opts.Execution.RetryDelay); err != nil {
+				break
+			}
+			following.Attempts = new(int)
+			reply, err = next(ctx, &following)
+			r.server = following.server // a successor may have taken the call
+		}
+		if err != nil {
+			return link.Reply{}, err
+		}
+		return reply, nil
+	}
+}
+
+// input is the state of a call between its rounds.
+type input struct {
+	*Request
+	rounds   int
+	idle     int         // rounds in a row without a question
+	declined *InputError // in the last round
+}
+
+// required reports whether a result asks for input. The error is why it cannot be taken.
+func (in *input) required(reply link.Reply) (bool, error) {
+	if !reply.Names.Has(jsonrpc.NameResultType) {
+		return false, nil
+	}
+	read := reply.Modern || in.Step // else it is of a handshake server, where other values have no meaning
+	kind := jsonrpc.Get(reply.Result, "resultType")
+	switch text := jsonrpc.Text(kind); {
+	case kind == nil, string(kind) == "null", text == "complete":
+		return false, nil
+	case text == inputRequired:
+	case read:
+		return false, in.fails("unknown resultType %s", short.Line(string(kind), 100))
+	default:
+		return false, nil
+	}
+	in.rounds++
+	switch in.Method {
+	case "tools/call", "prompts/get", "resources/read":
+	default:
+		return false, in.fails("%s asks for input, which it must not", in.Method)
+	}
+	switch {
+	case in.declined != nil:
+		return false, in.declined
+	case in.rounds > maxInputRounds:
+		return false, in.fails("it asked for input more than %d times in one call", maxInputRounds)
+	case len(reply.Result) > maxInputBytes:
+		return false, in.fails("a result that asks for input has more than %d bytes", maxInputBytes)
+	}
+	return true, nil
+}
+
+func (in *input) fails(format string, args ...any) error {
+	return &link.Failure{Server: in.Server, Reason: link.ReasonProtocol, Message: fmt.Sprintf(format, args...), Delivered: true}
+}
+
+// params asks the client what a result asks for, and returns the params that the call goes on with: the answers, and
+// the server's requestState byte for byte.
+func (in *input) params(ctx context.Context, result []byte, wait time.Duration) ([]byte, error) {
+	answers, err := in.ask(ctx, jsonrpc.Get(result, "inputRequests"))
+	if err != nil {
+		return nil, err
+	}
+	params := jsonrpc.Remove(in.Params, "inputResponses")
+	if in.idle++; answers != nil {
+		in.idle = 0
+		params = jsonrpc.Set(params, "inputResponses", answers)
+	}
+	switch {
+	case in.idle > maxIdleRounds:
+		return nil, in.fails("it asked %d times to be called again later", in.idle)
+	case in.idle > 0:
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if state := jsonrpc.Get(result, "requestState"); state != nil {
+		return jsonrpc.Set(params, "requestState", state), nil
+	}
+	return jsonrpc.Remove(params, "requestState"), nil
+}
+
+// ask puts the requests to the client, one after the other, and returns the answers by the server's keys; nil if
+// nothing was asked.
+func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err error) {
+	defer in.pause()()
+	asked := 0
+	jsonrpc.Members(requests, func(key []byte, v jsonrpc.Span) bool {
+		if asked++; asked > maxInputRequests {
+			err = in.fails("it asked for more than %d answers at once", maxInputRequests)
+			return false
+		}
+		request := v.Of(requests)
+		method := jsonrpc.Text(jsonrpc.Get(request, "method"))
+		var answer []byte
+		if answer, err = in.answer(ctx, method, jsonrpc.Get(request, "params")); err != nil {
+			return false
+		}
+		answers = jsonrpc.Set(answers, string(key), answer)
+		if len(answers) > maxInputBytes {
+			err = &link.Failure{Server: in.Server, Reason: link.ReasonTooLarge, Message: fmt.Sprintf("the answers that it asked for have more than %d bytes", maxInputBytes)}
+		}
+		return err == nil
+	})
+	return answers, err
+}
+
+// answer is the client's answer to one request. A user who declines has answered: the server decides what follows. It
+// may not ask again, though.
+func (in *input) answer(ctx context.Context, method string, params []byte) ([]byte, error) {
+	refused := &InputError{Server: in.Server, Method: short.Line(method, 100), Why: "the client cannot be asked"}
+	if in.Ask == nil {
+		return nil, refused
+	}
+	slot := in.server.slot(in.session())
+	result, rpcErr := in.Ask(ctx, Question{Method: method, Params: params, Input: true, Notify: slot.tell})
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case result != nil:
+		switch jsonrpc.Text(jsonrpc.Get(result, "action")) {
+		case "decline", "cancel":
+			refused.Why, refused.Declined = "the user declined", true
+			in.declined = refused
+		}
+		return result, nil
+	case rpcErr != nil:
+		refused.Why = "the client refused: " + short.Line(jsonrpc.Text(jsonrpc.Get(rpcErr, "message")), 300)
+		refused.Declined = string(jsonrpc.Get(rpcErr, "code")) != fmt.Sprint(jsonrpc.CodeMethodNotFound)
+	}
+	return nil, refused
+}

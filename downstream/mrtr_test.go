@@ -1,0 +1,140 @@
+package downstream_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// modern is a server of 2026-07-28 with the tools named.
+func modern(tools ...string) *server {
+	s := newServer(tools...)
+	s.modern = true
+	return s
+}
+
+// accepting answers every question after some time.
+func accepting(after time.Duration) downstream.Asker {
+	return func(_ context.Context, q downstream.Question) (result, err []byte) {
+		time.Sleep(after)
+		return []byte(`{"action":"accept","of":"` + q.Method + `"}`), nil
+	}
+}
+
+// While a modern server waits for input, the time of the call stands still. The call goes on as the same attempt.
+func TestInputStopsTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := modern(tool("form"))
+		m := start(t, pipes([]string{"a"}, s))
+		r := request("a", "form")
+		r.Step, r.Attempts, r.Ask = true, new(int), accepting(9*time.Minute)
+		reply, err := m.Call(t.Context(), r)
+		if want := `got {"action":"accept","of":"elicitation/create"}`; err != nil || resultText(reply) != want {
+			t.Errorf("got %s, %v, want %s", resultText(reply), err, want)
+		}
+		if *r.Attempts != 1 || s.count("tools/call") != 2 {
+			t.Errorf("got %d attempts and %d requests at the server, want 1 and 2", *r.Attempts, s.count("tools/call"))
+		}
+		m.Stop()
+	})
+}
+
+// The continuation of a call is repeated under the same rules as a call: not where it may have done its work.
+func TestLostContinuation(t *testing.T) {
+	for _, row := range []struct {
+		annotations, reason string
+		calls               int
+	}{
+		{"", link.ReasonOutcomeUnknown, 2},
+		{readOnly, link.ReasonDisconnected, 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := modern(tool("form then die", row.annotations))
+			m := start(t, pipes([]string{"a"}, s))
+			if _, err := m.Catalog(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := request("a", "form then die")
+			r.Ask = accepting(0)
+			_, err := m.Call(t.Context(), r)
+			if f := failureOf(err); f.Reason != row.reason || s.count("tools/call") != row.calls {
+				t.Errorf("annotations %q: got %v after %d calls, want %s after %d", row.annotations, err, s.count("tools/call"), row.reason, row.calls)
+			}
+			m.Stop()
+		})
+	}
+}
+
+// A step whose tool needs input has it from the client, or fails and says why.
+func TestInputOfSteps(t *testing.T) {
+	answering := func(result, err string) downstream.Asker {
+		return func(context.Context, downstream.Question) ([]byte, []byte) {
+			if result != "" {
+				return []byte(result), nil
+			}
+			if err != "" {
+				return nil, []byte(err)
+			}
+			return nil, nil
+		}
+	}
+	for name, row := range map[string]struct {
+		ask  downstream.Asker
+		want string
+	}{
+		"given":            {accepting(0), `<nil> got {"action":"accept","of":"elicitation/create"}`},
+		"nobody to ask":    {nil, "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
+		"cannot be asked":  {answering("", ""), "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
+		"does not know it": {answering("", `{"code":-32601,"message":"Method not found"}`), "tool_error Error: server a needs an answer to elicitation/create: the client refused: Method not found"},
+		"refused":          {answering("", `{"code":-1,"message":"no"}`), "declined Error: server a needs an answer to elicitation/create: the client refused: no"},
+		"declined":         {answering(`{"action":"decline"}`, ""), "declined Error: server a needs an answer to elicitation/create: the user declined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := start(t, pipes([]string{"a"}, modern(tool("form"))))
+			out := execute(t.Context(), t, m, `[{"tool":"form"}]`, downstream.Execution{Ask: row.ask})[0]
+			reason := "<nil>"
+			if out.Err != nil {
+				reason = out.Err.Reason
+			}
+			if got := reason + " " + out.Text; got != row.want || out.Attempts != 1 {
+				t.Errorf("got %s after %d attempts, want %s after 1", got, out.Attempts, row.want)
+			}
+		})
+	}
+}
+
+// A result of another kind than the known ones is no success.
+func TestUnknownResultType(t *testing.T) {
+	for _, kind := range []string{`"riddle"`, `7`, `{}`} {
+		m := start(t, pipes([]string{"a"}, modern(tool("raw"))))
+		r := request("a", "raw")
+		r.Params = []byte(`{"name":"raw","result":{"resultType":` + kind + `,"content":[]}}`)
+		_, err := m.Call(t.Context(), r)
+		if f := failureOf(err); f.Reason != link.ReasonProtocol || !strings.Contains(f.Message, "resultType") {
+			t.Errorf("%s: got %v, want a failure that names it", kind, err)
+		}
+	}
+}
+
+// While the client is asked, other calls have the place at the server.
+func TestInputHoldsNoPlace(t *testing.T) {
+	s := modern(tool("form"), tool("echo"))
+	o := pipes([]string{"a"}, s)
+	o.Servers[0].MaxParallel = 1
+	m := start(t, o)
+	r := request("a", "form")
+	r.Ask = func(ctx context.Context, _ downstream.Question) (result, err []byte) {
+		if _, err := m.Call(ctx, request("a", "echo")); err != nil {
+			t.Errorf("another call: got %v, want its result", err)
+		}
+		return []byte(`{"action":"accept"}`), nil
+	}
+	if _, err := m.Call(t.Context(), r); err != nil {
+		t.Errorf("got %v, want the result", err)
+	}
+}

@@ -1,0 +1,190 @@
+package limit
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	shards    = 16          // of the table of callers, so that they do not wait for each other
+	keptShare = 100         // of the requests, one in so many is kept for callers that have fewer than that in flight
+	askTime   = time.Second // after which another caller's request no longer counts as wanting a share
+)
+
+// Bounds are the limits of a Budget.
+type Bounds struct {
+	Requests int   // in flight that one caller alone may have; all callers together may have half as many more
+	Total    int64 // bytes held for all callers
+	Own      int64 // bytes held for one caller
+	Floor    int64 // bytes that a caller gets even when the total is exhausted
+}
+
+// Budget bounds what the router holds on behalf of callers: requests in flight, and the bytes of bodies, queued
+// messages, results that are not written yet, replay logs. Each caller has bounds of its own, so that one caller
+// cannot exhaust what others need, and all callers together have others. It is safe for concurrent use. Nobody
+// waits: what is refused is refused at once.
+//
+// One caller may have Requests in flight while no other asks for one. While others do, it gets none beyond half of
+// that. Callers below their half are admitted up to 1.5 × Requests in total.
+type Budget struct {
+	bounds Bounds
+	half   int64 // of the requests
+	kept   int64 // of the requests, for callers that have few
+	memory *Memory
+
+	inFlight atomic.Int64
+	held     atomic.Int64
+	askers   askers
+	seed     maphash.Seed
+	shards   [shards]shard
+}
+
+// shard is a part of the table.
+type shard struct {
+	mu sync.Mutex
+	by map[string]account // callers that hold something
+	_  [40]byte           // a cache line each
+}
+
+// account is what a caller holds.
+type account struct {
+	requests int64
+	bytes    int64
+}
+
+// NewBudget returns a Budget with these bounds. While memory, which may be nil, is short no request is admitted.
+func NewBudget(bounds Bounds, memory *Memory) *Budget {
+	most := int64(bounds.Requests)
+	b := &Budget{bounds: bounds, half: max(1, most/2), kept: most / keptShare, memory: memory, seed: maphash.MakeSeed()}
+	for i := range b.shards {
+		b.shards[i].by = map[string]account{}
+	}
+	return b
+}
+
+// Enter admits a request of a caller that holds n bytes, or reports false. Leave must follow if it is admitted.
+func (b *Budget) Enter(caller string, n int) bool {
+	if b.Short() {
+		return false
+	}
+	s := b.shard(caller)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.by[caller]
+	for {
+		total := b.inFlight.Load()
+		if !b.admits(caller, a.requests, total+1) || !b.fits(a.bytes, n, 1) {
+			return false
+		}
+		if b.inFlight.CompareAndSwap(total, total+1) {
+			break
+		}
+	}
+	s.by[caller] = account{a.requests + 1, a.bytes + int64(n)}
+	b.held.Add(int64(n))
+	return true
+}
+
+// admits reports whether a caller that has own requests in flight may have another, which makes it total.
+func (b *Budget) admits(caller string, own, total int64) bool {
+	if total <= b.half {
+		return true
+	}
+	alone := b.askers.alone(caller)
+	if own < b.half {
+		most := int64(b.bounds.Requests) + b.half
+		if own >= b.kept {
+			most -= b.kept
+		}
+		return total <= most
+	}
+	return alone && total <= int64(b.bounds.Requests)
+}
+
+// Leave ends a request that Enter admitted, and returns n bytes.
+func (b *Budget) Leave(caller string, n int) {
+	b.change(caller, -1, -n)
+	b.inFlight.Add(-1)
+}
+
+// Reserve charges n bytes to a caller, or reports false. Release must follow.
+func (b *Budget) Reserve(caller string, n int) bool { return b.reserve(caller, n, 1) }
+
+// ReserveSpare is Reserve for what can be dropped: it leaves half of the bytes to the rest.
+func (b *Budget) ReserveSpare(caller string, n int) bool { return b.reserve(caller, n, 2) }
+
+func (b *Budget) reserve(caller string, n int, part int64) bool {
+	s := b.shard(caller)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.by[caller]
+	if !b.fits(a.bytes, n, part) {
+		return false
+	}
+	a.bytes += int64(n)
+	s.by[caller] = a
+	b.held.Add(int64(n))
+	return true
+}
+
+// fits reports whether n bytes more fit into the given part of the bounds of a caller that holds own bytes.
+func (b *Budget) fits(own int64, n int, part int64) bool {
+	own += int64(n)
+	return own <= b.bounds.Own/part && (own <= b.bounds.Floor || b.held.Load()+int64(n) <= b.bounds.Total/part)
+}
+
+// Charge charges n bytes to a caller whatever it holds. It is for small messages that must not be lost and have
+// another bound. Release must follow.
+func (b *Budget) Charge(caller string, n int) { b.change(caller, 0, n) }
+
+// Release returns n bytes of a caller.
+func (b *Budget) Release(caller string, n int) { b.change(caller, 0, -n) }
+
+func (b *Budget) change(caller string, requests int64, n int) {
+	s := b.shard(caller)
+	s.mu.Lock()
+	a := s.by[caller]
+	if a = (account{a.requests + requests, a.bytes + int64(n)}); a == (account{}) {
+		delete(s.by, caller)
+	} else {
+		s.by[caller] = a
+	}
+	s.mu.Unlock()
+	b.held.Add(int64(n))
+}
+
+// Short reports whether the memory of the process is short.
+func (b *Budget) Short() bool { return b.memory.Short(b.held.Load()) }
+
+// Held returns the bytes held for all callers.
+func (b *Budget) Held() int64 { return b.held.Load() }
+
+// InFlight returns the number of requests that are admitted and not over.
+func (b *Budget) InFlight() int { return int(b.inFlight.Load()) }
+
+func (b *Budget) shard(caller string) *shard {
+	return &b.shards[maphash.String(b.seed, caller)%shards]
+}
+
+// askers remembers which two callers asked last for a request while many were in flight.
+type askers struct {
+	mu           sync.Mutex
+	last, before string
+	asked        time.Time // when before did
+	lastAsked    time.Time
+}
+
+// alone notes that a caller asks and reports whether no other has done so within askTime.
+func (a *askers) alone(caller string) bool {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last != caller {
+		a.before, a.asked = a.last, a.lastAsked
+		a.last = caller
+	}
+	a.lastAsked = now
+	return a.before == "" || now.Sub(a.asked) >= askTime
+}

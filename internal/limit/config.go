@@ -1,0 +1,49 @@
+package limit
+
+import (
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/size"
+)
+
+// Config bounds what clients and servers can make the router hold.
+type Config struct {
+	QueryChars      int           `yaml:"query_chars"` // Unicode characters
+	BodyBytes       size.Bytes    `yaml:"body_bytes"`
+	ResultBytes     size.Bytes    `yaml:"result_bytes"`
+	Sessions        int           `yaml:"sessions"`
+	TrackedRequests int           `yaml:"tracked_requests"`
+	SessionIdle     time.Duration `yaml:"session_idle"`
+}
+
+// Default returns the documented defaults.
+func Default() Config {
+	return Config{
+		QueryChars: 10_000, BodyBytes: 4 << 20, ResultBytes: 64 << 20,
+		Sessions: 10_000, TrackedRequests: 10_000, SessionIdle: 30 * time.Minute,
+	}
+}
+
+const (
+	leastOwn    = 64 << 20  // bytes of results that a caller may have in memory, at least
+	ownShare    = 4         // how many callers may hold all that they may hold at the same time
+	callerFloor = 256 << 10 // bytes that a caller gets whatever others hold
+)
+
+// Bounds returns what callers may hold: one result of the largest size and one body each.
+func (c Config) Bounds() Bounds {
+	own := max(leastOwn, int64(c.ResultBytes)) + int64(c.BodyBytes)
+	return Bounds{Requests: c.TrackedRequests, Total: ownShare * own, Own: own, Floor: callerFloor}
+}
+
+// RateConfig is the rate limit of a caller: Requests calls of the named tools in any window of length Per.
+type RateConfig struct {
+	Requests int           `yaml:"requests"`
+	Per      time.Duration `yaml:"per"`
+	Tools    []string      `yaml:"tools"`
+}
+
+// DefaultRate returns the documented defaults.
+func DefaultRate() RateConfig {
+	return RateConfig{Requests: 100, Per: time.Minute, Tools: []string{"process_query"}}
+}

@@ -1,0 +1,65 @@
+// Package nearest finds the names that somebody may have meant who wrote another.
+package nearest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maxLength is the longest name that is compared, in bytes.
+const maxLength = 64
+
+// Of returns the names that are spelt nearly like name, the nearest first, at most limit of them. Upper and lower case
+// are the same.
+func Of(name string, names []string, limit int) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	most := len(name)/3 + 1
+	lower := strings.ToLower(name)
+	for _, n := range names {
+		if diff := len(n) - len(name); diff > most || -diff > most {
+			continue
+		}
+		if d := distance(lower, strings.ToLower(n)); d <= most {
+			found = append(found, candidate{n, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var nearest []string
+	for _, c := range found[:min(limit, len(found))] {
+		nearest = append(nearest, c.name)
+	}
+	return nearest
+}
+
+// distance counts the letters to insert, delete, replace or swap with their neighbour that turn a into b (optimal
+// string alignment). Names beyond maxLength are not compared.
+func distance(a, b string) int {
+	if len(a) > maxLength || len(b) > maxLength {
+		return max(len(a), len(b))
+	}
+	var before, above []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, above, row = above, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

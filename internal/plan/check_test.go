@@ -1,0 +1,172 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// catalog has search at two servers, calc at one, and a tool whose own name looks like another's.
+func catalog(name string) (plan.Tool, *plan.Error) {
+	schema := json.RawMessage(`{"type":"object","properties":{
+		"q":{"type":"string","maxLength":10},"n":{"type":"integer","minimum":0},
+		"list":{"type":"array","items":{"type":"integer"},"maxItems":2,"uniqueItems":true,"contains":{"const":1}},
+		"one":{"enum":[{"a":1},{"a":2}]},"any":{"anyOf":[{"type":"object","required":["x"]},{"type":"object","properties":{"y":{"type":"integer"}},"required":["y"]}]},
+		"both":{"oneOf":[{"properties":{"x":{"const":1}}},{"properties":{"x":{"const":2}}}]},
+		"cond":{"if":{"properties":{"k":{"const":"a"}}},"then":{"required":["a"]},"else":{"required":["b"]}},
+		"not":{"not":{"properties":{"x":{"type":"string"}}}},
+		"all":{"allOf":[{"required":["x"]},{"properties":{"x":{"type":"integer"}}}]},
+		"open":{"anyOf":[{"properties":{"x":{"const":1},"z":{}}},{}],"unevaluatedProperties":false}
+		},"additionalProperties":false}`)
+	tools := map[string]plan.Tool{
+		"calc":     {Name: "calc", Server: "math", Tool: "calc", InputSchema: schema},
+		"a.search": {Name: "a.search", Server: "a", Tool: "search"},
+		"b.search": {Name: "b.search", Server: "b", Tool: "search"},
+		"b.calc":   {Name: "b.calc", Server: "other", Tool: "b.calc"},
+	}
+	tools["math.calc"] = tools["calc"]
+	if tool, ok := tools[name]; ok {
+		return tool, nil
+	}
+	if name == "search" {
+		return plan.Tool{}, &plan.Error{Reason: plan.ReasonAmbiguousTool, Message: "search is ambiguous: a.search or b.search"}
+	}
+	return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + name}
+}
+
+func problemsOf(t *testing.T, text string, done ...plan.Outcome) (plan.Plan, []string) {
+	t.Helper()
+	p, err := plan.Parse(text)
+	if err != nil {
+		t.Fatalf("Parse(%s): %v", text, err)
+	}
+	var got []string
+	for _, problem := range plan.Check(&p, plan.NewValidator(), catalog, done) {
+		if strings.Contains(problem.Error.Message, "\n") || problem.Error.Message == "" {
+			t.Errorf("got message %q, want one line", problem.Error.Message)
+		}
+		got = append(got, fmt.Sprintf("%s %s: %s", problem.Step, problem.Error.Reason, problem.Error.Message))
+	}
+	return p, got
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"fine", `{"steps":[{"id":"x","tool":"calc","arguments":{"q":"a"}},{"id":"y","tool":"a.search","arguments":{"q":"$x"},"after":["x"]}]}`, nil},
+		{"money is no reference", `[{"tool":"calc","arguments":{"q":"$2500"}}]`, nil},
+		{"unknown tool", `[{"tool":"nope"},{"tool":"calc"}]`, []string{`s1 unknown_tool: Unknown tool: nope`}},
+		{"ambiguous tool", `[{"tool":"search"}]`, []string{`s1 ambiguous_tool: search is ambiguous: a.search or b.search`}},
+		{"no tool", `[{"tool":""},{"tool":"calc"}]`, []string{`s1 unknown_tool: step names no tool`}},
+		{"arguments that are no object", `[{"tool":"calc","arguments":7}]`, []string{`s1 invalid_arguments: arguments: got number, want object`}},
+		{"a cycle, and arguments that do not fit", `[{"tool":"calc","arguments":{"n":"x"},"after":["s1"]}]`, []string{`s1 cycle: the step waits for itself`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
+		{"unknown after", `[{"tool":"calc","after":["s9","s2"]},{"tool":"calc"}]`, []string{`s1 missing_reference: after names "s9", which is no step`}},
+		{"itself", `[{"tool":"calc","after":["s1"]}]`, []string{`s1 cycle: the step waits for itself`}},
+		{"itself by reference", `[{"tool":"calc","arguments":{"q":"${s1.x}"}}]`, []string{`s1 cycle: the step waits for itself`}},
+		{"cycle and what hangs on it", `{"steps":[{"id":"a","tool":"calc","arguments":{"q":"$c"}},{"id":"b","tool":"calc","after":["a"]},{"id":"c","tool":"calc","arguments":{"q":"x ${b}"}},{"id":"d","tool":"calc","after":["c"]},{"id":"e","tool":"calc"}]}`, []string{
+			`a cycle: steps wait for each other: "a", "b", "c"`, `b cycle: steps wait for each other: "a", "b", "c"`, `c cycle: steps wait for each other: "a", "b", "c"`,
+		}},
+		{"two cycles", `{"steps":[{"id":"a","tool":"calc","after":["b"]},{"id":"b","tool":"calc","after":["a","c"]},{"id":"c","tool":"calc","after":["d"]},{"id":"d","tool":"calc","after":["c"]}]}`, []string{
+			`a cycle: steps wait for each other: "a", "b"`, `b cycle: steps wait for each other: "a", "b"`, `c cycle: steps wait for each other: "c", "d"`, `d cycle: steps wait for each other: "c", "d"`,
+		}},
+		{"repeated id", `{"steps":[{"id":"a","tool":"calc"},{"id":"a","tool":"calc"}]}`, []string{`s2 duplicate_id: step 2: id "a" is used by an earlier step`}},
+		{"refused arguments", `[{"tool":"calc","arguments":{"n":"5"}}]`, []string{`s1 invalid_arguments: arguments.n: got string, want integer`}},
+		{"refused twice over", `[{"tool":"calc","arguments":{"n":"5"},"after":["x"]}]`, []string{`s1 missing_reference: after names "x", which is no step`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
+		{"arguments of another kind", `[{"tool":"calc","arguments":[]}]`, []string{`s1 invalid_arguments: arguments: got array, want object`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got := problemsOf(t, tt.text)
+			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
+}
+
+// What a reference will bring is not known, so nothing is refused because of it; all else is.
+func TestCheckWithReferences(t *testing.T) {
+	tests := []struct{ name, arguments, want string }{
+		{"integer", `{"n":"$s2"}`, ``},
+		{"text", `{"q":"a long text with ${s2.x} in it"}`, ``},
+		{"other argument", `{"n":"$s2","q":1}`, `arguments.q: got number, want string`},
+		{"unknown name", `{"zz":"$s2"}`, `arguments: unknown property "zz"`},
+		{"list", `{"list":["$s2",1]}`, ``},
+		{"list contains", `{"list":["$s2"]}`, ``},
+		{"list of the same reference", `{"list":["$s2","$s2"]}`, ``},
+		{"list too long", `{"list":["$s2","$s2",1]}`, `arguments.list: maxItems: got 3, want 2`},
+		{"list with a wrong element", `{"list":["$s2","x"]}`, `arguments.list[1]: got string, want integer`},
+		{"enum of objects", `{"one":{"a":"$s2"}}`, ``},
+		{"enum of objects, known", `{"one":{"a":3}}`, `arguments.one: got {"a":3}, want one of {"a":1}, {"a":2}`},
+		{"alternatives that it may decide", `{"any":{"y":"$s2"}}`, ``},
+		{"alternatives that it cannot help", `{"any":{"z":"$s2"}}`, `arguments.any: missing property "x"`},
+		{"whole value of alternatives", `{"any":"$s2"}`, ``},
+		{"exactly one that it may decide", `{"both":{"x":"$s2"}}`, ``},
+		{"exactly one", `{"both":{"z":"$s2"}}`, ``},
+		{"condition", `{"cond":{"k":"$s2","a":1}}`, ``},
+		{"condition, known", `{"cond":{"k":"c","a":1}}`, `arguments.cond: missing property "b"`},
+		{"negation", `{"not":{"x":"$s2"}}`, ``},
+		{"all", `{"all":{"y":"$s2"}}`, `arguments.all: missing property "x"`},
+		{"all, decided", `{"all":{"x":"$s2"}}`, ``},
+		{"unevaluated", `{"open":{"x":"$s2","z":1}}`, ``},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got := problemsOf(t, `[{"tool":"calc","arguments":`+tt.arguments+`},{"tool":"a.search"}]`)
+			want := ""
+			if tt.want != "" {
+				want = "s1 invalid_arguments: " + tt.want
+			}
+			if strings.Join(got, "\n") != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestCheckNamesTools(t *testing.T) {
+	p, got := problemsOf(t, `{"steps":[
+		{"tool":"math.calc"},{"tool":"search","server":"a"},{"tool":"b.search","server":"b"},
+		{"tool":"calc","server":"math"},{"tool":"b.calc","server":"other"},{"tool":"calc","server":"b"},{"tool":"search","server":"c"}]}`)
+	if want := "s6 unknown_tool: server \"b\" has no tool \"calc\"\ns7 unknown_tool: Unknown tool: c.search"; strings.Join(got, "\n") != want {
+		t.Errorf("got problems %q, want %q", got, want)
+	}
+	want := "s1=math/calc{} s2=a/a.search{} s3=b/b.search{} s4=math/calc{} s5=other/b.calc{} s6=b/calc{} s7=c/search{}"
+	if brief(p) != want {
+		t.Errorf("got %s, want %s", brief(p), want)
+	}
+	before := brief(p)
+	plan.Check(&p, plan.NewValidator(), catalog, nil)
+	if brief(p) != before {
+		t.Errorf("a second check: got %s, want %s", brief(p), before)
+	}
+}
+
+func TestCheckLaterRound(t *testing.T) {
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "calc", Server: "math", Arguments: json.RawMessage(`{"n": 1}`)}, Value: json.RawMessage(`{"x":1}`)}}
+	_, got := problemsOf(t, `{"steps":[{"id":"s2","tool":"calc","arguments":{"n":"$s1.x"},"after":["s1"]},{"id":"s1","tool":"calc","arguments":{"n":1}}]}`, done...)
+	if len(got) != 0 {
+		t.Errorf("got %q, want no problems", got)
+	}
+	_, got = problemsOf(t, `{"steps":[{"id":"s1","tool":"calc","arguments":{"n":2}}]}`, done...)
+	if want := `s1 duplicate_id: id "s1" is used by a step that has run with another tool or other arguments`; strings.Join(got, "\n") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+// A thousand steps in one ring.
+func TestCheckLargeCycle(t *testing.T) {
+	var steps []string
+	for i := range plan.MaxSteps {
+		steps = append(steps, fmt.Sprintf(`{"id":"x%d","tool":"calc","after":["x%d"]}`, i, (i+1)%plan.MaxSteps))
+	}
+	_, got := problemsOf(t, "["+strings.Join(steps, ",")+"]")
+	if len(got) != plan.MaxSteps || !strings.HasSuffix(got[0], "990 more") {
+		t.Errorf("got %d problems, first %.200q, want %d with a bounded message", len(got), got, plan.MaxSteps)
+	}
+}

@@ -1,0 +1,312 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxCost bounds the work of one validation, in units of some tens of nanoseconds.
+const maxCost = 4_000_000
+
+// A node is what validation with one subschema costs and where it leads. Subschemas that apply to the
+// same value multiply: 25 levels of anyOf with two branches each are 33 million evaluations. So the
+// number of times that each subschema is applied to each value is worked out beforehand, as if no
+// branch ever ended early.
+type node struct {
+	schema  *jsonschema.Schema
+	inPlace map[*node]int64 // how often subschemas, this one included, apply to a value this one applies to
+	height  int             // length of the longest chain of them
+	data    int64           // comparing with const and enum
+	regexps int64           // instructions of patternProperties
+}
+
+// analyse finds what every subschema costs. It fails if one applies to a value within its own
+// application to that value, or if subschemas are multiplied beyond reason.
+func analyse(root *jsonschema.Schema) (map[*jsonschema.Schema]*node, error) {
+	nodes := map[*jsonschema.Schema]*node{root: newNode(root)}
+	for queue := []*jsonschema.Schema{root}; len(queue) > 0; {
+		s := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if s.RecursiveRef != nil || s.DynamicRef != nil {
+			return nil, errors.New("dynamic references are not followed")
+		}
+		for _, sub := range slices.Concat(sameValue(s), partValue(s)) {
+			if nodes[sub] == nil {
+				nodes[sub] = newNode(sub)
+				queue = append(queue, sub)
+			}
+		}
+	}
+	pairs := 0
+	for _, n := range nodes {
+		if err := closeOver(n, nodes, &pairs, 0); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+func newNode(s *jsonschema.Schema) *node {
+	n := &node{schema: s}
+	if s.Const != nil {
+		n.data += weight(*s.Const)
+	}
+	if s.Enum != nil {
+		for _, v := range s.Enum.Values {
+			n.data += weight(v)
+		}
+	}
+	for re := range s.PatternProperties {
+		n.regexps += programSize(re)
+	}
+	return n
+}
+
+// closeOver works out n.inPlace. above is the number of subschemas that wait for it.
+func closeOver(n *node, nodes map[*jsonschema.Schema]*node, pairs *int, above int) error {
+	if n.height > 0 {
+		return nil
+	}
+	if above > maxInPlace { // a chain too long, or endless
+		return errBounds
+	}
+	inPlace := map[*node]int64{n: 1}
+	for _, s := range sameValue(n.schema) {
+		sub := nodes[s]
+		if err := closeOver(sub, nodes, pairs, above+1); err != nil {
+			return err
+		}
+		n.height = max(n.height, sub.height)
+		for m, times := range sub.inPlace {
+			inPlace[m] = add(inPlace[m], times)
+		}
+		if *pairs += len(sub.inPlace); *pairs > maxClosure {
+			return errBounds
+		}
+	}
+	n.inPlace = inPlace
+	n.height++
+	return nil
+}
+
+// sameValue returns the subschemas that apply to the value that s applies to.
+func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	subs := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else})
+	subs = slices.AppendSeq(subs, maps.Values(s.DependentSchemas))
+	for _, d := range s.Dependencies {
+		if sub, ok := d.(*jsonschema.Schema); ok {
+			subs = append(subs, sub)
+		}
+	}
+	return slices.DeleteFunc(subs, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+// partValue returns the subschemas that apply to parts of the value that s applies to.
+func partValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	subs := slices.Concat(s.PrefixItems, []*jsonschema.Schema{
+		s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems,
+	})
+	subs = slices.AppendSeq(subs, maps.Values(s.Properties))
+	subs = slices.AppendSeq(subs, maps.Values(s.PatternProperties))
+	for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
+		switch v := v.(type) {
+		case *jsonschema.Schema:
+			subs = append(subs, v)
+		case []*jsonschema.Schema:
+			subs = append(subs, v...)
+		}
+	}
+	return slices.DeleteFunc(subs, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+// affordable reports whether validating instance stays within maxCost.
+func (s *compiledSchema) affordable(instance any) bool {
+	b := budget{nodes: s.nodes, left: maxCost}
+	b.spend(instance, map[*node]int64{s.nodes[s.compiled]: 1})
+	return b.left > 0
+}
+
+type budget struct {
+	nodes map[*jsonschema.Schema]*node
+	left  int64
+}
+
+func (b *budget) charge(times, cost int64) { b.left -= min(multiply(times, cost), maxCost+1) }
+
+// spend charges for all that is applied to v and its parts. applied says how often each schema is.
+func (b *budget) spend(v any, applied map[*node]int64) {
+	all := make(map[*node]int64, len(applied))
+	for n, times := range applied {
+		for m, more := range n.inPlace {
+			all[m] = add(all[m], multiply(times, more))
+		}
+	}
+	for n, times := range all {
+		b.charge(times, n.cost(v))
+	}
+	descend := func(part any, subs func(*jsonschema.Schema) iter.Seq[*jsonschema.Schema]) {
+		if b.left <= 0 {
+			return
+		}
+		next := make(map[*node]int64)
+		for n, times := range all {
+			for sub := range subs(n.schema) {
+				next[b.nodes[sub]] = add(next[b.nodes[sub]], times)
+			}
+		}
+		if len(next) > 0 {
+			b.spend(part, next)
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, part := range v {
+			descend(part, func(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] { return memberSchemas(s, name) })
+			descend(name, nameSchemas)
+		}
+	case []any:
+		for i, part := range v {
+			descend(part, func(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] { return elementSchemas(s, i) })
+		}
+	}
+}
+
+// memberSchemas yields the subschemas of s that may apply to the member of an object.
+func memberSchemas(s *jsonschema.Schema, name string) iter.Seq[*jsonschema.Schema] {
+	return func(yield func(*jsonschema.Schema) bool) {
+		sub, named := s.Properties[name]
+		if named && !yield(sub) {
+			return
+		}
+		for _, sub := range s.PatternProperties {
+			if !yield(sub) {
+				return
+			}
+		}
+		if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !named && !yield(sub) {
+			return
+		}
+		if s.UnevaluatedProperties != nil {
+			yield(s.UnevaluatedProperties)
+		}
+	}
+}
+
+func nameSchemas(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] {
+	return func(yield func(*jsonschema.Schema) bool) {
+		if s.PropertyNames != nil {
+			yield(s.PropertyNames)
+		}
+	}
+}
+
+// elementSchemas yields the subschemas of s that may apply to an element of an array.
+func elementSchemas(s *jsonschema.Schema, i int) iter.Seq[*jsonschema.Schema] {
+	return func(yield func(*jsonschema.Schema) bool) {
+		tuple := s.PrefixItems
+		if items, ok := s.Items.([]*jsonschema.Schema); ok {
+			tuple = items
+		}
+		rest := s.Items2020
+		for _, v := range []any{s.Items, s.AdditionalItems} {
+			if sub, ok := v.(*jsonschema.Schema); ok {
+				rest = sub
+			}
+		}
+		if i < len(tuple) {
+			rest = tuple[i]
+		}
+		for _, sub := range []*jsonschema.Schema{rest, s.Contains, s.UnevaluatedItems} {
+			if sub != nil && !yield(sub) {
+				return
+			}
+		}
+	}
+}
+
+// cost is that of applying n, without its subschemas, to v.
+func (n *node) cost(v any) int64 {
+	s := n.schema
+	c := 10 + n.data
+	switch v := v.(type) {
+	case map[string]any:
+		c += int64(len(v)*4 + len(s.Required) + len(s.Dependencies) + len(s.DependentRequired))
+		if n.regexps > 0 {
+			for name := range v {
+				c += matching(len(name), n.regexps)
+			}
+		}
+	case []any:
+		c += int64(len(v) * 2)
+		if s.UniqueItems {
+			c = add(c, multiply(int64(len(v)), int64(len(v)))/2)
+			if len(v) <= 20 {
+				c = add(c, multiply(int64(len(v)), weight(v)))
+			} else {
+				c = add(c, 2*weight(v))
+			}
+		}
+	case string:
+		c += int64(len(v) / 16)
+		if s.Pattern != nil {
+			c += matching(len(v), programSize(s.Pattern))
+		}
+	case json.Number:
+		c += 30 // rational arithmetic
+	}
+	return c
+}
+
+func matching(length int, program int64) int64 { return 1 + int64(length)*program/4 }
+
+func programSize(re jsonschema.Regexp) int64 {
+	if p, ok := re.(*pattern); ok {
+		return int64(p.size)
+	}
+	return maxPrograms
+}
+
+// weight is the cost of comparing a value with another.
+func weight(v any) int64 {
+	switch v := v.(type) {
+	case map[string]any:
+		sum := int64(4)
+		for name, part := range v {
+			sum += 2 + int64(len(name)/64) + weight(part)
+		}
+		return sum
+	case []any:
+		sum := int64(1)
+		for _, part := range v {
+			sum += weight(part)
+		}
+		return sum
+	case string:
+		return 1 + int64(len(v)/64)
+	case json.Number:
+		return 30
+	}
+	return 1
+}
+
+// Sums and products that stay at the largest number instead of wrapping.
+
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func multiply(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}

@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of a plan. What is beyond them is refused as a whole.
+const (
+	MaxText  = 1 << 20 // bytes of text or JSON that are read
+	MaxSteps = 1000
+	MaxDepth = 64 // nesting of objects and arrays, the plan's own included
+)
+
+// Errors that say why there is no plan. They come wrapped with what was seen.
+var (
+	ErrNoPlan  = errors.New("no plan found")
+	ErrTooLong = errors.New("text is longer than 1 MiB")
+	ErrBroken  = errors.New("plan cannot be read")
+)
+
+// ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, and the plan object
+// of a process_query result. The JSON is held to be strict: no text around it, no repeated names.
+// The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
+func ParseJSON(raw json.RawMessage) (Plan, error) {
+	if len(raw) > MaxText {
+		return Plan{}, ErrTooLong
+	}
+	s, err := scan(new(jsontext.Decoder), raw)
+	if err != nil {
+		return Plan{}, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if len(bytes.TrimSpace(raw[s.end:])) > 0 {
+		return Plan{}, fmt.Errorf("%w: text after the JSON value", ErrBroken)
+	}
+	p, ok, err := decode(raw, nil)
+	switch {
+	case err != nil:
+		return Plan{}, err
+	case !ok:
+		return Plan{}, fmt.Errorf("%w: want an array of steps or an object with steps or tools", ErrNoPlan)
+	}
+	return p, nil
+}
+
+// decode reads raw, one JSON value, as a plan. It reports false if the value is none: another kind of
+// value, or a list of something else than steps. An error means that it is a plan, but a broken one.
+func decode(raw []byte, taken []string) (Plan, bool, error) {
+	var list jsontext.Value
+	var more, sequential bool
+	switch value := jsontext.Value(bytes.TrimSpace(raw)); value.Kind() {
+	case '[':
+		list, sequential = value, true
+	case '{':
+		var ok bool
+		if list, more, sequential, ok = members(value); !ok {
+			return Plan{}, false, nil
+		}
+	default:
+		return Plan{}, false, nil
+	}
+	elements, ok := objects(list)
+	if !ok {
+		return Plan{}, false, nil
+	}
+	if err := strict(raw); err != nil {
+		return Plan{}, false, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if len(elements) > MaxSteps {
+		return Plan{}, false, fmt.Errorf("%w: %d steps, want at most %d", ErrBroken, len(elements), MaxSteps)
+	}
+	p := Plan{Steps: make([]Step, 0, len(elements)), More: more, Sequential: sequential && len(elements) > 0}
+	for _, element := range elements {
+		p.Steps = append(p.Steps, decodeStep(element))
+	}
+	names := newIDs(taken)
+	for i := range p.Steps {
+		names.give(&p.Steps[i], i+1)
+	}
+	for i := range p.Steps {
+		names.fill(&p.Steps[i], i+1)
+	}
+	return p, true, nil
+}
+
+// members returns the list of steps that a plan object holds, its "more", and whether its steps run one after the
+// other: "tools" is a bare array under a name, and a returned plan says it by "sequential".
+func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok bool) {
+	var tools jsontext.Value
+	for name, value := range memberSeq(object) {
+		elements := value.Clone()
+		switch value.Kind() {
+		case '[':
+		case 'n': // no steps, as some encoders write it
+			elements = jsontext.Value("[]")
+		default:
+			elements = nil
+		}
+		switch name {
+		case "steps":
+			list = elements
+		case "tools":
+			tools = elements
+		case "more":
+			more = value.Kind() == 't'
+		case "sequential":
+			sequential = value.Kind() == 't'
+		}
+	}
+	if list == nil {
+		list, sequential = tools, true
+	}
+	return list, more, sequential, list != nil
+}
+
+// objects returns the elements of a list if they look like steps: all are objects, and one at least
+// names a tool. An empty list is a list of no steps.
+func objects(list jsontext.Value) ([]jsontext.Value, bool) {
+	d := newDecoder(list)
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	var elements []jsontext.Value
+	tool := false
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil || value.Kind() != '{' {
+			return nil, false
+		}
+		elements = append(elements, value.Clone())
+		tool = tool || hasTool(value)
+	}
+	return elements, tool || len(elements) == 0
+}
+
+func hasTool(object jsontext.Value) bool {
+	for name := range memberSeq(object) {
+		if name == "tool" {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeStep reads one step. What is wrong with it is noted in the step, so that the others can run.
+func decodeStep(object jsontext.Value) Step {
+	s := Step{Arguments: json.RawMessage("{}"), After: []string{}}
+	invalid := func(reason, format string, a ...any) {
+		if s.Invalid == nil {
+			s.Invalid = &Error{Reason: reason, Message: fmt.Sprintf(format, a...)}
+		}
+	}
+	for name, value := range memberSeq(object) {
+		switch name {
+		case "id":
+			if id, ok := label(value); ok && len(id) <= MaxID {
+				s.ID = id
+			}
+		case "tool":
+			if value.Kind() == '"' {
+				s.Tool = unquote(value)
+			}
+		case "server":
+			if value.Kind() == '"' {
+				s.Server = unquote(value)
+			}
+		case "arguments":
+			arguments, err := decodeArguments(value)
+			if err != nil {
+				invalid(ReasonInvalidArguments, "%s", err.Error())
+				continue
+			}
+			s.Arguments = arguments
+		case "after":
+			after, ok := labels(value)
+			if !ok {
+				invalid(ReasonMissingReference, "after: want a list of step ids")
+				continue
+			}
+			s.After = after
+		}
+	}
+	if s.Tool == "" {
+		invalid(ReasonUnknownTool, "step names no tool")
+	}
+	return s
+}
+
+// decodeArguments returns the arguments object in compact form. Providers with strict schemas carry it
+// as a JSON string.
+func decodeArguments(value jsontext.Value) (json.RawMessage, error) {
+	value = value.Clone()
+	switch value.Kind() {
+	case 'n':
+		return json.RawMessage("{}"), nil
+	case '"':
+		inner := jsontext.Value(bytes.TrimSpace([]byte(unquote(value))))
+		if len(inner) == 0 {
+			return json.RawMessage("{}"), nil
+		}
+		if inner.Kind() != '{' {
+			return nil, errors.New("arguments: got string, want object")
+		}
+		s, err := scan(new(jsontext.Decoder), inner)
+		if err == nil && s.end != len(inner) {
+			err = errors.New("text after the JSON value")
+		}
+		if err == nil {
+			err = strict(inner)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("arguments: string holds no JSON object: %w", err)
+		}
+		value = inner
+	case '{':
+	default:
+		return nil, fmt.Errorf("arguments: got %s, want object", kindName(value.Kind()))
+	}
+	if err := value.Compact(); err != nil {
+		return nil, fmt.Errorf("arguments: %w", err)
+	}
+	return json.RawMessage(value), nil
+}
+
+// label reads a step id: a string, or a number as models write them.
+func label(value jsontext.Value) (string, bool) {
+	switch value.Kind() {
+	case '"':
+		return unquote(value), true
+	case '0':
+		return string(value), true
+	}
+	return "", false
+}
+
+func labels(value jsontext.Value) ([]string, bool) {
+	ids := []string{}
+	switch value.Kind() {
+	case 'n':
+		return ids, true
+	case '[':
+	default:
+		id, ok := label(value)
+		return append(ids, id), ok
+	}
+	d := newDecoder(value.Clone())
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	for d.PeekKind() != ']' {
+		element, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		id, ok := label(element)
+		if !ok {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
+
+// strict reports repeated names anywhere in a value.
+func strict(raw []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	if err := d.SkipValue(); err != nil {
+		return syntaxError(err)
+	}
+	return nil
+}
+
+// syntaxError drops what jsontext puts around the cause and keeps the place, in one short line.
+func syntaxError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errUnfinished
+	}
+	var syntactic *jsontext.SyntacticError
+	if !errors.As(err, &syntactic) {
+		return err
+	}
+	text := short.Line(syntactic.Err.Error(), 200)
+	if p := syntactic.JSONPointer; p != "" {
+		text += " at " + quoteShort(string(p))
+	}
+	return errors.New(text)
+}

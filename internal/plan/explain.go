@@ -1,0 +1,283 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of a message.
+const (
+	maxFindings = 5
+	maxFinding  = 300 // bytes
+)
+
+// validate reports what is wrong with instance. With unknown, JSON pointers to values that are not known
+// yet, it reports only what is wrong whatever those values turn out to be.
+func (s *compiledSchema) validate(instance any, unknown []string) (refused *Error) {
+	if !s.affordable(instance) {
+		return nil
+	}
+	// As in compile: a fault of the validator must not end the process, and a schema that provokes one
+	// asks for nothing.
+	defer func() {
+		if recover() != nil {
+			refused = nil
+		}
+	}()
+	err, ok := s.compiled.Validate(instance).(*jsonschema.ValidationError)
+	if !ok {
+		return nil
+	}
+	e := explainer{root: instance, open: make(map[string]bool), unknown: make(map[string]bool)}
+	for _, pointer := range unknown {
+		e.unknown[pointer] = true
+		for pointer != "" {
+			e.open[pointer] = true
+			pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+		}
+		e.open[""] = true
+	}
+	findings := e.explain(err)
+	if len(findings) == 0 {
+		return nil
+	}
+	slices.SortFunc(findings, func(a, b finding) int {
+		return cmp.Or(slices.Compare(a.path, b.path), cmp.Compare(a.text, b.text))
+	})
+	findings = slices.CompactFunc(findings, func(a, b finding) bool {
+		return a.text == b.text && slices.Equal(a.path, b.path)
+	})
+	var lines []string
+	for i, f := range findings {
+		if i == maxFindings {
+			lines = append(lines, fmt.Sprintf("and %d more", len(findings)-i))
+			break
+		}
+		lines = append(lines, short.Line(e.place(f.path)+": "+f.text, maxFinding))
+	}
+	return &Error{ReasonInvalidArguments, strings.Join(lines, "; ")}
+}
+
+// A finding is one thing that is wrong.
+type finding struct {
+	path []string // of the value within the arguments
+	text string
+	got  string   // type errors: the type found
+	want []string // and those that would do
+}
+
+// An explainer turns the validator's tree of errors into findings.
+type explainer struct {
+	root    any
+	unknown map[string]bool // pointers to unknown values
+	open    map[string]bool // pointers to values that hold unknown ones, and those themselves
+}
+
+// explain returns the findings of an error that hold whatever the unknown values are. None means that
+// the error may be due to those.
+func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
+	at := pointer(err.InstanceLocation)
+	if e.unknown[at] {
+		return nil
+	}
+	if len(e.unknown) > 0 && conditional(err.SchemaURL) {
+		return nil
+	}
+	open := e.open[at]
+	switch k := err.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		var all []finding
+		for _, cause := range err.Causes {
+			all = append(all, e.explain(cause)...)
+		}
+		return all
+	case *kind.AnyOf:
+		return e.alternatives(err)
+	case *kind.OneOf:
+		if k.Subschemas == nil {
+			return e.alternatives(err)
+		}
+		if open {
+			return nil
+		}
+	case *kind.Not, *kind.Const, *kind.Enum, *kind.UniqueItems, *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		if open {
+			return nil
+		}
+	case *kind.Type:
+		return []finding{{path: err.InstanceLocation, text: "got " + k.Got + ", want " + strings.Join(k.Want, " or "), got: k.Got, want: k.Want}}
+	}
+	return []finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
+}
+
+// alternatives explains that no branch of anyOf or oneOf matches. A branch that only unknown values keep
+// from matching may match in the end. Otherwise the branch that got furthest tells most; types that the
+// branches want are joined.
+func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
+	var best []finding
+	var want []string
+	types := true
+	got := ""
+	for _, branch := range err.Causes {
+		findings := e.explain(branch)
+		if len(findings) == 0 {
+			return nil
+		}
+		f := findings[0]
+		if types = types && len(findings) == 1 && f.want != nil && len(f.path) == len(err.InstanceLocation); types {
+			got = f.got
+			for _, w := range f.want {
+				if !slices.Contains(want, w) {
+					want = append(want, w)
+				}
+			}
+		}
+		if best == nil || depth(findings) > depth(best) || depth(findings) == depth(best) && onlyType(best) && !onlyType(findings) {
+			best = findings
+		}
+	}
+	if types && want != nil {
+		return []finding{{path: err.InstanceLocation, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
+	}
+	if best == nil {
+		return []finding{{path: err.InstanceLocation, text: "no alternative fits"}}
+	}
+	return best
+}
+
+func depth(findings []finding) int {
+	deepest := 0
+	for _, f := range findings {
+		deepest = max(deepest, len(f.path))
+	}
+	return deepest
+}
+
+func onlyType(findings []finding) bool { return len(findings) == 1 && findings[0].want != nil }
+
+// conditional reports whether a subschema applies only if another one matches, which unknown values may
+// decide.
+func conditional(location string) bool {
+	for _, keyword := range []string{"/then", "/else", "/unevaluatedProperties", "/unevaluatedItems"} {
+		if strings.Contains(location, keyword) {
+			return true
+		}
+	}
+	return false
+}
+
+// describe says what is wrong in a few words.
+func describe(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Required:
+		if len(k.Missing) == 1 {
+			return "missing property " + quoteShort(k.Missing[0])
+		}
+		return "missing properties " + quoteAll(k.Missing)
+	case *kind.AdditionalProperties:
+		names := slices.Sorted(slices.Values(k.Properties))
+		if len(names) == 1 {
+			return "unknown property " + quoteShort(names[0])
+		}
+		return "unknown properties " + quoteAll(names)
+	case *kind.Enum:
+		want := make([]string, 0, len(k.Want))
+		for _, v := range k.Want[:min(len(k.Want), 20)] {
+			want = append(want, compact(v))
+		}
+		if len(k.Want) > 20 {
+			want = append(want, fmt.Sprintf("%d more", len(k.Want)-20))
+		}
+		return "got " + compact(k.Got) + ", want one of " + strings.Join(want, ", ")
+	case *kind.Const:
+		return "got " + compact(k.Got) + ", want " + compact(k.Want)
+	case *kind.Pattern:
+		return "got " + quoteShort(k.Got) + ", want a match of " + quoteShort(k.Want)
+	case *kind.PropertyNames:
+		return "property " + quoteShort(k.Property) + " has a name that is not allowed"
+	case *kind.FalseSchema:
+		return "not allowed"
+	case *kind.Not:
+		return "has a form that is not allowed"
+	case *kind.OneOf:
+		return "fits several alternatives, want exactly one"
+	}
+	return k.LocalizedString(message.NewPrinter(language.English))
+}
+
+func quoteAll(texts []string) string {
+	var quoted []string
+	for i, text := range texts {
+		if i == 10 {
+			quoted = append(quoted, fmt.Sprintf("%d more", len(texts)-i))
+			break
+		}
+		quoted = append(quoted, quoteShort(text))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "value"
+	}
+	return short.Text(string(text), 60)
+}
+
+// pointer returns the JSON pointer for a path (RFC 6901).
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, name := range path {
+		b.WriteByte('/')
+		name = strings.ReplaceAll(name, "~", "~0")
+		b.WriteString(strings.ReplaceAll(name, "/", "~1"))
+	}
+	return b.String()
+}
+
+// place writes a path the way a program would: arguments.items[0].name.
+func (e *explainer) place(path []string) string {
+	b := []byte("arguments")
+	v := e.root
+	for _, name := range path {
+		switch parent := v.(type) {
+		case []any:
+			b = append(append(append(b, '['), name...), ']')
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(parent) {
+				v = nil
+				continue
+			}
+			v = parent[i]
+		case map[string]any:
+			if plain(name) {
+				b = append(append(b, '.'), name...)
+			} else {
+				b = append(append(append(b, '['), quoteShort(name)...), ']')
+			}
+			v = parent[name]
+		}
+	}
+	return string(b)
+}
+
+func plain(name string) bool {
+	for _, r := range name {
+		if r != '_' && r != '-' && r != '$' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 100
+}

@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Parse reads the plan out of what a model wrote:
+//
+//	[{"tool": …, "arguments": {…}}, …]
+//	{"tools": [{"tool": …, "arguments": {…}}, …]}
+//	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true}
+//
+// and the plan object of a process_query result. The steps of the first two forms run one after the other
+// (Plan.Sequential). The plan may stand alone, in a code fence, amid prose, or after
+// <think>…</think>. If there are several, the last one that stands outside of the thinking counts;
+// an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
+// a plan.
+//
+// Steps without an id get one that is neither given in the plan nor in taken, the ids of earlier
+// rounds. What is wrong with one step alone is noted in its Invalid. Arguments come out compact, with
+// their numbers and the order of their members as written.
+//
+// The errors wrap ErrNoPlan, ErrTooLong or ErrBroken; they are meant to be shown to the model. The time
+// is linear in the text's length.
+func Parse(text string, taken ...string) (Plan, error) {
+	if len(text) > MaxText {
+		return Plan{}, ErrTooLong
+	}
+	best, err := find([]byte(text), taken)
+	if err != nil {
+		return Plan{}, err
+	}
+	return best.plan, best.err
+}
+
+// A candidate is a stretch of text that may be the plan.
+type candidate struct {
+	plan Plan
+	rank int
+	err  error // it was meant to be a plan, but cannot be read
+}
+
+// Ranks of candidates, from worst to best.
+const (
+	rankThought = iota + 1 // inside <think>
+	rankAside              // an empty array within a line of prose
+	rankPlan
+)
+
+// find returns the best candidate, the last of those with the highest rank.
+func find(text []byte, taken []string) (candidate, error) {
+	var best candidate
+	offer := func(c candidate) {
+		if c.rank >= best.rank {
+			best = c
+		}
+	}
+	d := new(jsontext.Decoder)
+	thinking := false
+	broken := 0                    // what starts before this offset lies within a value that is no JSON
+	budget := 16 * (1 + len(text)) // bytes that may be looked at, as broken values are looked at again
+	for i := 0; i < len(text) && budget > 0; {
+		if text[i] == '<' {
+			if n, open := thinkTag(text[i:]); n > 0 {
+				if !open && !thinking && best.rank > 0 { // all that came before was thinking
+					best.rank = rankThought
+				}
+				thinking = open
+				i += n
+				continue
+			}
+		}
+		if !mayStartPlan(text[i:]) {
+			i++
+			continue
+		}
+		s, err := scan(d, text[i:])
+		budget -= s.end + 1
+		c := candidate{rank: rankPlan}
+		switch {
+		case errors.Is(err, errUnfinished):
+			return candidate{}, fmt.Errorf("%w: %w", ErrNoPlan, err)
+		case err != nil && !s.steps:
+			broken = max(broken, i+s.end)
+			i++
+			continue
+		case err != nil:
+			c.err = fmt.Errorf("%w: %w", ErrBroken, err)
+			if !thinking { // what it holds is no plan of its own
+				s.end = brokenEnd(text[i:])
+			}
+		default:
+			var ok bool
+			c.plan, ok, c.err = decode(text[i:i+s.end], taken)
+			empty := ok && len(c.plan.Steps) == 0
+			if c.err == nil && !ok || empty && i < broken {
+				i += s.end
+				continue
+			}
+			if empty && text[i] == '[' && !ownLine(text, i, i+s.end) {
+				c.rank = rankAside
+			}
+		}
+		if thinking {
+			c.rank = rankThought
+		}
+		offer(c)
+		i += max(s.end, 1)
+	}
+	if best.rank == 0 || budget <= 0 {
+		return candidate{}, ErrNoPlan
+	}
+	return best, nil
+}
+
+// A span is what scan saw of a JSON value.
+type span struct {
+	end   int  // bytes up to the value's end, or to where reading stopped
+	steps bool // it has the outline of a plan: a list of objects with a tool, or "steps" or "tools"
+}
+
+// scan reads the JSON value that text begins with, which may be followed by anything. The error is
+// errUnfinished if text ends within the value and errTooDeep if it is nested too deeply.
+func scan(d *jsontext.Decoder, text []byte) (span, error) {
+	d.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	var s span
+	root := jsontext.Kind(0)
+	for {
+		token, err := d.ReadToken()
+		s.end = int(d.InputOffset())
+		if err != nil {
+			return s, syntaxError(err)
+		}
+		depth := d.StackDepth()
+		if root == 0 {
+			root = token.Kind()
+		}
+		switch {
+		case depth == 0:
+			return s, nil
+		case depth > MaxDepth:
+			return s, errTooDeep
+		case s.steps || depth > 2 || token.Kind() != '"':
+			continue
+		}
+		if kind, length := d.StackIndex(depth); kind != '{' || length%2 == 0 {
+			continue // not a member's name
+		}
+		switch name := token.String(); {
+		case root == '{' && depth == 1:
+			s.steps = name == "steps" || name == "tools"
+		case root == '[' && depth == 2:
+			s.steps = name == "tool"
+		}
+	}
+}
+
+// brokenEnd returns where the value that text begins with would end if only its brackets and strings
+// mattered.
+func brokenEnd(text []byte) int {
+	depth := 0
+	inString, escaped := false, false
+	for i, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped = c == '\\'
+			inString = c != '"' && c != '\n'
+		case c == '"':
+			inString = true
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+// startLook is how far mayStartPlan looks: enough for any indentation, and a bound for the time.
+const startLook = 64
+
+// mayStartPlan spares the scanner what cannot be a plan: it begins with "[{", "[]" or `{"`, spaces aside.
+func mayStartPlan(text []byte) bool {
+	if text[0] != '[' && text[0] != '{' {
+		return false
+	}
+	rest := bytes.TrimLeft(text[1:min(len(text), startLook)], " \t\r\n")
+	if len(rest) == 0 {
+		return len(text) >= startLook
+	}
+	if text[0] == '{' {
+		return rest[0] == '"'
+	}
+	return rest[0] == '{' || rest[0] == ']'
+}
+
+// thinkTag returns the length of the opening or closing tag of a thought that text begins with, or 0.
+func thinkTag(text []byte) (n int, open bool) {
+	head := strings.ToLower(string(text[:min(len(text), len("</thinking>"))]))
+	for _, name := range []string{"think>", "thinking>"} {
+		if strings.HasPrefix(head, "<"+name) {
+			return 1 + len(name), true
+		}
+		if strings.HasPrefix(head, "</"+name) {
+			return 2 + len(name), false
+		}
+	}
+	return 0, false
+}
+
+// ownLine reports whether text[from:to] shares its lines with nothing but a few spaces and backquotes.
+func ownLine(text []byte, from, to int) bool {
+	const blank, few = " \t\r`", 64
+	before := bytes.TrimRight(text[max(0, from-few):from], blank)
+	after := bytes.TrimLeft(text[to:min(len(text), to+few)], blank)
+	return (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || after[0] == '\n')
+}

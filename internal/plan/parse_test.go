@@ -1,0 +1,278 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// brief writes the steps of a plan in one line, for comparison.
+func brief(p plan.Plan) string {
+	var steps []string
+	for _, s := range p.Steps {
+		text := s.ID + "=" + s.Tool + string(s.Arguments)
+		if s.Server != "" {
+			text = s.ID + "=" + s.Server + "/" + s.Tool + string(s.Arguments)
+		}
+		if len(s.After) > 0 {
+			text += "<" + strings.Join(s.After, ",")
+		}
+		if s.Invalid != nil {
+			text += "!" + s.Invalid.Reason
+		}
+		steps = append(steps, text)
+	}
+	text := strings.Join(steps, " ")
+	if p.More {
+		text += " more"
+	}
+	return text
+}
+
+const one = `[{"tool":"a","arguments":{"x":1}}]`
+
+var parseTests = []struct {
+	name, text, want string
+}{
+	{"array", one, `s1=a{"x":1}`},
+	{"tools", `{"tools":` + one + `}`, `s1=a{"x":1}`},
+	{"steps", `{"steps":[{"id":"p","tool":"a"},{"id":"q","tool":"b","arguments":{"v":"$p"},"after":["p"]}],"more":true}`, `p=a{} q=b{"v":"$p"}<p more`},
+	{"more before steps", `{"more":true,"steps":[{"tool":"a"}]}`, `s1=a{} more`},
+	{"returned plan", `{"source":"model","rounds":1,"steps":[{"id":"s1","tool":"a","server":"x","arguments":{},"after":[]}]}`, `s1=x/a{}`},
+	{"empty array", `[]`, ``},
+	{"empty steps", `{"steps":[]}`, ``},
+	{"null steps", `{"steps":null,"more":false}`, ``},
+	{"empty at the end of a sentence", `No tool is needed: []`, ``},
+	{"fence", "```json\n" + one + "\n```", `s1=a{"x":1}`},
+	{"fence without newline", "```" + one + "```", `s1=a{"x":1}`},
+	{"prose", "Sure! {I think} this [1] does it: " + one + " (one call)", `s1=a{"x":1}`},
+	{"prose with quote", `an array ["a] and then ` + one, `s1=a{"x":1}`},
+	{"last counts", `[{"tool":"b"}] or rather ` + one, `s1=a{"x":1}`},
+	{"steps before aside", one + " with no filters [] at all", `s1=a{"x":1}`},
+	{"empty plan on its own line last", "Perhaps " + one + "\nbut no:\n[]\n", ``},
+	{"think", `<think>[{"tool":"b"}]</think>` + one, `s1=a{"x":1}`},
+	{"think after", one + `<think>[{"tool":"b"}]</think>`, `s1=a{"x":1}`},
+	{"think between", one + `<think>no</think> [{"role":"user"}]`, `s1=a{"x":1}`},
+	{"broken, then corrected", `{"steps":[{"tool":"b",,}]} I mean ` + one, `s1=a{"x":1}`},
+	{"think unopened", `maybe [{"tool":"b"}] no</think>` + one, `s1=a{"x":1}`},
+	{"think unopened and nothing else", one + `</think>`, `s1=a{"x":1}`},
+	{"think unterminated", `<think>so it is ` + one, `s1=a{"x":1}`},
+	{"think in upper case", `<THINK>[{"tool":"b"}]</THINK>[]`, ``},
+	{"think with a broken sketch", `<think>{"steps": [ ... ]}</think>` + one, `s1=a{"x":1}`},
+	{"think within an argument", `[{"tool":"a","arguments":{"q":"</think>[{\"tool\":\"b\"}]"}}]`, `s1=a{"q":"</think>[{\"tool\":\"b\"}]"}`},
+	{"list of something else, then a plan", `[{"role":"user"}] ` + one, `s1=a{"x":1}`},
+	{"numbers and order kept", `[{"tool":"a","arguments":{"n": 9007199254740993, "a": [1.0, 1e3]}}]`, `s1=a{"n":9007199254740993,"a":[1.0,1e3]}`},
+	{"null arguments", `[{"tool":"a","arguments":null,"after":null,"id":null}]`, `s1=a{}`},
+	{"arguments as text", `[{"tool":"a","arguments":"{\"n\": 9007199254740993}"}]`, `s1=a{"n":9007199254740993}`},
+	{"empty text as arguments", `[{"tool":"a","arguments":""}]`, `s1=a{}`},
+	{"array as arguments", `[{"tool":"a","arguments":[1]},{"tool":"b"}]`, `s1=a{}!invalid_arguments s2=b{}`},
+	{"text as arguments", `[{"tool":"a","arguments":"x"}]`, `s1=a{}!invalid_arguments`},
+	{"broken text as arguments", `[{"tool":"a","arguments":"{\"x\":"}]`, `s1=a{}!invalid_arguments`},
+	{"repeated names in text as arguments", `[{"tool":"a","arguments":"{\"x\":1,\"x\":2}"}]`, `s1=a{}!invalid_arguments`},
+	{"more text after text as arguments", `[{"tool":"a","arguments":"{} {}"}]`, `s1=a{}!invalid_arguments`},
+	{"ids are filled in", `[{"tool":"a"},{"id":"s1","tool":"b"},{"tool":"c"},{"id":"","tool":"d"}]`, `s2=a{} s1=b{} s3=c{} s4=d{}`},
+	{"ids as numbers", `{"steps":[{"id":1,"tool":"a"},{"id":2,"tool":"b","after":[1]},{"tool":"c","after":2}]}`, `1=a{} 2=b{}<1 s3=c{}<2`},
+	{"ids of other kinds", `[{"id":{},"tool":"a"}]`, `s1=a{}`},
+	{"repeated id", `{"steps":[{"id":"x","tool":"a"},{"id":"x","tool":"b"},{"tool":"c"}]}`, `x=a{} s2=b{}!duplicate_id s3=c{}`},
+	{"after as text", `{"steps":[{"tool":"a"},{"tool":"b","after":"s1"}]}`, `s1=a{} s2=b{}<s1`},
+	{"after of other kinds", `{"steps":[{"tool":"b","after":[{}]},{"tool":"a","after":true}]}`, `s1=b{}!missing_reference s2=a{}!missing_reference`},
+	{"step without tool", `[{"tool":"a"},{"arguments":{}},{"tool":7}]`, `s1=a{} s2={}!unknown_tool s3={}!unknown_tool`},
+	{"unknown members", `[{"why":"because","tool":"a"}]`, `s1=a{}`},
+	{"escaped names", `[{"\u0074ool":"a"}]`, `s1=a{}`},
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range parseTests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := plan.Parse(tt.text)
+			if err != nil {
+				t.Fatalf("Parse(%q): %v", tt.text, err)
+			}
+			if got := brief(p); got != tt.want {
+				t.Errorf("Parse(%q)\n got %s\nwant %s", tt.text, got, tt.want)
+			}
+		})
+	}
+}
+
+func deep(levels int) string {
+	return `[{"tool":"a","arguments":{"x":` + strings.Repeat("[", levels-3) + strings.Repeat("]", levels-3) + `}}]`
+}
+
+func TestParseBounds(t *testing.T) {
+	many := func(n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(`{"tool":"a"},`, n), ",") + "]"
+	}
+	tests := []struct {
+		name, text string
+		want       error
+		says       string
+	}{
+		{"nothing", "", plan.ErrNoPlan, ""},
+		{"prose", "I cannot help with that.", plan.ErrNoPlan, ""},
+		{"object", `{"answer":42}`, plan.ErrNoPlan, ""},
+		{"list of numbers", `[1,2]`, plan.ErrNoPlan, ""},
+		{"a tool list", `{"tools":[{"name":"a","inputSchema":{}}]}`, plan.ErrNoPlan, ""},
+		{"mixed list", `[{"tool":"a"},1]`, plan.ErrNoPlan, ""},
+		{"truncated", `{"steps":[{"id":"s1","tool":"a","after":[]},{"id":"s2"`, plan.ErrNoPlan, "ends inside"},
+		{"truncated after steps", `{"steps":[{"id":"s1","tool":"a"}]`, plan.ErrNoPlan, "ends inside"},
+		{"truncated, with a plan before", one + ` or {"steps":[{"to`, plan.ErrNoPlan, "ends inside"},
+		{"repeated keys", `[{"tool":"a","tool":"b"}]`, plan.ErrBroken, "duplicate"},
+		{"repeated long keys", `[{"tool":"a","` + strings.Repeat("k", 5000) + `":1,"` + strings.Repeat("k", 5000) + `":1}]`, plan.ErrBroken, "duplicate"},
+		{"repeated keys in arguments", `{"steps":[{"tool":"a","arguments":{"x":1,"x":[]}}]}`, plan.ErrBroken, "duplicate"},
+		{"trailing comma", `[{"tool":"a","arguments":{"list":[]}},]`, plan.ErrBroken, ""},
+		{"trailing comma after steps", `{"steps":[{"tool":"a"}],}`, plan.ErrBroken, ""},
+		{"what a broken plan holds", "{\"steps\":[{\"tool\":\"a\", // \"search\n\"arguments\":\n[]\n,\"x\":[{\"tool\":\"b\"}]}]}", plan.ErrBroken, ""},
+		{"comment", "[{\"tool\":\"a\", // search\n\"arguments\":{}}]", plan.ErrBroken, ""},
+		{"invalid UTF-8", "[{\"tool\":\"\xff\"}]", plan.ErrBroken, ""},
+		{"most steps", many(plan.MaxSteps), nil, ""},
+		{"too many steps", many(plan.MaxSteps + 1), plan.ErrBroken, "1001 steps"},
+		{"deepest", deep(plan.MaxDepth), nil, ""},
+		{"too deep", deep(plan.MaxDepth + 1), plan.ErrBroken, "64"},
+		{"longest", one + strings.Repeat(" ", plan.MaxText-len(one)), nil, ""},
+		{"too long", one + strings.Repeat(" ", plan.MaxText), plan.ErrTooLong, "1 MiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := plan.Parse(tt.text)
+			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want %v saying %q", err, tt.want, tt.says)
+			}
+			if err != nil && (strings.Contains(err.Error(), "\n") || len(err.Error()) > 500) {
+				t.Errorf("got %q, want one short line", err)
+			}
+		})
+	}
+}
+
+// What models write when they fail, a lot of it.
+func TestParseTime(t *testing.T) {
+	for _, unit := range []string{
+		"[", "{", `[{"a":`, `{"a":[`, `{"steps":[`, `[{"tool":`, `[{"tool":"a"},`, "[]", "[] ", "<think>", "<", "[{", `["`, `{"`, `[{"a":1}`,
+		"[\n", "[" + strings.Repeat(" ", 70), `[",",[],",",[{"a":"`, `"\"`, "`[]`\n", "[[]", `{"a":{}} `, `[{}`, `[{"":{"":[{"":`, `[{"a":[]},`,
+		"[] x\n", " []",
+	} {
+		t.Run(unit[:min(len(unit), 10)], func(t *testing.T) {
+			size := plan.MaxText / 4
+			if len(unit) == 1 {
+				size = plan.MaxText
+			}
+			text := strings.Repeat(unit, size/len(unit))
+			start := time.Now()
+			_, err := plan.Parse(text)
+			if d := time.Since(start); d > 20*time.Second { // generous: the race detector and busy machines
+				t.Errorf("took %v (%v)", d, err)
+			} else {
+				t.Logf("%v %v", d, err)
+			}
+		})
+	}
+}
+
+func TestParseTaken(t *testing.T) {
+	p, err := plan.Parse(`[{"tool":"a"},{"tool":"b"},{"id":"s1","tool":"c"}]`, "s1", "s2")
+	if got, want := brief(p), "s3=a{} s4=b{} s1=c{}"; err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestParseJSON(t *testing.T) {
+	tests := []struct {
+		text, want string
+		err        error
+	}{
+		{one, `s1=a{"x":1}`, nil},
+		{` {"steps":[{"id":"p","server":"x","tool":"a"}]} `, `p=x/a{}`, nil},
+		{`[]`, ``, nil},
+		{`null`, ``, plan.ErrNoPlan},
+		{`"[]"`, ``, plan.ErrNoPlan},
+		{`{}`, ``, plan.ErrNoPlan},
+		{``, ``, plan.ErrBroken},
+		{`[] []`, ``, plan.ErrBroken},
+		{`[{"tool":"a"}`, ``, plan.ErrBroken},
+		{`[{"tool":"a","tool":"b"}]`, ``, plan.ErrBroken},
+		{"```" + one + "```", ``, plan.ErrBroken},
+		{deep(plan.MaxDepth + 1), ``, plan.ErrBroken},
+		{strings.Repeat(" ", plan.MaxText+1), ``, plan.ErrTooLong},
+	}
+	for _, tt := range tests {
+		p, err := plan.ParseJSON(json.RawMessage(tt.text))
+		if got := brief(p); got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("ParseJSON(%.80q): got %q, %v, want %q, %v", tt.text, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+// A returned plan, given back, is the same plan.
+func TestReplay(t *testing.T) {
+	p, err := plan.Parse(`{"steps":[{"tool":"a","arguments":{"n":9007199254740993,"r":"${s2.x} \u00e9"},"after":["s2"]},{"tool":"b"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := plan.ParseJSON(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(again)
+	if err != nil || string(first) != string(second) {
+		t.Errorf("got %s, %v, want %s", second, err, first)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, tt := range parseTests {
+		f.Add(tt.text)
+	}
+	f.Add(deep(70))
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := plan.Parse(text)
+		if err != nil {
+			if !errors.Is(err, plan.ErrNoPlan) && !errors.Is(err, plan.ErrBroken) && !errors.Is(err, plan.ErrTooLong) {
+				t.Errorf("got %v, want one of the package's errors", err)
+			}
+			return
+		}
+		ids := make(map[string]bool)
+		for i, s := range p.Steps {
+			if s.ID == "" || ids[s.ID] {
+				t.Errorf("step %d: got id %q, want one of its own", i, s.ID)
+			}
+			ids[s.ID] = true
+			var object map[string]json.RawMessage
+			if err := json.Unmarshal(s.Arguments, &object); err != nil || object == nil {
+				t.Errorf("step %d: got arguments %s, want an object", i, s.Arguments)
+			}
+		}
+		raw, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := plan.ParseJSON(raw); len(raw) <= plan.MaxText && (err != nil || len(again.Steps) != len(p.Steps)) {
+			t.Errorf("got %v reading back %s", err, raw)
+		}
+	})
+}
+
+func ExampleParse() {
+	p, err := plan.Parse("<think>Two sources.</think>\n```json\n" +
+		`[{"tool":"web_search","arguments":{"query":"AI news"}},{"tool":"calculate","arguments":{"expression":"2500 * 0.15"}}]` + "\n```")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range p.Steps {
+		fmt.Println(s.ID, s.Tool, string(s.Arguments))
+	}
+	// Output:
+	// s1 web_search {"query":"AI news"}
+	// s2 calculate {"expression":"2500 * 0.15"}
+}

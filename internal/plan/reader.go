@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"bytes"
+)
+
+// Reader reads a plan while the model still writes it. It yields each step once its object is complete,
+// so that a step which only reads can start before the plan has ended.
+//
+// What it yields is a forecast: Parse of the whole text decides. For text that holds one plan and
+// nothing that looks like another, with all ids given or none, both agree on every step. At the first
+// thing that is not as it should be a Reader gives up and yields no more. A Reader is for one goroutine;
+// use NewReader.
+type Reader struct {
+	text  []byte
+	pos   int // what lies before has been looked at
+	state readerState
+	ids   ids
+	count int // steps yielded
+
+	sequential bool
+
+	// Within the value that may be the plan:
+	root     byte // '[' or '{'
+	depth    int  // objects and arrays that are open
+	list     int  // depth within the list of steps, 0 before it begins
+	step     int  // where the step that is open begins
+	inString bool
+	escaped  bool // the next byte belongs to an escape sequence
+	quote    int  // where the last string begins
+	name     []byte
+	member   string // the member of the root object whose value is being read
+}
+
+type readerState int
+
+const (
+	seeking readerState = iota
+	thinking
+	reading
+	finished
+)
+
+// NewReader returns a Reader that makes up no id of taken, the ids of earlier rounds.
+func NewReader(taken ...string) *Reader { return &Reader{ids: newIDs(taken)} }
+
+// Feed takes the next piece of the model's text and returns the steps that it completes. The time is
+// linear in the text, however small the pieces are.
+func (r *Reader) Feed(chunk string) []Step {
+	if r.state == finished {
+		return nil
+	}
+	if len(r.text)+len(chunk) > MaxText {
+		r.stop()
+		return nil
+	}
+	r.text = append(r.text, chunk...)
+	var steps []Step
+	for r.pos < len(r.text) {
+		if r.state != reading {
+			if !r.seek() {
+				break
+			}
+		} else if s, ok := r.read(); ok {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// Sequential reports whether the steps that were yielded last run one after the other, so that only the first of
+// them may start.
+func (r *Reader) Sequential() bool { return r.sequential }
+
+func (r *Reader) stop() { *r = Reader{state: finished, sequential: r.sequential} }
+
+// seek looks at a byte that is not part of JSON. It reports false if it has to see more text first.
+func (r *Reader) seek() bool {
+	rest := r.text[r.pos:]
+	switch rest[0] {
+	case '<':
+		n, open := thinkTag(rest)
+		switch {
+		case n == 0 && len(rest) < len("</thinking>") && !bytes.ContainsAny(rest, " \n>"):
+			return false
+		case n == 0:
+		case open:
+			r.state = thinking
+		default:
+			r.state = seeking
+		}
+		r.pos += max(n, 1)
+		return true
+	case '[', '{':
+		if r.state == thinking {
+			break
+		}
+		if len(rest) < startLook && len(bytes.TrimLeft(rest[1:], " \t\r\n")) == 0 {
+			return false
+		}
+		if mayStartPlan(rest) {
+			r.state, r.root, r.depth, r.list, r.member = reading, rest[0], 1, 0, ""
+			if r.sequential = r.root == '['; r.sequential {
+				r.list = 1
+			}
+		}
+	}
+	r.pos++
+	return true
+}
+
+// read looks at a byte of JSON. It returns the step that ends there, if any.
+func (r *Reader) read() (Step, bool) {
+	c := r.text[r.pos]
+	r.pos++
+	if r.inString {
+		switch {
+		case r.escaped:
+			r.escaped = false
+		case c == '\\':
+			r.escaped = true
+		case c == '"':
+			r.inString = false
+			r.name = r.text[r.quote:r.pos]
+		}
+		return Step{}, false
+	}
+	switch c {
+	case '"':
+		r.inString, r.quote = true, r.pos-1
+	case ':':
+		if r.depth == 1 {
+			r.member = unquote(r.name)
+			r.sequential = r.sequential || r.root == '{' && (r.member == "tools" || r.member == "sequential")
+		}
+	case '{', '[':
+		r.depth++
+		switch {
+		case r.depth > MaxDepth:
+			r.stop()
+		case r.root == '{' && r.depth == 2 && c == '[' && (r.member == "steps" || r.member == "tools"):
+			r.list = 2
+		case r.list > 0 && r.depth == r.list+1:
+			r.step = r.pos - 1
+		}
+	case '}', ']':
+		r.depth--
+		switch {
+		case r.list > 0 && r.depth == r.list:
+			return r.complete(r.text[r.step:r.pos])
+		case r.list > 0 && r.depth < r.list:
+			r.stop()
+		case r.depth == 0:
+			r.state = seeking
+		}
+	}
+	return Step{}, false
+}
+
+// complete reads the object of one step.
+func (r *Reader) complete(object []byte) (Step, bool) {
+	if object[0] != '{' || strict(object) != nil || !hasTool(object) || r.count == MaxSteps {
+		r.stop()
+		return Step{}, false
+	}
+	s := decodeStep(bytes.Clone(object))
+	r.count++
+	r.ids.give(&s, r.count)
+	r.ids.fill(&s, r.count)
+	return s, true
+}

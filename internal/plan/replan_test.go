@@ -1,0 +1,136 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+func step(id, tool, arguments string, after ...string) plan.Step {
+	return plan.Step{ID: id, Tool: tool, Server: "s", Arguments: json.RawMessage(arguments), After: after}
+}
+
+func TestWithoutRepeats(t *testing.T) {
+	done := []plan.Outcome{
+		{Step: step("a", "find", `{"q":"x"}`), Sent: json.RawMessage(`{"q":"x"}`), Value: json.RawMessage(`{"id":7}`)},
+		{Step: step("b", "get", `{"id":"$a.id"}`), Sent: json.RawMessage(`{"id":7}`), Value: json.RawMessage(`"text"`)},
+		{Step: step("c", "send", `{"to":"y"}`), Sent: json.RawMessage(`{"to":"y"}`), Attempts: 1, Err: &plan.Error{Reason: plan.ReasonOutcomeUnknown}},
+		{Step: step("e", "note", `{"at":{"a":"A","b":2},"n":1.0}`), Sent: json.RawMessage(`{"at":{"a":"A","b":2},"n":1.0}`), Value: json.RawMessage(`""`)},
+		{Step: step("d", "get", `{"id":"$c.id"}`), Err: &plan.Error{Reason: plan.ReasonDependencyFailed}},
+	}
+	for name, row := range map[string]struct{ steps, want []plan.Step }{
+		"nothing":                   {nil, nil},
+		"another call":              {[]plan.Step{step("x", "find", `{"q":"y"}`)}, []plan.Step{step("x", "find", `{"q":"y"}`)}},
+		"the same id and call":      {[]plan.Step{step("a", "find", `{ "q": "x" }`), step("x", "get", `{"id":"$a.no"}`)}, []plan.Step{step("x", "get", `{"id":"$a.no"}`)}},
+		"the same id, another call": {[]plan.Step{step("a", "find", `{"q":"y"}`)}, []plan.Step{step("a", "find", `{"q":"y"}`)}},
+		"another id": {[]plan.Step{step("x", "find", `{"q":"x"}`), step("y", "put", `{"whole":"$x.id","text":"<${x.id}> ${a.id} ${x}","price":"$2500","$x":1}`, "x")},
+			[]plan.Step{step("y", "put", `{"whole":"$a.id","text":"<${a.id}> ${a.id} ${a}","price":"$2500","$x":1}`, "a")}},
+		"a chain, by references":  {[]plan.Step{step("y", "get", `{"id":"$x.id"}`), step("x", "find", `{"q":"x"}`), step("z", "put", `{"v":"$y"}`)}, []plan.Step{step("z", "put", `{"v":"$b"}`)}},
+		"a chain, by values":      {[]plan.Step{step("y", "get", `{"id":7}`)}, nil},
+		"what may have been done": {[]plan.Step{step("x", "send", `{"to":"y"}`)}, nil},
+		"members in another order, other escapes and numbers": {[]plan.Step{step("x", "note", `{"n":1.0,"at":{"b":2,"a":"\u0041"}}`), step("y", "note", `{"at":{"a":"A","b":2e0},"n":1}`),
+			step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}, []plan.Step{step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}},
+		"another tool": {[]plan.Step{step("x", "fetch", `{"id":7}`)}, []plan.Step{step("x", "fetch", `{"id":7}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan.Plan{Steps: row.steps}
+			plan.WithoutRepeats(&p, done)
+			if len(p.Steps) == 0 && len(row.want) == 0 {
+				return
+			}
+			got, _ := json.Marshal(p.Steps)
+			want, _ := json.Marshal(row.want)
+			if string(got) != string(want) {
+				t.Errorf("got %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	for value, want := range map[string]bool{
+		`null`: true, `""`: true, `" \n"`: true, `[]`: true, `{}`: true, `[ ]`: true, `{"results":[]}`: true, `{"query":"x","count":0,"results":[],"more":false}`: true,
+		`0`: false, `false`: false, `"none"`: false, `[[]]`: false, `{"a":1}`: false, `{"temperature":5,"alerts":[]}`: false, `{"count":0}`: false,
+	} {
+		if got := (plan.Outcome{Value: json.RawMessage(value), Sent: json.RawMessage(`{"q":"x"}`)}).Empty(); got != want {
+			t.Errorf("%s: got %t, want %t", value, got, want)
+		}
+	}
+	if (plan.Outcome{Value: json.RawMessage(`""`), Blocks: []json.RawMessage{json.RawMessage(`{}`)}}).Empty() || (plan.Outcome{Err: &plan.Error{}}).Empty() {
+		t.Error("got an image or a failure taken for nothing")
+	}
+}
+
+func TestUnsettled(t *testing.T) {
+	for _, row := range []struct {
+		o    plan.Outcome
+		want bool
+	}{
+		{plan.Outcome{Attempts: 1}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonToolError}}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonUnavailable}}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonTimeout}}, true},
+		{plan.Outcome{Attempts: 2, Err: &plan.Error{Reason: plan.ReasonOutcomeUnknown}}, true},
+		{plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTimeout}}, false},
+	} {
+		if got := row.o.Unsettled(); got != row.want {
+			t.Errorf("%+v: got %t, want %t", row.o, got, row.want)
+		}
+	}
+}
+
+// TestMissing: only what would be in order with the required arguments counts as lacking them.
+func TestMissing(t *testing.T) {
+	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b/c":{"type":"integer"},"d":{"type":"number"}},"required":["a","b/c"],"additionalProperties":false}`
+	for _, row := range []struct {
+		schema, arguments, want string
+	}{
+		{schema, `{"a":"x","b/c":1}`, `null`},
+		{schema, `{}`, `["a","b/c"]`},
+		{schema, `{"d":1.5,"a":"x"}`, `["b/c"]`},
+		{schema, `{"a":null,"b/c":1}`, `["a"]`},
+		{schema, `{"d":"x"}`, `null`},
+		{schema, `{"e":1}`, `null`},
+		{schema, `{"a":"$s1.x"}`, `["b/c"]`},
+		{`{"required":7}`, `{}`, `null`},
+		{`{"required":["1","2","3","4","5","6","7","8","9","10","11"]}`, `{}`, `null`},
+		{`{"required":["a"],"anyOf":[{"required":["z"]},{"required":["y"]}]}`, `{}`, `null`},
+		{`{"required":["a"],"anyOf":[{"required":["z"]}]}`, `{}`, `["a","z"]`},
+		{`{"required":["a"],"oneOf":[{"required":["z","y"]},{"required":["x","z"],"properties":{"x":{"const":1}}}]}`, `{"x":1}`, `["a","z"]`},
+		{`{"$ref":"#/$defs/t","$defs":{"t":{"allOf":[{"$ref":"#/$defs/base"},{"required":["b"]}]},"base":{"required":["a"]}}}`, `{"b":1}`, `["a"]`},
+	} {
+		tool := plan.Tool{Name: "t", Server: "s", Tool: "t", InputSchema: json.RawMessage(row.schema)}
+		p := plan.Plan{Steps: []plan.Step{step("s1", "t", `{}`), step("s2", "t", row.arguments)}}
+		p.Steps[0].Arguments = json.RawMessage(`{"a":"x","b/c":1}`)
+		var got []string
+		for _, problem := range plan.Check(&p, plan.NewValidator(), func(string) (plan.Tool, *plan.Error) { return tool, nil }, nil) {
+			if problem.Step == "s2" {
+				got = problem.Missing
+			}
+		}
+		if text, _ := json.Marshal(got); string(text) != row.want {
+			t.Errorf("%s for %s: got %s, want %s", row.arguments, row.schema, text, row.want)
+		}
+	}
+}
+
+// A number is the same however it is written, and another one however close it is.
+func TestRepeatsByNumber(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"1", "1.0", true}, {"1", "1.00e0", true}, {"100", "1e2", true}, {"100", "1E+2", true}, {"0.01", "1e-2", true}, {"-1.50", "-15e-1", true},
+		{"0", "-0.0", true}, {"0", "0e99", true}, {"1e999999999", "1e999999999", true}, {"9007199254740993", "9007199254740993.0", true},
+		{"1e99999999999999999999", "1e99999999999999999999", true},
+		{"9007199254740993", "9007199254740992", false}, {"1", "-1", false}, {"1", "10", false}, {"1e999999999", "1e999999998", false}, {"1", `"1"`, false},
+		{"1", "true", false}, {"[1]", "[1,0]", false}, {"0", "null", false},
+	} {
+		done := []plan.Outcome{{Step: step("a", "t", `{"n":`+row.a+`}`), Value: json.RawMessage(`1`)}}
+		p := plan.Plan{Steps: []plan.Step{step("b", "t", `{"n":`+row.b+`}`)}}
+		if plan.WithoutRepeats(&p, done); len(p.Steps) == 0 != row.same {
+			t.Errorf("%s and %s: got them the same %v, want %v", row.a, row.b, len(p.Steps) == 0, row.same)
+		}
+	}
+}

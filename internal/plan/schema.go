@@ -1,0 +1,236 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of a schema that is compiled.
+const (
+	maxSchemaBytes  = 256 << 10
+	maxSchemaDepth  = 64
+	maxSubschemas   = 4000           // objects and booleans
+	maxPointerBytes = 4 << 20        // JSON pointers to all of them
+	maxPattern      = 1000           // bytes of a regular expression
+	maxPrograms     = 200_000        // instructions of all of them
+	maxInPlace      = 64             // subschemas that apply to one value, one within the other
+	maxClosure      = 100_000        // pairs of a schema and another that applies to the same value
+	maxNumber       = 1000           // digits of a number, and its exponent
+	maxInstance     = 2*MaxDepth + 2 // nesting of arguments: those of a plan with a result put in
+)
+
+// A compiledSchema is known to be harmless within a budget.
+type compiledSchema struct {
+	compiled *jsonschema.Schema
+	nodes    map[*jsonschema.Schema]*node
+}
+
+// compile returns nil for a schema that is out of bounds or makes no sense.
+func compile(text json.RawMessage) (s *compiledSchema) {
+	// The compiler is not made for hostile input; the bounds keep it from what is known to fail, and what
+	// is not known must not end the process.
+	defer func() {
+		if recover() != nil {
+			s = nil
+		}
+	}()
+	if checkSize(text) != nil {
+		return nil
+	}
+	// A schema that does not say its draft is read as the first one that accepts it: 2020-12 is the
+	// protocol's default, tuples and boolean exclusiveMinimum are still about.
+	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil
+		}
+		engine := &patterns{known: make(map[string]*pattern)}
+		engine.soften(doc)
+		c := jsonschema.NewCompiler()
+		c.DefaultDraft(draft)
+		c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever loaded
+		c.UseRegexpEngine(engine.compile)
+		const name = "urn:tool:schema"
+		if c.AddResource(name, doc) != nil {
+			return nil
+		}
+		compiled, err := c.Compile(name)
+		if err != nil {
+			continue
+		}
+		nodes, err := analyse(compiled)
+		if err != nil {
+			return nil
+		}
+		return &compiledSchema{compiled: compiled, nodes: nodes}
+	}
+	return nil
+}
+
+var errBounds = errors.New("schema is out of bounds")
+
+// checkSize refuses what the compiler would take too long for.
+func checkSize(text []byte) error {
+	d := newDecoder(text)
+	subschemas, pointers, pointer := 0, 0, 0
+	var names []int // lengths of the names that lead here
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		switch t.Kind() {
+		case '{', '[':
+			subschemas++
+			pointers += pointer
+			names = append(names, 0)
+		case '}', ']':
+			pointer -= names[len(names)-1]
+			names = names[:len(names)-1]
+		case 't', 'f':
+			subschemas++
+			pointers += pointer
+		case '0':
+			if !fairNumber(t.String()) {
+				return errBounds
+			}
+		case '"':
+			if kind, length := d.StackIndex(d.StackDepth()); kind == '{' && length%2 == 1 {
+				n := len(t.String()) + 1
+				pointer += n - names[len(names)-1]
+				names[len(names)-1] = n
+			}
+		}
+		switch {
+		case d.StackDepth() == 0:
+			if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
+				return errBounds
+			}
+			return nil
+		case d.StackDepth() > maxSchemaDepth, subschemas > maxSubschemas, pointers > maxPointerBytes:
+			return errBounds
+		}
+	}
+}
+
+// fairNumber reports whether exact arithmetic on a number is cheap: 1e999999999 is short to write.
+func fairNumber(text string) bool {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
+	return len(mantissa) <= maxNumber && (len(exponent) < 4 || exponent == "1000")
+}
+
+// patterns compiles the regular expressions of one schema, within a bound for all of them.
+type patterns struct {
+	known map[string]*pattern
+	size  int
+}
+
+// A pattern is a regular expression that knows the length of its program.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
+
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	if re, ok := p.known[text]; ok {
+		return re, nil
+	}
+	if len(text) > maxPattern {
+		return nil, errBounds
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("parsing pattern: %w", err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("compiling pattern: %w", err)
+	}
+	if p.size += len(program.Inst); p.size > maxPrograms {
+		return nil, errBounds
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("compiling pattern: %w", err)
+	}
+	p.known[text] = &pattern{re, len(program.Inst)}
+	return p.known[text], nil
+}
+
+// soften takes out of a schema what must not decide: "format", which is an annotation, and patterns of
+// other dialects of regular expressions. Where patternProperties cannot be told apart from others, the
+// others are not restricted either.
+func (p *patterns) soften(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			p.soften(element)
+		}
+	case map[string]any:
+		if _, ok := v["format"].(string); ok {
+			delete(v, "format")
+		}
+		if text, ok := v["pattern"].(string); ok {
+			if _, err := p.compile(text); err != nil {
+				delete(v, "pattern")
+			}
+		}
+		if properties, ok := v["patternProperties"].(map[string]any); ok {
+			for text := range properties {
+				if _, err := p.compile(text); err != nil {
+					delete(properties, text)
+					delete(v, "additionalProperties")
+					delete(v, "unevaluatedProperties")
+				}
+			}
+		}
+		for name, member := range v {
+			switch name {
+			case "const", "enum", "default", "examples": // data, not schemas
+			default:
+				p.soften(member)
+			}
+		}
+	}
+}
+
+// readInstance reads arguments for validation.
+func readInstance(arguments json.RawMessage) (any, *Error) {
+	refuse := func(format string, a ...any) (any, *Error) {
+		return nil, &Error{ReasonInvalidArguments, "arguments: " + fmt.Sprintf(format, a...)}
+	}
+	if kind := jsontext.Value(arguments).Kind(); kind != '{' {
+		return refuse("got %s, want object", kindName(kind))
+	}
+	d := newDecoder(arguments)
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return refuse("%s", short.Line(syntaxError(err).Error(), 200))
+		}
+		if t.Kind() == '0' && !fairNumber(t.String()) {
+			return refuse("a number has too many digits")
+		}
+		if depth := d.StackDepth(); depth > maxInstance {
+			return refuse("nested deeper than %d levels", maxInstance)
+		} else if depth == 0 {
+			break
+		}
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	if err != nil {
+		return refuse("%s", short.Line(err.Error(), 200))
+	}
+	return instance, nil
+}

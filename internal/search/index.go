@@ -1,0 +1,180 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Index holds the tools of several servers. Use [New].
+type Index struct {
+	updating sync.Mutex // one update after the other; searches go on
+
+	mu        sync.RWMutex // guards the rest; held for writing only while words are inserted
+	terms     map[string]*term
+	docs      []entry // slots; those of tools that are gone have no terms
+	servers   map[string][]uint32
+	live      int
+	boards    sync.Pool // of *board
+	thesaurus *Thesaurus
+}
+
+// Options are the settings of an Index; the zero value is the recommended one.
+type Options struct{}
+
+// term is one stem and where it occurs.
+type term struct {
+	stem     string
+	postings []posting // by slot; those of tools that are gone as well
+	live     int       // postings of tools that are there
+}
+
+type posting struct {
+	doc    uint32
+	weight float32
+}
+
+// entry is one indexed tool.
+type entry struct {
+	tool  Tool
+	text  textKey // of what is embedded of it
+	terms []*term
+}
+
+// New returns an empty Index.
+func New(Options) *Index {
+	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, thesaurus: NewThesaurus()}
+}
+
+// minDead is how many tools that are gone an index carries along at least before it is made anew.
+const minDead = 1000
+
+// Update replaces the tools of one server; the others are not touched. Tools that are the same as before are not
+// analysed again, and nothing but the words of the others is inserted or dropped.
+func (x *Index) Update(server string, tools []Tool) {
+	x.updating.Lock()
+	defer x.updating.Unlock()
+	slots := make([]uint32, len(tools))
+	former := x.servers[server]
+	known := make(map[string]uint32, len(former)) // by id
+	for _, slot := range former {
+		known[x.docs[slot].tool.ID] = slot
+	}
+	kept := make(map[uint32]bool, len(former))
+	docs := make(map[int]document)
+	for i, t := range tools {
+		t.Server = server
+		if slot, ok := known[t.ID]; ok && !kept[slot] && x.docs[slot].tool.equal(t) {
+			slots[i], kept[slot] = slot, true
+			continue
+		}
+		docs[i] = analyze(t)
+	}
+	x.mu.Lock()
+	for _, slot := range former {
+		if !kept[slot] {
+			x.remove(slot)
+		}
+	}
+	for i := range tools {
+		if d, ok := docs[i]; ok {
+			slots[i] = x.insert(d)
+		}
+	}
+	x.servers[server] = slots
+	if len(slots) == 0 {
+		delete(x.servers, server)
+	}
+	x.mu.Unlock()
+	if dead := len(x.docs) - x.live; dead > max(minDead, x.live/4) {
+		x.compact()
+	}
+}
+
+// equal reports whether two tools are indexed alike.
+func (t *Tool) equal(o Tool) bool {
+	return t.ID == o.ID && t.Server == o.Server && t.Name == o.Name && t.Title == o.Title && t.Description == o.Description &&
+		string(t.InputSchema) == string(o.InputSchema)
+}
+
+// Remove forgets the tools of one server.
+func (x *Index) Remove(server string) { x.Update(server, nil) }
+
+// Len returns the number of indexed tools.
+func (x *Index) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.live
+}
+
+// insert gives a document the next slot, so that postings stay in order. x.mu is held.
+func (x *Index) insert(d document) uint32 {
+	slot := uint32(len(x.docs))
+	terms := make([]*term, len(d.words))
+	for i, w := range d.words {
+		t := x.terms[w.stem]
+		if t == nil {
+			stem := strings.Clone(w.stem)
+			t = &term{stem: stem}
+			x.terms[stem] = t
+		}
+		t.postings = append(t.postings, posting{slot, w.weight})
+		t.live++
+		terms[i] = t
+	}
+	x.docs = append(x.docs, entry{d.tool, d.text, terms})
+	x.live++
+	return slot
+}
+
+// remove leaves the postings of a document where they are; searches pass over them. x.mu is held.
+func (x *Index) remove(slot uint32) {
+	for _, t := range x.docs[slot].terms {
+		if t.live--; t.live == 0 {
+			delete(x.terms, t.stem)
+		}
+	}
+	x.docs[slot] = entry{}
+	x.live--
+}
+
+// compact makes the index anew without the tools that are gone, while searches use the old one. x.updating is held.
+func (x *Index) compact() {
+	terms := make(map[string]*term, len(x.terms))
+	docs := make([]entry, 0, x.live)
+	moved := make([]uint32, len(x.docs))
+	renewed := make(map[*term]*term, len(x.terms))
+	for stem, t := range x.terms {
+		n := &term{stem: stem, postings: make([]posting, 0, t.live), live: t.live}
+		terms[stem], renewed[t] = n, n
+	}
+	for slot, e := range x.docs {
+		if e.terms == nil {
+			continue
+		}
+		moved[slot] = uint32(len(docs))
+		own := make([]*term, len(e.terms))
+		for i, t := range e.terms {
+			own[i] = renewed[t]
+		}
+		docs = append(docs, entry{e.tool, e.text, own})
+	}
+	for t, n := range renewed {
+		for _, p := range t.postings {
+			if x.docs[p.doc].terms != nil {
+				n.postings = append(n.postings, posting{moved[p.doc], p.weight})
+			}
+		}
+	}
+	servers := make(map[string][]uint32, len(x.servers))
+	for server, slots := range x.servers {
+		slots = slices.Clone(slots)
+		for i := range slots {
+			slots[i] = moved[slots[i]]
+		}
+		servers[server] = slots
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.terms, x.docs, x.servers = terms, docs, servers
+}

@@ -1,0 +1,300 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Bounds on one search.
+const (
+	maxQueryBytes = 16 << 10
+	maxQueryTerms = 160
+	maxClauses    = 24
+	defaultLimit  = 10
+	maxLimit      = 200
+	poolSize      = 120 // candidates of the first pass that are looked at closely
+)
+
+// Weights of ranking, settled on the questions of docs/evaluation.md.
+const (
+	saturation    = 3.0  // k1 of BM25: how slowly repeated words stop to count
+	synonymWeight = 0.5  // of a thesaurus word, against 1 for the question's own
+	verbWeight    = 0.5  // of "find", "create", …, which say little about the tool
+	pathWeight    = 1.0  // of what a path is about
+	clauseWeight  = 0.35 // of the best clause, against the whole question
+	answeredCost  = 0.25 // how much less a word counts that an earlier hit has answered
+	serverShare   = 0.3  // of what the other tools of a server explain
+	serverShrink  = 0.3  // power of the number of a server's tools that this share is divided by
+)
+
+// SearchOptions narrow a search.
+type SearchOptions struct {
+	Limit int                            // most hits returned, at most 200; 0 means 10
+	Allow func(server, name string) bool // which tools may be found; nil means all
+}
+
+func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultLimit), maxLimit) }
+
+// Hit is one found tool.
+type Hit struct {
+	ID    string
+	Score float64  // comparable within one search only
+	Terms []string // the question's words that were found, in their order
+
+	tool Tool
+	text textKey // of what is embedded of the tool
+}
+
+// Search returns the tools that fit the question best, best first. Where no word of the question is
+// known, there is no hit. Allow is called while the index is locked for reading and must not use it.
+func (x *Index) Search(query string, opts SearchOptions) []Hit {
+	q := parseQuestion(query)
+	limit := opts.limit()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	b := x.board()
+	defer x.boards.Put(b)
+	b.lists = x.lists(b.lists[:0], q)
+	x.pool(b, max(2*limit, poolSize), opts.Allow)
+	b.explain(len(q.terms))
+	x.lendServer(b, len(q.terms))
+	return x.choose(b.pool, q, limit)
+}
+
+// postingList is one posting list a question touches.
+type postingList struct {
+	postings []posting
+	term     int     // of the question
+	gain     float64 // weight of a full match
+	exact    bool    // the question's own word, no synonym
+}
+
+func (x *Index) lists(lists []postingList, q question) []postingList {
+	for i, t := range q.terms {
+		ceiling := math.Inf(1)
+		if own := x.terms[t.stem]; own != nil {
+			ceiling = x.idf(own.live)
+			lists = append(lists, postingList{own.postings, i, t.weight * ceiling, true})
+		}
+		for _, s := range x.thesaurus.related[t.stem] {
+			if other := x.terms[s]; other != nil {
+				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.live))
+				lists = append(lists, postingList{other.postings, i, gain, false})
+			}
+		}
+	}
+	return lists
+}
+
+// idf is the weight of a stem that df of the indexed tools have.
+func (x *Index) idf(df int) float64 {
+	return math.Log(1 + (float64(x.live-df)+0.5)/(float64(df)+0.5))
+}
+
+// saturate is the growth of a match with the weighted frequency of the stem.
+func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
+
+// board is the working space of one search; it is used again to spare the collector.
+type board struct {
+	total []float32 // by slot
+	lists []postingList
+	pool  []candidate
+	parts []float64 // of all candidates
+	exact []bool
+
+	groups map[string]int // where a server begins in best
+	best   []float64
+}
+
+func (x *Index) board() *board {
+	b, _ := x.boards.Get().(*board)
+	if b == nil {
+		b = &board{groups: map[string]int{}}
+	}
+	if cap(b.total) < len(x.docs) {
+		b.total = make([]float32, len(x.docs), len(x.docs)+len(x.docs)/8)
+	} else {
+		b.total = b.total[:len(x.docs)]
+		clear(b.total)
+	}
+	return b
+}
+
+// candidate is a tool that may be found.
+type candidate struct {
+	slot  uint32
+	score float64
+	parts []float64 // by term of the question
+	exact []bool    // by term: found by the question's own word
+}
+
+// pool finds the n best tools of a first pass over all that share a word with the question.
+func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
+	total := b.total
+	for _, l := range b.lists {
+		for _, p := range l.postings {
+			total[p.doc] += float32(l.gain * saturate(p.weight))
+		}
+	}
+	pool := b.pool[:0] // a heap, the worst on top
+	for slot, score := range total {
+		if score <= 0 || len(pool) == n && float64(score) < pool[0].score {
+			continue
+		}
+		c := candidate{slot: uint32(slot), score: float64(score)}
+		if len(pool) == n && x.order(c, pool[0]) >= 0 {
+			continue
+		}
+		doc := &x.docs[slot]
+		if doc.terms == nil || allow != nil && !allow(doc.tool.Server, doc.tool.Name) {
+			continue
+		}
+		if len(pool) < n {
+			pool = append(pool, c)
+			x.rise(pool)
+		} else {
+			pool[0] = c
+			x.sink(pool)
+		}
+	}
+	b.pool = pool
+}
+
+// rise puts the last candidate of a heap in its place.
+func (x *Index) rise(heap []candidate) {
+	for i := len(heap) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if x.order(heap[i], heap[parent]) <= 0 {
+			return
+		}
+		heap[i], heap[parent] = heap[parent], heap[i]
+		i = parent
+	}
+}
+
+// sink puts the first candidate of a heap in its place.
+func (x *Index) sink(heap []candidate) {
+	for i := 0; ; {
+		worst := i
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && x.order(heap[child], heap[worst]) > 0 {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		heap[i], heap[worst] = heap[worst], heap[i]
+		i = worst
+	}
+}
+
+func (x *Index) order(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.docs[a.slot].tool.ID, x.docs[b.slot].tool.ID))
+}
+
+// explain fills in what each of n terms contributes to each candidate, and puts the candidates in the order of
+// their slots.
+func (b *board) explain(n int) {
+	pool := b.pool
+	slices.SortFunc(pool, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
+	b.parts = slices.Grow(b.parts[:0], n*len(pool))[:n*len(pool)]
+	b.exact = slices.Grow(b.exact[:0], n*len(pool))[:n*len(pool)]
+	clear(b.parts)
+	clear(b.exact)
+	for i := range pool {
+		pool[i].parts = b.parts[i*n : (i+1)*n]
+		pool[i].exact = b.exact[i*n : (i+1)*n]
+	}
+	for _, l := range b.lists {
+		rest := l.postings
+		for i := range pool {
+			c := &pool[i]
+			at, found := slices.BinarySearchFunc(rest, c.slot, func(p posting, slot uint32) int { return cmp.Compare(p.doc, slot) })
+			if rest = rest[at:]; !found {
+				continue
+			}
+			c.parts[l.term] = max(c.parts[l.term], l.gain*saturate(rest[0].weight))
+			c.exact[l.term] = c.exact[l.term] || l.exact
+		}
+	}
+}
+
+// lendServer raises each candidate by a share of what other tools of its server explain: the tools
+// of one server belong together, the more so the fewer they are.
+func (x *Index) lendServer(b *board, n int) {
+	clear(b.groups)
+	b.best = b.best[:0] // what the best of each server explains
+	for _, c := range b.pool {
+		server := x.docs[c.slot].tool.Server
+		at, ok := b.groups[server]
+		if !ok {
+			at = len(b.best)
+			b.groups[server] = at
+			b.best = append(b.best, c.parts...)
+			continue
+		}
+		for i, p := range c.parts {
+			b.best[at+i] = max(b.best[at+i], p)
+		}
+	}
+	for _, c := range b.pool {
+		server := x.docs[c.slot].tool.Server
+		share := serverShare / math.Pow(float64(len(x.servers[server])), serverShrink)
+		for i, p := range b.best[b.groups[server]:][:n] {
+			c.parts[i] += share * (p - c.parts[i])
+		}
+	}
+}
+
+// choose picks the hits one by one. A term counts less the better the tools picked before have
+// answered it, so that a question for several things finds a tool for each.
+func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
+	answered := make([]float64, len(q.terms))
+	var hits []Hit
+	for len(hits) < limit && len(pool) > 0 {
+		best := 0
+		for i := range pool {
+			pool[i].score = pool[i].value(q, answered)
+			if x.order(pool[i], pool[best]) < 0 {
+				best = i
+			}
+		}
+		c := pool[best]
+		pool[best] = pool[len(pool)-1]
+		pool = pool[:len(pool)-1]
+		doc := &x.docs[c.slot]
+		hit := Hit{ID: doc.tool.ID, Score: c.score, tool: doc.tool, text: doc.text}
+		for i, p := range c.parts {
+			t := q.terms[i]
+			if own := x.terms[t.stem]; own != nil {
+				answered[i] += p / (x.idf(own.live) * t.weight * (saturation + 1))
+			}
+			if c.exact[i] {
+				hit.Terms = append(hit.Terms, t.word)
+			}
+		}
+		hits = append(hits, hit)
+	}
+	return hits
+}
+
+// value is what a candidate adds to what is already answered: over the whole question and over the
+// clause it answers best.
+func (c candidate) value(q question, answered []float64) float64 {
+	var clauses [maxClauses]float64
+	total := 0.0
+	for i, p := range c.parts {
+		if p == 0 {
+			continue
+		}
+		p /= 1 + answeredCost*answered[i]
+		total += p
+		for set := q.terms[i].clauses; set != 0; set &= set - 1 {
+			clauses[bits.TrailingZeros32(set)] += p
+		}
+	}
+	return (1-clauseWeight)*total + clauseWeight*slices.Max(clauses[:])
+}

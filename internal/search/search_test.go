@@ -1,0 +1,261 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func tool(server, name, description string, schema ...string) Tool {
+	t := Tool{ID: server + "::" + name, Server: server, Name: name, Description: description}
+	if len(schema) > 0 {
+		t.InputSchema = json.RawMessage(schema[0])
+	}
+	return t
+}
+
+func filled() *Index {
+	x := New(Options{})
+	x.Update("weather", []Tool{
+		tool("weather", "getCurrentWeather", "Retrieve current conditions for a location", `{"properties":{"city":{"description":"Name of the town"}}}`),
+		tool("weather", "get_forecast", "Forecast for the next days"),
+	})
+	x.Update("mail", []Tool{
+		tool("mail", "send_email", "Send an email to a recipient"),
+		tool("mail", "searchInbox", "Find messages", `{"properties":{"folder":{"enum":["drafts","archive"]}}}`),
+	})
+	x.Update("files", []Tool{tool("files", "write_file", "Write content to a file"), tool("files", "read_file", "Read a file")})
+	return x
+}
+
+func ids(hits []Hit) []string {
+	var out []string
+	for _, h := range hits {
+		out = append(out, h.ID)
+	}
+	return out
+}
+
+// Words behind references, in allOf and in alternatives count like others.
+func TestSearchFindsComposedSchemas(t *testing.T) {
+	x := filled()
+	x.Update("hotel", []Tool{tool("hotel", "book", "Reserve", `{"$ref":"#/$defs/Stay","$defs":{"City":{"description":"Settlement to sleep in"},`+
+		`"Stay":{"allOf":[{"properties":{"bed":{"$ref":"#/$defs/City"}}},{"properties":{"class":{"oneOf":[{"const":"low"},{"const":"high","title":"Luxury"}]}}}]}}}`)})
+	for _, query := range []string{"some luxury", "sleeping in a settlement", "a bed"} {
+		if hits := x.Search(query, SearchOptions{}); len(hits) == 0 || hits[0].ID != "hotel::book" {
+			t.Errorf("%q: got %v, want hotel::book first", query, ids(hits))
+		}
+	}
+}
+
+func TestSearchFindsFirst(t *testing.T) {
+	x := filled()
+	for query, want := range map[string]string{
+		"current weather in Rome":                   "weather::getCurrentWeather",
+		"What will the forecasts be?":               "weather::get_forecast",
+		"sending e-mails":                           "mail::send_email",
+		"mail this to a recipient":                  "mail::send_email",
+		"look through the archive":                  "mail::searchInbox",
+		"save this to /tmp/notes/today.txt, please": "files::write_file",
+		"which towns are there":                     "weather::getCurrentWeather",
+	} {
+		hits := x.Search(query, SearchOptions{})
+		if len(hits) == 0 || hits[0].ID != want {
+			t.Errorf("%q: got %v, want %s first", query, ids(hits), want)
+		}
+	}
+}
+
+func TestSearchCoversEveryPartOfAQuestion(t *testing.T) {
+	hits := filled().Search("Get the current weather in Oslo and the forecast, then send an email about it", SearchOptions{Limit: 3})
+	got := ids(hits)
+	for _, want := range []string{"weather::getCurrentWeather", "weather::get_forecast", "mail::send_email"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("got %v, want %s among them", got, want)
+		}
+	}
+	for i := 1; i < len(hits); i++ {
+		if hits[i].Score > hits[i-1].Score {
+			t.Errorf("scores rise: %v", hits)
+		}
+	}
+}
+
+func TestHitsNameTheWordsFound(t *testing.T) {
+	hits := filled().Search("please send Ann an email", SearchOptions{Limit: 1})
+	if want := []string{"send", "email"}; len(hits) != 1 || !slices.Equal(hits[0].Terms, want) {
+		t.Errorf("got %+v, want terms %v", hits, want)
+	}
+}
+
+func TestUpdateReplacesOneServer(t *testing.T) {
+	x := filled()
+	x.Update("mail", []Tool{tool("mail", "delete_message", "Delete a message")})
+	if got := ids(x.Search("recipient drafts", SearchOptions{})); len(got) != 0 {
+		t.Errorf("tools that are gone: got %v", got)
+	}
+	if got := ids(x.Search("delete message", SearchOptions{})); len(got) == 0 || got[0] != "mail::delete_message" {
+		t.Errorf("new tool: got %v", got)
+	}
+	if got := ids(x.Search("forecast", SearchOptions{})); len(got) == 0 {
+		t.Error("another server's tool is gone")
+	}
+	x.Remove("weather")
+	x.Remove("weather")
+	if got := ids(x.Search("weather forecast", SearchOptions{})); len(got) != 0 {
+		t.Errorf("removed server: got %v", got)
+	}
+	if x.Len() != 3 {
+		t.Errorf("got %d tools, want 3", x.Len())
+	}
+}
+
+func TestUpdatesLeaveNoTrace(t *testing.T) {
+	x := filled()
+	want := x.Search("read the current weather file", SearchOptions{})
+	for range 3 {
+		x.Update("noise", []Tool{tool("noise", "weather_file_reader", "Reads weather files"), tool("noise", "empty", "")})
+		x.Remove("noise")
+	}
+	if got := x.Search("read the current weather file", SearchOptions{}); !slices.Equal(ids(got), ids(want)) || got[0].Score != want[0].Score {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestAllowAndLimit(t *testing.T) {
+	x := filled()
+	hits := x.Search("file weather email forecast", SearchOptions{Allow: func(server, _ string) bool { return server == "files" }})
+	if got := ids(hits); !slices.Equal(got, []string{"files::read_file", "files::write_file"}) {
+		t.Errorf("allowed: got %v", got)
+	}
+	for _, limit := range []int{1, 2} {
+		if got := x.Search("file weather email forecast", SearchOptions{Limit: limit}); len(got) != limit {
+			t.Errorf("limit %d: got %d hits", limit, len(got))
+		}
+	}
+	if got := x.Search("file", SearchOptions{Limit: 1 << 40}); len(got) != 2 {
+		t.Errorf("huge limit: got %v", ids(got))
+	}
+	if got := x.Search("file", SearchOptions{Limit: -1}); len(got) != 2 {
+		t.Errorf("negative limit: got %v", ids(got))
+	}
+}
+
+func TestTiesAreBrokenByID(t *testing.T) {
+	x := New(Options{})
+	var tools []Tool
+	for _, n := range []string{"c", "a", "d", "b"} {
+		tools = append(tools, Tool{ID: n, Server: "s", Name: "equal_twin"})
+	}
+	x.Update("s", tools)
+	for range 3 {
+		if got := ids(x.Search("equal twin", SearchOptions{})); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+			t.Fatalf("got %v", got)
+		}
+	}
+}
+
+func TestOddQuestionsAndSchemas(t *testing.T) {
+	x := New(Options{})
+	schemas := []string{``, `null`, `[]`, `{"properties":[]}`, `{"properties":{"a":true}}`, `{"properties":{"a":{"$ref":"#"}}}`, `{"anyOf":[{"properties":{"b":{}}},null,1]}`, `{`,
+		`{"properties":{"deep":` + strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat(`}`, 500) + `}}`,
+		`{"properties":{"e":{"enum":[` + strings.Repeat(`"x",`, 5000) + `1]}}}`}
+	var tools []Tool
+	for i, s := range schemas {
+		tools = append(tools, Tool{ID: fmt.Sprint(i), Server: "s", Name: "odd", Description: "奇怪的工具 أداة غريبة 🙂", InputSchema: json.RawMessage(s)})
+	}
+	x.Update("s", tools)
+	for _, q := range []string{"", " ", `"(((`, "🙂🙂", strings.Repeat("odd weather, and then ", 500), strings.Repeat("(", 10000), strings.Repeat("a", 10000), "\xff\xfe", "'", "the of and"} {
+		start := time.Now()
+		x.Search(q, SearchOptions{})
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%.20q took %v", q, d)
+		}
+	}
+	for _, q := range []string{"工具", "غريبة"} {
+		if got := x.Search(q, SearchOptions{}); len(got) != len(schemas) {
+			t.Errorf("%q: got %d hits, want %d", q, len(got), len(schemas))
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	x := filled()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 50 {
+				x.Update(fmt.Sprint("extra", i), []Tool{tool(fmt.Sprint("extra", i), "extra_weather", "More weather")})
+				x.Remove(fmt.Sprint("extra", i))
+			}
+		})
+		all.Go(func() {
+			for range 50 {
+				if hits := x.Search("current weather", SearchOptions{}); len(hits) == 0 {
+					t.Error("a search during updates found nothing")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func FuzzSearch(f *testing.F) {
+	for _, s := range []string{"weather in Rome", `"((("`, "天气怎么样？", "الطقس", "🙂", "a.b/c:\\d 'e' and then f", "/root/x.md and and and"} {
+		f.Add(s, `{"properties":{"a":{"description":"b"}}}`)
+	}
+	f.Fuzz(func(t *testing.T, query, schema string) {
+		x := filled()
+		x.Update("fuzz", []Tool{{ID: "fuzz", Server: "fuzz", Name: query, Description: query, InputSchema: json.RawMessage(schema)}})
+		a, b := x.Search(query, SearchOptions{}), x.Search(query, SearchOptions{})
+		if !slices.Equal(ids(a), ids(b)) {
+			t.Errorf("two answers to %q: %v and %v", query, ids(a), ids(b))
+		}
+		x.Remove("fuzz")
+		for _, h := range x.Search(query, SearchOptions{}) {
+			if h.ID == "fuzz" {
+				t.Errorf("found a removed tool")
+			}
+		}
+	})
+}
+
+// many makes a catalog the size of a large installation.
+func many(servers, tools int) map[string][]Tool {
+	words := strings.Fields("weather city forecast order customer invoice stock price market repository branch commit file folder image video song player team score")
+	catalog := map[string][]Tool{}
+	for s := range servers {
+		name := fmt.Sprint("server", s)
+		for i := range tools {
+			a, b, c := words[(s+i)%len(words)], words[(s*7+i*3)%len(words)], words[(s*3+i*11)%len(words)]
+			catalog[name] = append(catalog[name], tool(name, fmt.Sprintf("get_%s_%s_%d", a, b, i), fmt.Sprintf("Get the %s of a %s for one %s of kind%d", a, b, c, s%97),
+				fmt.Sprintf(`{"properties":{"%s_id":{"type":"string","description":"Identifier of the %s"},"limit":{"type":"integer"}}}`, c, c)))
+		}
+	}
+	return catalog
+}
+
+func BenchmarkBuild(b *testing.B) {
+	catalog := many(1400, 9)
+	for b.Loop() {
+		x := New(Options{})
+		for s, tools := range catalog {
+			x.Update(s, tools)
+		}
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	x := New(Options{})
+	for s, tools := range many(1400, 9) {
+		x.Update(s, tools)
+	}
+	for b.Loop() {
+		x.Search("Find the stock price of the team's player, then the weather forecast for the city and the commit of the branch", SearchOptions{})
+	}
+}

@@ -1,0 +1,117 @@
+// Package otlp exports traces and metrics to an OpenTelemetry collector by OTLP over HTTP with binary protobuf.
+//
+// NewTraces and NewMetrics read the standard OTEL_EXPORTER_OTLP_* variables. The exporters of the OpenTelemetry
+// project do the same, but they link gRPC even for HTTP, because the generated code of the collector's requests does. The
+// requests have the wire format of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
+//
+// Exporters are safe for concurrent use and start no goroutines. Errors never contain headers.
+//
+// See https://opentelemetry.io/docs/specs/otlp/#otlphttp.
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	firstRetry   = time.Second // pauses between attempts; they double
+	longestRetry = 30 * time.Second
+	maxReply     = 64 << 10 // bytes read of a response
+)
+
+// poster sends protobuf messages to one endpoint.
+type poster struct {
+	settings
+	client *http.Client
+}
+
+func newPoster(signal string) (*poster, error) {
+	s, err := readSettings(signal)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = s.tls
+	return &poster{s, &http.Client{Transport: transport}}, nil
+}
+
+func (p *poster) close() { p.client.CloseIdleConnections() }
+
+// post sends a message, and again while the endpoint says that it is busy, within the timeout for one export.
+func (p *poster) post(ctx context.Context, m proto.Message) error {
+	body, err := p.encode(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	waits := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstRetry), backoff.WithMaxInterval(longestRetry),
+		backoff.WithMaxElapsedTime(0))
+	for {
+		after, err := p.attempt(ctx, body)
+		if err == nil || after < 0 {
+			return err
+		}
+		timer := time.NewTimer(max(after, waits.NextBackOff()))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+func (p *poster) encode(m proto.Message) ([]byte, error) {
+	body, err := proto.Marshal(m)
+	if err != nil || !p.gzip {
+		return body, err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err = w.Write(body); err == nil {
+		err = w.Close()
+	}
+	return packed.Bytes(), err
+}
+
+// attempt sends body once. retryAfter is negative where another attempt would not help.
+func (p *poster) attempt(ctx context.Context, body []byte) (retryAfter time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return -1, err
+	}
+	req.Header = p.headers.Clone()
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	if p.gzip {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("exporting to the collector: %w", err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxReply)) // so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16)
+		retryAfter = time.Duration(seconds) * time.Second
+	default:
+		retryAfter = -1
+	}
+	if resp.StatusCode/100 != 2 {
+		return retryAfter, fmt.Errorf("exporting to the collector: %s answered %s", req.URL.Redacted(), resp.Status)
+	}
+	return retryAfter, nil
+}

@@ -1,0 +1,155 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/telemetry/otlp"
+)
+
+const (
+	serviceName   = "agenticnexus-router" // OTEL_SERVICE_NAME overrides it
+	scope         = "github.com/agenticnexus/agenticnexus"
+	shutdownLimit = 3 * time.Second
+)
+
+// Telemetry holds the providers of traces and metrics. It owns their goroutines; Shutdown ends them.
+type Telemetry struct {
+	tracer   trace.Tracer
+	meter    metric.Meter
+	registry *prometheus.Registry // nil = no metrics
+	shutdown []func(context.Context) error
+}
+
+// Setup starts traces and metrics. Traces are exported where OTEL_* variables name an exporter or an
+// endpoint, or cfg says so; without an exporter spans cost next to nothing and still have valid trace
+// ids. Metrics are kept for Prometheus, in a registry of their own, and pushed too if
+// OTEL_METRICS_EXPORTER is otlp. It fails where a variable is malformed.
+//
+// The providers are not global. What the OpenTelemetry libraries themselves have to say is: it goes to
+// the log of the last Setup of the process, at most once a minute where exporting fails.
+func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*Telemetry, error) {
+	report(log)
+	about, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName(serviceName), semconv.ServiceVersion(version)),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("describing the service for telemetry: %w", err)
+	}
+	t := &Telemetry{}
+	if err := t.trace(ctx, cfg, about); err != nil {
+		return nil, err
+	}
+	if err := t.measure(cfg, about); err != nil {
+		return nil, errors.Join(err, t.Shutdown(ctx))
+	}
+	return t, nil
+}
+
+func (t *Telemetry) trace(ctx context.Context, cfg Config, about *resource.Resource) error {
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
+	if exportsTraces(cfg) {
+		exporter, err := spanExporter(ctx)
+		if err != nil {
+			return fmt.Errorf("starting the trace exporter: %w", err)
+		}
+		options = append(options, sdktrace.WithBatcher(exporter)) // OTEL_TRACES_SAMPLER applies
+	} else {
+		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample())))
+	}
+	provider := sdktrace.NewTracerProvider(options...)
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	t.tracer = provider.Tracer(scope)
+	return nil
+}
+
+func exportsTraces(cfg Config) bool {
+	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	if cfg.Traces != nil {
+		return *cfg.Traces
+	}
+	return os.Getenv("OTEL_TRACES_EXPORTER") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error: standard output belongs to
+// the protocol.
+func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
+	case "console":
+		return stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
+	case "", "otlp":
+		return otlp.NewTraces(ctx)
+	default:
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: want otlp, console or none, got %q", name)
+	}
+}
+
+func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
+	if cfg.Metrics != nil && !*cfg.Metrics || os.Getenv("OTEL_SDK_DISABLED") == "true" {
+		t.meter = noop.NewMeterProvider().Meter(scope)
+		return nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return fmt.Errorf("starting the Prometheus exporter: %w", err)
+	}
+	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(exporter)}
+	if os.Getenv("OTEL_METRICS_EXPORTER") == "otlp" {
+		exporter, err := otlp.NewMetrics()
+		if err != nil {
+			return fmt.Errorf("starting the metric exporter: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
+	}
+	provider := sdkmetric.NewMeterProvider(options...)
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	t.meter = provider.Meter(scope)
+	t.registry = registry
+	return nil
+}
+
+// Tracer returns the router's tracer. Its spans always have a valid trace id.
+func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
+
+// Meter returns the router's meter.
+func (t *Telemetry) Meter() metric.Meter { return t.meter }
+
+// Shutdown exports what is left and stops. It takes 3 s at most, however slow an endpoint is.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
+	defer cancel()
+	failures := make([]error, len(t.shutdown))
+	var stopping sync.WaitGroup
+	for i, stop := range t.shutdown {
+		stopping.Go(func() {
+			if err := stop(ctx); err != nil {
+				failures[i] = errors.New("ending telemetry: " + Redact(err.Error()))
+			}
+		})
+	}
+	stopping.Wait()
+	return errors.Join(failures...)
+}

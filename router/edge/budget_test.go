@@ -1,0 +1,312 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// own is what one caller may hold by default.
+const own = 68 << 20
+
+// raw sends a POST on a connection of its own and reads nothing.
+func (w *wire) raw(body string, length int, h header) net.Conn {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", length)
+	for name, value := range h {
+		fmt.Fprintf(conn, "%s: %s\r\n", name, value)
+	}
+	_, _ = io.WriteString(conn, "\r\n"+body) // it may be refused meanwhile
+	return conn
+}
+
+const (
+	tooMuch  = `"reason":"overloaded"`
+	tooLarge = `"reason":"too_large"`
+)
+
+// Results that clients do not read are charged to their caller: others of it are refused, and answered as such.
+func TestResultsAreCharged(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	const big = 60 << 20
+	var conns []net.Conn
+	for i := range 2 {
+		body := call(fmt.Sprint(i), "big", fmt.Sprintf(`{"n":%d}`, big))
+		conns = append(conns, w.raw(body, len(body), header{"Accept": []string{"application/json", "text/event-stream"}[i]}))
+		eventually(t, "a result waits, the other is refused", func() bool { return w.edge.Tracked() == 0 && w.edge.Refused() == i && len(w.srv.log()) == i+1 })
+	}
+	if held := w.edge.Held(); held < big || held > own {
+		t.Errorf("got %d bytes held, want those of one result", held)
+	}
+	if _, _, got := w.post(call("3", "big", `{"n":10485760}`), nil); !strings.Contains(got, tooLarge) {
+		t.Errorf("a result of 10 MiB more: got %.200s, want too_large", got)
+	}
+	if _, _, got := w.post(call("4", "big", `{"n":1048576}`), nil); !strings.Contains(got, `"result"`) {
+		t.Errorf("a result of 1 MiB more: got %.200s, want a result", got)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conns[1]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), tooLarge) {
+		t.Errorf("the second: got %.200s, want too_large", body)
+	}
+	conns[0].Close()
+	eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
+	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got, `"result"`) {
+		t.Errorf("a result of 64 MiB to a caller that holds nothing: got %.200s, want a result", got)
+	}
+}
+
+// A batch whose results are too large for its caller answers each that does not fit with an error, in order.
+func TestBatchIsCharged(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	var calls, want []string
+	for i := range 20 {
+		calls = append(calls, call(fmt.Sprint(i), "big", `{"n":8388608}`))
+		want = append(want, fmt.Sprintf(`"id":%d`, i))
+	}
+	_, _, got := w.post("["+strings.Join(calls, ",")+"]", nil)
+	results, errs := strings.Count(got, `"result":`), strings.Count(got, tooLarge)
+	if results < 1 || results > 8 || results+errs != 20 {
+		t.Errorf("got %d results and %d errors, want 20, of which 8 results at most", results, errs)
+	}
+	for _, id := range want {
+		i := strings.Index(got, id+",")
+		if i < 0 {
+			t.Fatalf("got no answer with %s behind those before it", id)
+		}
+		got = got[i:]
+	}
+}
+
+// Notifications of a client that wait for their turn are charged to it.
+func TestQueuedNotificationsAreCharged(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	w.post(`{"jsonrpc":"2.0","method":"notifications/slow"}`, h)
+	large := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 3<<20) + `"}}`
+	accepted := 0
+	for {
+		status, _, body := w.post(large, h)
+		if status != 202 {
+			if status != 503 && status != 429 || !strings.Contains(body, tooMuch) {
+				t.Errorf("got %d %s, want 503 or 429 and overloaded", status, body)
+			}
+			break
+		}
+		if accepted++; accepted > 30 {
+			t.Fatal("got more than 90 MiB of notifications accepted, want 68 MiB at most")
+		}
+	}
+	if accepted < 15 {
+		t.Errorf("got %d notifications accepted, want 15 at least", accepted)
+	}
+	close(w.srv.release)
+	eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
+}
+
+// A body is charged while it comes in, and not before: announcing one takes nothing.
+func TestBodiesAreCharged(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	const announced = 4 << 20
+	for range 100 {
+		w.raw("{", announced, nil)
+	}
+	if status, _, _ := w.post(call("1", "echo", "{}"), nil); status != 200 || w.edge.Held() > 0 {
+		t.Errorf("100 bodies that only were announced: got %d and %d bytes held, want 200 and none", status, w.edge.Held())
+	}
+	part := strings.Repeat(" ", 3<<20)
+	for range 17 {
+		w.raw(part, announced, nil)
+	}
+	eventually(t, "what has come is charged", func() bool { return w.edge.Held() == own })
+	resp, err := http.ReadResponse(bufio.NewReader(w.raw(part, announced, nil)), nil)
+	if err != nil || resp.StatusCode != 429 {
+		t.Fatalf("a body too many: got %v, %v; want 429", resp, err)
+	}
+	if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), tooMuch) {
+		t.Errorf("a body too many: got %s, want overloaded", body)
+	}
+	p := newStdio(t, w.edge, w.srv)
+	p.send(call("1", "echo", "{}"))
+	if got := p.line(); !strings.Contains(got, `"result"`) {
+		t.Errorf("another caller: got %s, want a result", got)
+	}
+	p.finish()
+}
+
+// The queue of a stream that nobody reads drops as many messages as a large one needs, oldest first, and all streams
+// of a caller together hold no more than half of what it may hold.
+func TestQueuesAreCharged(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	for i := range 900 {
+		w.edge.Send(h["Mcp-Session-Id"], logMessage(i, 1000))
+	}
+	if !w.edge.Send(h["Mcp-Session-Id"], logMessage(900, 1<<20)) {
+		t.Error("a message as large as the queue: got it refused, want it in place of the others")
+	}
+	if held := w.edge.Held(); held > 1<<20+1000 {
+		t.Errorf("got %d bytes held, want those of the last message", held)
+	}
+	for range 100 {
+		id := w.open("2025-06-18")["Mcp-Session-Id"]
+		w.edge.Send(id, logMessage(0, 1<<20-200))
+	}
+	if held := w.edge.Held(); held > own/2 || held < own/4 {
+		t.Errorf("100 sessions: got %d bytes held, want half of %d at most", held, own)
+	}
+	if status, _, _ := w.post(call("1", "echo", "{}"), h); status != 200 {
+		t.Errorf("a request meanwhile: got %d, want 200", status)
+	}
+	resp := w.do(context.Background(), "GET", "/mcp", "", h)
+	if got, want := readEvents(t, resp.Body).message(), string(logMessage(900, 1<<20)); got != want {
+		t.Errorf("got %.60s, want the last message alone", got)
+	}
+}
+
+// Where an answer is to be JSON, notifications of the call come on the session's own stream if it is open. Progress
+// does not: it belongs to the stream of its request.
+func TestNotificationsBesideJSON(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	ev := readEvents(t, w.do(context.Background(), "GET", "/mcp", "", h).Body)
+	if f, _ := ev.next(); f.comment == "" {
+		t.Fatalf("got %+v, want the stream opened", f)
+	}
+	only := header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": "application/json"}
+	if _, _, got := w.post(call("1", "burst", `{"n":3}`), only); got != `{"jsonrpc":"2.0","id":1,"result":{"done":true}}` {
+		t.Errorf("got %s, want the result alone", got)
+	}
+	w.post(call("2", "messages", `{"n":3,"bytes":1}`), only)
+	for i := range 3 {
+		if got, want := ev.message(), string(logMessage(i, 1)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a question that
+// must not be.
+func TestStopDrainsCrowdedStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		mux := http.NewServeMux()
+		stream, messages := e.SSE("/messages", srv)
+		mux.Handle("/sse", stream)
+		mux.Handle("/messages/", messages)
+		l := &pipes{conns: make(chan net.Conn)}
+		server := &http.Server{Handler: mux}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(l) }()
+		reading, conn := net.Pipe()
+		l.conns <- conn
+		fmt.Fprint(reading, "GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(reading), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := readEvents(t, resp.Body)
+		f, _ := ev.next()
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data, reader(call("1", "crowd", "{}"))))
+		time.Sleep(2 * time.Second)
+		stopped := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			stopped <- e.Stop(ctx)
+		}()
+		for got := ""; got != `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`; got = ev.message() {
+			time.Sleep(20 * time.Millisecond)
+		}
+		go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
+		if err := <-stopped; err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+		reading.Close()
+		server.Close()
+		<-served
+	})
+}
+
+// brokenWriter panics in the middle of an answer.
+type brokenWriter struct {
+	*httptest.ResponseRecorder
+	writes int
+}
+
+func (w *brokenWriter) Write(b []byte) (int, error) {
+	if w.writes++; w.writes == 2 {
+		panic("oops")
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+// A panic on a goroutine of the edge ends what it was for and nothing else.
+func TestPanicsStayInside(t *testing.T) {
+	srv := newServer()
+	e := edge.New(edge.Options{})
+	h := e.Streamable(srv)
+	for _, version := range []string{"2025-06-18", "2025-11-25"} {
+		session := header{"Mcp-Session-Id": direct(h, "POST", initialize(version), nil).Header().Get("Mcp-Session-Id")}
+		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(call("1", "burst", `{"n":500}`)))
+		r.Header.Set("Mcp-Session-Id", session["Mcp-Session-Id"])
+		h.ServeHTTP(&brokenWriter{ResponseRecorder: httptest.NewRecorder()}, r)
+		if w := direct(h, "POST", call("2", "echo", "{}"), session); !strings.Contains(w.Body.String(), `"echo"`) {
+			t.Errorf("%s, the next call: got %s, want a result", version, w.Body)
+		}
+	}
+	pr, pw := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- e.ServeStdio(t.Context(), pr, panicking{}, srv) }()
+	fmt.Fprintln(pw, call("1", "echo", "{}"))
+	select {
+	case err := <-served:
+		if err == nil {
+			t.Error("stdio: got no error, want one")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("stdio: got stuck, want an error")
+	}
+	if err := e.Stop(t.Context()); err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+	if held := e.Held(); held != 0 {
+		t.Errorf("got %d bytes held in the end, want none", held)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Write([]byte) (int, error) { panic(errors.New("oops")) }
+
+// Sessions that end with messages nobody read hold nothing any more.
+func TestEndedSessionsHoldNothing(t *testing.T) {
+	w := newWire(t, edge.Options{Limits: limit.Config{SessionIdle: 50 * time.Millisecond}})
+	for range 10 {
+		h := w.open("2025-11-25")
+		w.edge.Send(h["Mcp-Session-Id"], logMessage(1, 1000))
+		w.resumable(h, "1")
+	}
+	close(w.srv.release)
+	eventually(t, "they end", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
+}

@@ -1,0 +1,125 @@
+package router_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// asked is a user who gives the same content to every question; an error is why there is none.
+type asked struct {
+	content   string
+	err       error
+	questions []string
+	forms     []string
+}
+
+func (a *asked) elicit(_ context.Context, message string, schema []byte) ([]byte, error) {
+	a.questions, a.forms = append(a.questions, message), append(a.forms, string(schema))
+	return []byte(a.content), a.err
+}
+
+// Forms ask for what is missing, by what the tool's schema says of it and a form can hold.
+func TestForms(t *testing.T) {
+	k := newKit(t, nil)
+	for name, row := range map[string]struct {
+		plan, content string
+		err           error
+		forms         string
+		want          string
+	}{
+		"given":     {`[{"tool":"hotel","arguments":{"nights":2}}]`, `{"city":"Oslo","tool":"wipe"}`, nil, `{"type":"object","properties":{"city":{"type":"string","description":"Where to stay","minLength":2}},"required":["city"]}`, `s1=hotel{"city":"Oslo","nights":2}`},
+		"not given": {`[{"tool":"hotel"}]`, `{}`, nil, `{"type":"object","properties":{"city":{"type":"string","description":"Where to stay","minLength":2}},"required":["city"]}`, `s1=hotel{} invalid_arguments`},
+		"composed": {`[{"tool":"stay","arguments":{"class":null}}]`, `{"city":"Oslo","nights":2,"class":"low"}`, nil,
+			`{"type":"object","properties":{"city":{"type":"string","description":"Where to stay"},"nights":{"type":"integer","minimum":1},"class":{"type":"string","enum":["low","high"]}},"required":["city","nights","class"]}`,
+			`s1=stay{"nights":2,"city":"Oslo","class":"low"}`},
+		"no question": {`[{"tool":"hotel","arguments":{"city":"Rome"}}]`, `{}`, nil, ``, `s1=hotel{"city":"Rome"}`},
+		"unasked":     {`[{"tool":"hotel"},{"tool":"echo"}]`, ``, errors.New("no client"), `{"type":"object","properties":{"city":{"type":"string","description":"Where to stay","minLength":2}},"required":["city"]}`, `s1=hotel{} invalid_arguments; s2=echo{}`},
+	} {
+		a := &asked{content: row.content, err: row.err}
+		r := k.query(router.Query{Plan: json.RawMessage(row.plan), Elicit: a.elicit})
+		if got := brief(r); got != row.want || strings.Join(a.forms, " ") != row.forms {
+			t.Errorf("%s: got %s and the forms %q, want %s and %s", name, got, a.forms, row.want, row.forms)
+		}
+		if name == "given" && !strings.Contains(a.questions[0], `hotel of server peer needs city. Known so far: {"nights":2}`) {
+			t.Errorf("got the question %q, want what is missing and what is known", a.questions[0])
+		}
+		if name == "unasked" && (len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the user could not be asked for city: no client")) {
+			t.Errorf("got warnings %q, want why nobody was asked", r.Warnings)
+		}
+	}
+}
+
+// No more than five forms are shown for one query.
+func TestFormsAreBounded(t *testing.T) {
+	k := newKit(t, nil)
+	a := &asked{content: `{"city":"Oslo"}`}
+	r := k.query(router.Query{Plan: json.RawMessage("[" + strings.TrimSuffix(strings.Repeat(`{"tool":"hotel"},`, 7), ",") + "]"), Elicit: a.elicit})
+	if got := strings.Count(brief(r), "Oslo"); got != 5 || len(a.forms) != 5 || strings.Count(brief(r), "invalid_arguments") != 2 {
+		t.Errorf("got %d forms and %s, want five of each and two steps that lack an argument", len(a.forms), brief(r))
+	}
+}
+
+// Destructive tools are confirmed as confirm_writes says; where nobody can be asked, "always" gives the plan back.
+func TestConsent(t *testing.T) {
+	for _, row := range []struct {
+		mode     string
+		user     *asked // nil = cannot be asked
+		want     string
+		approval bool
+		asks     int
+	}{
+		{downstream.ConfirmAuto, &asked{content: `{}`}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 1},
+		{downstream.ConfirmAuto, &asked{err: errors.New("no")}, `s1=wipe{"disk":"c"} declined; s2=echo{}`, false, 1},
+		{downstream.ConfirmAuto, nil, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 0},
+		{downstream.ConfirmAlways, &asked{content: `{}`}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 1},
+		{downstream.ConfirmAlways, nil, ``, true, 0},
+		{downstream.ConfirmNever, &asked{err: errors.New("no")}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 0},
+	} {
+		k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = row.mode })
+		q := router.Query{Plan: json.RawMessage(`[{"tool":"wipe","arguments":{"disk":"c"}},{"tool":"echo"}]`)}
+		if row.user != nil {
+			q.Elicit = row.user.elicit
+		}
+		r := k.query(q)
+		if got := brief(r); got != row.want || r.NeedsApproval != row.approval || row.user != nil && len(row.user.forms) != row.asks {
+			t.Errorf("%s, %+v: got %s and needs_approval %v, want %s and %v", row.mode, row.user, got, r.NeedsApproval, row.want, row.approval)
+		}
+		if row.approval && (!strings.Contains(r.Answer.Text, "wipe") || len(r.Plan.Steps) != 2) {
+			t.Errorf("%s: got %q, want the plan", row.mode, r.Answer.Text)
+		}
+	}
+}
+
+// A client is asked by elicitation if it says that it shows forms; what it answers decides over the step.
+func TestElicitation(t *testing.T) {
+	k := newKit(t, nil)
+	const missing = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"q","plan":[{"tool":"hotel"}]}}}`
+	for _, row := range []struct {
+		caps, answer, want string
+		asked              bool
+	}{
+		{`{"elicitation":{}}`, `"result":{"action":"accept","content":{"city":"Oslo"}}`, `"arguments":{"city":"Oslo"},"success":true`, true},
+		{`{"elicitation":{"form":{},"url":{}}}`, `"result":{"action":"accept","content":{"city":"Oslo"}}`, `"success":true`, true},
+		{`{"elicitation":{}}`, `"result":{"action":"decline"}`, "the user declined, and hotel needs city", true},
+		{`{"elicitation":{}}`, `"result":{"action":"cancel"}`, "the user dismissed the question, and hotel needs city", true},
+		{`{"elicitation":{}}`, `"error":{"code":-1,"message":"no screen"}`, "the client could not ask: no screen", true},
+		{`{"elicitation":{"url":{}}}`, ``, "invalid_arguments", false},
+		{`{}`, ``, "invalid_arguments", false},
+	} {
+		s := k.sessionOf(row.caps)
+		s.answer = row.answer
+		lines := s.ask(missing)
+		if last := lines[len(lines)-1]; !strings.Contains(last, row.want) || (len(lines) == 2) != row.asked {
+			t.Errorf("%s, %s: got %q, want %q and a question: %v", row.caps, row.answer, lines, row.want, row.asked)
+		}
+		if row.asked && !strings.Contains(lines[0], `"method":"elicitation/create"`) {
+			t.Errorf("got %s, want elicitation/create", lines[0])
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Bounds of the merged lists kept.
+const (
+	maxMerged      = 64
+	maxMergedBytes = 128 << 20
+)
+
+// mergedLists keeps the bytes of merged lists as long as their parts are the same. One that is being made is waited
+// for; calls of tools take no lock of it. The zero value is ready.
+type mergedLists struct {
+	mu    sync.Mutex
+	kept  []*mergedList // the one used last at the end
+	bytes int           // of those that are complete
+}
+
+// mergedList is a merged list, complete once done is closed.
+type mergedList struct {
+	key   mergedKey
+	parts []part
+	done  chan struct{}
+
+	// Set before done is closed; raw is nil if making it failed.
+	raw  []byte
+	ends []int // where each part ends in raw
+}
+
+// mergedKey is what the bytes of a merged list depend on besides its parts.
+type mergedKey struct {
+	surface *Surface
+	names   *naming
+	method  string
+	modern  bool
+	partly  bool        // caller sees less than all, with its rights at the time
+	caller  auth.Caller // otherwise zero
+}
+
+func (s *Surface) mergedKey(x *edge.Exchange, method string) mergedKey {
+	key := mergedKey{surface: s, names: s.names(), method: method, modern: x.Modern}
+	if x.Caller.Filter() != nil {
+		key.partly, key.caller = true, x.Caller
+	}
+	return key
+}
+
+// get returns the bytes of a merged list. Parts that are the same as in the one before are copied from there.
+func (m *mergedLists) get(key mergedKey, parts []part) []byte {
+	m.mu.Lock()
+	at := slices.IndexFunc(m.kept, func(l *mergedList) bool { return l.key == key })
+	var former *mergedList
+	if at >= 0 {
+		former = m.kept[at]
+		m.kept = slices.Delete(m.kept, at, at+1)
+		if slices.EqualFunc(former.parts, parts, same) {
+			m.kept = append(m.kept, former)
+			m.mu.Unlock()
+			if <-former.done; former.raw != nil {
+				return former.raw
+			}
+			return key.merge(parts, nil).raw
+		}
+		m.bytes -= former.complete()
+	}
+	l := &mergedList{key: key, parts: parts, done: make(chan struct{})}
+	m.kept = append(m.kept, l)
+	m.mu.Unlock()
+	defer m.keep(l)
+	if former != nil {
+		select {
+		case <-former.done:
+		default:
+			former = nil // it is not waited for
+		}
+	}
+	made := key.merge(parts, former)
+	l.raw, l.ends = made.raw, made.ends
+	return l.raw
+}
+
+// keep makes l known as complete, and drops the lists longest unused that there is no room for.
+func (m *mergedLists) keep(l *mergedList) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(l.done)
+	switch at := slices.Index(m.kept, l); {
+	case at >= 0 && l.raw == nil:
+		m.kept = slices.Delete(m.kept, at, at+1)
+	case at >= 0:
+		m.bytes += len(l.raw)
+	}
+	for len(m.kept) > maxMerged || m.bytes > maxMergedBytes {
+		m.bytes -= m.kept[0].complete()
+		m.kept = slices.Delete(m.kept, 0, 1)
+	}
+}
+
+// complete returns the bytes of a list that is complete; 0 while it is being made.
+func (l *mergedList) complete() int {
+	select {
+	case <-l.done:
+		return len(l.raw)
+	default:
+		return 0
+	}
+}
+
+// merge makes the raw result of a list. former has the same key; it may be nil.
+func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
+	out := []byte("{}")
+	if k.modern {
+		out = cacheable(out)
+	}
+	out = out[:len(out)-1]
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	out = append(append(append(out, '"'), downstream.Member(k.method)...), `":[`...)
+	size := len(out) + 1024
+	for _, p := range parts {
+		for _, item := range p.items {
+			size += len(item) + len(p.server) + 8
+		}
+	}
+	out = slices.Grow(out, size)
+	if k.surface.searches() && k.method == "tools/list" {
+		out = append(append(out, k.surface.p.opts.Search.SearchTool()...), ',')
+	}
+	begin := len(out)
+	see := downstream.Visible(nil)
+	if k.partly && k.method == "tools/list" {
+		see = k.caller.Filter()
+	}
+	ends := make([]int, len(parts))
+	for i, p := range parts {
+		if from, ok := former.part(i, p, begin); ok {
+			out = append(out, from...)
+		} else {
+			for _, item := range p.items {
+				if see == nil || see(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
+					out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
+				}
+			}
+		}
+		ends[i] = len(out)
+	}
+	if out[len(out)-1] == ',' {
+		out[len(out)-1] = ']' // the part before keeps its length
+	} else {
+		out = append(out, ']')
+	}
+	return &mergedList{raw: append(out, '}'), ends: ends}
+}
+
+// part returns the bytes of the ith part if it is p, each item with the comma behind it. begin is where the first
+// part begins.
+func (l *mergedList) part(i int, p part, begin int) ([]byte, bool) {
+	if l == nil || l.raw == nil || i >= len(l.parts) || !same(l.parts[i], p) {
+		return nil, false
+	}
+	if i > 0 {
+		begin = l.ends[i-1]
+	}
+	end := l.ends[i]
+	if end > begin && l.raw[end-1] != ',' { // the last item of the list
+		return append(slices.Clip(l.raw[begin:end-1]), ','), true
+	}
+	return l.raw[begin:end], true
+}
+
+// same reports whether two parts are the very same list.
+func same(a, b part) bool {
+	return a.server == b.server && len(a.items) == len(b.items) && (len(a.items) == 0 || &a.items[0] == &b.items[0])
+}

@@ -1,0 +1,243 @@
+package router_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// Wrong arguments are error results that name the argument.
+func TestArguments(t *testing.T) {
+	k := newKit(t, nil)
+	for _, row := range []struct{ tool, arguments, want string }{
+		{"process_query", `{}`, "query is required"},
+		{"process_query", `{"query":null}`, "query is required"},
+		{"process_query", `{"query":7}`, "query must be a string"},
+		{"process_query", `[]`, "arguments must be an object"},
+		{"process_query", `{"query":"q","context":7}`, "context must be a string or an array"},
+		{"process_query", `{"query":"q","context":[{"role":"user"}]}`, "context[0] needs role and content"},
+		{"process_query", `{"query":"q","servers":"peer"}`, "servers must be an array of strings"},
+		{"process_query", `{"query":"q","servers":["pear"]}`, "pear"},
+		{"process_query", `{"query":"q","plan":"x"}`, "plan:"},
+		{"process_query", `{"query":"q","dry_run":"yes"}`, "dry_run must be true or false"},
+		{"process_query", `{"query":"q","max_rounds":0}`, "max_rounds must be a whole number of at least 1"},
+		{"process_query", `{"query":"q","max_rounds":11}`, "max_rounds must be at most 10"},
+		{"process_query", `{"query":"q","max_rounds":1.5}`, "max_rounds must be a whole number"},
+		{"process_query", `{"query":"q","timeout_seconds":0}`, "timeout_seconds must be a positive number"},
+		{"process_query", `{"query":"q","timeout_seconds":1e7}`, "timeout_seconds must be a positive number"},
+		{"process_query", `{"query":"q","detail":"most"}`, "detail must be brief or full"},
+		{"list_available_tools", `{"server":7}`, "server must be a string"},
+		{"list_available_tools", `{"server":"pear"}`, "pear"},
+		{"list_available_tools", `{"detail":"most"}`, "detail must be names or full"},
+		{"health_check", `{"server":"pear"}`, "pear"},
+		{"search_available_tools", `{}`, "query is required"},
+		{"search_available_tools", `{"query":" "}`, "query is required"},
+		{"search_available_tools", `{"query":"x","limit":0}`, "limit must be a whole number of at least 1"},
+		{"run", `{}`, "tool is required"},
+		{"run", `{"tool":7}`, "tool is required"},
+		{"run", `{"tool":"echo","parameters":[]}`, "parameters must be an object"},
+		{"run", `{"tool":"echo","dry_run":1}`, "dry_run must be true or false"},
+		{"run", `{"tool":"nope"}`, "nope"},
+		{"run", `{"tool":"peer__nope"}`, "nope"},
+		{"nope", `{}`, "Unknown tool: nope"},
+		{"peer__nope", `{}`, "Unknown tool: peer__nope"},
+	} {
+		if got := k.call(row.tool, row.arguments); !got.IsError || !strings.Contains(got.text(), row.want) {
+			t.Errorf("%s %s: got %v %q, want an error with %q", row.tool, row.arguments, got.IsError, got.text(), row.want)
+		}
+	}
+	if got := k.called(); len(got) > 0 {
+		t.Errorf("got the calls %q, want none", got)
+	}
+}
+
+// Every result conforms to the output schema of its tool, whatever there was to tell.
+func TestResultsConform(t *testing.T) {
+	k := newKit(t, nil)
+	list := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	var m struct {
+		Result struct {
+			Tools []struct {
+				Name         string
+				OutputSchema any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(list[0]), &m); err != nil || len(m.Result.Tools) != 5 {
+		t.Fatalf("got %s, want the five tools", list)
+	}
+	schemas := map[string]*jsonschema.Schema{}
+	for _, tool := range m.Result.Tools {
+		if tool.OutputSchema == nil {
+			continue
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(tool.Name, tool.OutputSchema); err != nil {
+			t.Fatal(err)
+		}
+		schemas[tool.Name] = c.MustCompile(tool.Name)
+	}
+	for _, call := range [][2]string{
+		{"process_query", `{"query":"q","plan":[]}`},
+		{"process_query", `{"query":"q","plan":[{"tool":"echo"},{"tool":"fails"},{"tool":"nope"},{"tool":"long"},{"tool":"echo","arguments":{"v":"$s2"}}]}`},
+		{"process_query", `{"query":"q","plan":[{"tool":"echo"}],"dry_run":true,"detail":"full"}`},
+		{"process_query", `{"query":"nothing here fits this"}`},
+		{"list_available_tools", `{}`}, {"list_available_tools", `{"server":"peer"}`},
+		{"health_check", `{}`}, {"health_check", `{"server":"peer"}`},
+		{"search_available_tools", `{"query":"hotel room"}`}, {"search_available_tools", `{"query":"zzzz"}`},
+	} {
+		got := k.call(call[0], call[1])
+		var value any
+		if err := json.Unmarshal(got.Structured, &value); err != nil || got.IsError {
+			t.Errorf("%s %s: got %q, want a result", call[0], call[1], got.text())
+			continue
+		}
+		if err := schemas[call[0]].Validate(value); err != nil {
+			t.Errorf("%s %s: %v", call[0], call[1], err)
+		}
+	}
+	if schemas["run"] != nil {
+		t.Error("run declares an output schema, want none: its result is the server's")
+	}
+}
+
+// run and hidden names call the tool as they are told, whole; a dry run only says what it would do.
+func TestRun(t *testing.T) {
+	k := newKit(t, nil)
+	for _, name := range []string{"echo", "peer__echo", "peer:echo", "peer.echo"} {
+		if got := k.call("run", fmt.Sprintf(`{"tool":%q,"parameters":{"n":9007199254740993, "a":1.0}}`, name)); got.IsError || string(got.Structured) != `{"n":9007199254740993, "a":1.0}` {
+			t.Errorf("%s: got %q %s, want the arguments as they stood", name, got.text(), got.Structured)
+		}
+	}
+	if got := k.call("peer__echo", `{"v":1.0}`); string(got.Structured) != `{"v":1.0}` {
+		t.Errorf("by its full name: got %q %s, want the arguments", got.text(), got.Structured)
+	}
+	if got := k.call("run", `{"tool":"fails"}`); !got.IsError || got.text() != "it rained" {
+		t.Errorf("got %v %q, want the failure of the tool", got.IsError, got.text())
+	}
+	before := len(k.called())
+	for parameters, want := range map[string]string{`{"city":"Oslo"}`: `"valid":true`, `{}`: `"valid":false`} {
+		got := k.call("run", `{"tool":"hotel","dry_run":true,"parameters":`+parameters+`}`)
+		if got.IsError || !strings.Contains(string(got.Structured), want) || !strings.Contains(string(got.Structured), `"server":"peer"`) {
+			t.Errorf("dry run with %s: got %q %s, want %s", parameters, got.text(), got.Structured, want)
+		}
+	}
+	if len(k.called()) != before {
+		t.Error("a dry run called the tool")
+	}
+}
+
+// A search announces a new list and changes it for its caller alone; one without a hit changes nothing.
+func TestSearchExposure(t *testing.T) {
+	k := newKit(t, nil)
+	search := func(id int, query string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"search_available_tools","arguments":{"query":%q,"limit":1}}}`, id, query)
+	}
+	names := func(line string) (names []string) {
+		var m struct {
+			Result struct{ Tools []struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("got %s: %v", line, err)
+		}
+		for _, tool := range m.Result.Tools {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	const list = `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
+	c := k.session()
+	if got := c.ask(search(1, "hotel room")); len(got) != 2 || got[0] != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` || !strings.Contains(got[1], `Found 1 tools matching 'hotel room': peer__hotel`) {
+		t.Errorf("got %q, want the notification and then what was found", got)
+	}
+	if got := names(c.ask(list)[0]); len(got) != 6 || !slices.Contains(got, "peer__hotel") {
+		t.Errorf("got the tools %q, want the found one among them", got)
+	}
+	if got := c.ask(search(2, "zzzz")); !strings.Contains(got[len(got)-1], "No tools found matching 'zzzz'") {
+		t.Errorf("got %q, want that nothing was found", got)
+	}
+	if got := names(c.ask(list)[0]); !slices.Contains(got, "peer__hotel") {
+		t.Errorf("after a search without a hit: got the tools %q, want the found one still", got)
+	}
+	c.ask(search(3, "wipe disk"))
+	if got := names(c.ask(list)[0]); len(got) != 6 || !slices.Contains(got, "peer__wipe") {
+		t.Errorf("got the tools %q, want the newly found one in place of the other", got)
+	}
+	if got := names(k.session().ask(list)[0]); len(got) != 5 {
+		t.Errorf("another session: got the tools %q, want the router's own", got)
+	}
+}
+
+// Only the tools that the settings name are offered.
+func TestOfferedTools(t *testing.T) {
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
+		o.Tools = router.ToolsConfig{Tools: []string{router.ToolRun}}
+	})
+	if got := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); strings.Count(got[0], `"inputSchema"`) != 1 || !strings.Contains(got[0], `"name":"run"`) {
+		t.Errorf("got %q, want run alone", got)
+	}
+	if got := k.call("health_check", `{}`); !got.IsError || got.text() != "Unknown tool: health_check" {
+		t.Errorf("got %q, want that it is unknown", got.text())
+	}
+}
+
+// twoServers adds a server that cannot be reached.
+func twoServers(_ *router.Options, o *downstream.Options) {
+	o.Servers = append(o.Servers, downstream.ServerConfig{Name: "down", Type: downstream.TransportStdio}, downstream.ServerConfig{Name: "off", Type: downstream.TransportStdio, Disabled: true})
+	o.Embedded["down"] = func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("not today") }
+}
+
+// The tools of the servers that can be listed are listed, each with its server and schema.
+func TestListTools(t *testing.T) {
+	k := newKit(t, twoServers)
+	for arguments, want := range map[string]int{`{}`: len(tools), `{"server":"peer"}`: len(tools), `{"detail":"full"}`: len(tools)} {
+		var listed []router.ToolInfo
+		got := k.call("list_available_tools", arguments)
+		if err := json.Unmarshal([]byte(got.text()), &listed); err != nil || len(listed) != want || !strings.HasPrefix(got.text(), "[\n  {\n") {
+			t.Errorf("%s: got %d tools and %.100s, want %d as an indented array", arguments, len(listed), got.text(), want)
+		}
+		for _, tool := range listed {
+			if tool.Server != "peer" || tool.Name == "" || tool.Description == "" || len(tool.Schema) == 0 {
+				t.Errorf("%s: got %+v, want a tool of peer with all its parts", arguments, tool)
+			}
+		}
+	}
+	if got := k.call("list_available_tools", `{"detail":"names"}`); got.IsError || !strings.HasPrefix(got.text(), "[\n  {\n    \"name\": \"echo\",\n    \"server\": \"peer\"\n  },") {
+		t.Errorf("names: got %.100s, want the tools without their descriptions", got.text())
+	}
+	if got, err := k.Tools(t.Context(), nil, "off"); err != nil || len(got) != 0 {
+		t.Errorf("a server that is disabled: got %v, %v, want nothing", got, err)
+	}
+	if missing := k.Missing(t.Context()); len(missing) != 1 || missing[0].Server != "down" {
+		t.Errorf("missing: got %+v, want down", missing)
+	}
+	if r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"echo"}]`)}); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "server down could not be listed") {
+		t.Errorf("warnings: got %q, want one of the server", r.Warnings)
+	}
+}
+
+// The whole is as well as its servers are.
+func TestHealth(t *testing.T) {
+	k := newKit(t, twoServers)
+	k.call("run", `{"tool":"peer__echo"}`) // connects
+	for server, want := range map[string]string{"": "degraded", "peer": "healthy", "down": "unhealthy", "off": "healthy"} {
+		h, err := k.Health(nil, server)
+		if err != nil || h.Status != want || h.Version != "1.2.3" || (len(h.Servers) == 3) != (server == "") {
+			t.Errorf("%q: got %+v, %v, want %s", server, h, err, want)
+		}
+	}
+	h, err := k.Health(func(server, _ string) bool { return server == "peer" }, "")
+	if err != nil || h.Status != "healthy" || len(h.Servers) != 1 {
+		t.Errorf("a caller of peer alone: got %+v, %v, want that server", h, err)
+	}
+}

@@ -1,0 +1,97 @@
+package router
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/nearest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+const (
+	maxMeant    = 3      // tools that an error suggests
+	maxCompared = 10_000 // tools that a name is compared with
+)
+
+// explain adds to the error about an unknown tool what its caller can do: wait for servers that are starting, ask why
+// others cannot be listed, or take a tool that is spelt nearly so.
+func (r *Router) explain(unknown *plan.Error, name string, catalog *downstream.Catalog, visible downstream.Visible) error {
+	if unknown.Reason != plan.ReasonUnknownTool {
+		return unknown
+	}
+	status := r.servers.Status()
+	var starting, lost []string
+	named := serverOf(name, status)
+	for _, m := range missing(catalog, visible) {
+		if named != "" && m.Server != named {
+			continue
+		}
+		if status[m.Server].Status == downstream.StateConnecting {
+			starting = append(starting, m.Server)
+		} else {
+			lost = append(lost, m.String())
+		}
+	}
+	if len(starting) > 0 {
+		return &link.Failure{
+			Server: starting[0], Reason: link.ReasonUnavailable,
+			Message: "it is still starting, and no other server has the tool " + name + others(starting[1:]) + "; try again in a moment",
+		}
+	}
+	text := unknown.Message
+	if meant := meant(name, catalog.See(visible)); len(meant) > 0 {
+		text += "; did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	if len(lost) > 0 {
+		text += "; not listed: " + strings.Join(lost, ", ")
+	}
+	return &plan.Error{Reason: unknown.Reason, Message: text}
+}
+
+// serverOf returns the server that a tool's name names, empty if it may be any.
+func serverOf(name string, servers map[string]downstream.Status) string {
+	for _, separator := range [...]string{"__", ":", "."} {
+		if server, _, ok := strings.Cut(name, separator); ok {
+			if _, known := servers[server]; known {
+				return server
+			}
+		}
+	}
+	return ""
+}
+
+func others(starting []string) string {
+	if len(starting) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(starting, ", ") + " are starting, too"
+}
+
+// meant returns the names of the tools that are spelt nearly like name, with their server or without.
+func meant(name string, tools iter.Seq[*downstream.Tool]) (names []string) {
+	var spelt []string
+	called := map[string]string{} // how the tool of a spelling is called
+	compared := 0
+	for t := range tools {
+		if compared++; compared > maxCompared {
+			break
+		}
+		for _, s := range [...]string{t.Full(), t.Tool.Tool} {
+			if called[s] == "" {
+				called[s] = t.Name
+				spelt = append(spelt, s)
+			}
+		}
+	}
+	name = strings.NewReplacer(":", "__", ".", "__").Replace(name)
+	seen := map[string]bool{}
+	for _, s := range nearest.Of(name, spelt, 2*maxMeant) {
+		if t := called[s]; !seen[t] && len(names) < maxMeant {
+			seen[t] = true
+			names = append(names, t)
+		}
+	}
+	return names
+}

@@ -1,0 +1,482 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// full has the attacks run with their full sizes, for attackTime each.
+var full = flag.Bool("attacks", false, "run the attacks with their full sizes")
+
+const (
+	victims    = 9
+	attackTime = 10 * time.Second
+	mostMemory = 256 << 20 // of the router, during an attack
+	mib        = 1 << 20
+)
+
+// attack is what one caller does to a router. It goes on until ctx ends.
+type attack struct {
+	name string
+	run  func(ctx context.Context, a *attacker)
+}
+
+var attacks = []attack{
+	{"an SSE stream that is not read", unreadSSE},
+	{"a GET stream that is not read", unreadGET},
+	{"large JSON results that are not read", func(ctx context.Context, a *attacker) {
+		a.flood(ctx, a.size(20, 100), func() { a.send(ctx, a.call("big", 64*mib), nil) })
+	}},
+	{"batches of large results", func(ctx context.Context, a *attacker) {
+		calls := slices.Repeat([]string{a.call("big", mib)}, a.size(200, 1000))
+		for i := range calls {
+			calls[i] = strings.Replace(calls[i], `"id":1`, `"id":`+strconv.Itoa(i+1), 1)
+		}
+		a.flood(ctx, 4, func() { a.send(ctx, "["+strings.Join(calls, ",")+"]", nil) })
+	}},
+	{"notifications of 4 MiB", func(ctx context.Context, a *attacker) {
+		note := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 4*mib-200) + `"}}`
+		session := a.open(ctx, "x")
+		a.flood(ctx, 8, func() { a.post(ctx, note, session) })
+	}},
+	{"uploads that stall", func(ctx context.Context, a *attacker) {
+		a.flood(ctx, a.size(300, 2000), func() { a.upload(ctx, 4*mib, mib/4) })
+	}},
+	{"subscriptions with large params", func(ctx context.Context, a *attacker) {
+		session, n := a.open(ctx, "x"), atomic.Int64{}
+		a.flood(ctx, 8, func() {
+			a.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"tools+x:%[1]d","_meta":{"x":%q}}}`,
+				n.Add(1), strings.Repeat("x", a.size(64<<10, mib))), session)
+		})
+	}},
+	{"as many requests as the router tracks", func(ctx context.Context, a *attacker) {
+		a.flood(ctx, a.size(600, 6000), func() { a.post(ctx, a.call("wait", 0), nil) })
+	}},
+	{"a flood of initialize", func(ctx context.Context, a *attacker) {
+		a.flood(ctx, 8, func() { a.open(ctx, strings.Repeat("x", 32<<10)) })
+	}},
+}
+
+// TestAttacks has one of ten callers attack a router while the others call a tool. None of their calls may fail, and
+// the router's memory is bounded. The ratio of their 99th percentile to that without an attack is logged.
+func TestAttacks(t *testing.T) {
+	if os.Getenv(asFault) != "" {
+		t.Skip("this is the process of a fault")
+	}
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("memory is read from /proc")
+	}
+	for _, at := range attacks {
+		t.Run(at.name, func(t *testing.T) { newAttacked(t).suffer(at) })
+	}
+}
+
+// attacked is a router with ten callers.
+type attacked struct {
+	t    *testing.T
+	pid  int
+	base string
+}
+
+// key is the API key of a caller.
+func key(caller int) string { return fmt.Sprintf("the key of caller %d", caller) }
+
+// newAttacked starts a router before a tool server.
+func newAttacked(t *testing.T) *attacked {
+	tools := httptest.NewServer(&mcptest.Server{OnHTTP: loud})
+	t.Cleanup(func() { tools.CloseClientConnections(); tools.Close() })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	var config strings.Builder
+	fmt.Fprintf(&config, "listen: %s\nlog: {level: error}\nmcpServers: {tools: {url: %q}}\nauth:\n  api_keys:\n", addr, tools.URL)
+	for i := range victims + 1 {
+		fmt.Fprintf(&config, "  - {name: c%d, sha256: %x}\n", i, sha256.Sum256([]byte(key(i))))
+	}
+	if !*full {
+		config.WriteString("limits: {tracked_requests: 500, sessions: 300}\n")
+	}
+	file := filepath.Join(t.TempDir(), "nexus.yaml")
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Getenv(binaryVar), "serve", "--config", file)
+	cmd.Stderr = os.Stderr
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOMEMLIMIT=") || strings.HasPrefix(v, "GOGC=") })
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(slack, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
+		_ = cmd.Wait() // how it ends is not what is tested
+	})
+	w := &attacked{t: t, pid: cmd.Process.Pid, base: "http://" + addr}
+	for end := time.Now().Add(ample); ; time.Sleep(5 * time.Millisecond) {
+		if resp, err := http.Get(w.base + "/readyz"); err == nil {
+			resp.Body.Close()
+			return w
+		}
+		if time.Now().After(end) {
+			t.Fatalf("waited %v for the router to get ready", ample)
+		}
+	}
+}
+
+// loud serves the tools that attackers call: big answers with as many bytes as ms says, noise sends that in
+// messages before it answers.
+func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
+	c := m.Call()
+	var args struct {
+		MS int `json:"ms"`
+	}
+	switch {
+	case m.Method == "initialize":
+		w.Header().Set("Mcp-Session-Id", "one")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, m.Response(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"loud","version":"1"}}`))
+		return true
+	case m.Method == "resources/subscribe":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, m.Response(`{}`))
+		return true
+	case c.Name == "big", c.Name == "noise":
+		_, _ = fmt.Sscanf(string(c.Arguments), `{"ms":%d}`, &args.MS)
+	case m.Method == "tools/call" && c.Name == "wait":
+		<-r.Context().Done()
+		return true
+	case m.Method == "tools/call":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, m.Response(`{"content":[]}`))
+		return true
+	case m.Method == "":
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return true
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return true
+	default:
+		return false
+	}
+	piece := strings.Repeat("x", 64<<10)
+	if c.Name == "noise" {
+		mcptest.BeginEvents(w)
+		for sent := 0; sent < args.MS; sent += len(piece) {
+			mcptest.WriteEvent(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`+piece+`"}}`)
+		}
+		mcptest.WriteEvent(w, m.Response(`{"content":[]}`))
+		return true
+	}
+	head, tail := m.Response(`{"content":[{"type":"text","text":"`), `"}]}}`
+	head = strings.TrimSuffix(head, "}")
+	size := args.MS - 1024
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(head)+size+len(tail)))
+	_, _ = io.WriteString(w, head)
+	for left := size; left > 0; left -= len(piece) {
+		if _, err := io.WriteString(w, piece[:min(left, len(piece))]); err != nil {
+			return true
+		}
+	}
+	_, _ = io.WriteString(w, tail)
+	return true
+}
+
+// suffer compares the victims' calls without and with an attack.
+func (w *attacked) suffer(at attack) {
+	quiet, loud := time.Second/2, 2*time.Second
+	if *full {
+		quiet, loud = attackTime/2, attackTime
+	}
+	clients := make([]*mcptest.Client, victims)
+	for i := range clients {
+		clients[i] = w.dial(i + 1)
+	}
+	before := w.visit(clients, quiet)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	a := &attacker{attacked: w, http: w.caller(0)}
+	wg.Go(func() { at.run(ctx, a) })
+	var peak atomic.Int64
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			peak.Store(max(peak.Load(), w.memory()))
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	during := w.visit(clients, loud)
+	cancel()
+	a.http.CloseIdleConnections()
+	wg.Wait()
+	w.t.Logf("p99 of the others %v, %v without the attack: %.1f ×; peak %d MiB; %d requests, %d refused", during.Round(10*time.Microsecond),
+		before.Round(10*time.Microsecond), during.Seconds()/before.Seconds(), peak.Load()/mib, a.sent.Load(), a.refused.Load())
+	if peak.Load() > mostMemory && !strings.Contains(os.Getenv("GOFLAGS"), "-race") {
+		w.t.Errorf("got %d MiB resident, want %d at most", peak.Load()/mib, mostMemory/mib)
+	}
+	if a.sent.Load() == 0 {
+		w.t.Error("got no request of the attacker through, want an attack")
+	}
+}
+
+// caller returns the HTTP client of a caller.
+func (w *attacked) caller(i int) *http.Client {
+	t := &http.Transport{MaxIdleConnsPerHost: 100}
+	w.t.Cleanup(t.CloseIdleConnections)
+	return &http.Client{Transport: withKey{t, key(i)}}
+}
+
+// withKey adds an API key to requests.
+type withKey struct {
+	http.RoundTripper
+	key string
+}
+
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("X-API-Key", k.key)
+	return k.RoundTripper.RoundTrip(r)
+}
+
+func (w *attacked) dial(i int) *mcptest.Client {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), slack)
+	defer cancel()
+	c, err := mcptest.Dial(ctx, w.caller(i), w.base+"/proxy/mcp")
+	if err != nil {
+		w.t.Fatalf("connecting to the router: %v", err)
+	}
+	return c
+}
+
+// visit has all victims call for a time, and returns the 99th percentile of how long a call took.
+func (w *attacked) visit(clients []*mcptest.Client, d time.Duration) time.Duration {
+	var mu sync.Mutex
+	var took []time.Duration
+	var wg sync.WaitGroup
+	end := time.Now().Add(d)
+	for i, c := range clients {
+		wg.Go(func() {
+			for calls := 0; calls == 0 || time.Now().Before(end); calls++ {
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(context.Background(), ample+slack)
+				r := c.Call(ctx, "tools__echo", `{}`)
+				cancel()
+				if r.Outcome() != "result" {
+					w.t.Errorf("call %d of caller %d: got %s %s (%v), want a result", calls, i+1, r.Outcome(), r.Error, r.Err)
+					return
+				}
+				mu.Lock()
+				took = append(took, time.Since(began))
+				mu.Unlock()
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(took)
+	if len(took) == 0 {
+		return 1
+	}
+	return took[len(took)*99/100]
+}
+
+// memory returns the resident memory of the router.
+func (w *attacked) memory() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.pid))
+	if err != nil {
+		return 0 // it has ended
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	var kib int64
+	_, _ = fmt.Sscan(rest, &kib)
+	return kib << 10
+}
+
+// attacker is the caller who attacks.
+type attacker struct {
+	*attacked
+	http          *http.Client
+	sent, refused atomic.Int64
+}
+
+// size returns how large an attack is.
+func (a *attacker) size(short, long int) int {
+	if *full {
+		return long
+	}
+	return short
+}
+
+// flood does something in several goroutines again and again until ctx ends.
+func (a *attacker) flood(ctx context.Context, at int, do func()) {
+	var wg sync.WaitGroup
+	for range at {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				do()
+				time.Sleep(20 * time.Millisecond) // it is to load the router, not the machine
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (a *attacker) call(tool string, ms int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tools__%s","arguments":{"ms":%d}}}`, tool, ms)
+}
+
+// open begins a session of a client of that name and returns the headers of its requests.
+func (a *attacker) open(ctx context.Context, name string) http.Header {
+	h := a.post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}}`, nil)
+	return http.Header{"Mcp-Session-Id": {h.Get("Mcp-Session-Id")}}
+}
+
+// post sends a message to the proxy surface, waits for the answer and drops it.
+func (a *attacker) post(ctx context.Context, message string, h http.Header) http.Header {
+	return a.postTo(ctx, a.base+"/proxy/mcp", message, h)
+}
+
+func (a *attacker) postTo(ctx context.Context, url, message string, h http.Header) http.Header {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(message))
+	if err != nil {
+		a.t.Error(err)
+		return nil
+	}
+	for name, values := range h {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return nil // it is cut, or the attack is over
+	}
+	defer resp.Body.Close()
+	a.count(resp.StatusCode)
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Header
+}
+
+func (a *attacker) count(status int) {
+	a.sent.Add(1)
+	if status >= 300 {
+		a.refused.Add(1)
+	}
+}
+
+// send sends a request on a connection of its own and reads the head of the answer, for as long as the router bears
+// it.
+func (a *attacker) send(ctx context.Context, body string, h http.Header) {
+	a.raw(ctx, body, len(body), h)
+}
+
+// upload announces a body, sends a part of it and stalls.
+func (a *attacker) upload(ctx context.Context, announced, part int) {
+	a.raw(ctx, strings.Repeat(" ", part), announced, nil)
+}
+
+func (a *attacker) raw(ctx context.Context, body string, length int, h http.Header) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // then it begins again
+	defer cancel()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	fmt.Fprintf(conn, "POST /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nAccept: application/json\r\nContent-Length: %d\r\n", key(0), length)
+	for name, values := range h {
+		fmt.Fprintf(conn, "%s: %s\r\n", name, values[0])
+	}
+	if _, err := io.WriteString(conn, "\r\n"+body); err != nil {
+		return
+	}
+	a.sent.Add(1)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return
+	}
+	if resp.StatusCode >= 300 {
+		a.refused.Add(1)
+		return
+	}
+	<-ctx.Done()
+}
+
+// unreadSSE opens an SSE stream and never reads what it asks for on it.
+func unreadSSE(ctx context.Context, a *attacker) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /proxy/sse HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\n\r\n", key(0))
+	r := bufio.NewReader(conn)
+	path := ""
+	for path == "" {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			a.t.Error(err)
+			return
+		}
+		path, _ = strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !strings.HasPrefix(path, "/") {
+			path = ""
+		}
+	}
+	var id atomic.Int64
+	a.flood(ctx, 8, func() {
+		n := id.Add(1)
+		tool, size := "noise", 8*mib
+		if n%3 == 0 {
+			tool, size = "big", 16*mib
+		}
+		a.postTo(ctx, a.base+path, strings.Replace(a.call(tool, size), `"id":1`, fmt.Sprintf(`"id":%d`, n), 1), nil)
+	})
+}
+
+// unreadGET opens the streams of sessions and never reads what calls cause on them.
+func unreadGET(ctx context.Context, a *attacker) {
+	sessions := make([]http.Header, a.size(20, 200))
+	for i := range sessions {
+		sessions[i] = a.open(ctx, "x")
+		conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
+		if err != nil {
+			a.t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", key(0), sessions[i].Get("Mcp-Session-Id"))
+	}
+	var id atomic.Int64
+	a.flood(ctx, 8, func() {
+		n := id.Add(1)
+		h := sessions[n%int64(len(sessions))].Clone()
+		h.Set("Accept", "application/json")
+		a.post(ctx, strings.Replace(a.call("noise", 8*mib), `"id":1`, fmt.Sprintf(`"id":%d`, n), 1), h)
+	})
+}

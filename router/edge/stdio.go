@@ -36,10 +36,10 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 
 	var writeErr error
 	written := make(chan struct{})
+	turn := s.own.attach() // before anything is read: without a writer, a session that ends drops its answers
 	e.spawn("writing to the client", func() {
 		defer close(written)
 		defer s.own.abandon()
-		turn := s.own.attach()
 		defer s.own.detach(turn)
 		writeErr = errors.New("panicked") // unless run returns
 		writeErr = s.own.run(turn, nil, &lineSink{w: out}, 0)

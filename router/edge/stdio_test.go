@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,24 @@ func TestStdioDrains(t *testing.T) {
 	}
 	if e.Sessions() != 0 || e.Tracked() != 0 {
 		t.Errorf("got %d sessions and %d requests, want none", e.Sessions(), e.Tracked())
+	}
+}
+
+// Input that has ended before anything could be written is answered, too.
+func TestStdioShortInput(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the goroutine started last runs first
+	for range 20 {
+		e := edge.New(edge.Options{})
+		var out bytes.Buffer
+		if err := e.ServeStdio(t.Context(), strings.NewReader("not JSON\n"), &out, newServer()); err != nil {
+			t.Fatalf("ServeStdio: got %v, want nil", err)
+		}
+		if got := strings.Count(out.String(), "-32700"); got != 1 {
+			t.Fatalf("got %q, want one parse error", &out)
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agenticnexus/agenticnexus/tests/network"
 )
 
 // fault is one thing that goes wrong.
@@ -168,8 +170,7 @@ func wantNoLeak(t *testing.T, r *record, goroutines goleak.Option, before []stri
 	t.Helper()
 	end := time.Now().Add(settling)
 	for {
-		// toxiproxy leaves goroutines of its own behind when a connection ends in the middle of a transfer.
-		leaked := goleak.Find(goroutines, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+		leaked := goleak.Find(goroutines, goleak.IgnoreAnyFunction(network.Leftover))
 		after := descriptors(t)
 		switch {
 		case leaked == nil && len(after) <= len(before):

@@ -15,12 +15,12 @@ func loadFaults() []fault {
 	return []fault{
 		{name: "20 restarts of a server under load", outcome: defined, run: func(w *world) string {
 			s := &mcptest.Server{}
-			n := w.network(w.serve(subject, s), ample)
+			n := w.behind(w.serve(subject, s), ample)
 			w.start(nil, n.server)
 			w.ready()
 			return w.underLoad(20, func() {
 				s.Forget()
-				n.heal()
+				n.Restart()
 			})
 		}},
 		{name: "5 kills of a stdio server under load", outcome: defined, run: func(w *world) string {

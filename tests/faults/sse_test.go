@@ -7,18 +7,19 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/network"
 )
 
 // sseFaults are those of a server over HTTP+SSE, which says everything on one stream.
 func sseFaults() []fault {
 	const lost, fine = "-32000 outcome_unknown, then result", "result, then result"
 	// through calls a tool that takes a while through a network in which something happens meanwhile.
-	through := func(tool string, happen func(n *network)) func(w *world) string {
+	through := func(tool string, happen func(n *remote)) func(w *world) string {
 		return func(w *world) string {
-			return w.network(w.serveSSE(subject, &mcptest.Server{}), ample).meanwhile(tool, happen)
+			return w.behind(w.serveSSE(subject, &mcptest.Server{}), ample).meanwhile(tool, happen)
 		}
 	}
-	killed := func(n *network) { n.proxy.Stop() }
+	killed := func(n *remote) { n.Stop() }
 	return []fault{
 		{name: "HTTP+SSE: half an event, then the stream ends", outcome: lost, run: onStream(func(m mcptest.Message, write func(string), end func()) {
 			raw := "data: " + m.Response(`{"content":[]}`)
@@ -49,9 +50,9 @@ func sseFaults() []fault {
 		{name: "HTTP+SSE: the server is killed while it writes", outcome: lost, run: through("slow", killed)},
 		{name: "HTTP+SSE: the server is killed while it reads", outcome: "-32000 unavailable, then result", run: through("wait", killed)},
 		{name: "HTTP+SSE: a connection that is reset in the middle of a call", outcome: lost,
-			run: through("slow", func(n *network) { n.poison("reset_peer", `"timeout":0`) })},
+			run: through("slow", func(n *remote) { n.Disturb(network.Toxic{Kind: "reset_peer", Attributes: `"timeout":0`}) })},
 		{name: "HTTP+SSE: a half-open connection: nothing comes through any more", outcome: "-32000 timeout, then result", run: func(w *world) string {
-			return w.network(w.serveSSE(subject, &mcptest.Server{}), short).meanwhile("slow", func(n *network) { n.poison("timeout", `"timeout":0`) })
+			return w.behind(w.serveSSE(subject, &mcptest.Server{}), short).meanwhile("slow", func(n *remote) { n.Disturb(network.Toxic{Kind: "timeout", Attributes: `"timeout":0`}) })
 		}},
 		{name: "HTTP+SSE: a server that accepts connections and freezes", outcome: "-32000 unavailable", run: func(w *world) string {
 			w.start(nil, w.frozen(downstream.TransportSSE))

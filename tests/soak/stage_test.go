@@ -19,11 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	_ "github.com/Shopify/toxiproxy/v2/toxics" // registers them
-	"github.com/rs/zerolog"
-
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/network"
 )
 
 // The servers: one that is always well, one behind a network that is not, and one that is killed.
@@ -36,7 +33,7 @@ type stage struct {
 	http   *http.Client
 	url    string // of the router, http://127.0.0.1:PORT
 	flaky  *mcptest.Server
-	proxy  *toxiproxy.Proxy
+	net    *network.Network // before flaky
 	web    []*httptest.Server
 	cmd    *exec.Cmd
 	log    *os.File
@@ -56,12 +53,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := zerolog.Nop()
-	s.proxy = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), log), "flaky", "127.0.0.1:0", upstream.Host)
-	if err := s.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.proxy.Stop)
+	s.net = network.New(t, upstream.Host)
 	s.start(dir, fmt.Sprintf(`
 mcpServers:
   steady: {url: %q, timeout: 20s}
@@ -69,7 +61,7 @@ mcpServers:
   child:  {command: %q, env: {%s: %q, GORACE: atexit_sleep_ms=0}, timeout: 5s}
 execution: {retry_delay: 20ms}
 rate_limit: {requests: 100000000}
-`, steady, s.proxy.Listen, os.Args[0], asServer, s.ledger.Path))
+`, steady, s.net.Address(), os.Args[0], asServer, s.ledger.Path))
 	return s
 }
 
@@ -137,9 +129,9 @@ func (s *stage) stop() {
 	})
 }
 
-// disturb lets faults happen until ctx ends, and heals them.
+// disturb lets faults happen until ctx ends. Then the network is fine, and connections of before are gone.
 func (s *stage) disturb(ctx context.Context) {
-	defer s.heal()
+	defer s.net.Restart()
 	for i := 0; ; i++ {
 		select {
 		case <-ctx.Done():
@@ -150,38 +142,21 @@ func (s *stage) disturb(ctx context.Context) {
 		switch i % 7 {
 		case 0: // it is restarted
 			s.flaky.Forget()
-			s.heal()
+			s.net.Restart()
 		case 1:
-			s.poison("reset_peer", `"timeout":0`)
+			s.net.Restart(network.Toxic{Kind: "reset_peer", Attributes: `"timeout":0`})
 		case 2:
-			s.poison("limit_data", `"bytes":2000`)
+			s.net.Restart(network.Toxic{Kind: "limit_data", Attributes: `"bytes":2000`})
 		case 3:
-			s.poison("latency", `"latency":30,"jitter":20`)
+			s.net.Restart(network.Toxic{Kind: "latency", Attributes: `"latency":30,"jitter":20`})
 		case 4:
-			s.poison("timeout", `"timeout":0`)
+			s.net.Restart(network.Toxic{Kind: "timeout", Attributes: `"timeout":0`})
 		case 5:
-			s.heal()
+			s.net.Restart()
 			s.flaky.SetTools(strings.Replace(mcptest.Tools, "Waits", fmt.Sprintf("Waits, version %d", i), 1))
 		case 6:
 			s.kill(ctx)
 		}
-	}
-}
-
-func (s *stage) poison(kind, attributes string) {
-	s.heal()
-	toxic := fmt.Sprintf(`{"type":%q,"stream":"downstream","attributes":{%s}}`, kind, attributes)
-	if _, err := s.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		s.t.Error(err)
-	}
-}
-
-// heal makes the network fine again; connections of before are gone.
-func (s *stage) heal() {
-	s.proxy.Stop()
-	s.proxy.Toxics.ResetToxics(s.t.Context())
-	if err := s.proxy.Start(); err != nil {
-		s.t.Error(err)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package downstream runs what plans and clients ask of the downstream servers.
+// Package downstream sends requests to the downstream servers.
 //
 // A Manager owns the sessions with all servers. Manager.Call is the only way to a server: authorization,
 // time limits, tracing and retries stand there once. All methods may be called from any goroutine. Start

@@ -152,7 +152,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
 		Rate: a.rate, Tools: cfg.Router, Query: cfg.Query, Validation: cfg.Validation,
-		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Models: models,
+		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Validator: validator, Models: models,
 		UseClient: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans(),
 		Logger:    a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})

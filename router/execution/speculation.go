@@ -1,4 +1,4 @@
-package downstream
+package execution
 
 import (
 	"bytes"
@@ -7,27 +7,27 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
-// Early runs steps while their plan is still being written: those that only read and need nothing. When
+// Speculation runs steps while their plan is still being written: those that only read and need nothing. When
 // the plan is there, Execute takes over the calls that are in it; Stop ends the others.
-type Early struct {
-	m      *Manager
-	e      Execution
+type Speculation struct {
+	x      *Executor
+	r      Request
 	ctx    context.Context
 	cancel context.CancelFunc
 	slots  chan struct{}
 
 	mu      sync.Mutex
-	started map[string]*earlyCall // by step id
+	started map[string]*begun // by step id
 	wg      sync.WaitGroup
 }
 
-type earlyCall struct {
+type begun struct {
 	step    plan.Step
 	done    chan struct{}
 	outcome plan.Outcome
@@ -44,42 +44,42 @@ type reported struct {
 
 const maxReported = 64 // reports of a step kept until its plan is there
 
-// Early prepares to run steps of the query that e describes; its plan, problems and progress are not used.
-func (m *Manager) Early(ctx context.Context, e Execution) *Early {
-	a := &Early{m: m, e: e, slots: make(chan struct{}, m.opts.Execution.MaxParallel), started: map[string]*earlyCall{}}
-	a.ctx, a.cancel = context.WithCancel(ctx)
-	return a
+// Speculate prepares to run steps of the query that r describes; its plan, problems and progress are not used.
+func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
+	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel), started: map[string]*begun{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	return s
 }
 
 // Start begins a step. It does not wait; when all places are taken the step is left to Execute.
-func (a *Early) Start(step plan.Step) {
+func (s *Speculation) Start(step plan.Step) {
 	select {
-	case a.slots <- struct{}{}:
+	case s.slots <- struct{}{}:
 	default:
 		return
 	}
-	c := &earlyCall{step: step, done: make(chan struct{})}
-	a.mu.Lock()
-	a.started[step.ID] = c
-	a.mu.Unlock()
-	a.wg.Go(func() {
-		defer func() { <-a.slots }()
+	c := &begun{step: step, done: make(chan struct{})}
+	s.mu.Lock()
+	s.started[step.ID] = c
+	s.mu.Unlock()
+	s.wg.Go(func() {
+		defer func() { <-s.slots }()
 		defer close(c.done)
-		defer safe.Recover(a.m.opts.Logger, "running a step early", func(err error) {
+		defer safe.Recover(s.x.logger, "running a step early", func(err error) {
 			c.outcome.Err = &plan.Error{Reason: plan.ReasonInternal, Message: err.Error()}
 		})
 		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
-		c.outcome = dataflow.Run(a.ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
-			Elapsed: a.e.since,
-			Log:     a.m.opts.Logger,
+		c.outcome = dataflow.Run(s.ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
+			Elapsed: s.r.since,
+			Log:     s.x.logger,
 			Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, _ progress.Func) plan.Outcome {
-				return a.m.step(ctx, &a.e, step, arguments, c.progress)
+				return s.x.step(ctx, &s.r, step, arguments, c.progress)
 			},
 		})[0]
 	})
 }
 
-func (c *earlyCall) progress(fraction float64, message string) {
+func (c *begun) progress(fraction float64, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report != nil {
@@ -93,13 +93,15 @@ func (c *earlyCall) progress(fraction float64, message string) {
 }
 
 // take returns the outcome of the very call, waiting for it; false if it was not started early.
-func (a *Early) take(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) (plan.Outcome, bool) {
-	if a == nil {
+func (s *Speculation) take(
+	ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func,
+) (plan.Outcome, bool) {
+	if s == nil {
 		return plan.Outcome{}, false
 	}
-	a.mu.Lock()
-	c := a.started[step.ID]
-	a.mu.Unlock()
+	s.mu.Lock()
+	c := s.started[step.ID]
+	s.mu.Unlock()
 	if c == nil || c.step.Tool != step.Tool || c.step.Server != step.Server || !bytes.Equal(c.step.Arguments, arguments) {
 		return plan.Outcome{}, false
 	}
@@ -114,16 +116,16 @@ func (a *Early) take(ctx context.Context, step plan.Step, arguments json.RawMess
 	case <-c.done:
 		return c.outcome, true
 	case <-ctx.Done():
-		a.cancel()
+		s.cancel()
 		<-c.done
 		return c.outcome, true
 	}
 }
 
 // Stop ends the calls that no plan has taken over, and waits. Stop of nil does nothing.
-func (a *Early) Stop() {
-	if a != nil {
-		a.cancel()
-		a.wg.Wait()
+func (s *Speculation) Stop() {
+	if s != nil {
+		s.cancel()
+		s.wg.Wait()
 	}
 }

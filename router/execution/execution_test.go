@@ -1,9 +1,9 @@
-package downstream_test
+package execution_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -16,44 +16,26 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-func planOf(t *testing.T, text string) plan.Plan {
-	t.Helper()
-	p, err := plan.ParseJSON(json.RawMessage(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// execute checks and runs a plan.
-func execute(ctx context.Context, t *testing.T, m *downstream.Manager, text string, e downstream.Execution) []plan.Outcome {
-	t.Helper()
-	e.Plan, e.Catalog, e.Began = planOf(t, text), catalogOf(t, m), time.Now()
-	e.Problems = m.Check(&e.Plan, e.Catalog, e.Visible, nil)
-	return m.Execute(ctx, e)
-}
-
 func TestExecute(t *testing.T) {
-	s := newServer(tool("echo"), tool("progress"),
+	s := script(tool("echo"), tool("progress"),
 		`{"name":"number","inputSchema":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}}`)
-	o := pipes([]string{"a"}, s)
-	tracer := trace.NewTracerProvider()
-	o.Tracer = tracer.Tracer("test")
-	m := start(t, o)
-	ctx, span := o.Tracer.Start(t.Context(), "query")
+	tracer := trace.NewTracerProvider().Tracer("test")
+	k := newKit(t, nil, s)
+	ctx, span := tracer.Start(t.Context(), "query")
 	defer span.End()
 	var mu sync.Mutex
 	var messages []string
-	out := execute(ctx, t, m, `{"steps":[
+	out := k.execute(ctx, `{"steps":[
 		{"id":"one","tool":"a__echo","arguments":{"n":9007199254740993}},
 		{"id":"two","tool":"number","arguments":{"n":"$one.n"}},
 		{"id":"three","tool":"a.progress"},
 		{"id":"four","tool":"number","arguments":{"n":"x"}},
 		{"id":"five","tool":"nowhere"},
 		{"id":"six","tool":"echo","after":["five"]}]}`,
-		downstream.Execution{Meta: []byte(`{"user":"u","big":9007199254740993}`), Progress: func(x float64, message string) {
+		execution.Request{Meta: []byte(`{"user":"u","big":9007199254740993}`), Progress: func(x float64, message string) {
 			mu.Lock()
 			defer mu.Unlock()
 			messages = append(messages, message)
@@ -71,7 +53,7 @@ func TestExecute(t *testing.T) {
 	if got := string(out[1].Sent); got != `{"n":9007199254740993}` {
 		t.Errorf("the second step was sent %s", got)
 	}
-	for _, p := range s.params("tools/call") {
+	for _, p := range s.params() {
 		meta := jsonrpc.Get([]byte(p), "_meta")
 		parent := jsonrpc.Text(jsonrpc.Get(meta, "traceparent"))
 		if string(jsonrpc.Get(meta, "big")) != "9007199254740993" || jsonrpc.Text(jsonrpc.Get(meta, "user")) != "u" ||
@@ -88,9 +70,8 @@ func TestExecute(t *testing.T) {
 
 func TestFailedSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := pipes([]string{"a", "down"}, newServer(tool("hang"), tool("fail"), tool("refuse"), tool("nonsense"), tool("die")), newServer(tool("far")))
-		m := downstream.New(o)
-		out := execute(t.Context(), t, m, `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, downstream.Execution{})
+		k := newKit(t, nil, script(tool("hang"), tool("fail"), tool("refuse"), tool("nonsense"), tool("die")), script(tool("far")))
+		out := k.execute(t.Context(), `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, execution.Request{})
 		for i, want := range []struct{ reason, text string }{
 			{link.ReasonTimeout, "Error: Tool execution timed out after 30s"},
 			{plan.ReasonToolError, "Error: no luck"},
@@ -101,7 +82,7 @@ func TestFailedSteps(t *testing.T) {
 				t.Errorf("%s: got %+v with text %q, want %s, %q", o.Step.Tool, o.Err, o.Text, want.reason, want.text)
 			}
 		}
-		out = execute(t.Context(), t, m, `[{"tool":"die"}]`, downstream.Execution{})
+		out = k.execute(t.Context(), `[{"tool":"die"}]`, execution.Request{})
 		if o := out[0]; o.OK() || o.Err.Reason != link.ReasonOutcomeUnknown {
 			t.Errorf("die: got %+v", o.Err)
 		}
@@ -119,19 +100,18 @@ func TestFailedSteps(t *testing.T) {
 		} {
 			ctx, cancel := tc.ctx()
 			began := time.Now()
-			out := execute(ctx, t, m, `[{"tool":"hang"}]`, downstream.Execution{})
+			out := k.execute(ctx, `[{"tool":"hang"}]`, execution.Request{})
 			cancel()
 			if out[0].OK() || out[0].Err.Reason != tc.reason || time.Since(began) != time.Second {
 				t.Errorf("%s: got %+v after %v", tc.name, out[0].Err, time.Since(began))
 			}
 		}
-		m.Stop()
 	})
 }
 
 func TestDestructiveStepsAreConfirmed(t *testing.T) {
-	s := newServer(tool("drop", `,"annotations":{"destructiveHint":true}`), tool("look", readOnly), tool("plain"))
-	m := start(t, pipes([]string{"a"}, s))
+	s := script(tool("drop", `,"annotations":{"destructiveHint":true}`), tool("look", readOnly), tool("plain"))
+	k := newKit(t, nil, s)
 	var mu sync.Mutex
 	var asked []string
 	confirm := func(_ context.Context, tool *downstream.Tool, arguments []byte) error {
@@ -143,62 +123,48 @@ func TestDestructiveStepsAreConfirmed(t *testing.T) {
 		}
 		return nil
 	}
-	out := execute(t.Context(), t, m, `[{"tool":"drop","arguments":{"x":"no"}},{"tool":"look"},{"tool":"plain"}]`, downstream.Execution{Confirm: confirm})
+	out := k.execute(t.Context(), `[{"tool":"drop","arguments":{"x":"no"}},{"tool":"look"},{"tool":"plain"}]`, execution.Request{Confirm: confirm})
 	if out[0].OK() || out[0].Err.Reason != plan.ReasonDeclined || out[0].Text != "Error: the user said no" || !out[1].OK() || !out[2].OK() {
 		t.Errorf("got %+v, %+v, %+v; want the first declined alone", out[0].Err, out[1].Err, out[2].Err)
 	}
 	if len(asked) != 1 || asked[0] != `a__drop{"x":"no"}` {
 		t.Errorf("was asked %q", asked)
 	}
-	out = execute(t.Context(), t, m, `[{"tool":"drop","arguments":{"x":"yes"}}]`, downstream.Execution{Confirm: confirm})
+	out = k.execute(t.Context(), `[{"tool":"drop","arguments":{"x":"yes"}}]`, execution.Request{Confirm: confirm})
 	if !out[0].OK() {
 		t.Errorf("got %+v, want it to run once allowed", out[0].Err)
 	}
-	if n := s.count("tools/call"); n != 3 {
+	if n := len(s.params()); n != 3 {
 		t.Errorf("got %d calls, want 3", n)
 	}
 }
 
 func TestHiddenToolsAreNoSteps(t *testing.T) {
-	s := newServer(tool("open"), tool("hidden"))
-	m := start(t, pipes([]string{"a"}, s))
-	out := execute(t.Context(), t, m, `[{"tool":"hidden"},{"tool":"open"}]`, downstream.Execution{Visible: func(_, tool string) bool { return tool != "hidden" }})
+	s := script(tool("open"), tool("hidden"))
+	k := newKit(t, nil, s)
+	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Request{Visible: func(_, tool string) bool { return tool != "hidden" }})
 	if out[0].OK() || out[0].Err.Reason != plan.ReasonUnknownTool || !out[1].OK() {
 		t.Errorf("got %+v and %+v, want the hidden tool to be unknown", out[0].Err, out[1].Err)
 	}
 }
 
-func TestValidate(t *testing.T) {
-	m := start(t, pipes([]string{"a"}, newServer(`{"name":"n","inputSchema":{"type":"object","required":["x"]}}`)))
-	for args, fine := range map[string]bool{`{}`: false, `{"x":1}`: true} {
-		if bad, err := m.Validate(t.Context(), "a", "n", []byte(args)); err != nil || (bad == nil) != fine {
-			t.Errorf("Validate(%s): got %v, %v", args, bad, err)
-		}
-	}
-	if bad, err := m.Validate(t.Context(), "a", "unknown", []byte(`{}`)); bad != nil || err != nil {
-		t.Errorf("got %v, %v; want nothing to be known of an unknown tool", bad, err)
-	}
-}
-
-// A panic in a step that was started early fails this step and nothing else.
-func TestEarlyStepsPanicAlone(t *testing.T) {
-	var log records
-	o := pipes([]string{"a"}, newServer(tool("look", readOnly), tool("see", readOnly)))
-	o.Logger = log.logger()
-	m := start(t, o)
-	e := downstream.Execution{Catalog: catalogOf(t, m), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
-	e.Visible = func(_, tool string) bool {
+// A panic in a step that was started before its plan was complete fails this step and nothing else.
+func TestSpeculativeStepsPanicAlone(t *testing.T) {
+	var log lines
+	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
+	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
+	r.Visible = func(_, tool string) bool {
 		if tool == "look" {
 			panic("no such thing")
 		}
 		return true
 	}
-	e.Early = m.Early(t.Context(), e)
-	defer e.Early.Stop()
-	for _, step := range e.Plan.Steps {
-		e.Early.Start(step)
+	r.Begun = k.Speculate(t.Context(), r)
+	defer r.Begun.Stop()
+	for _, step := range r.Plan.Steps {
+		r.Begun.Start(step)
 	}
-	out := m.Execute(t.Context(), e)
+	out := k.Execute(t.Context(), r)
 	if o := out[0]; o.OK() || o.Err.Reason != plan.ReasonInternal || !strings.HasPrefix(o.Text, "Error: internal error") {
 		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, plan.ReasonInternal)
 	}
@@ -207,5 +173,43 @@ func TestEarlyStepsPanicAlone(t *testing.T) {
 	}
 	if !log.has("Step panicked") {
 		t.Error("log: got no line of the panic, want one")
+	}
+}
+
+// A step whose tool needs input has it from the client, or fails and says why.
+func TestInputOfSteps(t *testing.T) {
+	answering := func(result, err string) downstream.Asker {
+		return func(context.Context, downstream.Question) ([]byte, []byte) {
+			if result != "" {
+				return []byte(result), nil
+			}
+			if err != "" {
+				return nil, []byte(err)
+			}
+			return nil, nil
+		}
+	}
+	for name, row := range map[string]struct {
+		ask  downstream.Asker
+		want string
+	}{
+		"given":            {answering(`{"action":"accept","of":"elicitation/create"}`, ""), `<nil> got {"action":"accept","of":"elicitation/create"}`},
+		"nobody to ask":    {nil, "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
+		"cannot be asked":  {answering("", ""), "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
+		"does not know it": {answering("", `{"code":-32601,"message":"Method not found"}`), "tool_error Error: server a needs an answer to elicitation/create: the client refused: Method not found"},
+		"refused":          {answering("", `{"code":-1,"message":"no"}`), "declined Error: server a needs an answer to elicitation/create: the client refused: no"},
+		"declined":         {answering(`{"action":"decline"}`, ""), "declined Error: server a needs an answer to elicitation/create: the user declined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, nil, modern(tool("form")))
+			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Request{Ask: row.ask})[0]
+			reason := "<nil>"
+			if out.Err != nil {
+				reason = out.Err.Reason
+			}
+			if got := reason + " " + out.Text; got != row.want || out.Attempts != 1 {
+				t.Errorf("got %s after %d attempts, want %s after 1", got, out.Attempts, row.want)
+			}
+		})
 	}
 }

@@ -18,9 +18,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

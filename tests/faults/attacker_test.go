@@ -146,7 +146,11 @@ func (a *attacker) call(tool string, ms int) string {
 
 // open begins a session of a client of that name and returns the headers of its requests.
 func (a *attacker) open(ctx context.Context, name string) http.Header {
-	h := a.post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}}`, nil)
+	return a.openAt(ctx, a.base+"/proxy/mcp", name)
+}
+
+func (a *attacker) openAt(ctx context.Context, url, name string) http.Header {
+	h := a.postTo(ctx, url, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}}`, nil)
 	return http.Header{"Mcp-Session-Id": {h.Get("Mcp-Session-Id")}}
 }
 

@@ -55,8 +55,9 @@ var attacks = []attack{
 	}},
 	{"notifications of 4 MiB", func(ctx context.Context, a *attacker) {
 		note := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 4*mib-200) + `"}}`
-		session := a.open(ctx, "x")
-		a.flood(ctx, 8, func() { a.post(ctx, note, session) })
+		server := a.base + "/servers/loud/mcp" // the proxy surface sends them to the server of the others, too
+		session := a.openAt(ctx, server, "x")
+		a.flood(ctx, 8, func() { a.postTo(ctx, server, note, session) })
 	}},
 	{"uploads that stall", func(ctx context.Context, a *attacker) {
 		a.flood(ctx, a.size(300, 2000), func() { a.upload(ctx, 4*mib, mib/4) })
@@ -162,6 +163,11 @@ func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
 		w.Header().Set("Mcp-Session-Id", "one")
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, m.Response(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"loud","version":"1"}}`))
+		return true
+	case m.Method == "tools/list":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, m.Response(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}},`+
+			`{"name":"big","inputSchema":{"type":"object"}},{"name":"noise","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}}]}`))
 		return true
 	case m.Method == "resources/subscribe":
 		w.Header().Set("Content-Type", "application/json")

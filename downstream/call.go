@@ -238,7 +238,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 func (m *Manager) retry(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff
-		for {
+		for unknown := 0; ; {
 			*r.Attempts++
 			reply, err := next(ctx, r)
 			if err == nil {
@@ -258,6 +258,11 @@ func (m *Manager) retry(next caller) caller {
 					failure = &unknown
 				}
 				return link.Reply{}, failure
+			}
+			if failure.Unknown {
+				if unknown++; unknown > 1 && !m.repeatable(r) {
+					return link.Reply{}, refusedAnew(failure)
+				}
 			}
 			if !retryable(failure) || *r.Attempts >= m.opts.Execution.Attempts || r.server.ctx.Err() != nil {
 				return link.Reply{}, failure
@@ -288,6 +293,12 @@ func (m *Manager) retry(next caller) caller {
 	}
 }
 
+// refusedAnew is the failure of a call that the server answered with "unknown session" in a session that had just begun
+// for it. The server, or a proxy before it, answers so to this call, whatever the session.
+func refusedAnew(f *link.Failure) *link.Failure {
+	return &link.Failure{Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun"}
+}
+
 // repeatable reports whether a call does no harm if it is made twice.
 func (m *Manager) repeatable(r *Request) bool {
 	if r.Tool == "" {
@@ -311,7 +322,7 @@ func (m *Manager) send(ctx context.Context, r *Request) (link.Reply, error) {
 		if errors.As(err, &failure) {
 			// What happened to the handshake did not happen to the call.
 			unsent := *failure
-			unsent.Delivered, unsent.Lost = false, false
+			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
 			err = &unsent
 		}
 		return link.Reply{}, err

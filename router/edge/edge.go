@@ -250,11 +250,12 @@ func (e *Edge) spawn(what string, f func()) {
 	})
 }
 
-// Stop refuses new requests and sessions, waits until ctx ends for what is in flight and for clients to read
-// their answers, then cancels the rest, ends all sessions and closes their streams. The error tells what did not
+// Stop refuses new requests and sessions and ends the requests that were answered with a question. It waits until ctx
+// ends for what else is in flight and for clients to read their answers, then cancels the rest, ends all sessions and closes their streams. The error tells what did not
 // end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
+	e.stopTrips()
 	for ctx.Err() == nil && e.busy.Load() > 0 {
 		select {
 		case <-e.idle:

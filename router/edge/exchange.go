@@ -219,7 +219,7 @@ func (x *Exchange) PreferStream() {
 // Request asks the client on the stream of this request, or on the session's own where the client takes no
 // event stream, or in the modern era by an input_required result, and waits for the answer: a response with a
 // result or an error. The id is our own. The error is ErrNoClient where the client cannot be asked and was sent
-// nothing, ErrClientGone where the answer cannot come any more, or the cause of ctx; then the client is told that
+// nothing, ErrClientGone where the answer cannot come any more, as during Stop in the modern era, or the cause of ctx; then the client is told that
 // the request is cancelled, in the words of a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	if x.trip != nil {

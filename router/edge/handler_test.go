@@ -191,6 +191,10 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			return
 		}
 		x.Reply(append([]byte(`{"answer":`), append(orNull(m.Result), '}')...))
+	case "hold-and-ask":
+		<-s.release
+		_, err := x.Request(ctx, "sampling/createMessage", []byte(`{}`))
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprint(err)})
 	case "ask-twice": // reports progress in between, and at the end
 		for i := range 2 {
 			m, err := x.Request(ctx, "sampling/createMessage", fmt.Appendf(nil, `{"q":%d}`, i))

@@ -191,7 +191,7 @@ func (t *trip) ask(ctx context.Context, method string, params []byte) (jsonrpc.M
 	}
 	q := &question{method: method, params: params, reply: make(chan jsonrpc.Message, 1)}
 	t.mu.Lock()
-	if t.x.state.Load() != live {
+	if t.x.state.Load() != live || t.x.edge.stopping.Load() {
 		t.mu.Unlock()
 		return jsonrpc.Message{}, ErrClientGone
 	}
@@ -249,7 +249,20 @@ func (t *trip) putLocked() (send func()) {
 		t.x.edge.trace("Message sent", t.x.session, m)
 		t.x.scope.settle(t.x)
 		l.answer(m)
+		if t.x.edge.stopping.Load() {
+			t.x.abort(ErrStopped) // Stop may have looked before
+		}
 	}
+}
+
+// stopTrips ends the requests whose clients are away: nobody waits for them.
+func (e *Edge) stopTrips() {
+	e.trips.Range(func(_, v any) bool {
+		if t := v.(*trip); t.present() == nil {
+			t.x.abort(ErrStopped)
+		}
+		return true
+	})
 }
 
 // goOn takes the client's answers; what it has not answered it is asked again. It is false if the client comes too

@@ -243,3 +243,35 @@ func TestLateClients(t *testing.T) {
 		})
 	}
 }
+
+// A request whose client was asked and is away does not hold up Stop. One whose client waits is finished, without
+// further questions.
+func TestStopWithClientsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv)
+		required(t, direct(h, "POST", leg("1", "ask-twice", asks, "1", ""), modernHeader("tools/call", "ask-twice")).Body.String(), `{"n":1}`)
+		waiting := make(chan string)
+		go func() {
+			waiting <- direct(h, "POST", leg("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call", "hold-and-ask")).Body.String()
+		}()
+		synctest.Wait()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stopped := make(chan error)
+		go func() { stopped <- e.Stop(ctx) }()
+		synctest.Wait()
+		if got := e.Tracked(); got != 1 || !errors.Is(srv.lastCause(), edge.ErrStopped) {
+			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got, srv.lastCause())
+		}
+		close(srv.release)
+		if got := <-waiting; !strings.Contains(got, edge.ErrClientGone.Error()) {
+			t.Errorf("the client that waits: got %s, want the answer of the handler, which could not ask", got)
+		}
+		if err := <-stopped; err != nil || time.Since(began) > time.Second {
+			t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+		}
+	})
+}

@@ -226,7 +226,7 @@ func (j *job) execute(ctx context.Context, r *round, report progress.Func) []pla
 		}
 	}
 	outcomes := j.executor.Execute(ctx, e)
-	j.record.Outcomes = append(j.record.Outcomes, outcomes...)
+	j.record.add(outcomes)
 	j.record.Executing += time.Since(began)
 	failed := 0
 	for _, o := range outcomes {

@@ -37,6 +37,7 @@ type Options struct {
 	Execution     ExecutionConfig
 	Health        HealthConfig
 	NameConflicts string
+	NameLimit     int             // of names in lists of tools: longer ones get an alias; 0 = none
 	ListDeadline  time.Duration   // for the lists of one server
 	ProxyTimeout  time.Duration   // idle limit of calls that are no steps of a plan
 	MaxMessage    int             // bytes of one message from a server
@@ -315,6 +316,7 @@ func (m *Manager) catalogOf(f *fleet, lists []*listing, missing []Missing) *Cata
 		}
 	} else {
 		former = newCatalog(f.configs(), m.opts.NameConflicts)
+		former.nameLimit = m.opts.NameLimit
 	}
 	catalog := former.with(lists, missing)
 	m.snapshot.Store(&snapshot{catalog, f, lists})

@@ -27,13 +27,13 @@ func (r *Router) Serve(ctx context.Context, x *edge.Exchange) {
 	switch {
 	case name == ToolRun && r.offers(ToolRun):
 		r.run(ctx, x)
-	case r.Limited(x, name):
-	case name == ToolSearchTools && r.offers(ToolSearchTools):
-		r.ServeSearch(ctx, x)
-	case r.offers(name):
-		r.protocol(ctx, x)
-	default:
+	case !r.offers(name):
 		r.hidden(ctx, x, name)
+	case r.Limited(x, name):
+	case name == ToolSearchTools:
+		r.ServeSearch(ctx, x)
+	default:
+		r.protocol(ctx, x)
 	}
 }
 
@@ -53,14 +53,18 @@ func (r *Router) Limited(x *edge.Exchange, names ...string) bool {
 // Ended implements edge.Handler.
 func (r *Router) Ended(session string) { r.exposed.forget(session) }
 
-// hidden calls a tool of a server by its full name, listed or not.
+// hidden calls a tool of a server by its full name or its alias, listed or not.
 func (r *Router) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, ok := downstream.SplitFull(name)
-	if !ok {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
+	server, tool, known := r.aliased(ctx, name, x.Caller.Filter())
+	if r.Limited(x, name, downstream.FullName(server, tool)) {
 		return
 	}
-	known, err := r.servers.Has(ctx, server, "", tool, x.Caller.Filter())
+	var err error
+	if full := false; !known {
+		if server, tool, full = downstream.SplitFull(name); full {
+			known, err = r.servers.Has(ctx, server, "", tool, x.Caller.Filter())
+		}
+	}
 	switch {
 	case err != nil:
 		Fail(x, err)

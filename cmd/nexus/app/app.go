@@ -99,7 +99,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
 		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },

@@ -34,6 +34,7 @@ type Request struct {
 	Sent     func()                     // the request is on its way; may be nil
 	Streams  func()                     // the server answers with a stream; may be nil
 	Reserve  func(total int) bool       // asked before an answer takes more memory, which the caller pays for; may be nil
+	Hold     Hold                       // charges what is kept of the request after the call; may be nil
 	Step     bool                       // a step of a plan: the limits of execution apply
 	Attempts *int                       // counts the calls made; may be nil
 	Modern   bool                       // the client takes input_required results of a modern server itself

@@ -129,7 +129,8 @@ func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi fl
 // request is what the steps of every round have in common.
 func (j *job) request() execution.Request {
 	return execution.Request{
-		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Caller: j.q.Caller, Ask: j.q.Ask, Began: j.began,
+		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Caller: j.q.Caller, Ask: j.q.Ask, Hold: j.q.Hold,
+		Began: j.began,
 	}
 }
 

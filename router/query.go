@@ -38,6 +38,7 @@ type Query struct {
 	Caller    string           // whose share of the servers it takes: an API key or a remote address
 	Meta      []byte           // raw _meta for each step, or nil
 	Ask       downstream.Asker // answers requests of servers; nil = nobody
+	Hold      downstream.Hold  // charges the caller for what is read; nil = nobody pays
 	Elicit    Elicit           // asks the user; nil = cannot be asked
 	Lent      llm.Model        // of the client, for where no model is configured and this is allowed; nil = none
 	Report    *Reporter

@@ -69,7 +69,8 @@ type Request struct {
 	Client   string
 	Caller   string // as of downstream.Request
 	Ask      downstream.Asker
-	Confirm  Confirm // before a destructive tool; nil = do not ask
+	Hold     downstream.Hold // charges the caller for results while they are read; may be nil
+	Confirm  Confirm         // before a destructive tool; nil = do not ask
 	Progress progress.Func
 	Began    time.Time
 	Done     []plan.Outcome // of earlier rounds
@@ -138,10 +139,13 @@ func (x *Executor) step(
 			return out
 		}
 	}
+	answer := &reading{hold: r.Hold}
+	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
 		Params:  stepParams(ctx, tool.Tool.Tool, arguments, r.Meta),
-		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Ask: r.Ask, Attempts: &out.Attempts,
+		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Ask: r.Ask,
+		Reserve: answer.reserve, Attempts: &out.Attempts,
 		Progress: func(params []byte) {
 			var p struct {
 				Progress, Total float64

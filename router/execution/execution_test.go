@@ -213,3 +213,30 @@ func TestInputOfSteps(t *testing.T) {
 		})
 	}
 }
+
+// Results of steps are charged to the caller while they are read, and a step that the caller has no room for fails.
+func TestStepsAreCharged(t *testing.T) {
+	k := newKit(t, nil, script(tool("echo")))
+	var mu sync.Mutex
+	held, most, free := 0, 0, 1<<20
+	hold := func(n int) (func(), bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if held+n > free {
+			return nil, false
+		}
+		held += n
+		most = max(most, held)
+		return func() { mu.Lock(); defer mu.Unlock(); held -= n }, true
+	}
+	const size = 100_000
+	text := `[{"tool":"echo","arguments":{"v":"` + strings.Repeat("x", size) + `"}}]`
+	if out := k.execute(t.Context(), text, execution.Request{Hold: hold}); out[0].Err != nil || most < size || held != 0 {
+		t.Errorf("got %v, %d bytes at most and %d in the end, want success, at least %d and none", out[0].Err, most, held, size)
+	}
+	free = size / 2
+	out := k.execute(t.Context(), text, execution.Request{Hold: hold})
+	if err := out[0].Err; err == nil || err.Reason != link.ReasonTooLarge || held != 0 {
+		t.Errorf("without room: got %v and %d bytes in the end, want too_large and none", err, held)
+	}
+}

@@ -24,7 +24,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
 		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
-		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve,
+		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 		Progress: func(params []byte) {
 			if token != "" {
 				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))

@@ -26,10 +26,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // ProtocolVersion is what the router offers downstream servers in the handshake.
-const ProtocolVersion = "2025-11-25"
+const ProtocolVersion = string(protocol.V20251125)
 
 // Options of a Manager. Zero durations and counts take the documented defaults.
 type Options struct {

@@ -84,7 +84,7 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 	x.Sent() // nothing that follows has to wait for it
 	message := x.Message.Raw
 	if x.Message.Method == "initialize" { // mcp-go refuses params of types it does not know; the edge has read what counts
-		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(x.Version)+`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
+		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(string(x.Version))+`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
 	}
 	reply := r.mcp.HandleMessage(context.WithValue(ctx, exchangeKey{}, x), json.RawMessage(message))
 	switch m := reply.(type) {
@@ -95,7 +95,7 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 		raw := encodeResult(m.Result)
 		switch x.Message.Method {
 		case "initialize":
-			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(x.Version))) // the one that is in force
+			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the one that is in force
 		case "server/discover":
 			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
 		case "tools/list":

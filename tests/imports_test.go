@@ -34,6 +34,7 @@ func arrows() []arrow {
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
+		{"internal/protocol", nil},
 		{"internal/schema", nil},
 		{"internal/secret", nil},
 		{"internal/size", nil},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // item is one message of a batch, as judged before any of them is served.
@@ -19,13 +20,13 @@ type item struct {
 }
 
 // splitBatch judges the messages of a batch. verdict is keyMissing if one of them needs a key.
-func (f *surface) splitBatch(src source, s *session, version string, body []byte) ([]item, verdict, *jsonrpc.Error) {
+func (f *surface) splitBatch(src source, s *session, version protocol.Version, body []byte) ([]item, verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
 	if err != nil {
 		return nil, admitted, err
 	}
-	if version != versionBatch {
-		return nil, admitted, invalidRequest("protocol version " + version + " has no batches")
+	if version != protocol.V20250326 {
+		return nil, admitted, invalidRequest("protocol version " + string(version) + " has no batches")
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
@@ -35,7 +36,7 @@ func (f *surface) splitBatch(src source, s *session, version string, body []byte
 		switch {
 		case err != nil:
 		case it.in.version != nil:
-			err = invalidRequest("protocol version " + versionModern + " has no batches")
+			err = invalidRequest("protocol version " + string(protocol.V20260728) + " has no batches")
 		case it.in.msg.Method == "initialize":
 			err = invalidRequest("initialize must stand alone")
 		case it.in.msg.IsRequest():
@@ -211,9 +212,9 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	e := t.edge
 	version := headerVersion(r.Header)
 	if version == "" {
-		version = versionBatch
-	} else if version != versionModern && !knownHandshake(version) {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(version, true))
+		version = protocol.V20250326
+	} else if version != protocol.V20260728 && !version.IsHandshake() {
+		e.writeError(w, http.StatusBadRequest, "", unsupported(version, protocol.Versions()))
 		return
 	}
 	src := httpSource(r, caller)

@@ -3,40 +3,20 @@ package edge
 import (
 	"bytes"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-)
-
-// Protocol versions.
-const (
-	version2024   = "2024-11-05"
-	versionBatch  = "2025-03-26" // the one with batches, and assumed where nothing is said
-	version202506 = "2025-06-18"
-	versionReplay = "2025-11-25" // the newest with sessions, and the one whose streams can be resumed
-	versionModern = "2026-07-28"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // clientInfoBytes bounds the params of initialize, which are kept with the session.
 const clientInfoBytes = 64 << 10
 
-func knownHandshake(version string) bool {
-	switch version {
-	case version2024, versionBatch, version202506, versionReplay:
-		return true
-	}
-	return false
-}
-
 // negotiate returns the version to answer initialize with.
-func negotiate(params []byte) string {
-	if asked := jsonrpc.Text(jsonrpc.Get(params, "protocolVersion")); knownHandshake(asked) {
-		return asked
-	}
-	return versionReplay
+func negotiate(params []byte) protocol.Version {
+	return protocol.Negotiate(protocol.Version(jsonrpc.Text(jsonrpc.Get(params, "protocolVersion"))))
 }
 
 // introduction copies what initialize says about the client.
@@ -63,24 +43,9 @@ func mismatch(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + reason}
 }
 
-// supportedVersions returns the versions as a JSON array, the newest first.
-func supportedVersions(modern bool) []byte {
-	b := []byte{'['}
-	if modern {
-		b = append(append(b, jsonrpc.StringID(versionModern)...), ',')
-	}
-	for i, v := range slices.Backward(versions) {
-		b = append(b, jsonrpc.StringID(v)...)
-		if i > 0 {
-			b = append(b, ',')
-		}
-	}
-	return append(b, ']')
-}
-
-func unsupported(requested string, modern bool) *jsonrpc.Error {
-	data := append(append([]byte(`{"supported":`), supportedVersions(modern)...), `,"requested":`...)
-	data = append(data, jsonrpc.StringID(requested)...)
+func unsupported(requested protocol.Version, supported []protocol.Version) *jsonrpc.Error {
+	data := append(append([]byte(`{"supported":`), protocol.JSON(supported)...), `,"requested":`...)
+	data = append(data, jsonrpc.StringID(string(requested))...)
 	return &jsonrpc.Error{
 		Code:    jsonrpc.CodeUnsupportedVersion,
 		Message: "Unsupported protocol version",
@@ -89,9 +54,9 @@ func unsupported(requested string, modern bool) *jsonrpc.Error {
 }
 
 // headerVersion returns the MCP-Protocol-Version header.
-func headerVersion(h http.Header) string {
+func headerVersion(h http.Header) protocol.Version {
 	if v := h["Mcp-Protocol-Version"]; len(v) > 0 {
-		return v[0]
+		return protocol.Version(v[0])
 	}
 	return ""
 }
@@ -100,10 +65,10 @@ func headerVersion(h http.Header) string {
 func checkHandshakeHeader(h http.Header, in *inbound) *jsonrpc.Error {
 	v := headerVersion(h)
 	switch {
-	case v == "" || knownHandshake(v):
+	case v == "" || v.IsHandshake():
 		return nil
-	case v != versionModern:
-		return unsupported(v, true)
+	case v != protocol.V20260728:
+		return unsupported(v, protocol.Versions())
 	case in.msg.IsRequest() && in.msg.Method != "initialize":
 		return invalidParams("_meta lacks " + metaVersion)
 	}
@@ -115,17 +80,20 @@ func checkModern(h http.Header, in *inbound, surfaceHasIt bool) *jsonrpc.Error {
 	if in.version[0] != '"' {
 		return invalidParams(metaVersion + " must be a string")
 	}
-	v := jsonrpc.Text(in.version)
+	v := protocol.Version(jsonrpc.Text(in.version))
 	if h != nil && surfaceHasIt {
 		switch hv := headerVersion(h); {
-		case hv == "" && v == versionModern:
+		case hv == "" && v == protocol.V20260728:
 			return mismatch("the MCP-Protocol-Version header is missing")
 		case hv != "" && hv != v:
 			return mismatch("MCP-Protocol-Version and " + metaVersion + " differ")
 		}
 	}
-	if v != versionModern || !surfaceHasIt {
-		return unsupported(v, surfaceHasIt)
+	switch {
+	case !surfaceHasIt:
+		return unsupported(v, protocol.Handshake())
+	case v != protocol.V20260728:
+		return unsupported(v, protocol.Versions())
 	}
 	if !in.msg.IsRequest() {
 		return nil
@@ -139,7 +107,7 @@ func checkModern(h http.Header, in *inbound, surfaceHasIt bool) *jsonrpc.Error {
 		return invalidParams("_meta lacks the object " + metaCapabilities)
 	}
 	if removed(in.msg.Method) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + in.msg.Method + " is not part of " + versionModern}
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + in.msg.Method + " is not part of " + string(protocol.V20260728)}
 	}
 	return nil
 }

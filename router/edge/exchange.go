@@ -10,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Cancelled is the cause of a context whose request the client cancelled.
@@ -37,12 +38,12 @@ type ClientInfo struct {
 type Exchange struct {
 	Message    jsonrpc.Message // request or notification, without _meta.api_key
 	Caller     auth.Caller
-	Session    string      // id of the client session; empty without one and in the modern era
-	Version    string      // protocol version in force; for initialize the one to answer with
-	Modern     bool        // protocol version 2026-07-28
-	Client     ClientInfo  // from initialize or, in the modern era, from the request
-	Header     http.Header // without keys; nil on stdio
-	RemoteAddr string      // address of the client; empty on stdio
+	Session    string           // id of the client session; empty without one and in the modern era
+	Version    protocol.Version // protocol version in force; for initialize the one to answer with
+	Modern     bool             // protocol version 2026-07-28
+	Client     ClientInfo       // from initialize or, in the modern era, from the request
+	Header     http.Header      // without keys; nil on stdio
+	RemoteAddr string           // address of the client; empty on stdio
 
 	edge    *Edge
 	session *session        // nil without one

@@ -102,16 +102,16 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.greet("initialize:" + x.Version)
+		s.greet("initialize:" + string(x.Version))
 		if jsonrpc.Get(m.Params, "fail") != nil {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
 			return
 		}
-		x.Reply([]byte(`{"protocolVersion":"` + x.Version + `","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
+		x.Reply([]byte(`{"protocolVersion":"` + string(x.Version) + `","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
 	case "ping":
 		x.Reply([]byte(`{}`))
 	case "seen":
-		b, _ := json.Marshal(seen{x.Session, x.Version, x.Caller.ID, m.Method, x.Modern, x.Client, x.Header, m.Params, m.Raw})
+		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Modern, x.Client, x.Header, m.Params, m.Raw})
 		x.Reply(b)
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})

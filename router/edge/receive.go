@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // source is where a message came from.
@@ -44,14 +45,14 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context
 	switch {
 	case in.version != nil:
 		x.Modern = true
-		x.Version = versionModern
+		x.Version = protocol.V20260728
 		x.Client = ClientInfo{Capabilities: in.caps, Info: object(in.info)}
 	case s != nil:
 		x.Session = s.id
 		x.Version, x.Client = s.agreed()
 	default:
-		x.Version = versionBatch
-		if v := headerVersion(src.header); knownHandshake(v) {
+		x.Version = protocol.V20250326
+		if v := headerVersion(src.header); v.IsHandshake() {
 			x.Version = v
 		}
 	}

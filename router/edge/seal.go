@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 const (
@@ -31,7 +32,7 @@ type record struct {
 	start   time.Time
 	owner   ownerTag
 	unkeyed bool // opened without a key: it belongs to the first key from the same address
-	version string
+	version protocol.Version
 	client  ClientInfo
 }
 
@@ -70,10 +71,7 @@ func temporarySealer() sealer {
 	return s
 }
 
-var (
-	idEncoding = base64.RawURLEncoding.Strict()
-	versions   = []string{version2024, versionBatch, version202506, versionReplay} // never reordered: ids hold indices
-)
+var idEncoding = base64.RawURLEncoding.Strict()
 
 // seal returns a new id and completes r with what the id does not have of it. Of what the client says about itself
 // the id holds as many members as fit.
@@ -88,7 +86,7 @@ func (s sealer) seal(r *record, path string) string {
 	if r.unkeyed {
 		flags = 1
 	}
-	plain := []byte{recordForm, flags, byte(slices.Index(versions, r.version))}
+	plain := []byte{recordForm, flags, byte(slices.Index(protocol.Handshake(), r.version))}
 	plain = binary.BigEndian.AppendUint64(plain, uint64(r.start.Unix()))
 	plain = append(plain, r.owner[:]...)
 	plain = binary.BigEndian.AppendUint16(plain, uint16(len(caps)))
@@ -107,6 +105,7 @@ func (s sealer) open(id, path string) (*record, bool) {
 		return nil, false
 	}
 	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(path))
+	versions := protocol.Handshake()
 	if err != nil || len(plain) < recordFixed || plain[0] != recordForm || int(plain[2]) >= len(versions) {
 		return nil, false
 	}
@@ -153,7 +152,7 @@ func fitting(raw []byte, room int) []byte {
 // introductionOf returns the params of the initialize that the record stands for.
 func (r *record) introduction() []byte {
 	params := []byte(`{"protocolVersion":`)
-	params = append(params, jsonrpc.StringID(r.version)...)
+	params = append(params, jsonrpc.StringID(string(r.version))...)
 	params = append(append(params, `,"capabilities":`...), orElse(r.client.Capabilities, "{}")...)
 	params = append(append(params, `,"clientInfo":`...), orElse(r.client.Info, `{"name":"","version":""}`)...)
 	return append(params, '}')

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -50,7 +51,7 @@ type session struct {
 	debt debt // what the handler has to be told first
 
 	// Guarded by scope.mu.
-	version     string
+	version     protocol.Version
 	client      ClientInfo
 	initialized bool // on shared streams: the client has sent initialize
 	ended       bool
@@ -61,7 +62,7 @@ type session struct {
 }
 
 // open adds a session of who sends from src. The error is that there is no place.
-func (f *surface) open(src source, version string, client ClientInfo) (*session, *jsonrpc.Error) {
+func (f *surface) open(src source, version protocol.Version, client ClientInfo) (*session, *jsonrpc.Error) {
 	s := f.newSession(src, version, client)
 	if src.shared {
 		s.id = rand.Text()
@@ -78,7 +79,7 @@ func (f *surface) open(src source, version string, client ClientInfo) (*session,
 }
 
 // newSession makes a session that has no id yet.
-func (f *surface) newSession(src source, version string, client ClientInfo) *session {
+func (f *surface) newSession(src source, version protocol.Version, client ClientInfo) *session {
 	e := f.edge
 	s := &session{
 		edge:    e,
@@ -97,7 +98,7 @@ func (f *surface) newSession(src source, version string, client ClientInfo) *ses
 	switch {
 	case src.shared:
 		s.own.init(e.budget, int(e.limits.ResultBytes))
-	case version == versionReplay:
+	case version == protocol.V20251125:
 		s.replay = &replay{session: s}
 		s.ownCursor = &cursor{replay: s.replay}
 		fallthrough
@@ -164,14 +165,14 @@ func (s *session) look(now time.Duration) {
 }
 
 // negotiated stores what initialize agreed on.
-func (s *session) negotiated(version string, client ClientInfo) {
+func (s *session) negotiated(version protocol.Version, client ClientInfo) {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	s.version, s.client, s.initialized = version, client, true
 }
 
 // negotiatedFirst stores what a client without a key agrees on, unless the session has been initialized.
-func (s *session) negotiatedFirst(version string, client ClientInfo) bool {
+func (s *session) negotiatedFirst(version protocol.Version, client ClientInfo) bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	if s.initialized {
@@ -188,7 +189,7 @@ func (s *session) busyWith(id jsonrpc.ID) bool {
 	return s.scope.byID[id.Key()] != nil
 }
 
-func (s *session) agreed() (version string, client ClientInfo) {
+func (s *session) agreed() (version protocol.Version, client ClientInfo) {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	return s.version, s.client

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
@@ -54,7 +55,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.open(src, version2024, ClientInfo{})
+	s, err := t.open(src, protocol.V20241105, ClientInfo{})
 	if err != nil {
 		e.writeError(w, http.StatusServiceUnavailable, "", err)
 		return

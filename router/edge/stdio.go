@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -27,7 +28,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := t.open(t.src, versionReplay, ClientInfo{})
+	s, refused := t.open(t.src, protocol.V20251125, ClientInfo{})
 	if refused != nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}

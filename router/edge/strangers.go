@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // A stranger has shown no key where one is needed. The edge answers it by itself: no handler hears of it, and nothing
@@ -70,11 +71,11 @@ func (e *Edge) toStranger(in *inbound) message {
 	var body []byte
 	switch in.msg.Method {
 	case "initialize":
-		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(negotiate(in.msg.Params))...),
+		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(negotiate(in.msg.Params)))...),
 			`,"capabilities":{"tools":{"listChanged":true}},"serverInfo":`...)
 		body = append(append(body, info...), '}')
 	case "server/discover":
-		body = append([]byte(`{"resultType":"complete","supportedVersions":`), supportedVersions(true)...)
+		body = append([]byte(`{"resultType":"complete","supportedVersions":`), protocol.JSON(protocol.Versions())...)
 		body = append(body, `,"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":`...)
 		body = append(append(body, info...), "}}"...)
 	default: // ping

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
@@ -229,8 +230,8 @@ func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, 
 		e.unauthorized(w, "", false)
 		return src, "", false
 	}
-	if v := headerVersion(r.Header); v != "" && v != versionModern && !knownHandshake(v) {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(v, true))
+	if v := headerVersion(r.Header); v != "" && v != protocol.V20260728 && !v.IsHandshake() {
+		e.writeError(w, http.StatusBadRequest, "", unsupported(v, protocol.Versions()))
 		return src, "", false
 	}
 	return httpSource(r, caller), sessionID(r.Header), true

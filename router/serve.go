@@ -136,7 +136,7 @@ func clientOf(x *edge.Exchange) string {
 // asker passes requests of servers on to the client.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-		if q.Input && !x.Supports(q.Method) {
+		if q.Input && !x.Client.Supports(q.Method) {
 			return nil, nil
 		}
 		return edge.Answered(x.Request(ctx, q.Method, q.Params))

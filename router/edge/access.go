@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // needsKey reports whether callers must show a key.
@@ -72,13 +73,13 @@ func openTo(method string) bool {
 }
 
 // admit judges a message by its _meta.api_key and by the caller that the headers named.
-func (e *Edge) admit(in *inbound, src source) (auth.Caller, verdict) {
+func (e *Edge) admit(in *inbound.Message, src source) (auth.Caller, verdict) {
 	caller := src.caller
 	if src.local || !e.needsKey() {
 		return caller, admitted
 	}
-	if in.hasKey {
-		named, ok := e.keys.Identify(in.key)
+	if in.HasKey {
+		named, ok := e.keys.Identify(in.Key)
 		if !ok {
 			return caller, keyWrong
 		}
@@ -89,7 +90,7 @@ func (e *Edge) admit(in *inbound, src source) (auth.Caller, verdict) {
 	switch {
 	case !caller.Anonymous:
 		return caller, admitted
-	case openTo(in.msg.Method):
+	case openTo(in.Method):
 		return caller, stranger
 	}
 	return caller, keyMissing

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // accept says which kinds of answer a client takes.
@@ -259,5 +260,5 @@ func (a *answer) status(final message) int {
 		return http.StatusOK
 	}
 	code, _ := strconv.Atoi(string(jsonrpc.Get(final.body, "code")))
-	return modernStatus(code)
+	return inbound.HTTPStatus(code)
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // item is one message of a batch, as judged before any of them is served.
 type item struct {
-	in     inbound
+	in     inbound.Message
 	caller auth.Caller
 	answer *message // instead of serving it
 	skip   bool
@@ -26,36 +27,36 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 		return nil, admitted, err
 	}
 	if version != protocol.V20250326 {
-		return nil, admitted, invalidRequest("protocol version " + string(version) + " has no batches")
+		return nil, admitted, inbound.InvalidRequest("protocol version " + string(version) + " has no batches")
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
 	for i, raw := range raws {
 		it := &items[i]
-		it.in, err = parse(raw)
+		it.in, err = inbound.Parse(raw)
 		switch {
 		case err != nil:
-		case it.in.version != nil:
-			err = invalidRequest("protocol version " + string(protocol.V20260728) + " has no batches")
-		case it.in.msg.Method == "initialize":
-			err = invalidRequest("initialize must stand alone")
-		case it.in.msg.IsRequest():
-			if ids[string(it.in.msg.ID)] {
-				err = inFlight(it.in.msg.ID)
+		case it.in.Version != nil:
+			err = inbound.InvalidRequest("protocol version " + string(protocol.V20260728) + " has no batches")
+		case it.in.Method == "initialize":
+			err = inbound.InvalidRequest("initialize must stand alone")
+		case it.in.IsRequest():
+			if ids[string(it.in.ID)] {
+				err = inFlight(it.in.ID)
 			}
-			ids[string(it.in.msg.ID)] = true
+			ids[string(it.in.ID)] = true
 		}
 		if err != nil {
-			it.answer = &message{form: failure, id: it.in.msg.ID, body: err.Encode()}
+			it.answer = &message{form: failure, id: it.in.ID, body: err.Encode()}
 			continue
 		}
 		f.edge.arrived(s, &it.in)
 		var v verdict
 		switch it.caller, v = f.edge.admit(&it.in, src); {
-		case v == keyWrong && it.in.msg.IsRequest():
-			m := wrongKey(&it.in.msg, false)
+		case v == keyWrong && it.in.IsRequest():
+			m := wrongKey(&it.in.Message, false)
 			it.answer = &m
-		case v == stranger && it.in.msg.IsRequest():
+		case v == stranger && it.in.IsRequest():
 			m := f.edge.toStranger(&it.in)
 			it.answer = &m
 		case v == stranger:
@@ -63,19 +64,15 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 		case v != admitted:
 			return nil, v, nil
 		}
-		if it.answer != nil && src.shared && s.busyWith(it.in.msg.ID) {
-			return nil, admitted, inFlight(it.in.msg.ID)
+		if it.answer != nil && src.shared && s.busyWith(it.in.ID) {
+			return nil, admitted, inFlight(it.in.ID)
 		}
 	}
 	return items, admitted, nil
 }
 
-func invalidRequest(reason string) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: " + reason}
-}
-
 func inFlight(id jsonrpc.ID) *jsonrpc.Error {
-	return invalidRequest("the id " + id.Text() + " is in flight already")
+	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
 }
 
 // batch collects the responses to the requests of a batch: one array, when the last of them is done.
@@ -165,12 +162,12 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 		case it.skip:
 			continue
 		case s != nil && !s.of(it.caller):
-			if it.in.msg.IsRequest() {
-				b.set(i, message{form: failure, id: it.in.msg.ID, body: invalidRequest("the session belongs to another key").Encode()})
+			if it.in.IsRequest() {
+				b.set(i, message{form: failure, id: it.in.ID, body: inbound.InvalidRequest("the session belongs to another key").Encode()})
 				answers = true
 			}
 			continue
-		case !it.in.msg.IsRequest():
+		case !it.in.IsRequest():
 			_ = f.takeOne(src, s, &it.in) // notifications in a batch have no answer of their own
 			continue
 		}
@@ -180,7 +177,7 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 		x.out = &slot{batch: b, index: i}
 		if err := e.track(x); err != nil {
 			x.abort(nil)
-			b.set(i, message{form: failure, id: it.in.msg.ID, body: wireError(err).Encode()})
+			b.set(i, message{form: failure, id: it.in.ID, body: wireError(err).Encode()})
 			continue
 		}
 		b.mu.Lock()
@@ -210,11 +207,11 @@ func wireError(err error) *jsonrpc.Error {
 // batch serves a batch over streamable HTTP.
 func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) {
 	e := t.edge
-	version := headerVersion(r.Header)
+	version := inbound.HeaderVersion(r.Header)
 	if version == "" {
 		version = protocol.V20250326
 	} else if version != protocol.V20260728 && !version.IsHandshake() {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(version, protocol.Versions()))
+		e.writeError(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
 		return
 	}
 	src := httpSource(r, caller)
@@ -265,7 +262,7 @@ func (t *streamable) sessionOf(src source, id string, items []item) (*session, e
 			src.caller = it.caller
 			s, err := t.session(src, id)
 			if err == nil {
-				t.settle(s, src, it.in.msg.Method)
+				t.settle(s, src, it.in.Method)
 			}
 			return s, err
 		}

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // Cancelled is the cause of a context whose request the client cancelled.
@@ -27,23 +27,17 @@ func (c *Cancelled) Error() string {
 	return "cancelled by the client"
 }
 
-// ClientInfo is what a client told about itself: raw JSON objects, or nil.
-type ClientInfo struct {
-	Capabilities json.RawMessage
-	Info         json.RawMessage
-}
-
 // Exchange is one request or notification, all that is known about it, and the way back. Its fields are
 // not to be changed. Its methods may be called from any goroutine, also after Serve has returned.
 type Exchange struct {
 	Message    jsonrpc.Message // request or notification, without _meta.api_key
 	Caller     auth.Caller
-	Session    string           // id of the client session; empty without one and in the modern era
-	Version    protocol.Version // protocol version in force; for initialize the one to answer with
-	Modern     bool             // protocol version 2026-07-28
-	Client     ClientInfo       // from initialize or, in the modern era, from the request
-	Header     http.Header      // without keys; nil on stdio
-	RemoteAddr string           // address of the client; empty on stdio
+	Session    string             // id of the client session; empty without one and in the modern era
+	Version    protocol.Version   // protocol version in force; for initialize the one to answer with
+	Modern     bool               // protocol version 2026-07-28
+	Client     inbound.ClientInfo // from initialize or, in the modern era, from the request
+	Header     http.Header        // without keys; nil on stdio
+	RemoteAddr string             // address of the client; empty on stdio
 
 	edge    *Edge
 	session *session        // nil without one
@@ -237,12 +231,6 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 	return x.session.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
 		return x.out.lost(), x.state.Load() == live && x.send(m, false)
 	})
-}
-
-// Supports reports whether the client has said that it answers requests of a method.
-func (x *Exchange) Supports(method string) bool {
-	capability := askable[method]
-	return capability != "" && jsonrpc.Get(x.Client.Capabilities, capability) != nil
 }
 
 // Gone reports whether the connection of the answer has ended and the client listens on no other of its session.

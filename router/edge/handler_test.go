@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // server is the handler under the edge: a small MCP server whose tools are its methods.
@@ -85,7 +86,7 @@ func (s *server) cause(err error) {
 type seen struct {
 	Session, Version, Caller, Method string
 	Modern                           bool
-	Client                           edge.ClientInfo
+	Client                           inbound.ClientInfo
 	Header                           http.Header
 	Params                           json.RawMessage
 	Raw                              json.RawMessage

@@ -7,6 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // source is where a message came from.
@@ -26,10 +27,10 @@ func httpSource(r *http.Request, caller auth.Caller) source {
 
 // fill describes a message for its handler and returns its context. A session's messages outlive the
 // connection they came on; others end with it.
-func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context.Context {
+func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
 	ctx := src.ctx
 	x.edge = f.edge
-	x.Message, x.id = in.msg, in.msg.ID
+	x.Message, x.id = in.Message, in.ID
 	x.Caller = src.caller
 	x.Header = src.header
 	x.RemoteAddr = src.addr
@@ -43,16 +44,16 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context
 		x.conn = src.ctx.Done()
 	}
 	switch {
-	case in.version != nil:
+	case in.Version != nil:
 		x.Modern = true
 		x.Version = protocol.V20260728
-		x.Client = ClientInfo{Capabilities: in.caps, Info: object(in.info)}
+		x.Client = inbound.ClientInfo{Capabilities: in.Capabilities, Info: inbound.Object(in.ClientInfo)}
 	case s != nil:
 		x.Session = s.id
 		x.Version, x.Client = s.agreed()
 	default:
 		x.Version = protocol.V20250326
-		if v := headerVersion(src.header); v.IsHandshake() {
+		if v := inbound.HeaderVersion(src.header); v.IsHandshake() {
 			x.Version = v
 		}
 	}
@@ -62,11 +63,11 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context
 
 // initialize agrees on the version, and opens a session unless there is one.
 func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
-	client, err := introduction(params)
+	client, err := inbound.ReadClientInfo(params)
 	if err != nil {
 		return nil, false, err
 	}
-	version := negotiate(params)
+	version := inbound.Negotiate(params)
 	if s == nil {
 		s, err = f.open(src, version, client)
 		return s, true, err
@@ -76,7 +77,7 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 }
 
 // take accepts a notification or a response.
-func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound) {
+func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	e := f.edge
 	switch err := f.takeOne(src, s, in); {
 	case err == nil:
@@ -90,19 +91,19 @@ func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inboun
 
 // takeOne accepts a notification or a response. The error is that there is no room: those of a session may wait
 // for their turn in some number, others take a place among the requests in flight.
-func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
+func (f *surface) takeOne(src source, s *session, in *inbound.Message) *jsonrpc.Error {
 	e := f.edge
 	if s != nil {
 		s.touch()
 	}
 	switch {
-	case in.msg.IsResponse():
-		if s == nil || !s.answered(in.msg) {
-			e.log.Debug("Dropped a response that nobody waits for", "id", in.msg.ID.Text())
+	case in.IsResponse():
+		if s == nil || !s.answered(in.Message) {
+			e.log.Debug("Dropped a response that nobody waits for", "id", in.ID.Text())
 		}
 		return nil
-	case in.msg.Method == "notifications/cancelled":
-		e.cancelled(s, &in.msg)
+	case in.Method == "notifications/cancelled":
+		e.cancelled(s, &in.Message)
 		return nil
 	}
 	x := &Exchange{}
@@ -124,15 +125,15 @@ func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
 
 // serveShared serves a request whose answer goes to the session's own stream, on a goroutine of its own.
 // The error is that of track.
-func (f *surface) serveShared(src source, s *session, in *inbound) error {
+func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
 	e := f.edge
 	if way, err := f.returning(src.caller, in); err != nil {
 		return err
 	} else if way != nil {
-		if !s.scope.relist(way.x, in.msg.ID) {
-			return inFlight(in.msg.ID)
+		if !s.scope.relist(way.x, in.ID) {
+			return inFlight(in.ID)
 		}
-		if !way.goOn(newLeg(&in.msg, pipe{&s.own}), jsonrpc.Get(in.msg.Params, "inputResponses")) {
+		if !way.goOn(newLeg(in, pipe{&s.own}), jsonrpc.Get(in.Params, "inputResponses")) {
 			s.scope.settle(way.x)
 			return staleState()
 		}
@@ -141,8 +142,8 @@ func (f *surface) serveShared(src source, s *session, in *inbound) error {
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
 	x.out = pipe{&s.own}
-	if in.travels() {
-		f.travel(ctx, x, newLeg(&in.msg, x.out))
+	if in.TakesRequests() {
+		f.travel(ctx, x, newLeg(in, x.out))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // errNoSession is the error for an id that is of no session, or of none that the caller may use.
@@ -75,7 +76,7 @@ func (f *surface) revive(src source, id string) (*session, error) {
 		base := uint64(time.Now().UnixMilli()) // beyond the numbers of former events
 		s.replay.numbers, s.ownCursor.seq = base, base
 	}
-	r.client = ClientInfo{}
+	r.client = inbound.ClientInfo{}
 	s.record = *r
 	other, err := e.addSession(s)
 	switch {
@@ -159,7 +160,7 @@ func (f *surface) settle(s *session, src source, method string) {
 		f.introduce(s, src, jsonrpc.Request(jsonrpc.StringID("nexus-initialize"), "initialize", hello))
 	}
 	if initialized {
-		in := inbound{msg: parsed(jsonrpc.Notification("notifications/initialized", nil))}
+		in := inbound.Message{Message: parsed(jsonrpc.Notification("notifications/initialized", nil))}
 		x := &Exchange{}
 		s.accept(f.fill(x, src, s, &in), x)
 	}
@@ -170,7 +171,7 @@ func (f *surface) settle(s *session, src source, method string) {
 
 // introduce has the handler serve an initialize whose answer the client has had already.
 func (f *surface) introduce(s *session, src source, raw []byte) {
-	in := inbound{msg: parsed(raw)}
+	in := inbound.Message{Message: parsed(raw)}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, &in)
 	x.id = "" // the client may use the id

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 const (
@@ -33,7 +34,7 @@ type record struct {
 	owner   ownerTag
 	unkeyed bool // opened without a key: it belongs to the first key from the same address
 	version protocol.Version
-	client  ClientInfo
+	client  inbound.ClientInfo
 }
 
 // ownerTag stands for a caller.
@@ -121,14 +122,14 @@ func (s sealer) open(id, path string) (*record, bool) {
 	if caps > len(said) {
 		return nil, false
 	}
-	r.client = ClientInfo{Capabilities: object(said[:caps]), Info: object(said[caps:])}
+	r.client = inbound.ClientInfo{Capabilities: inbound.Object(said[:caps]), Info: inbound.Object(said[caps:])}
 	return r, true
 }
 
 // fitting returns an object without the members that do not fit into so many bytes; nil if there is none.
 func fitting(raw []byte, room int) []byte {
 	var b bytes.Buffer
-	if object(raw) == nil || json.Compact(&b, raw) != nil || room < len("{}") {
+	if inbound.Object(raw) == nil || json.Compact(&b, raw) != nil || room < len("{}") {
 		return nil
 	}
 	if b.Len() <= room {

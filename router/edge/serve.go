@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // noRoom is the error for a request that the router has no room for, which is counted, or no time any more.
@@ -134,10 +135,10 @@ func (e *Edge) cancelled(s *session, m *jsonrpc.Message) {
 
 // arrived logs a message that came in: all of it at level trace, and at level debug its _meta.session_id,
 // which means nothing to us.
-func (e *Edge) arrived(s *session, in *inbound) {
-	e.trace("Message received", s, wholeMessage(in.msg.Raw))
-	if jsonrpc.ValidID(in.sessionID) && e.log.Enabled(context.Background(), slog.LevelDebug) {
-		e.log.Debug("Request names a session", "method", in.msg.Method, "session_id", jsonrpc.ID(in.sessionID).Text())
+func (e *Edge) arrived(s *session, in *inbound.Message) {
+	e.trace("Message received", s, wholeMessage(in.Raw))
+	if jsonrpc.ValidID(in.SessionID) && e.log.Enabled(context.Background(), slog.LevelDebug) {
+		e.log.Debug("Request names a session", "method", in.Method, "session_id", jsonrpc.ID(in.SessionID).Text())
 	}
 }
 

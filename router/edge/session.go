@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
@@ -52,7 +53,7 @@ type session struct {
 
 	// Guarded by scope.mu.
 	version     protocol.Version
-	client      ClientInfo
+	client      inbound.ClientInfo
 	initialized bool // on shared streams: the client has sent initialize
 	ended       bool
 	retired     bool
@@ -62,7 +63,7 @@ type session struct {
 }
 
 // open adds a session of who sends from src. The error is that there is no place.
-func (f *surface) open(src source, version protocol.Version, client ClientInfo) (*session, *jsonrpc.Error) {
+func (f *surface) open(src source, version protocol.Version, client inbound.ClientInfo) (*session, *jsonrpc.Error) {
 	s := f.newSession(src, version, client)
 	if src.shared {
 		s.id = rand.Text()
@@ -70,7 +71,7 @@ func (f *surface) open(src source, version protocol.Version, client ClientInfo) 
 		s.path = src.path
 		s.record = record{start: time.Now(), owner: tagOf(src.caller), unkeyed: src.caller.Anonymous, version: version, client: client}
 		s.id = f.edge.seal.seal(&s.record, s.path)
-		s.record.client = ClientInfo{}
+		s.record.client = inbound.ClientInfo{}
 	}
 	if _, err := f.edge.addSession(s); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (f *surface) open(src source, version protocol.Version, client ClientInfo) 
 }
 
 // newSession makes a session that has no id yet.
-func (f *surface) newSession(src source, version protocol.Version, client ClientInfo) *session {
+func (f *surface) newSession(src source, version protocol.Version, client inbound.ClientInfo) *session {
 	e := f.edge
 	s := &session{
 		edge:    e,
@@ -165,14 +166,14 @@ func (s *session) look(now time.Duration) {
 }
 
 // negotiated stores what initialize agreed on.
-func (s *session) negotiated(version protocol.Version, client ClientInfo) {
+func (s *session) negotiated(version protocol.Version, client inbound.ClientInfo) {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	s.version, s.client, s.initialized = version, client, true
 }
 
 // negotiatedFirst stores what a client without a key agrees on, unless the session has been initialized.
-func (s *session) negotiatedFirst(version protocol.Version, client ClientInfo) bool {
+func (s *session) negotiatedFirst(version protocol.Version, client inbound.ClientInfo) bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	if s.initialized {
@@ -189,7 +190,7 @@ func (s *session) busyWith(id jsonrpc.ID) bool {
 	return s.scope.byID[id.Key()] != nil
 }
 
-func (s *session) agreed() (version protocol.Version, client ClientInfo) {
+func (s *session) agreed() (version protocol.Version, client inbound.ClientInfo) {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	return s.version, s.client

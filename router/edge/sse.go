@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
@@ -55,7 +56,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.open(src, protocol.V20241105, ClientInfo{})
+	s, err := t.open(src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
 		e.writeError(w, http.StatusServiceUnavailable, "", err)
 		return
@@ -81,7 +82,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	}
 	id := r.URL.Query().Get("session_id")
 	if id == "" {
-		e.writeError(w, http.StatusBadRequest, "", invalidRequest("session_id is missing"))
+		e.writeError(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
 		return
 	}
 	src := httpSource(r, caller)
@@ -91,7 +92,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		e.notFound(w, "")
 		return
 	}
-	body, ok := e.readBody(w, r, caller)
+	body, ok := e.takeBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -99,40 +100,40 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, src, s, body)
 		return
 	}
-	in, err := parse(body)
-	if err == nil && in.version == nil {
-		err = checkHandshakeHeader(r.Header, &in)
+	in, err := inbound.Parse(body)
+	if err == nil && in.Version == nil {
+		err = inbound.CheckHeader(r.Header, &in)
 	}
 	if err != nil {
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		e.writeError(w, http.StatusBadRequest, in.ID, err)
 		return
 	}
 	e.arrived(s, &in)
 	var v verdict
 	src.caller, v = e.admit(&in, src)
 	switch {
-	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
-		e.unauthorized(w, in.msg.ID, v == keyWrong)
+	case v == keyMissing, v == keyWrong && !in.IsRequest():
+		e.unauthorized(w, in.ID, v == keyWrong)
 	case v != stranger && !src.caller.Anonymous && !s.of(src.caller):
-		e.notFound(w, in.msg.ID)
-	case (v == stranger || v == keyWrong) && in.msg.IsRequest() && s.busyWith(in.msg.ID):
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, inFlight(in.msg.ID)) // it must not answer for the owner's request
+		e.notFound(w, in.ID)
+	case (v == stranger || v == keyWrong) && in.IsRequest() && s.busyWith(in.ID):
+		e.writeError(w, http.StatusBadRequest, in.ID, inFlight(in.ID)) // it must not answer for the owner's request
 	case v == keyWrong:
-		s.answerShared(wrongKey(&in.msg, false))
+		s.answerShared(wrongKey(&in.Message, false))
 		accepted(w)
-	case in.version != nil:
+	case in.Version != nil:
 		// Clients that probe for the modern era go on with initialize if they get a proper answer.
-		if in.msg.IsRequest() {
-			s.answerShared(message{form: failure, id: in.msg.ID, body: checkModern(nil, &in, false).Encode()})
+		if in.IsRequest() {
+			s.answerShared(message{form: failure, id: in.ID, body: inbound.CheckVersion(nil, &in, false).Encode()})
 		}
 		accepted(w)
 	case v == stranger:
 		t.stranger(w, s, &in)
-	case in.msg.IsRequest():
-		t.settle(s, src, in.msg.Method)
+	case in.IsRequest():
+		t.settle(s, src, in.Method)
 		t.request(w, src, s, &in)
 	default:
-		t.settle(s, src, in.msg.Method)
+		t.settle(s, src, in.Method)
 		if err := t.takeOne(src, s, &in); err != nil {
 			e.writeError(w, http.StatusServiceUnavailable, "", err)
 			return
@@ -146,10 +147,10 @@ func accepted(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, "Accepted")
 }
 
-func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound) {
-	if in.msg.Method == "initialize" {
-		if _, _, err := t.initialize(s, src, in.msg.Params); err != nil {
-			s.answerShared(message{form: failure, id: in.msg.ID, body: err.Encode()})
+func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+	if in.Method == "initialize" {
+		if _, _, err := t.initialize(s, src, in.Params); err != nil {
+			s.answerShared(message{form: failure, id: in.ID, body: err.Encode()})
 			accepted(w)
 			return
 		}
@@ -160,11 +161,11 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	case err == nil:
 		accepted(w)
 	case !errors.As(err, &wire):
-		t.edge.notFound(w, in.msg.ID)
+		t.edge.notFound(w, in.ID)
 	case wire.Code == jsonrpc.CodeInvalidRequest:
-		t.edge.writeError(w, http.StatusBadRequest, in.msg.ID, wire)
+		t.edge.writeError(w, http.StatusBadRequest, in.ID, wire)
 	default:
-		s.answerShared(message{form: failure, id: in.msg.ID, body: wire.Encode()})
+		s.answerShared(message{form: failure, id: in.ID, body: wire.Encode()})
 		accepted(w)
 	}
 }

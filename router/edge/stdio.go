@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // ServeStdio serves h to the one client at the other end of in and out, until in ends: then what was read
@@ -28,7 +29,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := t.open(t.src, protocol.V20251125, ClientInfo{})
+	s, refused := t.open(t.src, protocol.V20251125, inbound.ClientInfo{})
 	if refused != nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}
@@ -103,8 +104,8 @@ func (t *stdio) readLines(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := readLine(r, int(t.edge.limits.BodyBytes))
-		if errors.Is(err, errTooLarge) {
-			t.reject("", invalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
+		if errors.Is(err, inbound.ErrTooLarge) {
+			t.reject("", inbound.InvalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
 			continue
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -128,7 +129,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 			for err == bufio.ErrBufferFull {
 				_, err = r.ReadSlice('\n')
 			}
-			return nil, errTooLarge
+			return nil, inbound.ErrTooLarge
 		}
 		line = append(line, part...)
 		if err != bufio.ErrBufferFull {
@@ -150,26 +151,26 @@ func (t *stdio) line(line []byte) {
 		t.serveBatch(t.src, s, items, pipe{&s.own})
 		return
 	}
-	in, err := parse(line)
-	if err == nil && in.version != nil {
-		err = checkModern(nil, &in, true)
+	in, err := inbound.Parse(line)
+	if err == nil && in.Version != nil {
+		err = inbound.CheckVersion(nil, &in, true)
 	}
-	if err == nil && in.version == nil && in.msg.Method == "initialize" && in.msg.IsRequest() {
-		_, _, err = t.initialize(s, t.src, in.msg.Params)
+	if err == nil && in.Version == nil && in.Method == "initialize" && in.IsRequest() {
+		_, _, err = t.initialize(s, t.src, in.Params)
 	}
 	if err != nil {
-		t.reject(in.msg.ID, err)
+		t.reject(in.ID, err)
 		return
 	}
 	t.edge.arrived(s, &in)
-	if !in.msg.IsRequest() {
+	if !in.IsRequest() {
 		if t.takeOne(t.src, s, &in) != nil {
-			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.msg.Method)
+			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.Method)
 		}
 		return
 	}
 	if err := t.serveShared(t.src, s, &in); err != nil {
-		t.reject(in.msg.ID, wireError(err))
+		t.reject(in.ID, wireError(err))
 	}
 }
 

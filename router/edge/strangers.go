@@ -6,55 +6,56 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // A stranger has shown no key where one is needed. The edge answers it by itself: no handler hears of it, and nothing
 // is kept but what the session id holds, so that a key may follow in _meta.api_key.
 
 // stranger answers a message without a key over streamable HTTP; id is the session that it names.
-func (t *streamable) stranger(w http.ResponseWriter, src source, id string, in *inbound) {
+func (t *streamable) stranger(w http.ResponseWriter, src source, id string, in *inbound.Message) {
 	e := t.edge
 	s := t.present(src, id)
 	if s == nil && id != "" {
 		if _, ok := t.sealed(src, id); !ok {
-			e.notFound(w, in.msg.ID)
+			e.notFound(w, in.ID)
 			return
 		}
 	}
 	switch {
-	case !in.msg.IsRequest():
+	case !in.IsRequest():
 		if s != nil {
 			s.debt.owe(nil, true) // it is notifications/initialized
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, in.msg.ID, e.noRoom(in.version != nil))
+		e.writeError(w, http.StatusServiceUnavailable, in.ID, e.noRoom(in.Version != nil))
 		return
-	case in.msg.Method == "initialize":
-		client, err := introduction(in.msg.Params)
+	case in.Method == "initialize":
+		client, err := inbound.ReadClientInfo(in.Params)
 		if err != nil {
-			e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+			e.writeError(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
-		r := &record{start: time.Now(), owner: tagOf(src.caller), unkeyed: true, version: negotiate(in.msg.Params), client: client}
+		r := &record{start: time.Now(), owner: tagOf(src.caller), unkeyed: true, version: inbound.Negotiate(in.Params), client: client}
 		w.Header()["Mcp-Session-Id"] = []string{e.seal.seal(r, src.path)}
 	}
 	e.writeOwn(w, http.StatusOK, e.toStranger(in))
 }
 
 // stranger answers a message without a key on the stream of the session, which was opened with one.
-func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound) {
+func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
 	switch {
-	case !in.msg.IsRequest():
+	case !in.IsRequest():
 		s.debt.owe(nil, true)
-	case in.msg.Method == "initialize":
-		client, err := introduction(in.msg.Params)
+	case in.Method == "initialize":
+		client, err := inbound.ReadClientInfo(in.Params)
 		if err != nil {
-			s.answerShared(message{form: failure, id: in.msg.ID, body: err.Encode()})
+			s.answerShared(message{form: failure, id: in.ID, body: err.Encode()})
 			break
 		}
-		r := record{version: negotiate(in.msg.Params), client: client}
+		r := record{version: inbound.Negotiate(in.Params), client: client}
 		if s.negotiatedFirst(r.version, client) {
 			s.debt.owe(r.introduction(), false)
 		}
@@ -66,12 +67,12 @@ func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound) {
 }
 
 // toStranger is the answer to a request without a key. It says what every surface has: tools.
-func (e *Edge) toStranger(in *inbound) message {
+func (e *Edge) toStranger(in *inbound.Message) message {
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version))), "name", []byte(jsonrpc.StringID(e.name)))
 	var body []byte
-	switch in.msg.Method {
+	switch in.Method {
 	case "initialize":
-		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(negotiate(in.msg.Params)))...),
+		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(inbound.Negotiate(in.Params)))...),
 			`,"capabilities":{"tools":{"listChanged":true}},"serverInfo":`...)
 		body = append(append(body, info...), '}')
 	case "server/discover":
@@ -81,5 +82,5 @@ func (e *Edge) toStranger(in *inbound) message {
 	default: // ping
 		body = []byte("{}")
 	}
-	return message{form: result, keep: true, id: in.msg.ID, body: body}
+	return message{form: result, keep: true, id: in.ID, body: body}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
@@ -82,7 +83,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	body, ok := e.readBody(w, r, caller)
+	body, ok := e.takeBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -90,32 +91,32 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, r, caller, body)
 		return
 	}
-	in, err := parse(body)
+	in, err := inbound.Parse(body)
 	status := http.StatusBadRequest
-	if err == nil && in.version == nil {
-		err = checkHandshakeHeader(r.Header, &in)
+	if err == nil && in.Version == nil {
+		err = inbound.CheckHeader(r.Header, &in)
 	} else if err == nil {
-		if err = checkModern(r.Header, &in, true); err != nil {
-			status = modernStatus(err.Code)
+		if err = inbound.CheckVersion(r.Header, &in, true); err != nil {
+			status = inbound.HTTPStatus(err.Code)
 		}
 	}
 	if err != nil {
-		e.writeError(w, status, in.msg.ID, err)
+		e.writeError(w, status, in.ID, err)
 		return
 	}
 	id := ""
-	if in.version == nil {
+	if in.Version == nil {
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
 	e.arrived(t.present(src, id), &in)
 	var v verdict
 	switch src.caller, v = e.admit(&in, src); {
-	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
-		e.unauthorized(w, in.msg.ID, v == keyWrong)
+	case v == keyMissing, v == keyWrong && !in.IsRequest():
+		e.unauthorized(w, in.ID, v == keyWrong)
 		return
 	case v == keyWrong:
-		e.writeOwn(w, http.StatusOK, wrongKey(&in.msg, in.version != nil))
+		e.writeOwn(w, http.StatusOK, wrongKey(&in.Message, in.Version != nil))
 		return
 	case v == stranger:
 		t.stranger(w, src, id, &in)
@@ -125,12 +126,12 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if id != "" {
 		var err error
 		if s, err = t.session(src, id); err != nil {
-			e.noSession(w, in.msg.ID, err)
+			e.noSession(w, in.ID, err)
 			return
 		}
-		t.settle(s, src, in.msg.Method)
+		t.settle(s, src, in.Method)
 	}
-	if in.msg.IsRequest() {
+	if in.IsRequest() {
 		t.request(w, r, src, s, &in)
 	} else {
 		t.take(w, src, s, &in)
@@ -144,13 +145,13 @@ type call struct {
 }
 
 // request serves one request and writes its answer.
-func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound) {
+func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
 	e := t.edge
 	opening := false
-	if in.msg.Method == "initialize" && in.version == nil {
+	if in.Method == "initialize" && in.Version == nil {
 		var err *jsonrpc.Error
-		if s, opening, err = t.initialize(s, src, in.msg.Params); err != nil {
-			e.writeError(w, initializeStatus(err), in.msg.ID, err)
+		if s, opening, err = t.initialize(s, src, in.Params); err != nil {
+			e.writeError(w, initializeStatus(err), in.ID, err)
 			return
 		}
 		w.Header()["Mcp-Session-Id"] = []string{s.id}
@@ -230,8 +231,8 @@ func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, 
 		e.unauthorized(w, "", false)
 		return src, "", false
 	}
-	if v := headerVersion(r.Header); v != "" && v != protocol.V20260728 && !v.IsHandshake() {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(v, protocol.Versions()))
+	if v := inbound.HeaderVersion(r.Header); v != "" && v != protocol.V20260728 && !v.IsHandshake() {
+		e.writeError(w, http.StatusBadRequest, "", inbound.Unsupported(v, protocol.Versions()))
 		return src, "", false
 	}
 	return httpSource(r, caller), sessionID(r.Header), true

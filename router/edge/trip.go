@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // trip is the outlet of a request of the modern era whose client can be asked (MCP 2026-07-28, multi round-trip
@@ -55,30 +56,8 @@ const (
 	maxAway   = 10 * time.Minute // that a client may take to come back
 )
 
-// askable are the methods that a client can be asked by, with the capability that says so.
-var askable = map[string]string{"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-
-// travels reports whether a message is a request that its client can be asked something for.
-func (in *inbound) travels() bool {
-	switch in.msg.Method {
-	case "tools/call", "prompts/get", "resources/read":
-	default:
-		return false
-	}
-	for _, capability := range askable {
-		if jsonrpc.Get(in.caps, capability) != nil {
-			return in.version != nil
-		}
-	}
-	return false
-}
-
-func newLeg(m *jsonrpc.Message, out outlet) *leg {
-	l := &leg{id: m.ID, out: out, done: make(chan struct{})}
-	if token := jsonrpc.Get(m.Params, "_meta", metaToken); jsonrpc.ValidID(token) {
-		l.token = token
-	}
-	return l
+func newLeg(in *inbound.Message, out outlet) *leg {
+	return &leg{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
 }
 
 // answer sends the last message of a leg.
@@ -120,7 +99,7 @@ func (t *trip) retoken(l *leg, m message) (message, bool) {
 	if bytes.Equal(l.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.body, "method")) != "notifications/progress" {
 		return m, true
 	}
-	token := jsonrpc.Get(m.body, "params", metaToken)
+	token := jsonrpc.Get(m.body, "params", "progressToken")
 	if l.token == nil || token == nil {
 		return m, false
 	}
@@ -185,8 +164,7 @@ func (t *trip) ask(ctx context.Context, method string, params []byte) (jsonrpc.M
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
-	capability := askable[method]
-	if capability == "" || jsonrpc.Get(t.x.Client.Capabilities, capability) == nil {
+	if !t.x.Client.Supports(method) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	q := &question{method: method, params: params, reply: make(chan jsonrpc.Message, 1)}
@@ -280,7 +258,7 @@ func (t *trip) goOn(l *leg, answers []byte) bool {
 		switch {
 		case answer == nil:
 			return false
-		case object(answer) != nil:
+		case inbound.Object(answer) != nil:
 			q.reply <- jsonrpc.Message{Result: answer}
 		default:
 			refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer is no object"}
@@ -308,17 +286,17 @@ func (t *trip) end() {
 
 // returning finds the trip that a request goes on with; nil if it is a request like others. What a client brings
 // back is good once, for the same request of the same caller.
-func (f *surface) returning(caller auth.Caller, in *inbound) (*trip, *jsonrpc.Error) {
-	state := jsonrpc.Text(jsonrpc.Get(in.msg.Params, "requestState"))
-	if in.version == nil || !strings.HasPrefix(state, stateMark) {
+func (f *surface) returning(caller auth.Caller, in *inbound.Message) (*trip, *jsonrpc.Error) {
+	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
+	if in.Version == nil || !strings.HasPrefix(state, stateMark) {
 		return nil, nil
 	}
 	found, _ := f.edge.trips.Load(state)
 	t, _ := found.(*trip)
 	same := func(member string) bool {
-		return bytes.Equal(jsonrpc.Get(t.x.Message.Params, member), jsonrpc.Get(in.msg.Params, member))
+		return bytes.Equal(jsonrpc.Get(t.x.Message.Params, member), jsonrpc.Get(in.Params, member))
 	}
-	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || t.x.Message.Method != in.msg.Method || !same("name") || !same("uri") ||
+	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || t.x.Message.Method != in.Method || !same("name") || !same("uri") ||
 		!f.edge.trips.CompareAndDelete(state, t) {
 		return nil, staleState()
 	}
@@ -326,32 +304,32 @@ func (f *surface) returning(caller auth.Caller, in *inbound) (*trip, *jsonrpc.Er
 }
 
 func staleState() *jsonrpc.Error {
-	return invalidParams("unknown or expired requestState; call again without it")
+	return inbound.InvalidParams("unknown or expired requestState; call again without it")
 }
 
 // travelled serves a request of the modern era that is a leg of a trip. It is false if it is none.
-func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src source, in *inbound) bool {
+func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	e := t.edge
 	way, err := t.returning(src.caller, in)
 	switch {
 	case err != nil:
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		e.writeError(w, http.StatusBadRequest, in.ID, err)
 		return true
-	case way == nil && !in.travels():
+	case way == nil && !in.TakesRequests():
 		return false
 	}
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
 	a := &answer{}
 	a.begin(e, w, r, true)
-	l := newLeg(&in.msg, a)
+	l := newLeg(in, a)
 	switch {
 	case way == nil:
-	case way.goOn(l, jsonrpc.Get(in.msg.Params, "inputResponses")):
+	case way.goOn(l, jsonrpc.Get(in.Params, "inputResponses")):
 		way.ride(r, l, a)
 		return true
 	default:
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, staleState())
+		e.writeError(w, http.StatusBadRequest, in.ID, staleState())
 		return true
 	}
 	x := &Exchange{}

@@ -33,7 +33,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
 		Modern: x.Modern,
 		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-			if q.Input && !x.Supports(q.Method) {
+			if q.Input && !x.Client.Supports(q.Method) {
 				return nil, nil
 			}
 			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {

@@ -1,4 +1,4 @@
-package edge
+package inbound
 
 import (
 	"bytes"
@@ -6,18 +6,19 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// inbound is a message as it came in, with what its _meta says to us. Raw values are nil if absent.
-type inbound struct {
-	msg       jsonrpc.Message
-	key       string // _meta.api_key, cut out of msg
-	hasKey    bool
-	version   []byte // the modern protocol version
-	info      []byte // the modern client info
-	caps      []byte // the modern client capabilities
-	sessionID []byte
+// Message is a message of a client, with what its _meta says. Raw values are nil if absent.
+type Message struct {
+	jsonrpc.Message        // without the API key
+	Key             string // _meta.api_key
+	HasKey          bool
+	Version         []byte // protocol version; only 2026-07-28 and later name it in each message
+	ClientInfo      []byte // as named in _meta beside Version
+	Capabilities    []byte // of the client, as named in _meta beside Version
+	ProgressToken   []byte // nil if it is not a valid one
+	SessionID       []byte // _meta.session_id, which is only logged
 }
 
-// Members of _meta in the modern era.
+// Members of _meta that are read.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaInfo         = "io.modelcontextprotocol/clientInfo"
@@ -27,20 +28,20 @@ const (
 	metaSession      = "session_id"
 )
 
-// parse reads a message and takes the key out of it.
-func parse(b []byte) (inbound, *jsonrpc.Error) {
+// Parse reads a message and takes the API key out of it. With an error the id of the message is set if it is known.
+func Parse(b []byte) (Message, *jsonrpc.Error) {
 	m, err := jsonrpc.Parse(b)
-	in := inbound{msg: m}
+	in := Message{Message: m}
 	if err != nil {
 		return in, err
 	}
 	return in, in.readMeta()
 }
 
-// readMeta looks at params._meta. Two of them, or two equal members of those we act on, cannot be told
-// apart by all who read them: that is refused.
-func (in *inbound) readMeta() *jsonrpc.Error {
-	params := in.msg.Params
+// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers differ
+// in which of two they take.
+func (m *Message) readMeta() *jsonrpc.Error {
+	params := m.Params
 	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
 		return nil
 	}
@@ -55,19 +56,19 @@ func (in *inbound) readMeta() *jsonrpc.Error {
 		var slot *[]byte
 		switch string(name) {
 		case metaVersion:
-			slot = &in.version
+			slot = &m.Version
 		case metaInfo:
-			slot = &in.info
+			slot = &m.ClientInfo
 		case metaCapabilities:
-			slot = &in.caps
+			slot = &m.Capabilities
 		case metaSession:
-			in.sessionID = raw
+			m.SessionID = raw
 			return true
 		case metaKey:
-			if in.hasKey {
+			if m.HasKey {
 				unclear = metaKey
 			}
-			in.key, in.hasKey = jsonrpc.Text(raw), true
+			m.Key, m.HasKey = jsonrpc.Text(raw), true
 			return true
 		default:
 			return true
@@ -78,21 +79,24 @@ func (in *inbound) readMeta() *jsonrpc.Error {
 		*slot = raw
 		return true
 	})
-	if _, ambiguous := jsonrpc.Find(meta, metaToken); ambiguous {
+	token, ambiguous := jsonrpc.Find(meta, metaToken)
+	if ambiguous {
 		unclear = metaToken
+	}
+	if raw := token.Of(meta); jsonrpc.ValidID(raw) {
+		m.ProgressToken = raw
 	}
 	if unclear != "" {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: _meta." + unclear + " is ambiguous"}
 	}
-	if in.hasKey {
-		in.cutKey(place, meta)
+	if m.HasKey {
+		m.cutKey(place, meta)
 	}
 	return nil
 }
 
-// cutKey removes the key, so that no log, model or server can see it.
-func (in *inbound) cutKey(place jsonrpc.Span, meta []byte) {
-	m := &in.msg
+// cutKey removes the API key, so that it reaches no log, model or server.
+func (m *Message) cutKey(place jsonrpc.Span, meta []byte) {
 	m.Params = jsonrpc.Splice(m.Params, jsonrpc.Edit{Span: place, With: jsonrpc.Remove(meta, metaKey)})
 	if m.ID != "" {
 		m.Raw = jsonrpc.Request(m.ID, m.Method, m.Params)

@@ -220,7 +220,7 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	if s != nil {
 		version, _ = s.agreed()
 	} else if record, ok := t.sealed(src, id); ok {
-		version = record.version
+		version = record.Version
 	} else if id != "" {
 		e.notFound(w, "")
 		return

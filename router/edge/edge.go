@@ -37,6 +37,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // Handler serves the messages of one surface.
@@ -93,8 +94,7 @@ type Edge struct {
 	closed bool // no more work of any kind
 
 	sessions sessions
-	seal     sealer
-	tombs    tombs
+	ids      *sessionid.IDs
 
 	loose    scope         // exchanges without a session
 	trips    sync.Map      // *trip by the requestState that its client comes back with
@@ -122,7 +122,7 @@ func New(o Options) *Edge {
 		public:    o.Public,
 		heartbeat: o.Heartbeat,
 		epoch:     time.Now(),
-		seal:      temporarySealer(),
+		ids:       sessionid.New(),
 		idle:      make(chan struct{}, 1),
 		quit:      make(chan struct{}),
 	}
@@ -166,6 +166,11 @@ func (e *Edge) defaultLimits() {
 		l.SessionIdle = d.SessionIdle
 	}
 }
+
+// Keep keeps the key of session ids in a folder, which is created if necessary, so that sessions survive a restart of
+// the router. Without Keep, or if it fails, the key lives with the process. It is called once, before the edge serves.
+// Several processes may use one folder.
+func (e *Edge) Keep(folder string) error { return e.ids.Keep(folder) }
 
 // Sessions returns the number of client sessions.
 func (e *Edge) Sessions() int { return e.sessions.count() }

@@ -10,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // errNoSession is the error for an id that is of no session, or of none that the caller may use.
@@ -44,18 +45,18 @@ func (f *surface) present(src source, id string) *session {
 }
 
 // sealed returns what an id holds that could still be used to revive a session.
-func (f *surface) sealed(src source, id string) (*record, bool) {
+func (f *surface) sealed(src source, id string) (*sessionid.Record, bool) {
 	e := f.edge
 	if src.shared {
 		return nil, false
 	}
-	r, ok := e.seal.open(id, src.path)
-	return r, ok && r.fresh(time.Now()) && !e.ended(r)
+	r, ok := e.ids.Open(id, src.path)
+	return r, ok && r.Fresh(time.Now()) && !e.ended(r)
 }
 
 // ended reports whether the client has ended the session of r, or whether that cannot be known.
-func (e *Edge) ended(r *record) bool {
-	ended, err := e.tombs.has(r)
+func (e *Edge) ended(r *sessionid.Record) bool {
+	ended, err := e.ids.Ended(r)
 	if err != nil {
 		e.log.Warn("cannot read which sessions have ended; they are not revived", "error", err)
 	}
@@ -69,14 +70,14 @@ func (f *surface) revive(src source, id string) (*session, error) {
 	if !ok || !e.mayRevive(r, src) {
 		return nil, errNoSession
 	}
-	s := f.newSession(src, r.version, r.client)
+	s := f.newSession(src, r.Version, r.Client)
 	s.id, s.path = id, src.path
-	s.debt.owe(r.introduction(), true)
+	s.debt.owe(r.Initialize(), true)
 	if s.replay != nil {
 		base := uint64(time.Now().UnixMilli()) // beyond the numbers of former events
 		s.replay.numbers, s.ownCursor.seq = base, base
 	}
-	r.client = inbound.ClientInfo{}
+	r.Client = inbound.ClientInfo{}
 	s.record = *r
 	other, err := e.addSession(s)
 	switch {
@@ -92,11 +93,11 @@ func (f *surface) revive(src source, id string) (*session, error) {
 }
 
 // mayRevive reports whether the session of r belongs to who sends from src.
-func (e *Edge) mayRevive(r *record, src source) bool {
-	if tagOf(src.caller) == r.owner {
+func (e *Edge) mayRevive(r *sessionid.Record, src source) bool {
+	if sessionid.OwnerOf(src.caller.ID) == r.Owner {
 		return true
 	}
-	return r.unkeyed && tagOf(e.remote(&http.Request{Header: src.header, RemoteAddr: src.addr})) == r.owner
+	return r.Unkeyed && sessionid.OwnerOf(e.remote(&http.Request{Header: src.header, RemoteAddr: src.addr}).ID) == r.Owner
 }
 
 // remote returns the caller that a request comes from where no key tells.

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
@@ -29,8 +30,8 @@ type session struct {
 	greeting <-chan struct{} // closed when initialize is answered; guarded by scope.mu; nil without one
 
 	id      string
-	path    string // that the id is good for; empty where it is not sealed
-	record  record // what the id holds; zero where it is not sealed
+	path    string           // that the id is good for; empty where it is not sealed
+	record  sessionid.Record // what the id holds; zero where it is not sealed
 	edge    *Edge
 	surface *surface
 	local   bool        // no key is asked for
@@ -69,9 +70,9 @@ func (f *surface) open(src source, version protocol.Version, client inbound.Clie
 		s.id = rand.Text()
 	} else {
 		s.path = src.path
-		s.record = record{start: time.Now(), owner: tagOf(src.caller), unkeyed: src.caller.Anonymous, version: version, client: client}
-		s.id = f.edge.seal.seal(&s.record, s.path)
-		s.record.client = inbound.ClientInfo{}
+		s.record = sessionid.Record{Start: time.Now(), Owner: sessionid.OwnerOf(src.caller.ID), Unkeyed: src.caller.Anonymous, Version: version, Client: client}
+		s.id = f.edge.ids.Issue(&s.record, s.path)
+		s.record.Client = inbound.ClientInfo{}
 	}
 	if _, err := f.edge.addSession(s); err != nil {
 		return nil, err

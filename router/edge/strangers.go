@@ -7,6 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // A stranger has shown no key where one is needed. The edge answers it by itself: no handler hears of it, and nothing
@@ -38,8 +39,8 @@ func (t *streamable) stranger(w http.ResponseWriter, src source, id string, in *
 			e.writeError(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
-		r := &record{start: time.Now(), owner: tagOf(src.caller), unkeyed: true, version: inbound.Negotiate(in.Params), client: client}
-		w.Header()["Mcp-Session-Id"] = []string{e.seal.seal(r, src.path)}
+		r := &sessionid.Record{Start: time.Now(), Owner: sessionid.OwnerOf(src.caller.ID), Unkeyed: true, Version: inbound.Negotiate(in.Params), Client: client}
+		w.Header()["Mcp-Session-Id"] = []string{e.ids.Issue(r, src.path)}
 	}
 	e.writeOwn(w, http.StatusOK, e.toStranger(in))
 }
@@ -55,9 +56,9 @@ func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
 			s.answerShared(message{form: failure, id: in.ID, body: err.Encode()})
 			break
 		}
-		r := record{version: inbound.Negotiate(in.Params), client: client}
-		if s.negotiatedFirst(r.version, client) {
-			s.debt.owe(r.introduction(), false)
+		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
+		if s.negotiatedFirst(r.Version, client) {
+			s.debt.owe(r.Initialize(), false)
 		}
 		fallthrough
 	default:

@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
@@ -282,11 +283,11 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 // bury has the session of r never revived.
-func (e *Edge) bury(r *record) {
-	if !r.fresh(time.Now()) {
+func (e *Edge) bury(r *sessionid.Record) {
+	if !r.Fresh(time.Now()) {
 		return
 	}
-	if err := e.tombs.add(r); err != nil {
+	if err := e.ids.End(r); err != nil {
 		e.log.Warn("cannot note that a session has ended; after a restart its id counts again", "error", err)
 	}
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessions"
 )
 
 // Handler serves the messages of one surface.
@@ -75,6 +76,17 @@ type Options struct {
 	Heartbeat      time.Duration // quiet time before a comment is sent; 0 = 15 s
 }
 
+// sessionStore holds the client sessions that exist. sessions.Table does so in memory.
+type sessionStore interface {
+	// Add stores s. Another session with its id is returned as existing instead. evicted has lost its place.
+	Add(s *session) (existing, evicted *session, ok bool)
+	Get(id string) *session // nil if there is none
+	Remove(s *session)
+	All() []*session
+	Count() int
+	Close() // refuses further sessions
+}
+
 // Edge holds the client sessions and all that is in flight. Create it with New and end it with Stop.
 type Edge struct {
 	log       *slog.Logger
@@ -93,7 +105,7 @@ type Edge struct {
 	mu     sync.RWMutex
 	closed bool // no more work of any kind
 
-	sessions sessions
+	sessions sessionStore
 	ids      *sessionid.IDs
 
 	loose    scope         // exchanges without a session
@@ -134,7 +146,7 @@ func New(o Options) *Edge {
 	}
 	e.defaultLimits()
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
-	e.sessions = sessions{most: e.limits.Sessions, now: e.now, byID: map[string]*session{}, holders: map[string]*holder{}}
+	e.sessions = sessions.New[*session](e.limits.Sessions, e.now)
 	for _, origin := range o.AllowedOrigins {
 		host := origin
 		if u, err := url.Parse(origin); err == nil && u.Host != "" {
@@ -173,7 +185,7 @@ func (e *Edge) defaultLimits() {
 func (e *Edge) Keep(folder string) error { return e.ids.Keep(folder) }
 
 // Sessions returns the number of client sessions.
-func (e *Edge) Sessions() int { return e.sessions.count() }
+func (e *Edge) Sessions() int { return e.sessions.Count() }
 
 // Tracked returns the number of requests in flight.
 func (e *Edge) Tracked() int { return e.budget.InFlight() }
@@ -188,7 +200,7 @@ func (e *Edge) Refused() int { return int(e.refused.Load()) }
 // stream, the SSE stream or stdout. It reports whether the session exists and the message will be sent. As
 // long as nobody reads, the newest 1,000 messages wait, within 1 MiB and what the client's caller may hold.
 func (e *Edge) Send(session string, message []byte) bool {
-	s := e.sessions.get(session)
+	s := e.sessions.Get(session)
 	if s == nil {
 		return false
 	}
@@ -199,12 +211,12 @@ func (e *Edge) Send(session string, message []byte) bool {
 // response with a result or an error. The error is ErrNoClient if there is no such stream, ErrClientGone if
 // the answer cannot come any more, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
-	s := e.sessions.get(session)
+	s := e.sessions.Get(session)
 	if s == nil {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	return s.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
-		return s.own.lost, s.attached() && s.send(m)
+		return s.own.lost, s.Attached() && s.send(m)
 	})
 }
 
@@ -235,7 +247,7 @@ func (e *Edge) watch() {
 		}
 		now := e.now()
 		e.lookAtLoose(now)
-		for _, s := range e.sessions.all() {
+		for _, s := range e.sessions.All() {
 			s.look(now)
 		}
 	}
@@ -267,11 +279,11 @@ func (e *Edge) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	for _, s := range e.sessions.all() {
+	for _, s := range e.sessions.All() {
 		s.own.drain(ctx)
 	}
 	e.loose.cancel(ErrStopped, all)
-	for _, s := range e.sessions.all() {
+	for _, s := range e.sessions.All() {
 		s.end(ErrStopped)
 	}
 	e.mu.Lock()
@@ -281,8 +293,8 @@ func (e *Edge) Stop(ctx context.Context) error {
 	if again {
 		return nil
 	}
-	e.sessions.close()
-	for _, s := range e.sessions.all() { // those that came in between
+	e.sessions.Close()
+	for _, s := range e.sessions.All() { // those that came in between
 		s.end(ErrStopped)
 	}
 	close(e.quit)

@@ -108,7 +108,7 @@ func (x *Exchange) Notify(message []byte) bool {
 	if x.session == nil || x.Modern || x.out.open() {
 		return x.send(wholeMessage(message), false)
 	}
-	return x.session.attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
+	return x.session.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
 		x.session.send(wholeMessage(message))
 }
 
@@ -237,7 +237,7 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 func (x *Exchange) Gone() bool {
 	select {
 	case <-x.conn:
-		return x.session == nil || !x.session.attached()
+		return x.session == nil || !x.session.Attached()
 	default:
 		return false
 	}

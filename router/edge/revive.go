@@ -37,7 +37,7 @@ func (f *surface) session(src source, id string) (*session, error) {
 
 // present returns the session of the surface with an id that exists now; else nil.
 func (f *surface) present(src source, id string) *session {
-	s := f.edge.sessions.get(id)
+	s := f.edge.sessions.Get(id)
 	if s == nil || s.path == "" && s.surface != f || s.path != "" && s.path != src.path {
 		return nil
 	}

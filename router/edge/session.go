@@ -36,7 +36,6 @@ type session struct {
 	surface *surface
 	local   bool        // no key is asked for
 	owner   auth.Caller // who opened it
-	seat    seat        // guarded by sessions.mu
 	scope   scope
 	order   order
 	used    atomic.Int64  // when the client last sent something
@@ -116,25 +115,38 @@ func (e *Edge) addSession(s *session) (*session, *jsonrpc.Error) {
 	if e.stopping.Load() {
 		return nil, e.noRoom(false)
 	}
-	other, gone, ok := e.sessions.add(s)
+	existing, evicted, ok := e.sessions.Add(s)
 	switch {
 	case !ok:
 		return nil, e.noRoom(false)
-	case other != nil:
-		return other, nil
-	case gone != nil:
-		e.log.Debug("Session gave way to one of another caller", "caller", gone.owner.Name)
-		gone.end(ErrSessionEnded)
+	case existing != nil:
+		return existing, nil
+	case evicted != nil:
+		e.log.Debug("Session evicted in favor of another caller", "caller", evicted.owner.Name)
+		evicted.end(ErrSessionEnded)
 	}
 	return s, nil
 }
 
-func (s *session) touch()                  { s.used.Store(int64(s.edge.now())) }
-func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
-func (s *session) attached() bool          { return s.readers.Load() > 0 }
+func (s *session) touch() { s.used.Store(int64(s.edge.now())) }
 
-// inFlight reports whether the session has requests in flight, or notifications waiting.
-func (s *session) inFlight() bool {
+// ID implements sessions.Session.
+func (s *session) ID() string { return s.id }
+
+// Owner implements sessions.Session.
+func (s *session) Owner() string { return s.owner.ID }
+
+// Evictable implements sessions.Session: nobody else can use the session of stdio.
+func (s *session) Evictable() bool { return !s.local }
+
+// LastUsed implements sessions.Session.
+func (s *session) LastUsed() time.Duration { return time.Duration(s.used.Load()) }
+
+// Attached implements sessions.Session. It reports whether a client reads the session's own stream.
+func (s *session) Attached() bool { return s.readers.Load() > 0 }
+
+// InFlight implements sessions.Session. It reports whether requests are in flight or notifications wait.
+func (s *session) InFlight() bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	return s.refs > 1
@@ -161,7 +173,7 @@ func (s *session) look(now time.Duration) {
 	defer safe.Recover(s.edge.log, "watching a session", nil)
 	inUse := s.scope.tick(now, s.edge.heartbeat)
 	s.endIfRevoked()
-	if !inUse && !s.attached() && now-s.lastUsed() >= s.edge.limits.SessionIdle {
+	if !inUse && !s.Attached() && now-s.LastUsed() >= s.edge.limits.SessionIdle {
 		s.end(ErrSessionEnded)
 	}
 }
@@ -228,7 +240,7 @@ func (s *session) retire() {
 	s.retired = true
 	close(s.deaf)
 	s.scope.mu.Unlock()
-	s.edge.sessions.remove(s)
+	s.edge.sessions.Remove(s)
 	s.release()
 }
 

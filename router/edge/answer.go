@@ -25,7 +25,7 @@ func accepts(h http.Header) accept {
 	for _, value := range values {
 		for part := range strings.SplitSeq(value, ",") {
 			kind, _, _ := strings.Cut(part, ";")
-			switch lower(strings.TrimSpace(kind)) {
+			switch strings.ToLower(strings.TrimSpace(kind)) {
 			case "", "*/*":
 				a.json, a.events = true, true
 			case "application/json", "application/*":

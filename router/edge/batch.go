@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
@@ -20,14 +21,14 @@ type item struct {
 	skip   bool
 }
 
-// splitBatch judges the messages of a batch. verdict is keyMissing if one of them needs a key.
-func (f *surface) splitBatch(src source, s *session, version protocol.Version, body []byte) ([]item, verdict, *jsonrpc.Error) {
+// splitBatch judges the messages of a batch. verdict is access.KeyMissing if one of them needs a key.
+func (f *surface) splitBatch(src source, s *session, version protocol.Version, body []byte) ([]item, access.Verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
 	if err != nil {
-		return nil, admitted, err
+		return nil, access.Admitted, err
 	}
 	if version != protocol.V20250326 {
-		return nil, admitted, inbound.InvalidRequest("protocol version " + string(version) + " has no batches")
+		return nil, access.Admitted, inbound.InvalidRequest("protocol version " + string(version) + " has no batches")
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
@@ -51,24 +52,24 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			continue
 		}
 		f.edge.arrived(s, &it.in)
-		var v verdict
+		var v access.Verdict
 		switch it.caller, v = f.edge.admit(&it.in, src); {
-		case v == keyWrong && it.in.IsRequest():
+		case v == access.KeyWrong && it.in.IsRequest():
 			m := wrongKey(&it.in.Message, false)
 			it.answer = &m
-		case v == stranger && it.in.IsRequest():
+		case v == access.Unauthenticated && it.in.IsRequest():
 			m := f.edge.toStranger(&it.in)
 			it.answer = &m
-		case v == stranger:
+		case v == access.Unauthenticated:
 			it.skip = true
-		case v != admitted:
+		case v != access.Admitted:
 			return nil, v, nil
 		}
 		if it.answer != nil && src.shared && s.busyWith(it.in.ID) {
-			return nil, admitted, inFlight(it.in.ID)
+			return nil, access.Admitted, inFlight(it.in.ID)
 		}
 	}
-	return items, admitted, nil
+	return items, access.Admitted, nil
 }
 
 func inFlight(id jsonrpc.ID) *jsonrpc.Error {
@@ -230,8 +231,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	case err != nil:
 		e.writeError(w, http.StatusBadRequest, "", err)
 		return
-	case v != admitted:
-		e.unauthorized(w, "", v == keyWrong)
+	case v != access.Admitted:
+		e.unauthorized(w, "", v == access.KeyWrong)
 		return
 	}
 	if id != "" {

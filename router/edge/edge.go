@@ -28,7 +28,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +36,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessions"
 )
@@ -92,13 +92,8 @@ type Edge struct {
 	log       *slog.Logger
 	name      string
 	version   string
-	keys      *auth.Keys
+	access    *access.Policy
 	limits    limit.Config
-	trusted   []netip.Prefix
-	origins   map[string]bool
-	hosts     map[string]bool // of origins
-	loopback  bool
-	public    bool
 	heartbeat time.Duration
 	epoch     time.Time // all other times are counted from here
 
@@ -122,16 +117,12 @@ type Edge struct {
 // New returns a running Edge.
 func New(o Options) *Edge {
 	e := &Edge{
-		log:       o.Logger,
-		name:      o.Name,
-		version:   o.Version,
-		keys:      o.Keys,
+		log:     o.Logger,
+		name:    o.Name,
+		version: o.Version,
+		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies,
+			Loopback: o.Loopback, Public: o.Public}),
 		limits:    o.Limits,
-		trusted:   o.TrustedProxies,
-		origins:   make(map[string]bool, len(o.AllowedOrigins)),
-		hosts:     make(map[string]bool, len(o.AllowedOrigins)),
-		loopback:  o.Loopback,
-		public:    o.Public,
 		heartbeat: o.Heartbeat,
 		epoch:     time.Now(),
 		ids:       sessionid.New(),
@@ -147,14 +138,6 @@ func New(o Options) *Edge {
 	e.defaultLimits()
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
 	e.sessions = sessions.New[*session](e.limits.Sessions, e.now)
-	for _, origin := range o.AllowedOrigins {
-		host := origin
-		if u, err := url.Parse(origin); err == nil && u.Host != "" {
-			host, origin = u.Host, u.Scheme+"://"+u.Host
-		}
-		e.origins[lower(origin)] = true
-		e.hosts[lower(hostname(host))] = true
-	}
 	e.work.Go(e.watch)
 	return e
 }

@@ -28,7 +28,7 @@ type message struct {
 	free  func() // takes back the memory of body once it is written; may be nil
 }
 
-// smallMessage is the size of answers that a request pays for when it is admitted, and of other messages that
+// smallMessage is the size of answers that a request pays for when it is access.Admitted, and of other messages that
 // must not be lost when their caller has no bytes left.
 const smallMessage = 1 << 10
 

@@ -35,3 +35,54 @@ func (e *Edge) takeBody(w http.ResponseWriter, r *http.Request, caller auth.Call
 	}
 	return nil, false
 }
+
+// guard refuses requests whose Host or Origin is foreign and answers preflights. It reports whether to go on.
+func (e *Edge) guard(w http.ResponseWriter, r *http.Request, methods string) bool {
+	proceed, refusal := e.access.CheckOrigin(w, r, methods)
+	if refusal != "" {
+		e.writeError(w, http.StatusForbidden, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Forbidden: " + refusal})
+	}
+	return proceed
+}
+
+// Guard passes on only those requests whose Host and Origin the MCP endpoints would accept.
+func (e *Edge) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if e.guard(w, r, "GET, OPTIONS") {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// identify returns the caller of a request by its headers, or answers that the key is wrong.
+func (e *Edge) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
+	caller, ok := e.access.Identify(r)
+	if !ok {
+		e.unauthorized(w, "", true)
+	}
+	return caller, ok
+}
+
+// unauthorized answers with 401.
+func (e *Edge) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
+	challenge, text := `Bearer realm="agenticnexus"`, "Unauthorized: an API key is needed"
+	if wrong {
+		challenge, text = challenge+`, error="invalid_token"`, "Unauthorized: the API key is not valid"
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	e.writeError(w, http.StatusUnauthorized, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
+}
+
+// wrongKey is the answer to a request whose _meta.api_key is wrong.
+func wrongKey(m *jsonrpc.Message, modern bool) message {
+	const text = "Invalid API key"
+	if m.Method != "tools/call" {
+		err := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
+		return message{form: failure, keep: true, id: m.ID, body: err.Encode()}
+	}
+	body := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`
+	if modern {
+		body = `{"resultType":"complete",` + body[1:]
+	}
+	return message{form: result, keep: true, id: m.ID, body: []byte(body)}
+}

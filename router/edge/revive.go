@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
@@ -16,13 +15,13 @@ import (
 // errNoSession is the error for an id that is of no session, or of none that the caller may use.
 var errNoSession = errors.New("session not found")
 
-// session returns the session with an id, for a caller who is admitted. A session that ended otherwise than by its
+// session returns the session with an id, for a caller who is access.Admitted. A session that ended otherwise than by its
 // client, with a router that is gone too, exists again when its caller comes back. The error is errNoSession or a
 // *jsonrpc.Error that says that there is no room.
 func (f *surface) session(src source, id string) (*session, error) {
 	e := f.edge
 	s := f.present(src, id)
-	if s != nil && e.needsKey() && s.owner.Anonymous && !s.local {
+	if s != nil && e.access.NeedsKey() && s.owner.Anonymous && !s.local {
 		s.end(ErrKeyRevoked) // a key is needed by now: the session passes to the key
 		s = nil
 	}
@@ -97,12 +96,7 @@ func (e *Edge) mayRevive(r *sessionid.Record, src source) bool {
 	if sessionid.OwnerOf(src.caller.ID) == r.Owner {
 		return true
 	}
-	return r.Unkeyed && sessionid.OwnerOf(e.remote(&http.Request{Header: src.header, RemoteAddr: src.addr}).ID) == r.Owner
-}
-
-// remote returns the caller that a request comes from where no key tells.
-func (e *Edge) remote(r *http.Request) auth.Caller {
-	return auth.Anonymous(auth.ClientAddr(r, e.trusted))
+	return r.Unkeyed && sessionid.OwnerOf(e.access.Remote(&http.Request{Header: src.header, RemoteAddr: src.addr}).ID) == r.Owner
 }
 
 // debt is what a session's client has said to the router alone: before it showed a key, or to a router that is

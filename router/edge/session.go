@@ -154,16 +154,16 @@ func (s *session) InFlight() bool {
 
 // of reports whether the caller may use the session.
 func (s *session) of(caller auth.Caller) bool {
-	return s.local || !s.edge.needsKey() || s.owner.ID == caller.ID
+	return s.local || !s.edge.access.NeedsKey() || s.owner.ID == caller.ID
 }
 
-// endIfRevoked ends what the keys do not admit any more, and the session if it is its caller who is not admitted.
+// endIfRevoked ends what the keys do not admit any more, and the session if it is its caller who is not access.Admitted.
 func (s *session) endIfRevoked() {
 	if s.local {
 		return
 	}
 	s.scope.cancel(ErrKeyRevoked, s.edge.revoked)
-	if !s.edge.admits(s.owner) {
+	if !s.edge.access.Valid(s.owner) {
 		s.end(ErrKeyRevoked)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
@@ -50,7 +51,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if e.needsKey() && caller.Anonymous {
+	if e.access.NeedsKey() && caller.Anonymous {
 		e.unauthorized(w, "", false)
 		return
 	}
@@ -109,16 +110,16 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.arrived(s, &in)
-	var v verdict
+	var v access.Verdict
 	src.caller, v = e.admit(&in, src)
 	switch {
-	case v == keyMissing, v == keyWrong && !in.IsRequest():
-		e.unauthorized(w, in.ID, v == keyWrong)
-	case v != stranger && !src.caller.Anonymous && !s.of(src.caller):
+	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
+		e.unauthorized(w, in.ID, v == access.KeyWrong)
+	case v != access.Unauthenticated && !src.caller.Anonymous && !s.of(src.caller):
 		e.notFound(w, in.ID)
-	case (v == stranger || v == keyWrong) && in.IsRequest() && s.busyWith(in.ID):
+	case (v == access.Unauthenticated || v == access.KeyWrong) && in.IsRequest() && s.busyWith(in.ID):
 		e.writeError(w, http.StatusBadRequest, in.ID, inFlight(in.ID)) // it must not answer for the owner's request
-	case v == keyWrong:
+	case v == access.KeyWrong:
 		s.answerShared(wrongKey(&in.Message, false))
 		accepted(w)
 	case in.Version != nil:
@@ -127,7 +128,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 			s.answerShared(message{form: failure, id: in.ID, body: inbound.CheckVersion(nil, &in, false).Encode()})
 		}
 		accepted(w)
-	case v == stranger:
+	case v == access.Unauthenticated:
 		t.stranger(w, s, &in)
 	case in.IsRequest():
 		t.settle(s, src, in.Method)
@@ -176,8 +177,8 @@ func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) 
 	switch {
 	case err != nil:
 		t.edge.writeError(w, http.StatusBadRequest, "", err)
-	case v != admitted:
-		t.edge.unauthorized(w, "", v == keyWrong)
+	case v != access.Admitted:
+		t.edge.unauthorized(w, "", v == access.KeyWrong)
 	default:
 		t.settle(s, src, "")
 		t.serveBatch(src, s, items, pipe{&s.own})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
@@ -111,15 +112,15 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	e.arrived(t.present(src, id), &in)
-	var v verdict
+	var v access.Verdict
 	switch src.caller, v = e.admit(&in, src); {
-	case v == keyMissing, v == keyWrong && !in.IsRequest():
-		e.unauthorized(w, in.ID, v == keyWrong)
+	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
+		e.unauthorized(w, in.ID, v == access.KeyWrong)
 		return
-	case v == keyWrong:
+	case v == access.KeyWrong:
 		e.writeOwn(w, http.StatusOK, wrongKey(&in.Message, in.Version != nil))
 		return
-	case v == stranger:
+	case v == access.Unauthenticated:
 		t.stranger(w, src, id, &in)
 		return
 	}
@@ -228,7 +229,7 @@ func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, 
 	if !ok {
 		return src, "", false
 	}
-	if e.needsKey() && caller.Anonymous {
+	if e.access.NeedsKey() && caller.Anonymous {
 		e.unauthorized(w, "", false)
 		return src, "", false
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // accept says which kinds of answer a client takes.
@@ -45,12 +44,12 @@ func accepts(h http.Header) accept {
 // which whatever comes before the response makes of it. The mutex of the stream guards the fields.
 type answer struct {
 	stream
-	edge   *Edge
+	out    *outputs
 	w      http.ResponseWriter
 	gone   <-chan struct{} // closed when the connection ends
 	conn   *conn           // see OnePiece
 	accept accept
-	modern bool
+	status func(code int) int // the HTTP status for the code of an error; nil = 200
 	replay *replay
 	since  time.Duration // when it began
 
@@ -62,14 +61,14 @@ type answer struct {
 }
 
 // begin prepares the answer to r.
-func (a *answer) begin(e *Edge, w http.ResponseWriter, r *http.Request, modern bool) {
-	a.edge = e
+func (a *answer) begin(out *outputs, w http.ResponseWriter, r *http.Request, status func(code int) int) {
+	a.out = out
 	a.w = w
 	a.gone = r.Context().Done()
 	a.conn = connOf(r)
 	a.accept = accepts(r.Header)
-	a.modern = modern
-	a.since = e.now()
+	a.status = status
+	a.since = out.now()
 }
 
 // open makes the answer an event stream, if the client takes one.
@@ -93,15 +92,15 @@ func (a *answer) openLocked(beat bool) bool {
 	if !a.accept.events || a.ready || a.closed {
 		return false
 	}
-	a.init(a.edge.budget, int(a.edge.limits.ResultBytes))
+	a.init(a.out.budget, a.out.bound)
 	if a.replay != nil {
 		a.cursor = a.replay.newCursor(a)
 		a.cursor.prime = a.prefer
 	}
 	a.pump = make(chan struct{})
-	a.edge.eventHeaders(a.w.Header())
+	a.out.eventHeaders(a.w.Header())
 	w := newEventSink(a.w, a.cursor, a.conn)
-	a.edge.spawn("writing a stream", func() {
+	a.out.spawn("writing a stream", func() {
 		defer close(a.pump)
 		a.read(a.attach(), w, a.gone, beat)
 	})
@@ -121,7 +120,7 @@ func (a *answer) read(t *turn, w *eventSink, gone <-chan struct{}, beat bool) {
 	if beat {
 		_ = w.beat() // a broken connection shows in what follows
 	}
-	err = a.run(t, gone, w, a.edge.heartbeat)
+	err = a.run(t, gone, w, a.out.heartbeat)
 }
 
 // leave ends a turn that nobody takes over. What can be resumed is kept.
@@ -185,7 +184,7 @@ func (a *answer) send(l *lane, m message, last bool) bool {
 	l.closed = true
 	if m.paid == 0 && m.batch == nil && m.size() > smallMessage {
 		m.paid = m.size()
-		a.edge.budget.Charge(m.payer, m.paid)
+		a.out.budget.Charge(m.payer, m.paid)
 	}
 	a.final, a.ready = m, true
 	return true
@@ -210,7 +209,7 @@ func (a *answer) finish() {
 	final := a.final
 	a.final = message{} // a timer that was stopped may keep the request for a while: not its result, too
 	a.mu.Unlock()
-	defer settle(a.edge.budget, final)
+	defer settle(a.out.budget, final)
 	switch {
 	case streaming:
 		<-a.pump
@@ -218,12 +217,12 @@ func (a *answer) finish() {
 			a.keep()
 		}
 	case !a.ready && a.accept.events:
-		a.edge.eventHeaders(a.w.Header())
+		a.out.eventHeaders(a.w.Header())
 		a.w.WriteHeader(http.StatusOK)
 	case !a.ready:
 		a.w.WriteHeader(http.StatusNoContent)
 	case a.accept.json && !(a.prefer && a.accept.events):
-		a.edge.writeMessage(a.w, a.status(final), final)
+		a.out.writeMessage(a.w, a.httpStatus(final), final)
 	default:
 		a.finishAsStream(final)
 	}
@@ -231,7 +230,7 @@ func (a *answer) finish() {
 
 // finishAsStream writes the response of an undecided answer as an event stream of its own.
 func (a *answer) finishAsStream(final message) {
-	a.edge.eventHeaders(a.w.Header())
+	a.out.eventHeaders(a.w.Header())
 	if a.replay != nil {
 		a.cursor = a.replay.newCursor(a)
 		a.cursor.prime, a.cursor.once = a.prefer, true
@@ -254,11 +253,11 @@ func (a *answer) isGone() bool {
 	}
 }
 
-// status is the HTTP status of a plain answer.
-func (a *answer) status(final message) int {
-	if !a.modern || final.form != failure {
+// httpStatus is the status of a plain response.
+func (a *answer) httpStatus(final message) int {
+	if a.status == nil || final.form != failure {
 		return http.StatusOK
 	}
 	code, _ := strconv.Atoi(string(jsonrpc.Get(final.body, "code")))
-	return inbound.HTTPStatus(code)
+	return a.status(code)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -76,81 +75,11 @@ func inFlight(id jsonrpc.ID) *jsonrpc.Error {
 	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
 }
 
-// batch collects the responses to the requests of a batch: one array, when the last of them is done.
-type batch struct {
-	edge   *Edge
-	caller string // who pays for errors of our own
-	out    outlet
-	lane   lane
-
-	mu    sync.Mutex
-	parts []message
-	left  int
-}
-
-// slot is the outlet of one request of a batch. What is not its response goes out at once.
-type slot struct {
-	batch  *batch
-	index  int
-	mu     sync.Mutex
-	closed bool
-}
-
-func (p *slot) send(l *lane, m message, last bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	if !last {
-		return p.batch.out.send(l, m, false)
-	}
-	p.closed = true
-	p.batch.set(p.index, m)
-	return true
-}
-
-func (p *slot) open() bool { return p.batch.out.open() }
-
-func (p *slot) favour()                            { p.batch.out.favour() }
-func (p *slot) quiet(now, heartbeat time.Duration) { p.batch.out.quiet(now, heartbeat) }
-func (p *slot) lost() <-chan struct{}              { return p.batch.out.lost() }
-
-// set takes the response to a request.
-func (b *batch) set(i int, m message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if m.paid == 0 {
-		m.payer = b.caller
-		m.paid = m.size()
-		b.edge.budget.Charge(m.payer, m.paid)
-	}
-	b.parts[i] = m
-}
-
-// leave counts one request less. The last one sends the array, unless nothing is in it.
-func (b *batch) leave() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left--; b.left > 0 {
-		return
-	}
-	m := message{keep: true}
-	for _, part := range b.parts {
-		if part.paid > 0 { // others were cancelled
-			m.batch = append(m.batch, part)
-		}
-	}
-	if len(m.batch) > 0 && !b.out.send(&b.lane, m, true) {
-		settle(b.edge.budget, m)
-	}
-}
-
 // serveBatch serves a batch in the order it stands in. It returns whether there will be an answer, and a
 // function that waits for it.
 func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (answers bool, wait func()) {
 	e := f.edge
-	b := &batch{edge: e, caller: src.caller.ID, out: out, parts: make([]message, len(items)), left: 1}
+	b := newBatch(e.budget, src.caller.ID, out, len(items))
 	var served sync.WaitGroup
 	for i := range items {
 		it := &items[i]
@@ -175,15 +104,13 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 		answers = true
 		x := &Exchange{}
 		ctx := f.fill(x, src, s, &it.in)
-		x.out = &slot{batch: b, index: i}
+		x.out = b.slot(i)
 		if err := e.track(x); err != nil {
 			x.abort(nil)
 			b.set(i, message{form: failure, id: it.in.ID, body: wireError(err).Encode()})
 			continue
 		}
-		b.mu.Lock()
-		b.left++
-		b.mu.Unlock()
+		b.add()
 		served.Add(1)
 		e.spawn("serving a batch", func() {
 			defer served.Done()
@@ -245,7 +172,7 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
 	a := &answer{}
-	a.begin(e, w, r, false)
+	a.begin(&e.out, w, r, nil)
 	answers, wait := t.serveBatch(src, s, items, a)
 	if !answers {
 		w.WriteHeader(http.StatusAccepted)

@@ -100,6 +100,7 @@ type Edge struct {
 	mu     sync.RWMutex
 	closed bool // no more work of any kind
 
+	out      outputs
 	sessions sessionStore
 	ids      *sessionid.IDs
 
@@ -137,6 +138,8 @@ func New(o Options) *Edge {
 	}
 	e.defaultLimits()
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
+	e.out = outputs{budget: e.budget, bound: int(e.limits.ResultBytes), heartbeat: e.heartbeat, now: e.now, spawn: e.spawn,
+		stopping: e.stopping.Load}
 	e.sessions = sessions.New[*session](e.limits.Sessions, e.now)
 	e.work.Go(e.watch)
 	return e

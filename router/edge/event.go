@@ -4,9 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
-
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 // eventSink writes messages as server-sent events.
@@ -23,32 +20,6 @@ const largeBody = 32 << 10
 
 func newEventSink(w http.ResponseWriter, c *cursor, on *conn) *eventSink {
 	return &eventSink{w: w, rc: http.NewResponseController(w), cursor: c, conn: on}
-}
-
-// Header values that never change.
-var (
-	contentJSON   = []string{"application/json"}
-	contentEvents = []string{"text/event-stream"}
-	noCache       = []string{"no-cache"}
-	keepAlive     = []string{"keep-alive"}
-	closing       = []string{"close"}
-	noBuffering   = []string{"no"}
-)
-
-func (e *Edge) eventHeaders(h http.Header) {
-	h["Content-Type"] = contentEvents
-	h["Cache-Control"] = noCache
-	h["Connection"] = keepAlive
-	h["X-Accel-Buffering"] = noBuffering
-	e.partWays(h)
-}
-
-// partWays has the connection of an answer closed behind it while the edge stops: what its client asks next is
-// for another router.
-func (e *Edge) partWays(h http.Header) {
-	if e.stopping.Load() {
-		h["Connection"] = closing
-	}
 }
 
 // write sends events, those of ordinary size in one piece.
@@ -135,35 +106,6 @@ func (s *eventSink) flush() error {
 	return err
 }
 
-// writeMessage answers with one message as application/json.
-func (e *Edge) writeMessage(w http.ResponseWriter, status int, m message) {
-	h := w.Header()
-	h["Content-Type"] = contentJSON
-	e.partWays(h)
-	if m.batch != nil {
-		w.WriteHeader(status)
-		b, err := m.put(nil, func(b []byte) error { return writePieces(w, b) })
-		if err == nil {
-			_, _ = w.Write(b)
-		}
-		return
-	}
-	if len(m.body) < largeBody {
-		w.WriteHeader(status)
-		b := make([]byte, 0, m.size())
-		_, _ = w.Write(m.append(b))
-		return
-	}
-	head := m.appendHead(nil)
-	tail := m.tail()
-	h["Content-Length"] = []string{strconv.Itoa(len(head) + len(m.body) + len(tail))}
-	w.WriteHeader(status)
-	_, _ = w.Write(head)
-	if writePieces(w, m.body) == nil {
-		_, _ = w.Write([]byte(tail))
-	}
-}
-
 // pieceSize is how much of a large body is written at once, within one writeTimeout.
 const pieceSize = 1 << 20
 
@@ -177,15 +119,4 @@ func writePieces(w io.Writer, body []byte) error {
 		body = body[n:]
 	}
 	return nil
-}
-
-// writeOwn answers with a message of our own making.
-func (e *Edge) writeOwn(w http.ResponseWriter, status int, m message) {
-	e.trace("Message sent", nil, m)
-	e.writeMessage(w, status, m)
-}
-
-// writeError answers with a JSON-RPC error.
-func (e *Edge) writeError(w http.ResponseWriter, status int, id jsonrpc.ID, err *jsonrpc.Error) {
-	e.writeOwn(w, status, message{form: failure, id: id, body: err.Encode()})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -72,30 +71,6 @@ const (
 
 // over marks an exchange that reserves nothing any more.
 const over = -1
-
-// outlet is where the messages of an exchange go.
-type outlet interface {
-	// send queues a message and reports whether it will be written. The last one closes the lane.
-	send(l *lane, m message, last bool) bool
-	// open makes the answer a stream, if the client takes one.
-	open() bool
-	// favour makes the answer a stream as soon as there is something to send, if the client takes one.
-	favour()
-	// quiet tells the time, for answers that nothing was heard of for long.
-	quiet(now, heartbeat time.Duration)
-	// lost is closed when nobody will read what is sent any more. Only for open outlets.
-	lost() <-chan struct{}
-}
-
-// pipe is the outlet of requests that share the own stream of their session.
-type pipe struct{ stream *stream }
-
-func (p pipe) send(l *lane, m message, last bool) bool { return p.stream.put(l, m, last) }
-func (p pipe) open() bool                              { return true }
-
-func (p pipe) favour()                            {}
-func (p pipe) quiet(time.Duration, time.Duration) {}
-func (p pipe) lost() <-chan struct{}              { return p.stream.lost }
 
 // Notify sends a whole notification that relates to this request, on its stream and before its response.
 // It is dropped after the response. Where the client takes no event stream, progress is dropped, and the rest goes to the session's own stream if that is read.

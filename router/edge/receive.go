@@ -133,7 +133,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		if !s.scope.relist(way.x, in.ID) {
 			return inFlight(in.ID)
 		}
-		if !way.goOn(newLeg(in, pipe{&s.own}), jsonrpc.Get(in.Params, "inputResponses")) {
+		if !way.goOn(newLeg(in, s.own.pipe()), jsonrpc.Get(in.Params, "inputResponses")) {
 			s.scope.settle(way.x)
 			return staleState()
 		}
@@ -141,7 +141,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
-	x.out = pipe{&s.own}
+	x.out = s.own.pipe()
 	if in.TakesRequests() {
 		f.travel(ctx, x, newLeg(in, x.out))
 	}
@@ -181,5 +181,5 @@ func (s *session) answerShared(m message) {
 	m.keep = true
 	m.payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
-	s.own.put(&lane{}, m, true)
+	s.own.answer(m)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
 // Bounds of what is kept for clients whose connection broke.
@@ -21,7 +22,8 @@ const retryAfter = "1000"
 
 // replay holds what a session's streams have sent of late, and the answers whose connection broke.
 type replay struct {
-	session *session
+	budget *limit.Budget
+	payer  string // the caller of the session
 
 	mu      sync.Mutex
 	numbers uint64
@@ -101,7 +103,6 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 
 // keep adds an event, and drops the oldest ones that are too many. One that its caller has no room for is not kept.
 func (r *replay) keep(e event) {
-	budget, owner := r.session.edge.budget, r.session.owner.ID
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := e.data.size()
@@ -111,14 +112,14 @@ func (r *replay) keep(e event) {
 	if e.data.batch != nil {
 		e.data.form, e.data.body = whole, e.data.append(nil)
 	}
-	e.data = message{form: e.data.form, id: e.data.id, body: jsonrpc.SingleLine(e.data.body), payer: owner}
-	for r.events.len() >= replayEvents || r.bytes+size > replayBytes || !e.data.pay(budget) {
+	e.data = message{form: e.data.form, id: e.data.id, body: jsonrpc.SingleLine(e.data.body), payer: r.payer}
+	for r.events.len() >= replayEvents || r.bytes+size > replayBytes || !e.data.pay(r.budget) {
 		if r.events.len() == 0 {
 			return
 		}
 		old := r.events.pop().data
 		r.bytes -= old.size()
-		settle(budget, old)
+		settle(r.budget, old)
 	}
 	r.bytes += size
 	r.events.push(e)
@@ -187,7 +188,7 @@ func (r *replay) clear() {
 		unread = append(unread, r.streams[stream])
 	}
 	for r.events.len() > 0 {
-		settle(r.session.edge.budget, r.events.pop().data)
+		settle(r.budget, r.events.pop().data)
 	}
 	r.over, r.bytes = true, 0
 	r.streams, r.orphans = nil, nil

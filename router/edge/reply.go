@@ -86,3 +86,14 @@ func wrongKey(m *jsonrpc.Message, modern bool) message {
 	}
 	return message{form: result, keep: true, id: m.ID, body: []byte(body)}
 }
+
+// writeOwn answers with a message of our own making.
+func (e *Edge) writeOwn(w http.ResponseWriter, status int, m message) {
+	e.trace("Message sent", nil, m)
+	e.out.writeMessage(w, status, m)
+}
+
+// writeError answers with a JSON-RPC error.
+func (e *Edge) writeError(w http.ResponseWriter, status int, id jsonrpc.ID, err *jsonrpc.Error) {
+	e.writeOwn(w, status, message{form: failure, id: id, body: err.Encode()})
+}

@@ -16,9 +16,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
-const ownBytes = 1 << 20
-
 // surface is one face of the router. A session belongs to the one it was opened on.
 type surface struct {
 	edge    *Edge
@@ -42,12 +39,8 @@ type session struct {
 	over    chan struct{} // closed by end
 	deaf    chan struct{} // closed when the client will say nothing more
 	done    chan struct{} // closed when Ended has returned
-	replay  *replay       // nil where streams cannot be resumed
 
-	own       stream // unrelated messages: the GET stream; on SSE and stdio everything
-	ownLane   lane
-	ownCursor *cursor      // belongs to who writes own; nil where it cannot be resumed
-	readers   atomic.Int32 // connections that read own
+	own ownStream
 
 	debt debt // what the handler has to be told first
 
@@ -95,16 +88,10 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 		refs:    1,
 	}
 	s.scope.byID = make(map[string]*Exchange)
-	s.own.shared = src.shared
-	switch {
-	case src.shared:
-		s.own.init(e.budget, int(e.limits.ResultBytes))
-	case version == protocol.V20251125:
-		s.replay = &replay{session: s}
-		s.ownCursor = &cursor{replay: s.replay}
-		fallthrough
-	default:
-		s.own.init(e.budget, ownBytes)
+	if src.shared {
+		s.own.initShared(&e.out)
+	} else {
+		s.own.initOwn(e.budget, version == protocol.V20251125, src.caller.ID)
 	}
 	s.touch()
 	return s
@@ -143,7 +130,7 @@ func (s *session) Evictable() bool { return !s.local }
 func (s *session) LastUsed() time.Duration { return time.Duration(s.used.Load()) }
 
 // Attached implements sessions.Session. It reports whether a client reads the session's own stream.
-func (s *session) Attached() bool { return s.readers.Load() > 0 }
+func (s *session) Attached() bool { return s.own.attached() }
 
 // InFlight implements sessions.Session. It reports whether requests are in flight or notifications wait.
 func (s *session) InFlight() bool {
@@ -213,7 +200,7 @@ func (s *session) agreed() (version protocol.Version, client inbound.ClientInfo)
 func (s *session) send(m message) bool {
 	m.payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
-	return s.own.put(&s.ownLane, m, false)
+	return s.own.send(m)
 }
 
 // end ends the session: what is in flight is cancelled, and Ended is called when it has returned.
@@ -259,11 +246,7 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.edge.spawn("ending a session", func() {
 		defer close(s.done)
-		s.own.close()
-		s.own.abandonUnread()
-		if s.replay != nil {
-			s.replay.clear()
-		}
+		s.own.end()
 		s.surface.handler.Ended(s.id)
 	})
 }

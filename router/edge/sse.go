@@ -33,7 +33,7 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 			return
 		}
 		defer t.edge.work.Done()
-		t.edge.partWays(w.Header())
+		t.edge.out.closeConnection(w.Header())
 		switch {
 		case !t.edge.guard(w, r, methods):
 		case r.Method != method:
@@ -63,15 +63,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.end(ErrSessionEnded)
-	s.readers.Add(1)
-	turn := s.own.attach()
-	defer s.own.detach(turn)
-	e.eventHeaders(w.Header())
-	sink := newEventSink(w, nil, connOf(r))
-	if sink.event("endpoint", t.path+s.id) == nil {
-		_ = s.own.run(turn, r.Context().Done(), sink, e.heartbeat) // the client sees that it ended
-	}
-	s.own.abandon()
+	s.own.writeOnly(&e.out, w, r, t.path+s.id)
 }
 
 // post takes a message of a session. What there is to say to it goes to the session's stream.
@@ -181,7 +173,7 @@ func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) 
 		t.edge.unauthorized(w, "", v == access.KeyWrong)
 	default:
 		t.settle(s, src, "")
-		t.serveBatch(src, s, items, pipe{&s.own})
+		t.serveBatch(src, s, items, s.own.pipe())
 		accepted(w)
 	}
 }

@@ -34,17 +34,13 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		return errors.New("serving stdio: there are too many sessions")
 	}
 	t.s = s
-	s.readers.Add(1)
-
 	var writeErr error
 	written := make(chan struct{})
-	turn := s.own.attach() // before anything is read: without a writer, a session that ends drops its answers
+	write := s.own.writeLines(out) // before anything is read: without a writer, a session that ends drops its answers
 	e.spawn("writing to the client", func() {
 		defer close(written)
-		defer s.own.abandon()
-		defer s.own.detach(turn)
-		writeErr = errors.New("panicked") // unless run returns
-		writeErr = s.own.run(turn, nil, &lineSink{w: out}, 0)
+		writeErr = errors.New("panicked") // unless write returns
+		writeErr = write()
 	})
 	read := make(chan error, 1)
 	go func() {
@@ -148,7 +144,7 @@ func (t *stdio) line(line []byte) {
 			t.reject("", err)
 			return
 		}
-		t.serveBatch(t.src, s, items, pipe{&s.own})
+		t.serveBatch(t.src, s, items, s.own.pipe())
 		return
 	}
 	in, err := inbound.Parse(line)
@@ -177,28 +173,3 @@ func (t *stdio) line(line []byte) {
 func (t *stdio) reject(id jsonrpc.ID, err *jsonrpc.Error) {
 	t.s.answerShared(message{form: failure, id: id, body: err.Encode()})
 }
-
-// lineSink writes messages as lines.
-type lineSink struct {
-	w   io.Writer
-	buf []byte
-}
-
-func (s *lineSink) write(ms []message) error {
-	s.buf = s.buf[:0]
-	for _, m := range ms {
-		var err error
-		if s.buf, err = m.put(s.buf, s.put); err != nil {
-			return err
-		}
-		s.buf = append(s.buf, '\n')
-	}
-	return s.put(s.buf)
-}
-
-func (s *lineSink) put(b []byte) error {
-	_, err := s.w.Write(b)
-	return err
-}
-
-func (s *lineSink) beat() error { return nil }

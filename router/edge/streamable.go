@@ -30,7 +30,7 @@ func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.work.Done()
-	e.partWays(w.Header())
+	e.out.closeConnection(w.Header())
 	if !e.guard(w, r, streamableMethods) {
 		return
 	}
@@ -146,6 +146,14 @@ type call struct {
 	answer answer
 }
 
+// statusOf returns the HTTP status for the code of an error, as answer.status has it.
+func statusOf(modern bool) func(code int) int {
+	if modern {
+		return inbound.HTTPStatus
+	}
+	return nil
+}
+
 // request serves one request and writes its answer.
 func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
 	e := t.edge
@@ -164,9 +172,9 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	c := &call{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.answer.begin(e, w, r, x.Modern)
+	c.answer.begin(&e.out, w, r, statusOf(x.Modern))
 	if s != nil {
-		c.answer.replay = s.replay
+		c.answer.replay = s.own.replay
 	}
 	x.out = &c.answer
 	if err := e.track(x); err != nil {

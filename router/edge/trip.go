@@ -321,7 +321,7 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
 	a := &answer{}
-	a.begin(e, w, r, true)
+	a.begin(&e.out, w, r, inbound.HTTPStatus)
 	l := newLeg(in, a)
 	switch {
 	case way == nil:

@@ -10,13 +10,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // item is one message of a batch, as judged before any of them is served.
 type item struct {
 	in     inbound.Message
 	caller auth.Caller
-	answer *message // instead of serving it
+	answer *output.Message // instead of serving it
 	skip   bool
 }
 
@@ -47,7 +48,8 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			ids[string(it.in.ID)] = true
 		}
 		if err != nil {
-			it.answer = &message{form: failure, id: it.in.ID, body: err.Encode()}
+			m := output.Error(it.in.ID, err)
+			it.answer = &m
 			continue
 		}
 		f.edge.arrived(s, &it.in)
@@ -77,23 +79,23 @@ func inFlight(id jsonrpc.ID) *jsonrpc.Error {
 
 // serveBatch serves a batch in the order it stands in. It returns whether there will be an answer, and a
 // function that waits for it.
-func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (answers bool, wait func()) {
+func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (answers bool, wait func()) {
 	e := f.edge
-	b := newBatch(e.budget, src.caller.ID, out, len(items))
+	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
 	var served sync.WaitGroup
 	for i := range items {
 		it := &items[i]
 		src.caller = it.caller
 		switch {
 		case it.answer != nil:
-			b.set(i, *it.answer)
+			b.Set(i, *it.answer)
 			answers = true
 			continue
 		case it.skip:
 			continue
 		case s != nil && !s.of(it.caller):
 			if it.in.IsRequest() {
-				b.set(i, message{form: failure, id: it.in.ID, body: inbound.InvalidRequest("the session belongs to another key").Encode()})
+				b.Set(i, output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
 				answers = true
 			}
 			continue
@@ -104,22 +106,22 @@ func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (
 		answers = true
 		x := &Exchange{}
 		ctx := f.fill(x, src, s, &it.in)
-		x.out = b.slot(i)
+		x.out = b.Outlet(i)
 		if err := e.track(x); err != nil {
 			x.abort(nil)
-			b.set(i, message{form: failure, id: it.in.ID, body: wireError(err).Encode()})
+			b.Set(i, output.Error(it.in.ID, wireError(err)))
 			continue
 		}
-		b.add()
+		b.Add()
 		served.Add(1)
 		e.spawn("serving a batch", func() {
 			defer served.Done()
-			defer b.leave()
+			defer b.Done()
 			defer e.untrack(x)
 			e.request(ctx, f.handler, x)
 		})
 	}
-	b.leave()
+	b.Done()
 	return answers, served.Wait
 }
 
@@ -171,15 +173,15 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	}
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
-	a := &answer{}
-	a.begin(&e.out, w, r, nil)
+	a := &output.Response{}
+	a.Begin(&e.out, w, r, nil)
 	answers, wait := t.serveBatch(src, s, items, a)
 	if !answers {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	wait()
-	a.finish()
+	a.Finish()
 }
 
 // sessionOf returns the session that a batch is for, and has the handler know it. It is nil where the batch is

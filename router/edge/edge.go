@@ -37,6 +37,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessions"
 )
@@ -100,7 +101,7 @@ type Edge struct {
 	mu     sync.RWMutex
 	closed bool // no more work of any kind
 
-	out      outputs
+	out      output.Outputs
 	sessions sessionStore
 	ids      *sessionid.IDs
 
@@ -138,8 +139,8 @@ func New(o Options) *Edge {
 	}
 	e.defaultLimits()
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
-	e.out = outputs{budget: e.budget, bound: int(e.limits.ResultBytes), heartbeat: e.heartbeat, now: e.now, spawn: e.spawn,
-		stopping: e.stopping.Load}
+	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: e.heartbeat, Now: e.now, Spawn: e.spawn,
+		Stopping: e.stopping.Load}
 	e.sessions = sessions.New[*session](e.limits.Sessions, e.now)
 	e.work.Go(e.watch)
 	return e
@@ -190,7 +191,7 @@ func (e *Edge) Send(session string, message []byte) bool {
 	if s == nil {
 		return false
 	}
-	return s.send(wholeMessage(message))
+	return s.send(output.Whole(message))
 }
 
 // Request asks the client of a session on the session's own stream and waits for the answer, which is a
@@ -201,8 +202,8 @@ func (e *Edge) Request(ctx context.Context, session, method string, params []byt
 	if s == nil {
 		return jsonrpc.Message{}, ErrNoClient
 	}
-	return s.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
-		return s.own.lost, s.Attached() && s.send(m)
+	return s.ask(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
+		return s.own.Lost, s.Attached() && s.send(m)
 	})
 }
 
@@ -266,7 +267,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 		}
 	}
 	for _, s := range e.sessions.All() {
-		s.own.drain(ctx)
+		s.own.Drain(ctx)
 	}
 	e.loose.cancel(ErrStopped, all)
 	for _, s := range e.sessions.All() {

@@ -10,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // Cancelled is the cause of a context whose request the client cancelled.
@@ -40,11 +41,11 @@ type Exchange struct {
 
 	edge    *Edge
 	session *session        // nil without one
-	out     outlet          // nil for notifications
+	out     output.Outlet   // nil for notifications
 	trip    *trip           // of a client of the modern era that can be asked; nil otherwise
 	conn    <-chan struct{} // closed when the connection of its answer ends; nil if it shares one
 	cancel  context.CancelCauseFunc
-	lane    lane
+	lane    output.Lane
 	state   atomic.Uint32
 
 	reserved atomic.Int64 // bytes for the answer that its message has not taken over; over in the end
@@ -80,11 +81,11 @@ func (x *Exchange) Notify(message []byte) bool {
 	if x.out == nil || x.state.Load() != live {
 		return false
 	}
-	if x.session == nil || x.Modern || x.out.open() {
-		return x.send(wholeMessage(message), false)
+	if x.session == nil || x.Modern || x.out.Open() {
+		return x.send(output.Whole(message), false)
 	}
 	return x.session.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
-		x.session.send(wholeMessage(message))
+		x.session.send(output.Whole(message))
 }
 
 // Reserve makes room for an answer of n bytes in all while it is being read. False means that the caller holds too
@@ -129,7 +130,7 @@ func (x *Exchange) Reply(rawResult []byte) {
 	if x.Modern && jsonrpc.Get(rawResult, "resultType") == nil {
 		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
 	}
-	x.respond(message{form: result, id: x.Message.ID, body: rawResult}, succeeded)
+	x.respond(output.Result(x.Message.ID, rawResult), succeeded)
 }
 
 // Fail answers with an error.
@@ -137,52 +138,51 @@ func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
 
 // FailRaw answers with a raw error object.
 func (x *Exchange) FailRaw(err []byte) {
-	x.respond(message{form: failure, id: x.Message.ID, body: err}, failed)
+	x.respond(output.RawError(x.Message.ID, err), failed)
 }
 
-func (x *Exchange) respond(m message, state uint32) {
+func (x *Exchange) respond(m output.Message, state uint32) {
 	if x.out == nil || !x.state.CompareAndSwap(live, state) {
 		return
 	}
-	m.keep = true
 	if x.trip != nil {
 		var there bool
-		if m.id, there = x.trip.back(); !there {
+		if m.ID, there = x.trip.back(); !there {
 			return
 		}
 	}
-	if m.size() > smallMessage && !x.Reserve(m.size()) {
+	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refused.Add(1)
-		m.form, m.body = failure, ownError(x.Modern, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false).Encode()
-	} else if len(m.body) > replayBytes {
-		m.free = x.free
+		m = output.Error(m.ID, ownError(x.Modern, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false))
+	} else if len(m.Body) > output.ReplayBytes {
+		m.Free = x.free
 	}
-	m.paid = int(max(0, x.reserved.Swap(0)))
+	m.Paid = int(max(0, x.reserved.Swap(0)))
 	x.scope.settle(x)
 	if !x.send(m, true) {
-		m.free = nil // others may still refer to it
-		m.payer = x.Caller.ID
-		settle(x.edge.budget, m)
+		m.Free = nil // others may still refer to it
+		m.Payer = x.Caller.ID
+		output.Settle(x.edge.budget, m)
 	}
 }
 
-func (x *Exchange) send(m message, last bool) bool {
-	m.payer = x.Caller.ID
+func (x *Exchange) send(m output.Message, last bool) bool {
+	m.Payer = x.Caller.ID
 	x.edge.trace("Message sent", x.session, m)
-	return x.out.send(&x.lane, m, last)
+	return x.out.Send(&x.lane, m, last)
 }
 
 // ForceStream makes the answer an event stream, also if nothing precedes the response.
 func (x *Exchange) ForceStream() {
 	if x.out != nil {
-		x.out.open()
+		x.out.Open()
 	}
 }
 
 // PreferStream makes the answer an event stream where the client takes both kinds; nothing is sent yet.
 func (x *Exchange) PreferStream() {
 	if x.out != nil {
-		x.out.favour()
+		x.out.PreferStream()
 	}
 }
 
@@ -200,11 +200,11 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	x.Sent()
-	if x.out == nil || !x.out.open() {
+	if x.out == nil || !x.out.Open() {
 		return x.edge.Request(ctx, x.session.id, method, params)
 	}
-	return x.session.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
-		return x.out.lost(), x.state.Load() == live && x.send(m, false)
+	return x.session.ask(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
+		return x.out.Lost(), x.state.Load() == live && x.send(m, false)
 	})
 }
 

@@ -3,6 +3,8 @@ package edge
 import (
 	"context"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // orderTimeout is how long a message waits for those before it.
@@ -16,7 +18,7 @@ const notesBound = 1000
 type order struct {
 	arrived uint64 // notifications so far
 	served  uint64
-	queue   fifo[note]
+	queue   output.Queue[note]
 	working bool
 	advance chan struct{} // closed when served changes; made by those who wait
 }
@@ -33,13 +35,13 @@ func (s *session) accept(ctx context.Context, x *Exchange) bool {
 	s.scope.mu.Lock()
 	defer s.scope.mu.Unlock()
 	o := &s.order
-	if s.retired || o.queue.len() >= notesBound || !s.edge.budget.Reserve(x.Caller.ID, x.size()) {
+	if s.retired || o.queue.Len() >= notesBound || !s.edge.budget.Reserve(x.Caller.ID, x.size()) {
 		x.abort(nil)
 		return false
 	}
 	s.edge.busy.Add(1)
 	o.arrived++
-	o.queue.push(note{ctx, x, s.scope.unsentLocked()})
+	o.queue.Push(note{ctx, x, s.scope.unsentLocked()})
 	if !o.working {
 		o.working = true
 		s.refs++
@@ -53,12 +55,12 @@ func (s *session) serveNotes() {
 	defer s.release()
 	for {
 		s.scope.mu.Lock()
-		if s.order.queue.len() == 0 {
+		if s.order.queue.Len() == 0 {
 			s.order.working = false
 			s.scope.mu.Unlock()
 			return
 		}
-		n := s.order.queue.pop()
+		n := s.order.queue.Pop()
 		skip := s.ended
 		if !skip {
 			s.scope.addLocked(n.x)

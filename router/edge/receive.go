@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // source is where a message came from.
@@ -133,7 +134,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		if !s.scope.relist(way.x, in.ID) {
 			return inFlight(in.ID)
 		}
-		if !way.goOn(newLeg(in, s.own.pipe()), jsonrpc.Get(in.Params, "inputResponses")) {
+		if !way.goOn(newLeg(in, s.own.Outlet()), jsonrpc.Get(in.Params, "inputResponses")) {
 			s.scope.settle(way.x)
 			return staleState()
 		}
@@ -141,7 +142,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
-	x.out = s.own.pipe()
+	x.out = s.own.Outlet()
 	if in.TakesRequests() {
 		f.travel(ctx, x, newLeg(in, x.out))
 	}
@@ -177,9 +178,9 @@ func (s *session) greet(x *Exchange) (before []<-chan struct{}, done func()) {
 }
 
 // answerShared sends a response of our own making on the session's own stream.
-func (s *session) answerShared(m message) {
-	m.keep = true
-	m.payer = s.owner.ID
+func (s *session) answerShared(m output.Message) {
+	m.Keep = true
+	m.Payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
-	s.own.answer(m)
+	s.own.Respond(m)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // takeBody reads the whole body, or answers why it cannot.
@@ -74,26 +75,26 @@ func (e *Edge) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
 }
 
 // wrongKey is the answer to a request whose _meta.api_key is wrong.
-func wrongKey(m *jsonrpc.Message, modern bool) message {
+func wrongKey(m *jsonrpc.Message, modern bool) output.Message {
 	const text = "Invalid API key"
 	if m.Method != "tools/call" {
 		err := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
-		return message{form: failure, keep: true, id: m.ID, body: err.Encode()}
+		return output.Error(m.ID, err)
 	}
 	body := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`
 	if modern {
 		body = `{"resultType":"complete",` + body[1:]
 	}
-	return message{form: result, keep: true, id: m.ID, body: []byte(body)}
+	return output.Result(m.ID, []byte(body))
 }
 
 // writeOwn answers with a message of our own making.
-func (e *Edge) writeOwn(w http.ResponseWriter, status int, m message) {
+func (e *Edge) writeOwn(w http.ResponseWriter, status int, m output.Message) {
 	e.trace("Message sent", nil, m)
-	e.out.writeMessage(w, status, m)
+	e.out.WriteMessage(w, status, m)
 }
 
 // writeError answers with a JSON-RPC error.
 func (e *Edge) writeError(w http.ResponseWriter, status int, id jsonrpc.ID, err *jsonrpc.Error) {
-	e.writeOwn(w, status, message{form: failure, id: id, body: err.Encode()})
+	e.writeOwn(w, status, output.Error(id, err))
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // get opens a session's own stream, or resumes the stream that Last-Event-ID names.
@@ -22,7 +23,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.settle(s, src, "")
-	if !accepts(r.Header).events {
+	if !output.ParseAccept(r.Header).Events {
 		t.edge.writeError(w, http.StatusNotAcceptable, "", &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "Accept must allow text/event-stream"})
 		return
@@ -31,19 +32,19 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	defer s.touch()
 	number, seq := uint64(0), uint64(0)
 	last := r.Header.Get("Last-Event-ID")
-	if last != "" && s.own.replay != nil {
-		if number, seq, ok = parseEventID(last); !ok {
+	if last != "" && s.own.Resumable() {
+		if number, seq, ok = output.ParseEventID(last); !ok {
 			t.edge.noEvents(w)
 			return
 		}
 	}
 	if number > 0 {
-		if !s.own.resume(&t.edge.out, w, r, number, seq) {
+		if !s.own.Resume(&t.edge.out, w, r, number, seq) {
 			t.edge.noEvents(w)
 		}
 		return
 	}
-	s.own.writeEvents(&t.edge.out, w, r, last != "", seq)
+	s.own.WriteEvents(&t.edge.out, w, r, last != "", seq)
 }
 
 func (e *Edge) noEvents(w http.ResponseWriter) {

@@ -72,7 +72,7 @@ func (f *surface) revive(src source, id string) (*session, error) {
 	s := f.newSession(src, r.Version, r.Client)
 	s.id, s.path = id, src.path
 	s.debt.owe(r.Initialize(), true)
-	s.own.startAt(uint64(time.Now().UnixMilli()))
+	s.own.StartAt(uint64(time.Now().UnixMilli()))
 	r.Client = inbound.ClientInfo{}
 	s.record = *r
 	other, err := e.addSession(s)

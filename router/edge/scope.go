@@ -145,7 +145,7 @@ func (c *scope) tick(now, heartbeat time.Duration) (connected bool) {
 	defer c.mu.Unlock()
 	for x := c.first; x != nil; x = x.next {
 		if x.out != nil {
-			x.out.quiet(now, heartbeat)
+			x.out.KeepAlive(now, heartbeat)
 		}
 		select {
 		case <-x.conn:

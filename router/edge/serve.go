@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // noRoom is the error for a request that the router has no room for, which is counted, or no time any more.
@@ -49,7 +50,7 @@ func (e *Edge) track(x *Exchange) error {
 }
 
 // size is what an exchange itself holds.
-func (x *Exchange) size() int { return len(x.Message.Raw) + smallMessage }
+func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }
 
 func (e *Edge) untrack(x *Exchange) {
 	x.abort(nil)
@@ -136,13 +137,13 @@ func (e *Edge) cancelled(s *session, m *jsonrpc.Message) {
 // arrived logs a message that came in: all of it at level trace, and at level debug its _meta.session_id,
 // which means nothing to us.
 func (e *Edge) arrived(s *session, in *inbound.Message) {
-	e.trace("Message received", s, wholeMessage(in.Raw))
+	e.trace("Message received", s, output.Whole(in.Raw))
 	if jsonrpc.ValidID(in.SessionID) && e.log.Enabled(context.Background(), slog.LevelDebug) {
 		e.log.Debug("Request names a session", "method", in.Method, "session_id", jsonrpc.ID(in.SessionID).Text())
 	}
 }
 
-func (e *Edge) trace(event string, s *session, m message) {
+func (e *Edge) trace(event string, s *session, m output.Message) {
 	if !e.log.Enabled(context.Background(), jsonrpc.LevelTrace) {
 		return
 	}
@@ -150,5 +151,5 @@ func (e *Edge) trace(event string, s *session, m message) {
 	if s != nil {
 		id = s.id
 	}
-	e.log.Log(context.Background(), jsonrpc.LevelTrace, event, "session", id, "message", string(m.append(nil)))
+	e.log.Log(context.Background(), jsonrpc.LevelTrace, event, "session", id, "message", string(m.Append(nil)))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
@@ -40,7 +41,7 @@ type session struct {
 	deaf    chan struct{} // closed when the client will say nothing more
 	done    chan struct{} // closed when Ended has returned
 
-	own ownStream
+	own output.SessionStream
 
 	debt debt // what the handler has to be told first
 
@@ -89,9 +90,9 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 	}
 	s.scope.byID = make(map[string]*Exchange)
 	if src.shared {
-		s.own.initShared(&e.out)
+		s.own.InitShared(&e.out)
 	} else {
-		s.own.initOwn(e.budget, version == protocol.V20251125, src.caller.ID)
+		s.own.Init(e.budget, version == protocol.V20251125, src.caller.ID)
 	}
 	s.touch()
 	return s
@@ -130,7 +131,7 @@ func (s *session) Evictable() bool { return !s.local }
 func (s *session) LastUsed() time.Duration { return time.Duration(s.used.Load()) }
 
 // Attached implements sessions.Session. It reports whether a client reads the session's own stream.
-func (s *session) Attached() bool { return s.own.attached() }
+func (s *session) Attached() bool { return s.own.Attached() }
 
 // InFlight implements sessions.Session. It reports whether requests are in flight or notifications wait.
 func (s *session) InFlight() bool {
@@ -197,10 +198,10 @@ func (s *session) agreed() (version protocol.Version, client inbound.ClientInfo)
 }
 
 // send queues a message on the session's own stream.
-func (s *session) send(m message) bool {
-	m.payer = s.owner.ID
+func (s *session) send(m output.Message) bool {
+	m.Payer = s.owner.ID
 	s.edge.trace("Message sent", s, m)
-	return s.own.send(m)
+	return s.own.Send(m)
 }
 
 // end ends the session: what is in flight is cancelled, and Ended is called when it has returned.
@@ -246,7 +247,7 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.edge.spawn("ending a session", func() {
 		defer close(s.done)
-		s.own.end()
+		s.own.End()
 		s.surface.handler.Ended(s.id)
 	})
 }
@@ -302,7 +303,7 @@ type response struct {
 // ask sends a request to the client by way of send, and waits for the response and for the notifications
 // before it. send returns when nobody will read it any more, and whether it went out.
 func (s *session) ask(ctx context.Context, method string, params []byte,
-	send func(message) (<-chan struct{}, bool)) (jsonrpc.Message, error) {
+	send func(output.Message) (<-chan struct{}, bool)) (jsonrpc.Message, error) {
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
@@ -320,8 +321,8 @@ func (s *session) ask(ctx context.Context, method string, params []byte,
 		delete(s.waiting, string(id))
 		s.scope.mu.Unlock()
 	}()
-	m := wholeMessage(jsonrpc.Request(id, method, params))
-	m.keep = true
+	m := output.Whole(jsonrpc.Request(id, method, params))
+	m.Keep = true
 	lost, ok := send(m)
 	if !ok {
 		return jsonrpc.Message{}, ErrNoClient
@@ -358,14 +359,14 @@ func (s *session) inPlace(ctx context.Context, r response) (jsonrpc.Message, err
 
 // withdraw tells the client that its answer to a request of ours is not waited for any more, in the words of
 // the server whose request it was, if the cause knows them.
-func (s *session) withdraw(id jsonrpc.ID, cause error, send func(message) (<-chan struct{}, bool)) {
+func (s *session) withdraw(id jsonrpc.ID, cause error, send func(output.Message) (<-chan struct{}, bool)) {
 	var params []byte
 	var told interface{ CancelParams() []byte }
 	if errors.As(cause, &told) {
 		params = told.CancelParams()
 	}
-	m := wholeMessage(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
-	m.keep = true
+	m := output.Whole(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
+	m.Keep = true
 	if _, ok := send(m); !ok {
 		s.send(m) // the stream of the question has ended, its client may still be asking
 	}

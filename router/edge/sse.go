@@ -10,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
@@ -33,7 +34,7 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 			return
 		}
 		defer t.edge.work.Done()
-		t.edge.out.closeConnection(w.Header())
+		t.edge.out.CloseConnection(w.Header())
 		switch {
 		case !t.edge.guard(w, r, methods):
 		case r.Method != method:
@@ -63,7 +64,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.end(ErrSessionEnded)
-	s.own.writeOnly(&e.out, w, r, t.path+s.id)
+	s.own.WriteEndpoint(&e.out, w, r, t.path+s.id)
 }
 
 // post takes a message of a session. What there is to say to it goes to the session's stream.
@@ -117,7 +118,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	case in.Version != nil:
 		// Clients that probe for the modern era go on with initialize if they get a proper answer.
 		if in.IsRequest() {
-			s.answerShared(message{form: failure, id: in.ID, body: inbound.CheckVersion(nil, &in, false).Encode()})
+			s.answerShared(output.Error(in.ID, inbound.CheckVersion(nil, &in, false)))
 		}
 		accepted(w)
 	case v == access.Unauthenticated:
@@ -143,7 +144,7 @@ func accepted(w http.ResponseWriter) {
 func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	if in.Method == "initialize" {
 		if _, _, err := t.initialize(s, src, in.Params); err != nil {
-			s.answerShared(message{form: failure, id: in.ID, body: err.Encode()})
+			s.answerShared(output.Error(in.ID, err))
 			accepted(w)
 			return
 		}
@@ -158,7 +159,7 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	case wire.Code == jsonrpc.CodeInvalidRequest:
 		t.edge.writeError(w, http.StatusBadRequest, in.ID, wire)
 	default:
-		s.answerShared(message{form: failure, id: in.ID, body: wire.Encode()})
+		s.answerShared(output.Error(in.ID, wire))
 		accepted(w)
 	}
 }
@@ -173,7 +174,7 @@ func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) 
 		t.edge.unauthorized(w, "", v == access.KeyWrong)
 	default:
 		t.settle(s, src, "")
-		t.serveBatch(src, s, items, s.own.pipe())
+		t.serveBatch(src, s, items, s.own.Outlet())
 		accepted(w)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // ServeStdio serves h to the one client at the other end of in and out, until in ends: then what was read
@@ -36,7 +37,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	t.s = s
 	var writeErr error
 	written := make(chan struct{})
-	write := s.own.writeLines(out) // before anything is read: without a writer, a session that ends drops its answers
+	write := s.own.WriteLines(out) // before anything is read: without a writer, a session that ends drops its answers
 	e.spawn("writing to the client", func() {
 		defer close(written)
 		writeErr = errors.New("panicked") // unless write returns
@@ -69,7 +70,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		_ = closer.Close() // only to end a Read that waits
 	}
 	if !within(stopGrace, s.done) {
-		s.own.abandon()
+		s.own.Abandon()
 	}
 	if within(stopGrace, written) && err == nil && writeErr != nil {
 		err = fmt.Errorf("writing to the client: %w", writeErr)
@@ -144,7 +145,7 @@ func (t *stdio) line(line []byte) {
 			t.reject("", err)
 			return
 		}
-		t.serveBatch(t.src, s, items, s.own.pipe())
+		t.serveBatch(t.src, s, items, s.own.Outlet())
 		return
 	}
 	in, err := inbound.Parse(line)
@@ -171,5 +172,5 @@ func (t *stdio) line(line []byte) {
 }
 
 func (t *stdio) reject(id jsonrpc.ID, err *jsonrpc.Error) {
-	t.s.answerShared(message{form: failure, id: id, body: err.Encode()})
+	t.s.answerShared(output.Error(id, err))
 }

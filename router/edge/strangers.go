@@ -7,6 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
@@ -53,7 +54,7 @@ func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
 	case in.Method == "initialize":
 		client, err := inbound.ReadClientInfo(in.Params)
 		if err != nil {
-			s.answerShared(message{form: failure, id: in.ID, body: err.Encode()})
+			s.answerShared(output.Error(in.ID, err))
 			break
 		}
 		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
@@ -68,7 +69,7 @@ func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
 }
 
 // toStranger is the answer to a request without a key. It says what every surface has: tools.
-func (e *Edge) toStranger(in *inbound.Message) message {
+func (e *Edge) toStranger(in *inbound.Message) output.Message {
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version))), "name", []byte(jsonrpc.StringID(e.name)))
 	var body []byte
 	switch in.Method {
@@ -83,5 +84,5 @@ func (e *Edge) toStranger(in *inbound.Message) message {
 	default: // ping
 		body = []byte("{}")
 	}
-	return message{form: result, keep: true, id: in.ID, body: body}
+	return output.Result(in.ID, body)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
@@ -30,7 +31,7 @@ func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.work.Done()
-	e.out.closeConnection(w.Header())
+	e.out.CloseConnection(w.Header())
 	if !e.guard(w, r, streamableMethods) {
 		return
 	}
@@ -143,7 +144,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 // call is an exchange with its answer, made in one piece.
 type call struct {
 	Exchange
-	answer answer
+	answer output.Response
 }
 
 // statusOf returns the HTTP status for the code of an error, as answer.status has it.
@@ -172,9 +173,9 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	c := &call{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.answer.begin(&e.out, w, r, statusOf(x.Modern))
+	c.answer.Begin(&e.out, w, r, statusOf(x.Modern))
 	if s != nil {
-		c.answer.replay = s.own.replay
+		c.answer.UseReplay(&s.own)
 	}
 	x.out = &c.answer
 	if err := e.track(x); err != nil {
@@ -194,11 +195,11 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	}
 	if opening && x.state.Load() != succeeded {
 		s.end(ErrSessionEnded)
-		if !c.answer.streaming() {
+		if !c.answer.Streaming() {
 			w.Header().Del("Mcp-Session-Id")
 		}
 	}
-	c.answer.finish()
+	c.answer.Finish()
 }
 
 func initializeStatus(err *jsonrpc.Error) int {

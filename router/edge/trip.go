@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // trip is the outlet of a request of the modern era whose client can be asked (MCP 2026-07-28, multi round-trip
@@ -39,8 +40,8 @@ type trip struct {
 type leg struct {
 	id    jsonrpc.ID
 	token []byte // of its progress, raw; nil = none
-	out   outlet
-	lane  lane
+	out   output.Outlet
+	lane  output.Lane
 	done  chan struct{} // closed when it is answered, or never will be
 }
 
@@ -56,14 +57,14 @@ const (
 	maxAway   = 10 * time.Minute // that a client may take to come back
 )
 
-func newLeg(in *inbound.Message, out outlet) *leg {
+func newLeg(in *inbound.Message, out output.Outlet) *leg {
 	return &leg{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
 }
 
 // answer sends the last message of a leg.
-func (l *leg) answer(m message) bool {
+func (l *leg) answer(m output.Message) bool {
 	defer close(l.done)
-	return l.out.send(&l.lane, m, true)
+	return l.out.Send(&l.lane, m, true)
 }
 
 // travel makes the exchange, whose context is ctx, a trip that begins with first.
@@ -76,8 +77,8 @@ func (f *surface) travel(ctx context.Context, x *Exchange, first *leg) *trip {
 	return t
 }
 
-// send implements outlet.
-func (t *trip) send(_ *lane, m message, last bool) bool {
+// Send implements outlet.
+func (t *trip) Send(_ *output.Lane, m output.Message, last bool) bool {
 	t.mu.Lock()
 	l := t.leg
 	if last {
@@ -91,19 +92,19 @@ func (t *trip) send(_ *lane, m message, last bool) bool {
 		return l.answer(m)
 	}
 	m, ok := t.retoken(l, m)
-	return ok && l.out.send(&l.lane, m, false)
+	return ok && l.out.Send(&l.lane, m, false)
 }
 
 // retoken puts the token of a later leg into a notification of progress; a leg without one gets none.
-func (t *trip) retoken(l *leg, m message) (message, bool) {
-	if bytes.Equal(l.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.body, "method")) != "notifications/progress" {
+func (t *trip) retoken(l *leg, m output.Message) (output.Message, bool) {
+	if bytes.Equal(l.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.Body, "method")) != "notifications/progress" {
 		return m, true
 	}
-	token := jsonrpc.Get(m.body, "params", "progressToken")
+	token := jsonrpc.Get(m.Body, "params", "progressToken")
 	if l.token == nil || token == nil {
 		return m, false
 	}
-	m.body = jsonrpc.Splice(m.body, jsonrpc.Edit{Span: jsonrpc.At(m.body, token), With: l.token})
+	m.Body = jsonrpc.Splice(m.Body, jsonrpc.Edit{Span: jsonrpc.At(m.Body, token), With: l.token})
 	return m, true
 }
 
@@ -113,24 +114,24 @@ func (t *trip) present() *leg {
 	return t.leg
 }
 
-func (t *trip) open() bool {
+func (t *trip) Open() bool {
 	l := t.present()
-	return l != nil && l.out.open()
+	return l != nil && l.out.Open()
 }
 
-func (t *trip) favour() {
+func (t *trip) PreferStream() {
 	if l := t.present(); l != nil {
-		l.out.favour()
+		l.out.PreferStream()
 	}
 }
 
-func (t *trip) quiet(now, heartbeat time.Duration) {
+func (t *trip) KeepAlive(now, heartbeat time.Duration) {
 	if l := t.present(); l != nil {
-		l.out.quiet(now, heartbeat)
+		l.out.KeepAlive(now, heartbeat)
 	}
 }
 
-func (t *trip) lost() <-chan struct{} { return t.ctx.Done() }
+func (t *trip) Lost() <-chan struct{} { return t.ctx.Done() }
 
 // back waits until the client is there and returns the id of its request. It is false if the client does not come
 // in time; from then on it is refused.
@@ -223,7 +224,8 @@ func (t *trip) putLocked() (send func()) {
 	}
 	body = append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
 	return func() {
-		m := message{form: result, keep: true, id: l.id, body: body, payer: t.x.Caller.ID}
+		m := output.Result(l.id, body)
+		m.Payer = t.x.Caller.ID
 		t.x.edge.trace("Message sent", t.x.session, m)
 		t.x.scope.settle(t.x)
 		l.answer(m)
@@ -320,8 +322,8 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 	}
 	e.busy.Add(1) // until the answer is written
 	defer e.done()
-	a := &answer{}
-	a.begin(&e.out, w, r, inbound.HTTPStatus)
+	a := &output.Response{}
+	a.Begin(&e.out, w, r, inbound.HTTPStatus)
 	l := newLeg(in, a)
 	switch {
 	case way == nil:
@@ -349,12 +351,12 @@ func (t *streamable) travelled(w http.ResponseWriter, r *http.Request, src sourc
 }
 
 // ride waits for the end of a leg and writes its answer. A client that hangs up has cancelled the request.
-func (t *trip) ride(r *http.Request, l *leg, a *answer) {
+func (t *trip) ride(r *http.Request, l *leg, a *output.Response) {
 	select {
 	case <-l.done:
 	case <-r.Context().Done():
 		t.x.abort(context.Canceled)
 		<-l.done
 	}
-	a.finish()
+	a.Finish()
 }

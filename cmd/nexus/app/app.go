@@ -33,6 +33,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -244,7 +245,7 @@ func (a *App) Listen(ctx context.Context) error {
 		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	listener = edge.OnePiece(a.http, listener)
+	listener = output.CoalesceWrites(a.http, listener)
 	a.wg.Go(func() {
 		if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			a.log.Error("serving HTTP ended", "error", err)

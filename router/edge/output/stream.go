@@ -1,4 +1,4 @@
-package edge
+package output
 
 import (
 	"context"
@@ -12,25 +12,25 @@ import (
 // laneMessages is how many messages of one request, or of a session's own, wait to be written.
 const laneMessages = 1000
 
-// lane is the queue of one source of messages on a stream: a request, or the session itself. It is
+// Lane is the queue of one source of messages on a stream: a request, or the session itself. It is
 // guarded by the mutex of its stream.
-type lane struct {
-	queue  fifo[message]
+type Lane struct {
+	queue  Queue[Message]
 	vacant int  // places in ready whose messages were dropped
 	closed bool // its response is queued or written
 }
 
 // dropOldest removes the oldest message that may be dropped; false if there is none.
-func (l *lane) dropOldest() (message, bool) {
+func (l *Lane) dropOldest() (Message, bool) {
 	for i := l.queue.off; i < len(l.queue.items); i++ {
-		if m := l.queue.items[i]; !m.keep {
+		if m := l.queue.items[i]; !m.Keep {
 			copy(l.queue.items[l.queue.off+1:i+1], l.queue.items[l.queue.off:i])
-			l.queue.pop()
+			l.queue.Pop()
 			l.vacant++
 			return m, true
 		}
 	}
-	return message{}, false
+	return Message{}, false
 }
 
 // stream is the queue before the one writer of a connection. Each message stands in its lane, and ready
@@ -40,14 +40,14 @@ type stream struct {
 	budget *limit.Budget
 	mu     sync.Mutex
 	room   sync.Cond // told when messages were taken, or never will be
-	ready  fifo[*lane]
+	ready  Queue[*Lane]
 	bytes  int
 	kept   int           // messages that must not be lost, queued or being written
 	taken  int           // of those, the ones being written
 	bound  int           // bytes; beyond it lanes lose their oldest, and responses wait
 	wake   chan struct{} // holds one token while the writer has something to look at
-	lost   chan struct{} // closed when nobody will read any more
-	turn   *turn         // of the present writer, if any
+	Lost   chan struct{} // closed when nobody will read any more
+	turn   *writer       // of the present writer, if any
 	shared bool          // many requests answer here: a response waits while too much is queued
 	closed bool          // nothing more will come
 	gone   bool          // nobody reads any more
@@ -59,54 +59,54 @@ func (s *stream) init(budget *limit.Budget, bound int) {
 	s.room.L = &s.mu
 	s.bound = bound
 	s.wake = make(chan struct{}, 1)
-	s.lost = make(chan struct{})
+	s.Lost = make(chan struct{})
 }
 
 // put queues m in l and reports whether it, or something newer, will be written. last closes the lane. What is
 // in the way of a message is dropped, oldest first, if it may be. On shared streams a last message waits while
 // the queue is over its bound, or holds something and the payer has no room.
-func (s *stream) put(l *lane, m message, last bool) bool {
+func (s *stream) put(l *Lane, m Message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.putLocked(l, m, last)
 }
 
-func (s *stream) putLocked(l *lane, m message, last bool) bool {
+func (s *stream) putLocked(l *Lane, m Message, last bool) bool {
 	if l.closed {
 		return false
 	}
 	l.closed = last
-	prepaid := m.paid > 0
+	prepaid := m.Paid > 0
 	for last && s.shared && !s.gone && s.bytes > 0 && (s.bytes > s.bound || !m.pay(s.budget)) {
 		s.room.Wait()
 	}
 	if s.gone || s.closed {
-		if m.paid > 0 && !prepaid {
-			settle(s.budget, m)
+		if m.Paid > 0 && !prepaid {
+			Settle(s.budget, m)
 		}
 		return false
 	}
-	for !last && (l.queue.len() >= laneMessages || s.bytes > 0 && s.bytes+m.size() > s.bound || !m.pay(s.budget)) {
+	for !last && (l.queue.Len() >= laneMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
 		old, ok := l.dropOldest()
 		if !ok {
 			return false
 		}
-		s.bytes -= old.size()
-		settle(s.budget, old)
+		s.bytes -= old.Size()
+		Settle(s.budget, old)
 	}
-	if m.paid == 0 && m.batch == nil {
-		m.paid = m.size()
-		s.budget.Charge(m.payer, m.paid)
+	if m.Paid == 0 && m.Batch == nil {
+		m.Paid = m.Size()
+		s.budget.Charge(m.Payer, m.Paid)
 	}
-	s.bytes += m.size()
-	if m.keep {
+	s.bytes += m.Size()
+	if m.Keep {
 		s.kept++
 	}
-	l.queue.push(m)
+	l.queue.Push(m)
 	if l.vacant > 0 {
 		l.vacant--
 	} else {
-		s.ready.push(l)
+		s.ready.Push(l)
 	}
 	s.signal()
 	return true
@@ -127,8 +127,8 @@ func (s *stream) close() {
 	s.signal()
 }
 
-// abandon drops everything: nobody reads any more.
-func (s *stream) abandon() {
+// Abandon drops everything: nobody reads any more.
+func (s *stream) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.abandonLocked()
@@ -148,19 +148,19 @@ func (s *stream) abandonLocked() {
 		return
 	}
 	s.gone = true
-	for s.ready.len() > 0 {
-		l := s.ready.pop()
-		settle(s.budget, l.queue.items[l.queue.off:]...)
-		l.queue, l.vacant = fifo[message]{}, 0
+	for s.ready.Len() > 0 {
+		l := s.ready.Pop()
+		Settle(s.budget, l.queue.items[l.queue.off:]...)
+		l.queue, l.vacant = Queue[Message]{}, 0
 	}
 	s.bytes = 0
-	close(s.lost)
+	close(s.Lost)
 	s.room.Broadcast()
 	s.signal()
 }
 
-// drain waits until the answers on a shared stream are written, nobody reads any more or ctx ends.
-func (s *stream) drain(ctx context.Context) {
+// Drain waits until the answers on a shared stream are written, nobody reads any more or ctx ends.
+func (s *stream) Drain(ctx context.Context) {
 	if !s.shared {
 		return
 	}
@@ -183,21 +183,21 @@ const (
 )
 
 // take appends the next messages to ms; those before are written. done tells that none will follow.
-func (s *stream) take(ms []message) (_ []message, done bool) {
+func (s *stream) take(ms []Message) (_ []Message, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept -= s.taken
 	s.taken = 0
-	for n := 0; s.ready.len() > 0 && len(ms) < takeMessages && n < takeBytes; {
-		l := s.ready.pop()
-		if l.queue.len() == 0 {
+	for n := 0; s.ready.Len() > 0 && len(ms) < takeMessages && n < takeBytes; {
+		l := s.ready.Pop()
+		if l.queue.Len() == 0 {
 			l.vacant--
 			continue
 		}
-		m := l.queue.pop()
-		n += m.size()
-		s.bytes -= m.size()
-		if m.keep {
+		m := l.queue.Pop()
+		n += m.Size()
+		s.bytes -= m.Size()
+		if m.Keep {
 			s.taken++
 		}
 		ms = append(ms, m)
@@ -208,12 +208,12 @@ func (s *stream) take(ms []message) (_ []message, done bool) {
 
 // sink writes to one connection.
 type sink interface {
-	write([]message) error // all of them, flushed
-	beat() error           // a sign of life
+	write([]Message) error // all of them, flushed
+	heartbeat() error      // a sign of life
 }
 
-// turn is the right to write what a stream holds.
-type turn struct {
+// writer is the right to write what a stream holds.
+type writer struct {
 	stop chan struct{} // closed when somebody else wants it
 	done chan struct{} // closed when it is free
 }
@@ -223,8 +223,8 @@ var errReplaced = errors.New("the stream is read on another connection")
 
 // attach makes the caller the writer of s: a former one is told to stop and waited for. The caller ends
 // its turn with detach.
-func (s *stream) attach() *turn {
-	t := &turn{stop: make(chan struct{}), done: make(chan struct{})}
+func (s *stream) attach() *writer {
+	t := &writer{stop: make(chan struct{}), done: make(chan struct{})}
 	s.mu.Lock()
 	former := s.turn
 	s.turn = t
@@ -236,7 +236,7 @@ func (s *stream) attach() *turn {
 	return t
 }
 
-func (s *stream) detach(t *turn) {
+func (s *stream) detach(t *writer) {
 	s.mu.Lock()
 	if s.turn == t {
 		s.turn = nil
@@ -247,7 +247,7 @@ func (s *stream) detach(t *turn) {
 
 // run writes what is queued until the stream is done, its turn or the connection ends (gone is closed) or
 // writing fails. A sign of life goes out whenever nothing was written for a heartbeat; 0 means never.
-func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Duration) error {
+func (s *stream) run(t *writer, gone <-chan struct{}, w sink, heartbeat time.Duration) error {
 	var quiet <-chan time.Time
 	var timer *time.Timer
 	if heartbeat > 0 {
@@ -255,7 +255,7 @@ func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Durat
 		defer timer.Stop()
 		quiet = timer.C
 	}
-	var ms []message
+	var ms []Message
 	for {
 		select {
 		case <-t.stop:
@@ -284,7 +284,7 @@ func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Durat
 		case <-gone:
 		case <-t.stop:
 		case <-quiet:
-			if err := w.beat(); err != nil {
+			if err := w.heartbeat(); err != nil {
 				return err
 			}
 			timer.Reset(heartbeat)
@@ -293,9 +293,9 @@ func (s *stream) run(t *turn, gone <-chan struct{}, w sink, heartbeat time.Durat
 }
 
 // write writes messages and settles them, also if the sink panics.
-func (s *stream) write(w sink, ms []message) error {
+func (s *stream) write(w sink, ms []Message) error {
 	defer func() {
-		settle(s.budget, ms...)
+		Settle(s.budget, ms...)
 		clear(ms)
 	}()
 	return w.write(ms)

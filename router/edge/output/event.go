@@ -1,4 +1,4 @@
-package edge
+package output
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func newEventSink(w http.ResponseWriter, c *cursor, on *conn) *eventSink {
 }
 
 // write sends events, those of ordinary size in one piece.
-func (s *eventSink) write(ms []message) error {
+func (s *eventSink) write(ms []Message) error {
 	if err := s.putEvents(ms); err != nil {
 		return err
 	}
@@ -31,17 +31,17 @@ func (s *eventSink) write(ms []message) error {
 }
 
 // writeLast sends the only event of a stream; returning from the handler flushes it.
-func (s *eventSink) writeLast(m message) error {
-	if err := s.putEvents([]message{m}); err != nil {
+func (s *eventSink) writeLast(m Message) error {
+	if err := s.putEvents([]Message{m}); err != nil {
 		return err
 	}
 	return s.put(s.buf)
 }
 
 // putEvents writes large events and leaves the rest in buf.
-func (s *eventSink) putEvents(ms []message) error {
+func (s *eventSink) putEvents(ms []Message) error {
 	s.buf = s.buf[:0]
-	if s.cursor != nil && s.cursor.prime {
+	if s.cursor != nil && s.cursor.primed {
 		s.buf = s.cursor.appendPriming(s.buf)
 	}
 	for _, m := range ms {
@@ -65,10 +65,10 @@ func (s *eventSink) resend(events []event) error {
 		s.buf = append(s.buf, "event: message\n"...)
 		s.buf = s.cursor.lines(s.buf, e.seq)
 		s.buf = append(s.buf, "data: "...)
-		s.buf = append(e.data.append(s.buf), "\n\n"...)
+		s.buf = append(e.data.Append(s.buf), "\n\n"...)
 	}
 	if len(events) == 0 {
-		return s.beat()
+		return s.heartbeat()
 	}
 	return s.flush()
 }
@@ -79,8 +79,8 @@ func (s *eventSink) event(name, data string) error {
 	return s.flush()
 }
 
-// beat sends a comment. The first one of a stream that can be resumed says where it stands.
-func (s *eventSink) beat() error {
+// heartbeat sends a comment. The first one of a stream that can be resumed says where it stands.
+func (s *eventSink) heartbeat() error {
 	s.buf = append(s.buf[:0], ": keep-alive\n"...)
 	if s.cursor != nil {
 		s.buf = s.cursor.appendStart(s.buf)

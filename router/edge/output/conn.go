@@ -1,4 +1,4 @@
-package edge
+package output
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// OnePiece prepares an HTTP server to send each event in one piece: net/http cuts what it writes at its
+// CoalesceWrites prepares an HTTP server to send each event in one piece: net/http cuts what it writes at its
 // buffer's 4 KiB, and plain clients take what one read gives them for a whole event. It also gives every write
 // a time, so that a client that does not read loses its connection whatever is written to it. Without it all
 // works, in pieces and without a time.
-func OnePiece(s *http.Server, l net.Listener) net.Listener {
+func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
-	return onePiece{l}
+	return coalescing{l}
 }
 
-type onePiece struct{ net.Listener }
+type coalescing struct{ net.Listener }
 
 // Accept implements net.Listener.
-func (l onePiece) Accept() (net.Conn, error) {
+func (l coalescing) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

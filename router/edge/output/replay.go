@@ -1,4 +1,4 @@
-package edge
+package output
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 // Bounds of what is kept for clients whose connection broke.
 const (
 	replayEvents  = 256     // events of a session
-	replayBytes   = 1 << 20 // their size
+	ReplayBytes   = 1 << 20 // their size
 	replayStreams = 16      // finished answers of a session that nobody has read
 )
 
@@ -27,17 +27,17 @@ type replay struct {
 
 	mu      sync.Mutex
 	numbers uint64
-	events  fifo[event]
+	events  Queue[event]
 	bytes   int
-	streams map[uint64]*answer // open ones, and finished ones that were not read to their end
-	orphans []uint64           // the latter, oldest first
+	streams map[uint64]*Response // open ones, and finished ones that were not read to their end
+	orphans []uint64             // the latter, oldest first
 	over    bool
 }
 
 // event is one event that was sent, or would have been.
 type event struct {
 	stream, seq uint64
-	data        message
+	data        Message
 }
 
 // cursor numbers the events of one stream.
@@ -47,17 +47,17 @@ type cursor struct {
 	seq    uint64
 	told   bool // the client knows when to come back
 	once   bool // the stream is one event, written whole: it is kept only if that fails
-	prime  bool // begin with an event that has an id and no data, so that the client can come back at once
+	primed bool // begin with an event that has an id and no data, so that the client can come back at once
 }
 
 // appendPriming appends that event. A reader that looks for "data: " does not see it.
 func (c *cursor) appendPriming(b []byte) []byte {
-	c.prime = false
+	c.primed = false
 	return append(c.lines(b, c.seq), "data:\n\n"...)
 }
 
 // newCursor returns the cursor of a new answer. Number 0 is the session's own stream.
-func (r *replay) newCursor(a *answer) *cursor {
+func (r *replay) newCursor(a *Response) *cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.numbers++
@@ -65,14 +65,14 @@ func (r *replay) newCursor(a *answer) *cursor {
 		return &cursor{replay: r, stream: r.numbers}
 	}
 	if r.streams == nil {
-		r.streams = make(map[uint64]*answer)
+		r.streams = make(map[uint64]*Response)
 	}
 	r.streams[r.numbers] = a
 	return &cursor{replay: r, stream: r.numbers}
 }
 
 // append appends the id line of a new event and keeps it.
-func (c *cursor) append(b []byte, m message) []byte {
+func (c *cursor) append(b []byte, m Message) []byte {
 	c.seq++
 	if !c.once {
 		c.replay.keep(event{c.stream, c.seq, m})
@@ -105,24 +105,24 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 func (r *replay) keep(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size := e.data.size()
-	if r.over || size > replayBytes {
+	size := e.data.Size()
+	if r.over || size > ReplayBytes {
 		return
 	}
-	if e.data.batch != nil {
-		e.data.form, e.data.body = whole, e.data.append(nil)
+	if e.data.Batch != nil {
+		e.data.form, e.data.Body = whole, e.data.Append(nil)
 	}
-	e.data = message{form: e.data.form, id: e.data.id, body: jsonrpc.SingleLine(e.data.body), payer: r.payer}
-	for r.events.len() >= replayEvents || r.bytes+size > replayBytes || !e.data.pay(r.budget) {
-		if r.events.len() == 0 {
+	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
+	for r.events.Len() >= replayEvents || r.bytes+size > ReplayBytes || !e.data.pay(r.budget) {
+		if r.events.Len() == 0 {
 			return
 		}
-		old := r.events.pop().data
-		r.bytes -= old.size()
-		settle(r.budget, old)
+		old := r.events.Pop().data
+		r.bytes -= old.Size()
+		Settle(r.budget, old)
 	}
 	r.bytes += size
-	r.events.push(e)
+	r.events.Push(e)
 }
 
 // after returns the kept events of a stream that follow seq.
@@ -139,7 +139,7 @@ func (r *replay) after(stream, seq uint64) []event {
 }
 
 // find returns the answer that is sent on a stream.
-func (r *replay) find(stream uint64) *answer {
+func (r *replay) find(stream uint64) *Response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[stream]
@@ -159,7 +159,7 @@ func (r *replay) forget(stream uint64) {
 // are too many, which is abandoned. It reports false if it cannot be kept.
 func (r *replay) orphan(stream uint64, size int) bool {
 	r.mu.Lock()
-	if r.over || size > replayBytes {
+	if r.over || size > ReplayBytes {
 		delete(r.streams, stream)
 		r.mu.Unlock()
 		return false
@@ -167,7 +167,7 @@ func (r *replay) orphan(stream uint64, size int) bool {
 	if !slices.Contains(r.orphans, stream) {
 		r.orphans = append(r.orphans, stream)
 	}
-	var oldest *answer
+	var oldest *Response
 	if len(r.orphans) > replayStreams {
 		oldest = r.streams[r.orphans[0]]
 		delete(r.streams, r.orphans[0])
@@ -183,12 +183,12 @@ func (r *replay) orphan(stream uint64, size int) bool {
 // clear drops everything; the session is over.
 func (r *replay) clear() {
 	r.mu.Lock()
-	var unread []*answer
+	var unread []*Response
 	for _, stream := range r.orphans {
 		unread = append(unread, r.streams[stream])
 	}
-	for r.events.len() > 0 {
-		settle(r.budget, r.events.pop().data)
+	for r.events.Len() > 0 {
+		Settle(r.budget, r.events.Pop().data)
 	}
 	r.over, r.bytes = true, 0
 	r.streams, r.orphans = nil, nil
@@ -198,8 +198,8 @@ func (r *replay) clear() {
 	}
 }
 
-// parseEventID reads what lines wrote.
-func parseEventID(id string) (stream, seq uint64, ok bool) {
+// ParseEventID reads what lines wrote.
+func ParseEventID(id string) (stream, seq uint64, ok bool) {
 	a, b, found := strings.Cut(id, "-")
 	stream, err := strconv.ParseUint(a, 10, 64)
 	if !found || err != nil {

@@ -1,4 +1,4 @@
-package edge
+package output
 
 import "io"
 
@@ -8,7 +8,7 @@ type lineSink struct {
 	buf []byte
 }
 
-func (s *lineSink) write(ms []message) error {
+func (s *lineSink) write(ms []Message) error {
 	s.buf = s.buf[:0]
 	for _, m := range ms {
 		var err error
@@ -25,4 +25,4 @@ func (s *lineSink) put(b []byte) error {
 	return err
 }
 
-func (s *lineSink) beat() error { return nil }
+func (s *lineSink) heartbeat() error { return nil }

@@ -203,7 +203,7 @@ func (e *Edge) Request(ctx context.Context, session, method string, params []byt
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	return s.ask(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
-		return s.own.Lost, s.Attached() && s.send(m)
+		return s.own.Lost(), s.Attached() && s.send(m)
 	})
 }
 

@@ -5,38 +5,39 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-type Form uint8
+// form is how the body of a message becomes the whole of it.
+type form uint8
 
 const (
-	whole   Form = iota // body is the message
+	whole   form = iota // body is the message
 	result              // body is the result of a response
 	failure             // body is the error of a response
 )
 
-// Message is one outgoing message, or a batch of them. Responses are kept in parts, so that a large result is never
-// copied.
+// Message is one outgoing message, or a batch of them. The parts of a response are written one after another, so that a
+// large result is never copied.
 type Message struct {
-	Batch []Message // written as an array instead of body; nil for a single message
+	batch []Message // written as an array instead of Body; nil for a single message
 
-	form Form
-	Keep bool // not to be dropped for newer ones
+	form form
+	Keep bool // not to be dropped for newer messages
 	ID   jsonrpc.ID
 	Body []byte
 
-	Payer string // the caller who is charged for it
-	Paid  int    // bytes charged; settle returns them
-	Free  func() // takes back the memory of body once it is written; may be nil
+	Payer string // id of the caller that is charged for it
+	Paid  int    // bytes charged; Settle returns them
+	Free  func() // takes back the memory of Body once it is written; may be nil
 }
 
-// SmallMessage is the size of answers that a request pays for when it is access.Admitted, and of other messages that
-// must not be lost when their caller has no bytes left.
+// SmallMessage is the size in bytes up to which messages that must not be dropped are charged even if their payer has no
+// room. A request is charged so much for its response when it is admitted.
 const SmallMessage = 1 << 10
 
-// pay charges the message to its payer, unless that is done. It reports false if the payer has no room for it.
+// pay charges the message to its payer once. It is false if the payer has no room for it.
 func (m *Message) pay(b *limit.Budget) bool {
 	size := m.Size()
 	switch {
-	case m.Paid > 0, m.Batch != nil: // then its parts are paid for
+	case m.Paid > 0, m.batch != nil: // the parts of a batch are paid for
 		return true
 	case !m.Keep:
 		if !b.ReserveSpare(m.Payer, size) {
@@ -51,7 +52,7 @@ func (m *Message) pay(b *limit.Budget) bool {
 	return true
 }
 
-// Settle returns what was charged for messages that are written or dropped.
+// Settle releases what was charged for messages that are written or dropped.
 func Settle(b *limit.Budget, ms ...Message) {
 	for i := 0; i < len(ms); {
 		payer, sum := ms[i].Payer, 0
@@ -60,7 +61,7 @@ func Settle(b *limit.Budget, ms ...Message) {
 			if ms[i].Free != nil {
 				ms[i].Free()
 			}
-			Settle(b, ms[i].Batch...)
+			Settle(b, ms[i].batch...)
 		}
 		if sum > 0 {
 			b.Release(payer, sum)
@@ -84,15 +85,16 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 	return Message{form: failure, Keep: true, ID: id, Body: raw}
 }
 
+// Size returns about how many bytes the message takes in memory.
 func (m Message) Size() int {
 	size := len(m.Body) + len(m.ID) + 64
-	for i := range m.Batch {
-		size += m.Batch[i].Size()
+	for i := range m.batch {
+		size += m.batch[i].Size()
 	}
 	return size
 }
 
-// appendHead appends what stands before the body.
+// appendHead appends the bytes before the body.
 func (m Message) appendHead(b []byte) []byte {
 	if m.form == whole {
 		return b
@@ -108,7 +110,7 @@ func (m Message) appendHead(b []byte) []byte {
 	return append(b, `,"error":`...)
 }
 
-// tail is what stands after the body.
+// tail returns the bytes after the body.
 func (m Message) tail() string {
 	if m.form == whole {
 		return ""
@@ -116,18 +118,18 @@ func (m Message) tail() string {
 	return "}"
 }
 
-// Append appends the whole message.
+// Append appends the whole message to b.
 func (m Message) Append(b []byte) []byte {
-	if m.Batch == nil {
+	if m.batch == nil {
 		return append(append(m.appendHead(b), m.Body...), m.tail()...)
 	}
-	for i, part := range m.Batch {
+	for i, part := range m.batch {
 		b = part.Append(append(b, separator(i)))
 	}
 	return append(b, ']')
 }
 
-// separator is what stands before a message of a batch.
+// separator returns the byte before a message of a batch.
 func separator(i int) byte {
 	if i == 0 {
 		return '['
@@ -135,11 +137,11 @@ func separator(i int) byte {
 	return ','
 }
 
-// put appends the message to b, where each body is on a single line. Large bodies are written by themselves, after
-// what is in b.
+// put appends the message to b with its body on a single line. If the body is large it writes b and the body instead, and
+// returns the rest.
 func (m Message) put(b []byte, write func(b []byte) error) ([]byte, error) {
-	if m.Batch != nil {
-		for i, part := range m.Batch {
+	if m.batch != nil {
+		for i, part := range m.batch {
 			var err error
 			if b, err = part.put(append(b, separator(i)), write); err != nil {
 				return b, err

@@ -8,10 +8,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// Outputs is what the outputs of one edge have in common. It never changes.
+// Outputs is what the outputs of one edge share. It never changes.
 type Outputs struct {
 	Budget    *limit.Budget
-	Bound     int // bytes that wait on the stream of one response, or on one shared by many
+	Bound     int // bytes that wait on the stream of one response, or on a shared one
 	Heartbeat time.Duration
 	Now       func() time.Duration
 	Spawn     func(what string, f func()) // runs f on a goroutine that the edge waits for
@@ -45,12 +45,12 @@ func (o *Outputs) CloseConnection(h http.Header) {
 	}
 }
 
-// WriteMessage answers with one message as application/json.
+// WriteMessage writes a response with one message as application/json.
 func (o *Outputs) WriteMessage(w http.ResponseWriter, status int, m Message) {
 	h := w.Header()
 	h["Content-Type"] = contentJSON
 	o.CloseConnection(h)
-	if m.Batch != nil {
+	if m.batch != nil {
 		w.WriteHeader(status)
 		b, err := m.put(nil, func(b []byte) error { return writePieces(w, b) })
 		if err == nil {

@@ -1,28 +1,31 @@
 package output
 
-// Queue is a queue that reuses its memory.
+// Queue is a first-in, first-out queue that reuses its memory. The zero value is empty.
 type Queue[T any] struct {
 	items []T
 	off   int
 }
 
-func (f *Queue[T]) Len() int { return len(f.items) - f.off }
+// Len returns the number of values.
+func (q *Queue[T]) Len() int { return len(q.items) - q.off }
 
-func (f *Queue[T]) Push(v T) {
-	if f.off > 0 && len(f.items) == cap(f.items) && f.off >= len(f.items)/2 {
-		n := copy(f.items, f.items[f.off:])
-		clear(f.items[n:])
-		f.items, f.off = f.items[:n], 0
+// Push adds a value.
+func (q *Queue[T]) Push(v T) {
+	if q.off > 0 && len(q.items) == cap(q.items) && q.off >= len(q.items)/2 {
+		n := copy(q.items, q.items[q.off:])
+		clear(q.items[n:])
+		q.items, q.off = q.items[:n], 0
 	}
-	f.items = append(f.items, v)
+	q.items = append(q.items, v)
 }
 
-func (f *Queue[T]) Pop() T {
+// Pop removes and returns the oldest value. There must be one.
+func (q *Queue[T]) Pop() T {
 	var zero T
-	v := f.items[f.off]
-	f.items[f.off] = zero
-	if f.off++; f.off == len(f.items) {
-		f.items, f.off = f.items[:0], 0
+	v := q.items[q.off]
+	q.items[q.off] = zero
+	if q.off++; q.off == len(q.items) {
+		q.items, q.off = q.items[:0], 0
 	}
 	return v
 }

@@ -10,17 +10,19 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// Bounds of what is kept for clients whose connection broke.
+// ReplayBytes bounds the bytes of events and of one unread response that a session keeps for replay.
+const ReplayBytes = 1 << 20
+
+// Further bounds of what is kept for clients whose connection broke.
 const (
-	replayEvents  = 256     // events of a session
-	ReplayBytes   = 1 << 20 // their size
-	replayStreams = 16      // finished answers of a session that nobody has read
+	replayEvents  = 256 // events of a session
+	replayStreams = 16  // finished responses of a session that nobody has read
 )
 
 // retryAfter is how many milliseconds a client waits before it connects again.
 const retryAfter = "1000"
 
-// replay holds what a session's streams have sent of late, and the answers whose connection broke.
+// replay keeps the latest events of a session's streams, and the responses whose connection broke.
 type replay struct {
 	budget *limit.Budget
 	payer  string // the caller of the session
@@ -29,12 +31,12 @@ type replay struct {
 	numbers uint64
 	events  Queue[event]
 	bytes   int
-	streams map[uint64]*Response // open ones, and finished ones that were not read to their end
-	orphans []uint64             // the latter, oldest first
+	streams map[uint64]*Response // open ones, and finished ones that are not read to their end
+	orphans []uint64             // the finished ones, oldest first
 	over    bool
 }
 
-// event is one event that was sent, or would have been.
+// event is one event that was sent, or failed to be.
 type event struct {
 	stream, seq uint64
 	data        Message
@@ -45,18 +47,18 @@ type cursor struct {
 	replay *replay
 	stream uint64
 	seq    uint64
-	told   bool // the client knows when to come back
-	once   bool // the stream is one event, written whole: it is kept only if that fails
-	primed bool // begin with an event that has an id and no data, so that the client can come back at once
+	told   bool // the client has the retry time
+	once   bool // the stream is a single event, which is kept only if writing it fails
+	prime  bool // begin with an event that has an id but no data, so that the client can resume at once
 }
 
-// appendPriming appends that event. A reader that looks for "data: " does not see it.
+// appendPriming appends the event without data. Readers that look for "data: " ignore it.
 func (c *cursor) appendPriming(b []byte) []byte {
-	c.primed = false
+	c.prime = false
 	return append(c.lines(b, c.seq), "data:\n\n"...)
 }
 
-// newCursor returns the cursor of a new answer. Number 0 is the session's own stream.
+// newCursor returns the cursor of a new response. Number 0 is the stream of the session.
 func (r *replay) newCursor(a *Response) *cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +82,7 @@ func (c *cursor) append(b []byte, m Message) []byte {
 	return c.lines(b, c.seq)
 }
 
-// appendStart appends the id of what was sent so far, once.
+// appendStart appends the id of the last event, once.
 func (c *cursor) appendStart(b []byte) []byte {
 	if c.told {
 		return b
@@ -101,7 +103,7 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 	return b
 }
 
-// keep adds an event, and drops the oldest ones that are too many. One that its caller has no room for is not kept.
+// keep adds an event and drops the oldest ones beyond the bounds. An event that the payer has no room for is not kept.
 func (r *replay) keep(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +111,7 @@ func (r *replay) keep(e event) {
 	if r.over || size > ReplayBytes {
 		return
 	}
-	if e.data.Batch != nil {
+	if e.data.batch != nil {
 		e.data.form, e.data.Body = whole, e.data.Append(nil)
 	}
 	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
@@ -138,14 +140,14 @@ func (r *replay) after(stream, seq uint64) []event {
 	return events
 }
 
-// find returns the answer that is sent on a stream.
+// find returns the response that is sent on a stream; nil if it is read to its end or unknown.
 func (r *replay) find(stream uint64) *Response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[stream]
 }
 
-// forget drops an answer that was read to its end.
+// forget drops a response that is read to its end.
 func (r *replay) forget(stream uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +157,8 @@ func (r *replay) forget(stream uint64) {
 	}
 }
 
-// orphan keeps a finished answer that nobody has read to its end, in place of the oldest such one if there
-// are too many, which is abandoned. It reports false if it cannot be kept.
+// orphan keeps a finished response that is not read to its end. Beyond the bound the oldest such response is abandoned. It
+// is false if the response cannot be kept.
 func (r *replay) orphan(stream uint64, size int) bool {
 	r.mu.Lock()
 	if r.over || size > ReplayBytes {
@@ -173,14 +175,14 @@ func (r *replay) orphan(stream uint64, size int) bool {
 		delete(r.streams, r.orphans[0])
 		r.orphans = r.orphans[1:]
 	}
-	r.mu.Unlock() // those who hold an answer take the lock
+	r.mu.Unlock() // newCursor is called while a response is locked
 	if oldest != nil {
 		oldest.abandonUnread()
 	}
 	return true
 }
 
-// clear drops everything; the session is over.
+// clear drops everything when the session has ended.
 func (r *replay) clear() {
 	r.mu.Lock()
 	var unread []*Response
@@ -192,13 +194,13 @@ func (r *replay) clear() {
 	}
 	r.over, r.bytes = true, 0
 	r.streams, r.orphans = nil, nil
-	r.mu.Unlock() // those who hold an answer take the lock
+	r.mu.Unlock() // newCursor is called while a response is locked
 	for _, a := range unread {
 		a.abandonUnread()
 	}
 }
 
-// ParseEventID reads what lines wrote.
+// ParseEventID returns the stream and the number of an event by its id.
 func ParseEventID(id string) (stream, seq uint64, ok bool) {
 	a, b, found := strings.Cut(id, "-")
 	stream, err := strconv.ParseUint(a, 10, 64)

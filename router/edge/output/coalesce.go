@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// CoalesceWrites prepares an HTTP server to send each event in one piece: net/http cuts what it writes at its
-// buffer's 4 KiB, and plain clients take what one read gives them for a whole event. It also gives every write
-// a time, so that a client that does not read loses its connection whatever is written to it. Without it all
-// works, in pieces and without a time.
+// CoalesceWrites prepares an HTTP server to send each event in one piece: net/http splits writes at the 4 KiB of its
+// buffer, and simple clients take the bytes of one read for a whole event. It also gives every write a deadline, so that a
+// client that does not read loses its connection. It is optional; without it events may be split and writes have no
+// deadline.
 func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	return coalescing{l}
@@ -30,13 +30,13 @@ func (l coalescing) Accept() (net.Conn, error) {
 
 type connKey struct{}
 
-// connOf returns the connection of a request; nil where events may go out in pieces.
+// connOf returns the connection of a request; nil without CoalesceWrites.
 func connOf(r *http.Request) *conn {
 	c, _ := r.Context().Value(connKey{}).(*conn)
 	return c
 }
 
-// conn is a connection that can hold back what is written, and that lets no write take for ever.
+// conn is a connection that can collect writes, and whose writes have a deadline.
 type conn struct {
 	net.Conn
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ type conn struct {
 	until   time.Time // the write deadline
 }
 
-// SetWriteDeadline implements net.Conn. net/http lifts the deadline between requests.
+// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,20 +53,20 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// writeTimeout is how long a client may take at most, and half of it at least, to accept what is written at once.
+// writeTimeout is how long one write may take at most; some writes get only half of it.
 const writeTimeout = 30 * time.Second
 
-// write writes within writeTimeout. The deadline is set anew when half of that is gone, for most writes take no
-// time and setting it costs as much. c.mu is held.
+// write writes within writeTimeout. The deadline is renewed when half of it is over, because setting it costs as much as
+// most writes. c.mu is held.
 func (c *conn) write(b []byte) (int, error) {
 	if now := time.Now(); c.until.Sub(now) < writeTimeout/2 {
 		c.until = now.Add(writeTimeout)
-		_ = c.Conn.SetWriteDeadline(c.until) // Write tells what is wrong with the connection
+		_ = c.Conn.SetWriteDeadline(c.until) // Write returns the error
 	}
 	return c.Conn.Write(b)
 }
 
-// Write implements net.Conn. An error of what is held back is that of release.
+// Write implements net.Conn. While writes are collected it does not fail; release does.
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hold collects what is written until release. The nil conn does nothing.
+// hold makes writes collect until release. A nil conn does nothing.
 func (c *conn) hold() {
 	if c == nil {
 		return
@@ -87,7 +87,7 @@ func (c *conn) hold() {
 	c.holding = true
 }
 
-// release writes what was collected. If that fails the connection is closed: net/http takes it for written.
+// release writes what was collected. If that fails the connection is closed, because net/http takes it for written.
 func (c *conn) release() error {
 	if c == nil {
 		return nil

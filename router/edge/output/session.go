@@ -8,26 +8,27 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// sessionBytes bounds what waits on a session's own stream, if only unrelated messages go there.
+// sessionBytes bounds what waits on the stream of a session that no responses go to.
 const sessionBytes = 1 << 20
 
-// SessionStream is a session's own stream: that of GET for unrelated messages, or the one of SSE and stdio for everything.
+// SessionStream is the stream of a session. Over streamable HTTP it has the messages that belong to no request and is read
+// by GET; on HTTP+SSE and stdio it has all messages.
 type SessionStream struct {
 	stream
 	lane    Lane         // of messages that belong to no request
 	replay  *replay      // of all streams of the session; nil where they cannot be resumed
-	cursor  *cursor      // belongs to who writes the stream; nil where it cannot be resumed
+	cursor  *cursor      // used by the writer alone; nil where the stream cannot be resumed
 	readers atomic.Int32 // connections that read it
 }
 
-// InitShared prepares a stream that also the responses of the session go to.
+// InitShared prepares a stream that has all messages of the session.
 func (s *SessionStream) InitShared(out *Outputs) {
 	s.stream.shared = true
 	s.init(out.Budget, out.Bound)
 }
 
-// Init prepares a stream for unrelated messages. Where the streams of the session can be resumed, payer is charged for
-// what is kept.
+// Init prepares a stream of messages that belong to no request. If the streams of the session are resumable, payer is
+// charged for what is kept.
 func (s *SessionStream) Init(budget *limit.Budget, resumable bool, payer string) {
 	s.init(budget, sessionBytes)
 	if resumable {
@@ -36,7 +37,7 @@ func (s *SessionStream) Init(budget *limit.Budget, resumable bool, payer string)
 	}
 }
 
-// StartAt numbers streams and events from beyond a base on, so that they differ from those of a former session.
+// StartAt makes the numbers of streams and events greater than base, so that they differ from those before a restart.
 func (s *SessionStream) StartAt(base uint64) {
 	if s.replay != nil {
 		s.replay.numbers, s.cursor.seq = base, base
@@ -49,16 +50,19 @@ func (s *SessionStream) Resumable() bool { return s.replay != nil }
 // Attached reports whether a connection reads the stream.
 func (s *SessionStream) Attached() bool { return s.readers.Load() > 0 }
 
+// Lost is closed when nobody can read the stream any more.
+func (s *SessionStream) Lost() <-chan struct{} { return s.lost }
+
 // Send queues a message that belongs to no request.
 func (s *SessionStream) Send(m Message) bool { return s.put(&s.lane, m, false) }
 
-// Respond queues a response that no exchange sends.
+// Respond queues a response that belongs to no exchange.
 func (s *SessionStream) Respond(m Message) { s.put(&Lane{}, m, true) }
 
 // Outlet returns the outlet of requests whose responses go to the stream.
 func (s *SessionStream) Outlet() Outlet { return streamOutlet{&s.stream} }
 
-// End writes what is queued, if anybody reads it, and drops the rest.
+// End ends the stream once it is written, at once if nobody reads it, and drops what is kept for replay.
 func (s *SessionStream) End() {
 	s.close()
 	s.abandonUnread()

@@ -12,7 +12,7 @@ type eventSink struct {
 	rc     *http.ResponseController
 	buf    []byte
 	cursor *cursor // numbers the events of a stream that can be resumed; nil otherwise
-	conn   *conn   // to send what is flushed in one piece; nil = as it comes
+	conn   *conn   // sends what is flushed in one piece; may be nil
 }
 
 // largeBody is the size from which a message is written by itself instead of being copied.
@@ -30,7 +30,7 @@ func (s *eventSink) write(ms []Message) error {
 	return s.flush()
 }
 
-// writeLast sends the only event of a stream; returning from the handler flushes it.
+// writeLast writes the only event of a stream; the end of the HTTP handler flushes it.
 func (s *eventSink) writeLast(m Message) error {
 	if err := s.putEvents([]Message{m}); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *eventSink) writeLast(m Message) error {
 // putEvents writes large events and leaves the rest in buf.
 func (s *eventSink) putEvents(ms []Message) error {
 	s.buf = s.buf[:0]
-	if s.cursor != nil && s.cursor.primed {
+	if s.cursor != nil && s.cursor.prime {
 		s.buf = s.cursor.appendPriming(s.buf)
 	}
 	for _, m := range ms {
@@ -58,7 +58,7 @@ func (s *eventSink) putEvents(ms []Message) error {
 	return nil
 }
 
-// resend sends kept events again, or a comment if there are none, so that the client sees the stream open.
+// resend sends kept events again; without any, a comment, so that the client sees the stream open.
 func (s *eventSink) resend(events []event) error {
 	s.buf = s.buf[:0]
 	for _, e := range events {
@@ -73,13 +73,13 @@ func (s *eventSink) resend(events []event) error {
 	return s.flush()
 }
 
-// event sends one event of another kind.
+// event sends one event of a given name.
 func (s *eventSink) event(name, data string) error {
 	s.buf = append(s.buf[:0], "event: "+name+"\ndata: "+data+"\n\n"...)
 	return s.flush()
 }
 
-// heartbeat sends a comment. The first one of a stream that can be resumed says where it stands.
+// heartbeat sends a comment. The first one of a stream that can be resumed has the id of the last event.
 func (s *eventSink) heartbeat() error {
 	s.buf = append(s.buf[:0], ": keep-alive\n"...)
 	if s.cursor != nil {
@@ -106,10 +106,10 @@ func (s *eventSink) flush() error {
 	return err
 }
 
-// pieceSize is how much of a large body is written at once, within one writeTimeout.
+// pieceSize is how many bytes of a large body are written at once, within one writeTimeout.
 const pieceSize = 1 << 20
 
-// writePieces writes a large body. A client may take long for all of it, but not for a piece.
+// writePieces writes a large body in pieces, so that the write deadline applies to each.
 func writePieces(w io.Writer, body []byte) error {
 	for len(body) > 0 {
 		n, err := w.Write(body[:min(len(body), pieceSize)])

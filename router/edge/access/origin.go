@@ -57,7 +57,7 @@ func (p *Policy) allows(origin, host string) bool {
 	if err != nil || u.Host == "" || u.Scheme == "" || u.User != nil || u.Path != "" || u.RawQuery != "" {
 		return false
 	}
-	if strings.ToLower(u.Host) == strings.ToLower(host) || isLoopback(hostname(u.Host)) && (u.Scheme == "http" || u.Scheme == "https") {
+	if strings.EqualFold(u.Host, host) || isLoopback(hostname(u.Host)) && (u.Scheme == "http" || u.Scheme == "https") {
 		return true
 	}
 	return p.origins[strings.ToLower(u.Scheme+"://"+u.Host)] || p.origins[strings.ToLower(u.Host)]

@@ -59,7 +59,7 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			m := wrongKey(&it.in.Message, false)
 			it.answer = &m
 		case v == access.Unauthenticated && it.in.IsRequest():
-			m := f.edge.toStranger(&it.in)
+			m := f.edge.unauthenticated(&it.in)
 			it.answer = &m
 		case v == access.Unauthenticated:
 			it.skip = true

@@ -106,7 +106,7 @@ type Edge struct {
 	ids      *sessionid.IDs
 
 	loose    scope         // exchanges without a session
-	trips    sync.Map      // *trip by the requestState that its client comes back with
+	mrtrs    sync.Map      // *mrtr by the requestState of its next round
 	budget   *limit.Budget // requests in flight and bytes in memory, by caller
 	busy     atomic.Int64  // requests and notifications not yet served, and answers not yet written
 	refused  atomic.Int64  // requests that there was no room for
@@ -259,7 +259,7 @@ func (e *Edge) spawn(what string, f func()) {
 // end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
-	e.stopTrips()
+	e.stopMRTRs()
 	for ctx.Err() == nil && e.busy.Load() > 0 {
 		select {
 		case <-e.idle:

@@ -27,7 +27,7 @@ func (c *Cancelled) Error() string {
 	return "cancelled by the client"
 }
 
-// Exchange is one request or notification, all that is known about it, and the way back. Its fields are
+// Exchange is one request or notification, all that is known about it, and the m back. Its fields are
 // not to be changed. Its methods may be called from any goroutine, also after Serve has returned.
 type Exchange struct {
 	Message    jsonrpc.Message // request or notification, without _meta.api_key
@@ -42,7 +42,7 @@ type Exchange struct {
 	edge    *Edge
 	session *session        // nil without one
 	out     output.Outlet   // nil for notifications
-	trip    *trip           // of a client of the modern era that can be asked; nil otherwise
+	mrtr    *mrtr           // nil if the client takes no requests, or before 2026-07-28
 	conn    <-chan struct{} // closed when the connection of its answer ends; nil if it shares one
 	cancel  context.CancelCauseFunc
 	lane    output.Lane
@@ -145,9 +145,9 @@ func (x *Exchange) respond(m output.Message, state uint32) {
 	if x.out == nil || !x.state.CompareAndSwap(live, state) {
 		return
 	}
-	if x.trip != nil {
+	if x.mrtr != nil {
 		var there bool
-		if m.ID, there = x.trip.back(); !there {
+		if m.ID, there = x.mrtr.awaitRound(); !there {
 			return
 		}
 	}
@@ -192,9 +192,9 @@ func (x *Exchange) PreferStream() {
 // nothing, ErrClientGone where the answer cannot come any more, as during Stop in the modern era, or the cause of ctx; then the client is told that
 // the request is cancelled, in the words of a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	if x.trip != nil {
+	if x.mrtr != nil {
 		x.Sent()
-		return x.trip.ask(ctx, method, params)
+		return x.mrtr.request(ctx, method, params)
 	}
 	if x.session == nil || x.Modern {
 		return jsonrpc.Message{}, ErrNoClient

@@ -128,14 +128,14 @@ func (f *surface) takeOne(src source, s *session, in *inbound.Message) *jsonrpc.
 // The error is that of track.
 func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
 	e := f.edge
-	if way, err := f.returning(src.caller, in); err != nil {
+	if m, err := f.findMRTR(src.caller, in); err != nil {
 		return err
-	} else if way != nil {
-		if !s.scope.relist(way.x, in.ID) {
+	} else if m != nil {
+		if !s.scope.relist(m.x, in.ID) {
 			return inFlight(in.ID)
 		}
-		if !way.goOn(newLeg(in, s.own.Outlet()), jsonrpc.Get(in.Params, "inputResponses")) {
-			s.scope.settle(way.x)
+		if !m.resume(newRound(in, s.own.Outlet()), jsonrpc.Get(in.Params, "inputResponses")) {
+			s.scope.settle(m.x)
 			return staleState()
 		}
 		return nil
@@ -144,7 +144,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	ctx := f.fill(x, src, s, in)
 	x.out = s.own.Outlet()
 	if in.TakesRequests() {
-		f.travel(ctx, x, newLeg(in, x.out))
+		f.newMRTR(ctx, x, newRound(in, x.out))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)

@@ -58,8 +58,8 @@ func (e *Edge) untrack(x *Exchange) {
 	if unused := x.reserved.Swap(over); unused > 0 {
 		e.budget.Release(x.Caller.ID, int(unused))
 	}
-	if x.trip != nil {
-		x.trip.end()
+	if x.mrtr != nil {
+		x.mrtr.end()
 	}
 	if x.session != nil {
 		x.session.leave(x)

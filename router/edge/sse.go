@@ -122,7 +122,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		}
 		accepted(w)
 	case v == access.Unauthenticated:
-		t.stranger(w, s, &in)
+		t.serveUnauthenticated(w, s, &in)
 	case in.IsRequest():
 		t.settle(s, src, in.Method)
 		t.request(w, src, s, &in)

@@ -122,7 +122,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		e.writeOwn(w, http.StatusOK, wrongKey(&in.Message, in.Version != nil))
 		return
 	case v == access.Unauthenticated:
-		t.stranger(w, src, id, &in)
+		t.serveUnauthenticated(w, src, id, &in)
 		return
 	}
 	var s *session
@@ -167,7 +167,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 		}
 		w.Header()["Mcp-Session-Id"] = []string{s.id}
 	}
-	if t.travelled(w, r, src, in) {
+	if t.serveMRTR(w, r, src, in) {
 		return
 	}
 	c := &call{}

@@ -11,11 +11,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// A stranger has shown no key where one is needed. The edge answers it by itself: no handler hears of it, and nothing
-// is kept but what the session id holds, so that a key may follow in _meta.api_key.
+// An unauthenticated client has sent no key where one is needed. The edge answers it without the handler, and keeps
+// nothing but what the session id holds, so that a key may follow in _meta.api_key.
 
-// stranger answers a message without a key over streamable HTTP; id is the session that it names.
-func (t *streamable) stranger(w http.ResponseWriter, src source, id string, in *inbound.Message) {
+// serveUnauthenticated answers a message without a key over streamable HTTP. id is the session that it names.
+func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
 	e := t.edge
 	s := t.present(src, id)
 	if s == nil && id != "" {
@@ -43,11 +43,11 @@ func (t *streamable) stranger(w http.ResponseWriter, src source, id string, in *
 		r := &sessionid.Record{Start: time.Now(), Owner: sessionid.OwnerOf(src.caller.ID), Unkeyed: true, Version: inbound.Negotiate(in.Params), Client: client}
 		w.Header()["Mcp-Session-Id"] = []string{e.ids.Issue(r, src.path)}
 	}
-	e.writeOwn(w, http.StatusOK, e.toStranger(in))
+	e.writeOwn(w, http.StatusOK, e.unauthenticated(in))
 }
 
-// stranger answers a message without a key on the stream of the session, which was opened with one.
-func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
+// serveUnauthenticated answers a message without a key on the stream of the session, which was opened with one.
+func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inbound.Message) {
 	switch {
 	case !in.IsRequest():
 		s.debt.owe(nil, true)
@@ -63,13 +63,13 @@ func (t *sse) stranger(w http.ResponseWriter, s *session, in *inbound.Message) {
 		}
 		fallthrough
 	default:
-		s.answerShared(t.edge.toStranger(in))
+		s.answerShared(t.edge.unauthenticated(in))
 	}
 	accepted(w)
 }
 
-// toStranger is the answer to a request without a key. It says what every surface has: tools.
-func (e *Edge) toStranger(in *inbound.Message) output.Message {
+// unauthenticated returns the response to a request without a key. It names what every surface has: tools.
+func (e *Edge) unauthenticated(in *inbound.Message) output.Message {
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version))), "name", []byte(jsonrpc.StringID(e.name)))
 	var body []byte
 	switch in.Method {

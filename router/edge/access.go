@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"net/http"
+
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
@@ -17,4 +19,13 @@ func (e *Edge) admit(in *inbound.Message, src source) (auth.Caller, access.Verdi
 // revoked reports whether the caller of x has lost the key that x needs.
 func (e *Edge) revoked(x *Exchange) bool {
 	return !e.access.Valid(x.Caller) && !access.Open(x.Message.Method)
+}
+
+// Guard passes on only those requests whose Host and Origin the MCP endpoints accept.
+func (e *Edge) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if (replies{e}).checkOrigin(w, r, "GET, OPTIONS") {
+			next.ServeHTTP(w, r)
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"errors"
 	"net/http"
 	"sync"
 
@@ -43,7 +42,7 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			err = inbound.InvalidRequest("initialize must stand alone")
 		case it.in.IsRequest():
 			if ids[string(it.in.ID)] {
-				err = inFlight(it.in.ID)
+				err = inFlightError(it.in.ID)
 			}
 			ids[string(it.in.ID)] = true
 		}
@@ -52,11 +51,11 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			it.answer = &m
 			continue
 		}
-		f.edge.arrived(s, &it.in)
+		logReceived(f.edge.log, s, &it.in)
 		var v access.Verdict
 		switch it.caller, v = f.edge.admit(&it.in, src); {
 		case v == access.KeyWrong && it.in.IsRequest():
-			m := wrongKey(&it.in.Message, false)
+			m := wrongKey(&it.in.Message, "")
 			it.answer = &m
 		case v == access.Unauthenticated && it.in.IsRequest():
 			m := f.edge.unauthenticated(&it.in)
@@ -67,14 +66,10 @@ func (f *surface) splitBatch(src source, s *session, version protocol.Version, b
 			return nil, v, nil
 		}
 		if it.answer != nil && src.shared && s.busyWith(it.in.ID) {
-			return nil, access.Admitted, inFlight(it.in.ID)
+			return nil, access.Admitted, inFlightError(it.in.ID)
 		}
 	}
 	return items, access.Admitted, nil
-}
-
-func inFlight(id jsonrpc.ID) *jsonrpc.Error {
-	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
 }
 
 // serveBatch serves a batch in the order it stands in. It returns whether there will be an answer, and a
@@ -114,7 +109,7 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 		}
 		b.Add()
 		served.Add(1)
-		e.spawn("serving a batch", func() {
+		e.life.spawn("serving a batch", func() {
 			defer served.Done()
 			defer b.Done()
 			defer e.untrack(x)
@@ -125,15 +120,6 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 	return answers, served.Wait
 }
 
-// wireError is what track's errors look like in a response.
-func wireError(err error) *jsonrpc.Error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		return wire
-	}
-	return ownError(false, "The request was not served: "+err.Error(), "unavailable", false)
-}
-
 // batch serves a batch over streamable HTTP.
 func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) {
 	e := t.edge
@@ -141,7 +127,7 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	if version == "" {
 		version = protocol.V20250326
 	} else if version != protocol.V20260728 && !version.IsHandshake() {
-		e.writeError(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
 		return
 	}
 	src := httpSource(r, caller)
@@ -152,27 +138,27 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	} else if record, ok := t.sealed(src, id); ok {
 		version = record.Version
 	} else if id != "" {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		e.writeError(w, http.StatusBadRequest, "", err)
+		t.reply.error(w, http.StatusBadRequest, "", err)
 		return
 	case v != access.Admitted:
-		e.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 		return
 	}
 	if id != "" {
 		var err error
 		if s, err = t.sessionOf(src, id, items); err != nil {
-			e.noSession(w, "", err)
+			t.reply.noSession(w, "", err)
 			return
 		}
 	}
-	e.busy.Add(1) // until the answer is written
-	defer e.done()
+	e.life.begin() // until the answer is written
+	defer e.life.done()
 	a := &output.Response{}
 	a.Begin(&e.out, w, r, nil)
 	answers, wait := t.serveBatch(src, s, items, a)

@@ -24,8 +24,6 @@ package edge
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -53,15 +51,6 @@ type Handler interface {
 	// Ended tells that a client session is over. Nothing of it is in flight any more.
 	Ended(session string)
 }
-
-// Causes of ended contexts and reasons why a client does not answer.
-var (
-	ErrSessionEnded = errors.New("the client session has ended")
-	ErrStopped      = errors.New("the server is shutting down")
-	ErrNoClient     = errors.New("it takes no requests")
-	ErrClientGone   = errors.New("the client went away before it answered")
-	ErrKeyRevoked   = errors.New("the API key is not valid any more")
-)
 
 // Options are the dependencies and limits of an Edge. The zero value serves everybody within the default
 // limits, and logs nothing.
@@ -98,22 +87,15 @@ type Edge struct {
 	heartbeat time.Duration
 	epoch     time.Time // all other times are counted from here
 
-	mu     sync.RWMutex
-	closed bool // no more work of any kind
-
+	life     *lifetime
 	out      output.Outputs
 	sessions sessionStore
 	ids      *sessionid.IDs
 
-	loose    scope         // exchanges without a session
-	mrtrs    sync.Map      // *mrtr by the requestState of its next round
-	budget   *limit.Budget // requests in flight and bytes in memory, by caller
-	busy     atomic.Int64  // requests and notifications not yet served, and answers not yet written
-	refused  atomic.Int64  // requests that there was no room for
-	stopping atomic.Bool
-	idle     chan struct{}  // told when busy falls to 0 while stopping
-	quit     chan struct{}  // ends the janitor
-	work     sync.WaitGroup // everything that runs here
+	loose   scope         // exchanges without a session
+	mrtrs   sync.Map      // *mrtr by the requestState of its next round
+	budget  *limit.Budget // requests in flight and bytes in memory, by caller
+	refused atomic.Int64  // requests that there was no room for
 }
 
 // New returns a running Edge.
@@ -128,8 +110,6 @@ func New(o Options) *Edge {
 		heartbeat: o.Heartbeat,
 		epoch:     time.Now(),
 		ids:       sessionid.New(),
-		idle:      make(chan struct{}, 1),
-		quit:      make(chan struct{}),
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -138,11 +118,12 @@ func New(o Options) *Edge {
 		e.heartbeat = 15 * time.Second
 	}
 	e.defaultLimits()
+	e.life = newLifetime(e.log)
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
-	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: e.heartbeat, Now: e.now, Spawn: e.spawn,
-		Stopping: e.stopping.Load}
+	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: e.heartbeat, Now: e.now, Spawn: e.life.spawn,
+		Stopping: e.life.stopping.Load}
 	e.sessions = sessions.New[*session](e.limits.Sessions, e.now)
-	e.work.Go(e.watch)
+	e.life.work.Go(e.watch)
 	return e
 }
 
@@ -207,17 +188,6 @@ func (e *Edge) Request(ctx context.Context, session, method string, params []byt
 	})
 }
 
-// enter counts an activity that Stop waits for, unless the edge is closed.
-func (e *Edge) enter() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return false
-	}
-	e.work.Add(1)
-	return true
-}
-
 // now returns the time since the edge was made.
 func (e *Edge) now() time.Duration { return time.Since(e.epoch) }
 
@@ -228,7 +198,7 @@ func (e *Edge) watch() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-e.quit:
+		case <-e.life.quit:
 			return
 		case <-tick.C:
 		}
@@ -246,26 +216,13 @@ func (e *Edge) lookAtLoose(now time.Duration) {
 	e.loose.cancel(ErrKeyRevoked, e.revoked)
 }
 
-// spawn runs f, which Stop waits for, on a goroutine of its own. A panic is logged and ends only f.
-func (e *Edge) spawn(what string, f func()) {
-	e.work.Go(func() {
-		defer safe.Recover(e.log, what, nil)
-		f()
-	})
-}
-
 // Stop refuses new requests and sessions and ends the requests that were answered with a question. It waits until ctx
 // ends for what else is in flight and for clients to read their answers, then cancels the rest, ends all sessions and closes their streams. The error tells what did not
 // end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
-	e.stopping.Store(true)
+	e.life.stopping.Store(true)
 	e.stopMRTRs()
-	for ctx.Err() == nil && e.busy.Load() > 0 {
-		select {
-		case <-e.idle:
-		case <-ctx.Done():
-		}
-	}
+	e.life.drain(ctx)
 	for _, s := range e.sessions.All() {
 		s.own.Drain(ctx)
 	}
@@ -273,30 +230,13 @@ func (e *Edge) Stop(ctx context.Context) error {
 	for _, s := range e.sessions.All() {
 		s.end(ErrStopped)
 	}
-	e.mu.Lock()
-	again := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if again {
+	if !e.life.close() {
 		return nil
 	}
 	e.sessions.Close()
-	for _, s := range e.sessions.All() { // those that came in between
+	for _, s := range e.sessions.All() { // those opened meanwhile
 		s.end(ErrStopped)
 	}
-	close(e.quit)
-	ended := make(chan struct{})
-	go func() {
-		e.work.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-time.After(stopGrace):
-		return fmt.Errorf("stopping: %d requests and some connections do not end", e.busy.Load())
-	}
+	close(e.life.quit)
+	return e.life.wait()
 }
-
-// stopGrace is how long Stop waits for handlers that it has cancelled.
-const stopGrace = 2 * time.Second

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync/atomic"
 
@@ -12,20 +11,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
-
-// Cancelled is the cause of a context whose request the client cancelled.
-type Cancelled struct {
-	Reason []byte // raw JSON string, or nil
-	Params []byte // raw params of the notification
-}
-
-// Error implements error.
-func (c *Cancelled) Error() string {
-	if reason := jsonrpc.Text(c.Reason); reason != "" {
-		return "cancelled by the client: " + reason
-	}
-	return "cancelled by the client"
-}
 
 // Exchange is one request or notification, all that is known about it, and the m back. Its fields are
 // not to be changed. Its methods may be called from any goroutine, also after Serve has returned.
@@ -121,9 +106,6 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 // comes back. Then nothing refers to the memory of the result any more. It is called before Reply.
 func (x *Exchange) Reuse(free func()) { x.free = free }
 
-// CancelParams returns the raw params of the notification, which go on to the server that is asked to stop.
-func (c *Cancelled) CancelParams() []byte { return c.Params }
-
 // Reply answers with a raw result. In the modern era, where each result says whether it is the last word,
 // one that does not is complete.
 func (x *Exchange) Reply(rawResult []byte) {
@@ -153,7 +135,7 @@ func (x *Exchange) respond(m output.Message, state uint32) {
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refused.Add(1)
-		m = output.Error(m.ID, ownError(x.Modern, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false))
+		m = output.Error(m.ID, routerError(x.Version, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false))
 	} else if len(m.Body) > output.ReplayBytes {
 		m.Free = x.free
 	}
@@ -168,7 +150,7 @@ func (x *Exchange) respond(m output.Message, state uint32) {
 
 func (x *Exchange) send(m output.Message, last bool) bool {
 	m.Payer = x.Caller.ID
-	x.edge.trace("Message sent", x.session, m)
+	logSent(x.edge.log, x.session, m)
 	return x.out.Send(&x.lane, m, last)
 }
 
@@ -216,19 +198,6 @@ func (x *Exchange) Gone() bool {
 	default:
 		return false
 	}
-}
-
-// Answered turns what Request returned into the raw result or error for whoever wanted to know. Both are nil
-// if the client was sent nothing.
-func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
-	switch {
-	case errors.Is(err, ErrNoClient):
-		return nil, nil
-	case err != nil:
-		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The client cannot be asked: " + err.Error()}
-		return nil, e.Encode()
-	}
-	return m.Result, m.Err
 }
 
 // Sent tells that the message has been handed on, or need not be: notifications of the session that came

@@ -3,7 +3,6 @@ package edge
 import (
 	"net/http"
 
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
@@ -14,18 +13,17 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id == "" {
-		t.edge.notAllowed(w, "POST, OPTIONS") // without a session there is no such stream
+		t.reply.methodNotAllowed(w, "POST, OPTIONS") // without a session there is no such stream
 		return
 	}
 	s, err := t.session(src, id)
 	if err != nil {
-		t.edge.noSession(w, "", err)
+		t.reply.noSession(w, "", err)
 		return
 	}
 	t.settle(s, src, "")
 	if !output.ParseAccept(r.Header).Events {
-		t.edge.writeError(w, http.StatusNotAcceptable, "", &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "Accept must allow text/event-stream"})
+		t.reply.invalidRequest(w, http.StatusNotAcceptable, "", "Accept must allow text/event-stream")
 		return
 	}
 	s.touch()
@@ -34,20 +32,15 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	last := r.Header.Get("Last-Event-ID")
 	if last != "" && s.own.Resumable() {
 		if number, seq, ok = output.ParseEventID(last); !ok {
-			t.edge.noEvents(w)
+			t.reply.noEvents(w)
 			return
 		}
 	}
 	if number > 0 {
 		if !s.own.Resume(&t.edge.out, w, r, number, seq) {
-			t.edge.noEvents(w)
+			t.reply.noEvents(w)
 		}
 		return
 	}
 	s.own.WriteEvents(&t.edge.out, w, r, last != "", seq)
-}
-
-func (e *Edge) noEvents(w http.ResponseWriter) {
-	e.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Last-Event-ID names no stream that can be resumed"})
 }

@@ -173,7 +173,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	}
 	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
 	t.mu.Lock()
-	if t.x.state.Load() != live || t.x.edge.stopping.Load() {
+	if t.x.state.Load() != live || t.x.edge.life.stopping.Load() {
 		t.mu.Unlock()
 		return jsonrpc.Message{}, ErrClientGone
 	}
@@ -218,10 +218,10 @@ func (t *mrtr) endRoundLocked() (send func()) {
 	return func() {
 		m := output.Result(r.id, body)
 		m.Payer = t.x.Caller.ID
-		t.x.edge.trace("Message sent", t.x.session, m)
+		logSent(t.x.edge.log, t.x.session, m)
 		t.x.scope.settle(t.x)
 		r.finish(m)
-		if t.x.edge.stopping.Load() {
+		if t.x.edge.life.stopping.Load() {
 			t.x.abort(ErrStopped) // Stop may have looked before
 		}
 	}
@@ -328,13 +328,13 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 	m, err := t.findMRTR(src.caller, in)
 	switch {
 	case err != nil:
-		e.writeError(w, http.StatusBadRequest, in.ID, err)
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
 		return true
 	case m == nil && !in.TakesRequests():
 		return false
 	}
-	e.busy.Add(1) // until the response is written
-	defer e.done()
+	e.life.begin() // until the response is written
+	defer e.life.done()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus)
 	round := newRound(in, resp)
@@ -344,7 +344,7 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 		m.writeRound(r, round, resp)
 		return true
 	default:
-		e.writeError(w, http.StatusBadRequest, in.ID, staleState())
+		t.reply.error(w, http.StatusBadRequest, in.ID, staleState())
 		return true
 	}
 	x := &Exchange{}
@@ -352,10 +352,10 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 	ctx := t.fill(x, src, nil, in)
 	m = t.newMRTR(ctx, x, round)
 	if err := e.track(x); err != nil {
-		e.refuse(w, x, err)
+		t.reply.refused(w, x, err)
 		return true
 	}
-	e.spawn("serving a request", func() {
+	e.life.spawn("serving a request", func() {
 		defer e.untrack(x)
 		e.request(ctx, t.handler, x)
 	})

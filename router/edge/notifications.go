@@ -39,13 +39,13 @@ func (s *session) accept(ctx context.Context, x *Exchange) bool {
 		x.abort(nil)
 		return false
 	}
-	s.edge.busy.Add(1)
+	s.edge.life.begin()
 	o.arrived++
 	o.queue.Push(note{ctx, x, s.scope.unsentLocked()})
 	if !o.working {
 		o.working = true
 		s.refs++
-		s.edge.spawn("serving notifications", s.serveNotes)
+		s.edge.life.spawn("serving notifications", s.serveNotes)
 	}
 	return true
 }
@@ -80,7 +80,7 @@ func (s *session) serveNotes() {
 		}
 		s.scope.mu.Unlock()
 		s.edge.budget.Release(n.x.Caller.ID, n.x.size())
-		s.edge.done()
+		s.edge.life.done()
 	}
 }
 

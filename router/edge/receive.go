@@ -78,15 +78,14 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 }
 
 // take accepts a notification or a response.
-func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
-	e := f.edge
-	switch err := f.takeOne(src, s, in); {
+func (t *streamable) take(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+	switch err := t.takeOne(src, s, in); {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case s != nil || e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, "", err)
+	case s != nil || t.edge.life.stopping.Load():
+		t.reply.unavailable(w, "", err)
 	default:
-		e.tooBusy(w, "", err)
+		t.reply.tooManyRequests(w, "", err)
 	}
 }
 
@@ -111,7 +110,7 @@ func (f *surface) takeOne(src source, s *session, in *inbound.Message) *jsonrpc.
 	ctx := f.fill(x, src, s, in)
 	if s != nil {
 		if !s.accept(ctx, x) {
-			return e.noRoom(x.Modern)
+			return e.noRoom(x.Version)
 		}
 		return nil
 	}
@@ -132,7 +131,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		return err
 	} else if m != nil {
 		if !s.scope.relist(m.x, in.ID) {
-			return inFlight(in.ID)
+			return inFlightError(in.ID)
 		}
 		if !m.resume(newRound(in, s.own.Outlet()), jsonrpc.Get(in.Params, "inputResponses")) {
 			s.scope.settle(m.x)
@@ -151,7 +150,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		return err
 	}
 	before, greeted := s.greet(x)
-	e.spawn("serving a request", func() {
+	e.life.spawn("serving a request", func() {
 		defer greeted()
 		defer e.untrack(x)
 		s.waitFor(before)
@@ -181,6 +180,6 @@ func (s *session) greet(x *Exchange) (before []<-chan struct{}, done func()) {
 func (s *session) answerShared(m output.Message) {
 	m.Keep = true
 	m.Payer = s.owner.ID
-	s.edge.trace("Message sent", s, m)
+	logSent(s.edge.log, s, m)
 	s.own.Respond(m)
 }

@@ -2,48 +2,35 @@ package edge
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"strconv"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
-	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // noRoom is the error for a request that the router has no room for, which is counted, or no time any more.
-func (e *Edge) noRoom(modern bool) *jsonrpc.Error {
-	if e.stopping.Load() {
-		return ownError(modern, "The router is shutting down", "unavailable", true)
+func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
+	if e.life.stopping.Load() {
+		return routerError(v, "The router is shutting down", "unavailable", true)
 	}
 	e.refused.Add(1)
-	return ownError(modern, "The router is overloaded", "overloaded", true)
-}
-
-// ownError is the error for a request that the router itself does not see to its end.
-func ownError(modern bool, text, reason string, retryable bool) *jsonrpc.Error {
-	code := jsonrpc.CodeServer
-	if modern {
-		code = jsonrpc.CodeInternal
-	}
-	data := strconv.AppendBool([]byte(`{"server":"","reason":"`+reason+`","retryable":`), retryable)
-	return &jsonrpc.Error{Code: code, Message: text, Data: append(data, '}')}
+	return routerError(v, "The router is overloaded", "overloaded", true)
 }
 
 // track lists a request, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
 // ErrSessionEnded; otherwise untrack must be called when it is served.
 func (e *Edge) track(x *Exchange) error {
-	e.busy.Add(1) // before stopping is looked at: Stop waits for what it does not refuse
-	if e.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
-		e.done()
-		return e.noRoom(x.Modern)
+	e.life.begin() // before stopping is looked at: Stop waits for what it does not refuse
+	if e.life.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
+		e.life.done()
+		return e.noRoom(x.Version)
 	}
 	if x.session == nil {
 		x.scope.add(x)
 	} else if err := x.session.begin(x); err != nil {
 		e.budget.Leave(x.Caller.ID, x.size())
-		e.done()
+		e.life.done()
 		return err
 	}
 	return nil
@@ -66,17 +53,7 @@ func (e *Edge) untrack(x *Exchange) {
 	} else {
 		x.scope.remove(x)
 	}
-	e.done()
-}
-
-// done counts one less of what Stop waits for.
-func (e *Edge) done() {
-	if e.busy.Add(-1) == 0 && e.stopping.Load() {
-		select {
-		case e.idle <- struct{}{}:
-		default:
-		}
-	}
+	e.life.done()
 }
 
 // request serves a tracked request in its turn.
@@ -88,23 +65,8 @@ func (e *Edge) request(ctx context.Context, h Handler, x *Exchange) {
 		e.run(ctx, h, x)
 	}
 	if x.state.Load() == live {
-		x.Fail(unanswered(context.Cause(ctx), x.Modern))
+		x.Fail(noReply(context.Cause(ctx), x.Version))
 	}
-}
-
-// Ended reports whether err is why the edge ended a request. Its handler need not answer: the edge says what is
-// to be said.
-func Ended(err error) bool {
-	return errors.Is(err, ErrSessionEnded) || errors.Is(err, ErrKeyRevoked) || errors.Is(err, ErrStopped)
-}
-
-// unanswered is the error for a request whose handler said nothing. Where it was ended from outside, what
-// it has done already is not known.
-func unanswered(cause error, modern bool) *jsonrpc.Error {
-	if !Ended(cause) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Internal error: the request was not answered"}
-	}
-	return ownError(modern, "The request was not answered: "+cause.Error(), "outcome_unknown", false)
 }
 
 // run calls the handler. A panic is logged and stays here.
@@ -132,24 +94,4 @@ func (e *Edge) cancelled(s *session, m *jsonrpc.Message) {
 		id = id[:jsonrpc.MaxID]
 	}
 	e.log.Warn("Cannot route cancellation for unknown request " + id.Text())
-}
-
-// arrived logs a message that came in: all of it at level trace, and at level debug its _meta.session_id,
-// which means nothing to us.
-func (e *Edge) arrived(s *session, in *inbound.Message) {
-	e.trace("Message received", s, output.Whole(in.Raw))
-	if jsonrpc.ValidID(in.SessionID) && e.log.Enabled(context.Background(), slog.LevelDebug) {
-		e.log.Debug("Request names a session", "method", in.Method, "session_id", jsonrpc.ID(in.SessionID).Text())
-	}
-}
-
-func (e *Edge) trace(event string, s *session, m output.Message) {
-	if !e.log.Enabled(context.Background(), jsonrpc.LevelTrace) {
-		return
-	}
-	id := ""
-	if s != nil {
-		id = s.id
-	}
-	e.log.Log(context.Background(), jsonrpc.LevelTrace, event, "session", id, "message", string(m.Append(nil)))
 }

@@ -100,13 +100,13 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 
 // addSession gives s a place among the sessions. Where there is one with the same id already it returns that.
 func (e *Edge) addSession(s *session) (*session, *jsonrpc.Error) {
-	if e.stopping.Load() {
-		return nil, e.noRoom(false)
+	if e.life.stopping.Load() {
+		return nil, e.noRoom("")
 	}
 	existing, evicted, ok := e.sessions.Add(s)
 	switch {
 	case !ok:
-		return nil, e.noRoom(false)
+		return nil, e.noRoom("")
 	case existing != nil:
 		return existing, nil
 	case evicted != nil:
@@ -200,7 +200,7 @@ func (s *session) agreed() (version protocol.Version, client inbound.ClientInfo)
 // send queues a message on the session's own stream.
 func (s *session) send(m output.Message) bool {
 	m.Payer = s.owner.ID
-	s.edge.trace("Message sent", s, m)
+	logSent(s.edge.log, s, m)
 	return s.own.Send(m)
 }
 
@@ -245,7 +245,7 @@ func (s *session) release() {
 // finish tells the handler, and lets go of what the session holds. It runs beside its caller, which may
 // have others waiting for it.
 func (s *session) finish() {
-	s.edge.spawn("ending a session", func() {
+	s.edge.life.spawn("ending a session", func() {
 		defer close(s.done)
 		s.own.End()
 		s.surface.handler.Ended(s.id)
@@ -261,7 +261,7 @@ func (s *session) begin(x *Exchange) error {
 		return ErrSessionEnded
 	}
 	if !s.scope.addLocked(x) {
-		return inFlight(x.Message.ID)
+		return inFlightError(x.Message.ID)
 	}
 	x.barrier = s.order.arrived
 	s.refs++

@@ -16,29 +16,28 @@ import (
 // SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
 // POST. Clients are told to post to messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
-	t := &sse{surface: surface{edge: e, handler: h}, path: strings.TrimRight(messagesPath, "/") + "/?session_id="}
+	t := &sse{surface: surface{edge: e, handler: h}, reply: replies{e}, path: strings.TrimRight(messagesPath, "/") + "/?session_id="}
 	return t.methods(http.MethodGet, t.get), t.methods(http.MethodPost, t.post)
 }
 
 type sse struct {
 	surface
-	path string
+	reply replies
+	path  string // of messages, up to the session id
 }
 
 // methods wraps a handler of one method with what all need.
 func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 	methods := method + ", OPTIONS"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !t.edge.enter() {
-			t.edge.writeError(w, http.StatusServiceUnavailable, "", t.edge.noRoom(false))
+		if !t.reply.enter(w) {
 			return
 		}
-		defer t.edge.work.Done()
-		t.edge.out.CloseConnection(w.Header())
+		defer t.edge.life.leave()
 		switch {
-		case !t.edge.guard(w, r, methods):
+		case !t.reply.checkOrigin(w, r, methods):
 		case r.Method != method:
-			t.edge.notAllowed(w, methods)
+			t.reply.methodNotAllowed(w, methods)
 		default:
 			serve(w, r)
 		}
@@ -48,19 +47,15 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 // get opens a session, which ends with the connection.
 func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
-		return
-	}
-	if e.access.NeedsKey() && caller.Anonymous {
-		e.unauthorized(w, "", false)
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
 	s, err := t.open(src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
-		e.writeError(w, http.StatusServiceUnavailable, "", err)
+		t.reply.unavailable(w, "", err)
 		return
 	}
 	defer s.end(ErrSessionEnded)
@@ -70,23 +65,23 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 // post takes a message of a session. What there is to say to it goes to the session's stream.
 func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.identify(w, r)
 	if !ok {
 		return
 	}
 	id := r.URL.Query().Get("session_id")
 	if id == "" {
-		e.writeError(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
 	s := t.present(src, id)
 	if s == nil {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
-	body, ok := e.takeBody(w, r, caller)
+	body, ok := t.reply.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -99,21 +94,21 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		err = inbound.CheckHeader(r.Header, &in)
 	}
 	if err != nil {
-		e.writeError(w, http.StatusBadRequest, in.ID, err)
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
 		return
 	}
-	e.arrived(s, &in)
+	logReceived(e.log, s, &in)
 	var v access.Verdict
 	src.caller, v = e.admit(&in, src)
 	switch {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		e.unauthorized(w, in.ID, v == access.KeyWrong)
+		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
 	case v != access.Unauthenticated && !src.caller.Anonymous && !s.of(src.caller):
-		e.notFound(w, in.ID)
+		t.reply.sessionNotFound(w, in.ID)
 	case (v == access.Unauthenticated || v == access.KeyWrong) && in.IsRequest() && s.busyWith(in.ID):
-		e.writeError(w, http.StatusBadRequest, in.ID, inFlight(in.ID)) // it must not answer for the owner's request
+		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID)) // it must not answer for the owner's request
 	case v == access.KeyWrong:
-		s.answerShared(wrongKey(&in.Message, false))
+		s.answerShared(wrongKey(&in.Message, ""))
 		accepted(w)
 	case in.Version != nil:
 		// Clients that probe for the modern era go on with initialize if they get a proper answer.
@@ -129,7 +124,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		t.settle(s, src, in.Method)
 		if err := t.takeOne(src, s, &in); err != nil {
-			e.writeError(w, http.StatusServiceUnavailable, "", err)
+			t.reply.unavailable(w, "", err)
 			return
 		}
 		accepted(w)
@@ -155,9 +150,9 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	case err == nil:
 		accepted(w)
 	case !errors.As(err, &wire):
-		t.edge.notFound(w, in.ID)
+		t.reply.sessionNotFound(w, in.ID)
 	case wire.Code == jsonrpc.CodeInvalidRequest:
-		t.edge.writeError(w, http.StatusBadRequest, in.ID, wire)
+		t.reply.error(w, http.StatusBadRequest, in.ID, wire)
 	default:
 		s.answerShared(output.Error(in.ID, wire))
 		accepted(w)
@@ -169,9 +164,9 @@ func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) 
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		t.edge.writeError(w, http.StatusBadRequest, "", err)
+		t.reply.error(w, http.StatusBadRequest, "", err)
 	case v != access.Admitted:
-		t.edge.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 	default:
 		t.settle(s, src, "")
 		t.serveBatch(src, s, items, s.own.Outlet())

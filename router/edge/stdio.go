@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -22,10 +21,10 @@ import (
 // is in flight, and when out fails. If in is an io.Closer it is closed then, to end a Read that waits; one
 // that cannot be ended so is left behind.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
-	if !e.enter() {
+	if !e.life.enter() {
 		return ErrStopped
 	}
-	defer e.work.Done()
+	defer e.life.leave()
 	t := &stdio{
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
@@ -38,7 +37,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	var writeErr error
 	written := make(chan struct{})
 	write := s.own.WriteLines(out) // before anything is read: without a writer, a session that ends drops its answers
-	e.spawn("writing to the client", func() {
+	e.life.spawn("writing to the client", func() {
 		defer close(written)
 		writeErr = errors.New("panicked") // unless write returns
 		writeErr = write()
@@ -57,7 +56,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		s.retire() // then the writer ends when all is answered and written
 		select {
 		case <-written:
-		case <-e.quit: // it has ended the other sessions; this one is not among them any more
+		case <-e.life.quit: // it has ended the other sessions; this one is not among them any more
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -76,18 +75,6 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		err = fmt.Errorf("writing to the client: %w", writeErr)
 	}
 	return err
-}
-
-// within waits for done, so long at most, and reports whether it is closed.
-func within(patience time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 type stdio struct {
@@ -159,7 +146,7 @@ func (t *stdio) line(line []byte) {
 		t.reject(in.ID, err)
 		return
 	}
-	t.edge.arrived(s, &in)
+	logReceived(t.edge.log, s, &in)
 	if !in.IsRequest() {
 		if t.takeOne(t.src, s, &in) != nil {
 			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.Method)

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
@@ -16,23 +15,23 @@ import (
 // Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
 // it was opened on.
 func (e *Edge) Streamable(h Handler) http.Handler {
-	return &streamable{surface{edge: e, handler: h}}
+	return &streamable{surface{edge: e, handler: h}, replies{e}}
 }
 
-type streamable struct{ surface }
+type streamable struct {
+	surface
+	reply replies
+}
 
 const streamableMethods = "GET, POST, DELETE, OPTIONS"
 
 // ServeHTTP implements http.Handler.
 func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	if !e.enter() {
-		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+	if !t.reply.enter(w) {
 		return
 	}
-	defer e.work.Done()
-	e.out.CloseConnection(w.Header())
-	if !e.guard(w, r, streamableMethods) {
+	defer t.edge.life.leave()
+	if !t.reply.checkOrigin(w, r, streamableMethods) {
 		return
 	}
 	switch r.Method {
@@ -43,34 +42,8 @@ func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		t.delete(w, r)
 	default:
-		e.notAllowed(w, streamableMethods)
+		t.reply.methodNotAllowed(w, streamableMethods)
 	}
-}
-
-func (e *Edge) notAllowed(w http.ResponseWriter, methods string) {
-	w.Header().Set("Allow", methods)
-	e.writeError(w, http.StatusMethodNotAllowed, "", &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Method not allowed; use " + methods})
-}
-
-// notFound answers a request of a session that is not there: it has ended, or shutdown has ended it.
-func (e *Edge) notFound(w http.ResponseWriter, id jsonrpc.ID) {
-	if e.stopping.Load() {
-		e.writeError(w, http.StatusServiceUnavailable, id, e.noRoom(false))
-		return
-	}
-	e.writeError(w, http.StatusNotFound, id, &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Session not found"})
-}
-
-// noSession answers a request whose session cannot be used, for the reason that surface.session gave.
-func (e *Edge) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		e.writeError(w, http.StatusServiceUnavailable, id, wire)
-		return
-	}
-	e.notFound(w, id)
 }
 
 func sessionID(h http.Header) string {
@@ -82,11 +55,11 @@ func sessionID(h http.Header) string {
 
 func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.identify(w, r)
 	if !ok {
 		return
 	}
-	body, ok := e.takeBody(w, r, caller)
+	body, ok := t.reply.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -104,7 +77,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		e.writeError(w, status, in.ID, err)
+		t.reply.error(w, status, in.ID, err)
 		return
 	}
 	id := ""
@@ -112,14 +85,14 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
-	e.arrived(t.present(src, id), &in)
+	logReceived(e.log, t.present(src, id), &in)
 	var v access.Verdict
 	switch src.caller, v = e.admit(&in, src); {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		e.unauthorized(w, in.ID, v == access.KeyWrong)
+		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
 		return
 	case v == access.KeyWrong:
-		e.writeOwn(w, http.StatusOK, wrongKey(&in.Message, in.Version != nil))
+		t.reply.message(w, http.StatusOK, wrongKey(&in.Message, in.DeclaredVersion()))
 		return
 	case v == access.Unauthenticated:
 		t.serveUnauthenticated(w, src, id, &in)
@@ -129,7 +102,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if id != "" {
 		var err error
 		if s, err = t.session(src, id); err != nil {
-			e.noSession(w, in.ID, err)
+			t.reply.noSession(w, in.ID, err)
 			return
 		}
 		t.settle(s, src, in.Method)
@@ -148,8 +121,8 @@ type call struct {
 }
 
 // statusOf returns the HTTP status for the code of an error, as answer.status has it.
-func statusOf(modern bool) func(code int) int {
-	if modern {
+func statusOf(v protocol.Version) func(code int) int {
+	if v.AtLeast(protocol.V20260728) {
 		return inbound.HTTPStatus
 	}
 	return nil
@@ -162,7 +135,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	if in.Method == "initialize" && in.Version == nil {
 		var err *jsonrpc.Error
 		if s, opening, err = t.initialize(s, src, in.Params); err != nil {
-			e.writeError(w, initializeStatus(err), in.ID, err)
+			t.reply.error(w, initializeStatus(err), in.ID, err)
 			return
 		}
 		w.Header()["Mcp-Session-Id"] = []string{s.id}
@@ -173,7 +146,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	c := &call{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.answer.Begin(&e.out, w, r, statusOf(x.Modern))
+	c.answer.Begin(&e.out, w, r, statusOf(x.Version))
 	if s != nil {
 		c.answer.UseReplay(&s.own)
 	}
@@ -183,12 +156,12 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 			s.end(ErrSessionEnded)
 			w.Header().Del("Mcp-Session-Id")
 		}
-		e.refuse(w, x, err)
+		t.reply.refused(w, x, err)
 		return
 	}
 	e.request(ctx, t.handler, x)
-	e.busy.Add(1) // until the answer is written
-	defer e.done()
+	e.life.begin() // until the answer is written
+	defer e.life.done()
 	e.untrack(x)
 	if s != nil {
 		s.touch()
@@ -209,41 +182,14 @@ func initializeStatus(err *jsonrpc.Error) int {
 	return http.StatusBadRequest
 }
 
-// refuse answers a request that track would not have.
-func (e *Edge) refuse(w http.ResponseWriter, x *Exchange, err error) {
-	x.abort(nil)
-	var wire *jsonrpc.Error
-	switch {
-	case !errors.As(err, &wire):
-		e.notFound(w, x.Message.ID)
-	case wire.Code == jsonrpc.CodeInvalidRequest:
-		e.writeError(w, http.StatusBadRequest, x.Message.ID, wire)
-	case e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, x.Message.ID, wire)
-	default:
-		e.tooBusy(w, x.Message.ID, wire)
-	}
-}
-
-// tooBusy answers a request that there is no room for.
-func (e *Edge) tooBusy(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
-	w.Header()["Retry-After"] = []string{"1"}
-	e.writeError(w, http.StatusTooManyRequests, id, err)
-}
-
 // named identifies who sends a GET or DELETE and returns the session id that it names, or answers why it is refused.
 func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, id string, ok bool) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
 		return src, "", false
 	}
-	if e.access.NeedsKey() && caller.Anonymous {
-		e.unauthorized(w, "", false)
-		return src, "", false
-	}
 	if v := inbound.HeaderVersion(r.Header); v != "" && v != protocol.V20260728 && !v.IsHandshake() {
-		e.writeError(w, http.StatusBadRequest, "", inbound.Unsupported(v, protocol.Versions()))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.Unsupported(v, protocol.Versions()))
 		return src, "", false
 	}
 	return httpSource(r, caller), sessionID(r.Header), true
@@ -260,21 +206,20 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		return
 	case id == "":
-		e.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "The Mcp-Session-Id header is missing"})
+		t.reply.invalidRequest(w, http.StatusBadRequest, "", "The Mcp-Session-Id header is missing")
 		return
 	}
 	s := t.present(src, id)
 	if s == nil {
 		record, ok := t.sealed(src, id)
 		if !ok || !e.mayRevive(record, src) {
-			e.notFound(w, "")
+			t.reply.sessionNotFound(w, "")
 			return
 		}
 		e.bury(record)
 		s = t.present(src, id) // it was being revived
 	} else if !s.of(src.caller) {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	} else {
 		e.bury(&s.record)

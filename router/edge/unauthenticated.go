@@ -20,7 +20,7 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 	s := t.present(src, id)
 	if s == nil && id != "" {
 		if _, ok := t.sealed(src, id); !ok {
-			e.notFound(w, in.ID)
+			t.reply.sessionNotFound(w, in.ID)
 			return
 		}
 	}
@@ -31,19 +31,19 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
-	case e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, in.ID, e.noRoom(in.Version != nil))
+	case e.life.stopping.Load():
+		t.reply.unavailable(w, in.ID, e.noRoom(in.DeclaredVersion()))
 		return
 	case in.Method == "initialize":
 		client, err := inbound.ReadClientInfo(in.Params)
 		if err != nil {
-			e.writeError(w, http.StatusBadRequest, in.ID, err)
+			t.reply.error(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
 		r := &sessionid.Record{Start: time.Now(), Owner: sessionid.OwnerOf(src.caller.ID), Unkeyed: true, Version: inbound.Negotiate(in.Params), Client: client}
 		w.Header()["Mcp-Session-Id"] = []string{e.ids.Issue(r, src.path)}
 	}
-	e.writeOwn(w, http.StatusOK, e.unauthenticated(in))
+	t.reply.message(w, http.StatusOK, e.unauthenticated(in))
 }
 
 // serveUnauthenticated answers a message without a key on the stream of the session, which was opened with one.

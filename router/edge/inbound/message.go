@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Message is a message of a client, with what its _meta says. Raw values are nil if absent.
@@ -16,6 +17,14 @@ type Message struct {
 	Capabilities    []byte // of the client, as named in _meta beside Version
 	ProgressToken   []byte // nil if it is not a valid one
 	SessionID       []byte // _meta.session_id, which is only logged
+}
+
+// DeclaredVersion returns the version of a message that names one and has passed CheckVersion; empty if it names none.
+func (m *Message) DeclaredVersion() protocol.Version {
+	if m.Version == nil {
+		return ""
+	}
+	return protocol.V20260728
 }
 
 // Members of _meta that are read.

@@ -8,15 +8,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// admit checks the key of a message. On stdio none is needed.
-func (e *Edge) admit(in *inbound.Message, src source) (auth.Caller, access.Verdict) {
+// authorize checks the key of a message and returns its caller. On stdio no key is needed.
+func (e *Edge) authorize(in *inbound.Message, src source) (auth.Caller, access.Verdict) {
 	if src.local {
 		return src.caller, access.Admitted
 	}
 	return e.access.Admit(in, src.caller)
 }
 
-// revoked reports whether the caller of x has lost the key that x needs.
+// revoked reports whether the key of x, which it needs, is no longer valid.
 func (e *Edge) revoked(x *Exchange) bool {
 	return !e.access.Valid(x.Caller) && !access.Open(x.Message.Method)
 }

@@ -8,20 +8,20 @@ import (
 
 // get opens a session's own stream, or resumes the stream that Last-Event-ID names.
 func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
-	src, id, ok := t.named(w, r)
+	src, id, ok := t.bodyless(w, r)
 	if !ok {
 		return
 	}
 	if id == "" {
-		t.reply.methodNotAllowed(w, "POST, OPTIONS") // without a session there is no such stream
+		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have such a stream
 		return
 	}
-	s, err := t.session(src, id)
+	s, err := t.edge.sessions.find(&t.surface, src, id)
 	if err != nil {
 		t.reply.noSession(w, "", err)
 		return
 	}
-	t.settle(s, src, "")
+	t.completeHandshake(s, src, "")
 	if !output.ParseAccept(r.Header).Events {
 		t.reply.invalidRequest(w, http.StatusNotAcceptable, "", "Accept must allow text/event-stream")
 		return

@@ -7,130 +7,165 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// scope is the table of exchanges in flight of one session, or of all that have none.
-type scope struct {
+// inFlight is the table of exchanges in flight of one session, or of all that have none.
+type inFlight struct {
 	mu    sync.Mutex
-	byID  map[string]*Exchange // requests that can be cancelled; nil where ids mean nothing
-	first *Exchange            // all, newest first
+	byID  map[string]*Exchange // requests that can be cancelled; nil if ids mean nothing
+	first *Exchange            // all exchanges, newest first
+}
+
+// entry is the place of an exchange in its table. The mutex of the table guards it.
+type entry struct {
+	table   *inFlight
+	id      jsonrpc.ID    // that it can be cancelled by
+	barrier uint64        // number of notifications that precede it
+	sentCh  chan struct{} // closed when sent; made by those who wait
+	sent    bool          // see Exchange.Sent
+	listed  bool
+	prev    *Exchange
+	next    *Exchange
 }
 
 // add lists an exchange without a session.
-func (c *scope) add(x *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.addLocked(x)
+func (t *inFlight) add(x *Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.addLocked(x)
 }
 
-func (c *scope) remove(x *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.removeLocked(x)
+func (t *inFlight) remove(x *Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeLocked(x)
 }
 
-// addLocked lists x and, for a request, its id. It reports false if the id is taken.
-func (c *scope) addLocked(x *Exchange) bool {
-	if c.byID != nil && x.id != "" {
-		key := x.id.Key()
-		if _, taken := c.byID[key]; taken {
+// addLocked lists x and, for a request, its id. It is false if the id is in use.
+func (t *inFlight) addLocked(x *Exchange) bool {
+	e := &x.entry
+	if t.byID != nil && e.id != "" {
+		key := e.id.Key()
+		if _, taken := t.byID[key]; taken {
 			return false
 		}
-		c.byID[key] = x
+		t.byID[key] = x
 	}
-	x.listed = true
-	x.next = c.first
-	if c.first != nil {
-		c.first.prev = x
+	e.listed = true
+	e.next = t.first
+	if t.first != nil {
+		t.first.entry.prev = x
 	}
-	c.first = x
+	t.first = x
 	return true
 }
 
-// relist gives x, whose id is free, another one. It reports false if that is taken.
-func (c *scope) relist(x *Exchange, id jsonrpc.ID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byID == nil {
+// has reports whether a request with the id is in flight.
+func (t *inFlight) has(id jsonrpc.ID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id.Key()] != nil
+}
+
+// rename lists x, whose id is free, under another one. It is false if that is in use.
+func (t *inFlight) rename(x *Exchange, id jsonrpc.ID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID == nil {
 		return true
 	}
-	if _, taken := c.byID[id.Key()]; taken {
+	if _, taken := t.byID[id.Key()]; taken {
 		return false
 	}
-	x.id = id
-	c.byID[id.Key()] = x
+	x.entry.id = id
+	t.byID[id.Key()] = x
 	return true
 }
 
-// settle frees x's id: it is answered or cancelled.
-func (c *scope) settle(x *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.settleLocked(x)
+// cancelRequest carries out notifications/cancelled. It is false if no live request has the id.
+func (t *inFlight) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
+	t.mu.Lock()
+	x := t.byID[id.Key()]
+	if x == nil || !x.out.state.CompareAndSwap(live, cancelled) {
+		t.mu.Unlock()
+		return false
+	}
+	t.freeIDLocked(x)
+	t.mu.Unlock()
+	x.abort(c)
+	return true
 }
 
-func (c *scope) settleLocked(x *Exchange) {
-	if c.byID == nil || x.id == "" {
+// freeID frees the id of x, which is answered or cancelled.
+func (t *inFlight) freeID(x *Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.freeIDLocked(x)
+}
+
+func (t *inFlight) freeIDLocked(x *Exchange) {
+	if t.byID == nil || x.entry.id == "" {
 		return
 	}
-	if key := x.id.Key(); c.byID[key] == x {
-		delete(c.byID, key)
+	if key := x.entry.id.Key(); t.byID[key] == x {
+		delete(t.byID, key)
 	}
 }
 
 // removeLocked takes x off the table: its handler has returned.
-func (c *scope) removeLocked(x *Exchange) {
-	c.settleLocked(x)
-	c.sentLocked(x)
-	if !x.listed {
+func (t *inFlight) removeLocked(x *Exchange) {
+	t.freeIDLocked(x)
+	t.markSentLocked(x)
+	e := &x.entry
+	if !e.listed {
 		return
 	}
-	x.listed = false
-	if x.prev != nil {
-		x.prev.next = x.next
+	e.listed = false
+	if e.prev != nil {
+		e.prev.entry.next = e.next
 	} else {
-		c.first = x.next
+		t.first = e.next
 	}
-	if x.next != nil {
-		x.next.prev = x.prev
+	if e.next != nil {
+		e.next.entry.prev = e.prev
 	}
-	x.prev, x.next = nil, nil
+	e.prev, e.next = nil, nil
 }
 
-func (c *scope) markSent(x *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sentLocked(x)
+func (t *inFlight) markSent(x *Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.markSentLocked(x)
 }
 
-func (c *scope) sentLocked(x *Exchange) {
-	if x.sent {
+func (t *inFlight) markSentLocked(x *Exchange) {
+	if x.entry.sent {
 		return
 	}
-	x.sent = true
-	if x.sentCh != nil {
-		close(x.sentCh)
+	x.entry.sent = true
+	if x.entry.sentCh != nil {
+		close(x.entry.sentCh)
 	}
 }
 
-// unsentLocked returns channels that close when the requests in flight have been handed on.
-func (c *scope) unsentLocked() []<-chan struct{} {
+// unsentLocked returns a channel for each request that is not sent, which is closed when it is.
+func (t *inFlight) unsentLocked() []<-chan struct{} {
 	var waits []<-chan struct{}
-	for x := c.first; x != nil; x = x.next {
-		if x.sent || x.Message.ID == "" {
+	for x := t.first; x != nil; x = x.entry.next {
+		if x.entry.sent || x.Message.ID == "" {
 			continue
 		}
-		if x.sentCh == nil {
-			x.sentCh = make(chan struct{})
+		if x.entry.sentCh == nil {
+			x.entry.sentCh = make(chan struct{})
 		}
-		waits = append(waits, x.sentCh)
+		waits = append(waits, x.entry.sentCh)
 	}
 	return waits
 }
 
-// cancel ends the contexts of what is in flight and chosen.
-func (c *scope) cancel(cause error, chosen func(*Exchange) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for x := c.first; x != nil; x = x.next {
+// cancel ends the contexts of the chosen exchanges.
+func (t *inFlight) cancel(cause error, chosen func(*Exchange) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for x := t.first; x != nil; x = x.entry.next {
 		if chosen(x) {
 			x.abort(cause)
 		}
@@ -139,18 +174,18 @@ func (c *scope) cancel(cause error, chosen func(*Exchange) bool) {
 
 func all(*Exchange) bool { return true }
 
-// tick tells the time to all that is in flight and reports whether any of it still has its connection.
-func (c *scope) tick(now, heartbeat time.Duration) (connected bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for x := c.first; x != nil; x = x.next {
-		if x.out != nil {
-			x.out.KeepAlive(now, heartbeat)
+// tick keeps the outlets of all exchanges alive and reports whether any of them still has its connection.
+func (t *inFlight) tick(now, heartbeat time.Duration) (connected bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for x := t.first; x != nil; x = x.entry.next {
+		if x.out.outlet != nil {
+			x.out.outlet.KeepAlive(now, heartbeat)
 		}
 		select {
-		case <-x.conn:
+		case <-x.out.conn:
 		default:
-			connected = connected || x.conn != nil
+			connected = connected || x.out.conn != nil
 		}
 	}
 	return connected

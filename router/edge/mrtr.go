@@ -70,9 +70,9 @@ func (r *round) finish(m output.Message) bool {
 func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *round) *mrtr {
 	t := &mrtr{x: x, ctx: ctx, surface: f, token: first.token, round: first}
 	if x.session != nil {
-		t.closing = x.session.deaf
+		t.closing = x.session.life.closing
 	}
-	x.mrtr, x.out = t, t
+	x.mrtr, x.out.outlet = t, t
 	return t
 }
 
@@ -173,7 +173,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	}
 	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
 	t.mu.Lock()
-	if t.x.state.Load() != live || t.x.edge.life.stopping.Load() {
+	if t.x.out.state.Load() != live || t.x.edge.life.stopping.Load() {
 		t.mu.Unlock()
 		return jsonrpc.Message{}, ErrClientGone
 	}
@@ -219,7 +219,7 @@ func (t *mrtr) endRoundLocked() (send func()) {
 		m := output.Result(r.id, body)
 		m.Payer = t.x.Caller.ID
 		logSent(t.x.edge.log, t.x.session, m)
-		t.x.scope.settle(t.x)
+		t.x.entry.table.freeID(t.x)
 		r.finish(m)
 		if t.x.edge.life.stopping.Load() {
 			t.x.abort(ErrStopped) // Stop may have looked before
@@ -357,7 +357,7 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 	}
 	e.life.spawn("serving a request", func() {
 		defer e.untrack(x)
-		e.request(ctx, t.handler, x)
+		t.serveRequest(ctx, x)
 	})
 	m.writeRound(r, round, resp)
 	return true

@@ -7,85 +7,96 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// orderTimeout is how long a message waits for those before it.
-const orderTimeout = 5 * time.Second
+const (
+	orderTimeout        = 5 * time.Second // for the messages before a message
+	queuedNotifications = 1000            // of one session
+)
 
-// notesBound is how many notifications of one session wait to be served.
-const notesBound = 1000
-
-// order keeps a session's notifications in their place among its requests and responses, which pay for it
-// with the comparison of two counters. It is guarded by the scope's mutex.
-type order struct {
-	arrived uint64 // notifications so far
-	served  uint64
-	queue   output.Queue[note]
-	working bool
-	advance chan struct{} // closed when served changes; made by those who wait
+// notifications keeps the notifications of a session in order with its requests and responses. Two counters suffice
+// for that: a request waits until as many notifications are served as had arrived before it. The session's inFlight.mu
+// guards the fields.
+type notifications struct {
+	session  *session
+	arrived  uint64
+	served   uint64
+	queue    output.Queue[notification]
+	serving  bool          // a goroutine serves the queue
+	advanced chan struct{} // closed when served changes; made by those who wait
 }
 
-// note is a notification waiting for the requests before it.
-type note struct {
+// notification waits for the requests before it.
+type notification struct {
 	ctx    context.Context
 	x      *Exchange
 	before []<-chan struct{}
 }
 
-// accept queues a notification. It is false if too many wait, the caller holds too much, or the session is over.
-func (s *session) accept(ctx context.Context, x *Exchange) bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	o := &s.order
-	if s.retired || o.queue.Len() >= notesBound || !s.edge.budget.Reserve(x.Caller.ID, x.size()) {
+// accept queues a notification. It is false if too many wait, the caller holds too much, or the session has ended.
+func (n *notifications) accept(ctx context.Context, x *Exchange) bool {
+	s := n.session
+	e := s.surface.edge
+	s.inFlight.mu.Lock()
+	defer s.inFlight.mu.Unlock()
+	if s.life.state != sessionOpen || n.queue.Len() >= queuedNotifications ||
+		!e.budget.Reserve(x.Caller.ID, x.size()) {
 		x.abort(nil)
 		return false
 	}
-	s.edge.life.begin()
-	o.arrived++
-	o.queue.Push(note{ctx, x, s.scope.unsentLocked()})
-	if !o.working {
-		o.working = true
-		s.refs++
-		s.edge.life.spawn("serving notifications", s.serveNotes)
+	e.life.begin()
+	n.arrived++
+	n.queue.Push(notification{ctx, x, s.inFlight.unsentLocked()})
+	if !n.serving {
+		n.serving = true
+		s.life.refs++
+		e.life.spawn("serving notifications", n.serve)
 	}
 	return true
 }
 
-// serveNotes serves the queued notifications one after another.
-func (s *session) serveNotes() {
+// serve serves the queued notifications one after another.
+func (n *notifications) serve() {
+	s := n.session
+	e := s.surface.edge
 	defer s.release()
 	for {
-		s.scope.mu.Lock()
-		if s.order.queue.Len() == 0 {
-			s.order.working = false
-			s.scope.mu.Unlock()
+		s.inFlight.mu.Lock()
+		if n.queue.Len() == 0 {
+			n.serving = false
+			s.inFlight.mu.Unlock()
 			return
 		}
-		n := s.order.queue.Pop()
-		skip := s.ended
+		next := n.queue.Pop()
+		skip := s.life.state == sessionEnding
 		if !skip {
-			s.scope.addLocked(n.x)
+			s.inFlight.addLocked(next.x)
 		}
-		s.scope.mu.Unlock()
+		s.inFlight.mu.Unlock()
 		if !skip {
-			s.waitFor(n.before)
-			s.edge.run(n.ctx, s.surface.handler, n.x)
+			n.waitFor(next.before)
+			s.surface.run(next.ctx, next.x)
 		}
-		n.x.abort(nil)
-		s.scope.mu.Lock()
-		s.scope.removeLocked(n.x)
-		s.order.served++
-		if s.order.advance != nil {
-			close(s.order.advance)
-			s.order.advance = nil
-		}
-		s.scope.mu.Unlock()
-		s.edge.budget.Release(n.x.Caller.ID, n.x.size())
-		s.edge.life.done()
+		next.x.abort(nil)
+		n.advance(next.x)
+		e.budget.Release(next.x.Caller.ID, next.x.size())
+		e.life.done()
 	}
 }
 
-// waitFor waits until all channels are closed, the session ends or the time is up.
-func (s *session) waitFor(channels []<-chan struct{}) {
+// advance counts a served notification.
+func (n *notifications) advance(x *Exchange) {
+	table := &n.session.inFlight
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	table.removeLocked(x)
+	n.served++
+	if n.advanced != nil {
+		close(n.advanced)
+		n.advanced = nil
+	}
+}
+
+// waitFor waits until all channels are closed, but no longer than orderTimeout or until the session ends.
+func (n *notifications) waitFor(channels []<-chan struct{}) {
 	if len(channels) == 0 {
 		return
 	}
@@ -94,7 +105,7 @@ func (s *session) waitFor(channels []<-chan struct{}) {
 	for _, c := range channels {
 		select {
 		case <-c:
-		case <-s.over:
+		case <-n.session.life.ending:
 			return
 		case <-timeout.C:
 			return
@@ -102,26 +113,27 @@ func (s *session) waitFor(channels []<-chan struct{}) {
 	}
 }
 
-// inOrder waits until so many notifications are served or the time is up. It is false if ctx ends before.
-func (s *session) inOrder(ctx context.Context, barrier uint64) bool {
+// inOrder waits until barrier notifications are served, but no longer than orderTimeout. It is false if ctx ends first.
+func (n *notifications) inOrder(ctx context.Context, barrier uint64) bool {
+	mu := &n.session.inFlight.mu
 	var timeout *time.Timer
 	for {
-		s.scope.mu.Lock()
-		if s.order.served >= barrier {
-			s.scope.mu.Unlock()
+		mu.Lock()
+		if n.served >= barrier {
+			mu.Unlock()
 			return true
 		}
-		if s.order.advance == nil {
-			s.order.advance = make(chan struct{})
+		if n.advanced == nil {
+			n.advanced = make(chan struct{})
 		}
-		advance := s.order.advance
-		s.scope.mu.Unlock()
+		advanced := n.advanced
+		mu.Unlock()
 		if timeout == nil {
 			timeout = time.NewTimer(orderTimeout)
 			defer timeout.Stop()
 		}
 		select {
-		case <-advance:
+		case <-advanced:
 		case <-ctx.Done():
 			return false
 		case <-timeout.C:

@@ -6,10 +6,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
-	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// noRoom is the error for a request that the router has no room for, which is counted, or no time any more.
+// noRoom counts a refused request and returns its error. During Stop the error says so instead.
 func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 	if e.life.stopping.Load() {
 		return routerError(v, "The router is shutting down", "unavailable", true)
@@ -18,16 +17,16 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 	return routerError(v, "The router is overloaded", "overloaded", true)
 }
 
-// track lists a request, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
-// ErrSessionEnded; otherwise untrack must be called when it is served.
+// track lists an exchange, so that it can be cancelled and counted, until untrack is called. The error is a
+// *jsonrpc.Error or ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
-	e.life.begin() // before stopping is looked at: Stop waits for what it does not refuse
+	e.life.begin() // before stopping is read: Stop waits for what it does not refuse
 	if e.life.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
 		e.life.done()
 		return e.noRoom(x.Version)
 	}
 	if x.session == nil {
-		x.scope.add(x)
+		x.entry.table.add(x)
 	} else if err := x.session.begin(x); err != nil {
 		e.budget.Leave(x.Caller.ID, x.size())
 		e.life.done()
@@ -36,13 +35,10 @@ func (e *Edge) track(x *Exchange) error {
 	return nil
 }
 
-// size is what an exchange itself holds.
-func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }
-
 func (e *Edge) untrack(x *Exchange) {
 	x.abort(nil)
 	e.budget.Leave(x.Caller.ID, x.size())
-	if unused := x.reserved.Swap(over); unused > 0 {
+	if unused := x.out.reserved.Swap(released); unused > 0 {
 		e.budget.Release(x.Caller.ID, int(unused))
 	}
 	if x.mrtr != nil {
@@ -51,47 +47,26 @@ func (e *Edge) untrack(x *Exchange) {
 	if x.session != nil {
 		x.session.leave(x)
 	} else {
-		x.scope.remove(x)
+		x.entry.table.remove(x)
 	}
 	e.life.done()
 }
 
-// request serves a tracked request in its turn.
-func (e *Edge) request(ctx context.Context, h Handler, x *Exchange) {
-	if x.session != nil && x.barrier > 0 {
-		x.session.inOrder(ctx, x.barrier)
+// serveRequest serves a tracked request after the notifications before it.
+func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
+	if x.session != nil && x.entry.barrier > 0 {
+		x.session.notifications.inOrder(ctx, x.entry.barrier)
 	}
-	if x.state.Load() == live {
-		e.run(ctx, h, x)
+	if x.out.state.Load() == live {
+		f.run(ctx, x)
 	}
-	if x.state.Load() == live {
+	if x.out.state.Load() == live {
 		x.Fail(noReply(context.Cause(ctx), x.Version))
 	}
 }
 
-// run calls the handler. A panic is logged and stays here.
-func (e *Edge) run(ctx context.Context, h Handler, x *Exchange) {
-	defer safe.Recover(e.log, "serving "+x.Message.Method, nil)
-	h.Serve(ctx, x)
-}
-
-// cancelled carries out a client's notifications/cancelled. s is nil where requests cannot be named.
-func (e *Edge) cancelled(s *session, m *jsonrpc.Message) {
-	raw := jsonrpc.Get(m.Params, "requestId")
-	id := jsonrpc.ID(raw)
-	if jsonrpc.ValidID(raw) && s != nil {
-		c := &Cancelled{Params: m.Params}
-		if reason := jsonrpc.Get(m.Params, "reason"); len(reason) > 0 && reason[0] == '"' {
-			c.Reason = reason
-		}
-		if s.cancelRequest(id, c) {
-			return
-		}
-	}
-	if raw == nil {
-		id = "null"
-	} else if len(raw) > jsonrpc.MaxID {
-		id = id[:jsonrpc.MaxID]
-	}
-	e.log.Warn("Cannot route cancellation for unknown request " + id.Text())
+// run calls the handler. A panic is logged and ends only the call.
+func (f *surface) run(ctx context.Context, x *Exchange) {
+	defer safe.Recover(f.edge.log, "serving "+x.Message.Method, nil)
+	f.handler.Serve(ctx, x)
 }

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -17,9 +16,9 @@ import (
 // serveUnauthenticated answers a message without a key over streamable HTTP. id is the session that it names.
 func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
 	e := t.edge
-	s := t.present(src, id)
+	s := t.edge.sessions.get(&t.surface, src, id)
 	if s == nil && id != "" {
-		if _, ok := t.sealed(src, id); !ok {
+		if _, ok := e.sessions.sealed(src, id); !ok {
 			t.reply.sessionNotFound(w, in.ID)
 			return
 		}
@@ -27,7 +26,7 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 	switch {
 	case !in.IsRequest():
 		if s != nil {
-			s.debt.owe(nil, true) // it is notifications/initialized
+			s.handshake.unserved.add(nil, true) // it is notifications/initialized
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -40,8 +39,8 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 			t.reply.error(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
-		r := &sessionid.Record{Start: time.Now(), Owner: sessionid.OwnerOf(src.caller.ID), Unkeyed: true, Version: inbound.Negotiate(in.Params), Client: client}
-		w.Header()["Mcp-Session-Id"] = []string{e.ids.Issue(r, src.path)}
+		record := newRecord(src, inbound.Negotiate(in.Params), client)
+		w.Header()["Mcp-Session-Id"] = []string{e.sessions.ids.Issue(&record, src.path)}
 	}
 	t.reply.message(w, http.StatusOK, e.unauthenticated(in))
 }
@@ -50,27 +49,28 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inbound.Message) {
 	switch {
 	case !in.IsRequest():
-		s.debt.owe(nil, true)
+		s.handshake.unserved.add(nil, true)
 	case in.Method == "initialize":
 		client, err := inbound.ReadClientInfo(in.Params)
 		if err != nil {
-			s.answerShared(output.Error(in.ID, err))
+			s.respond(output.Error(in.ID, err))
 			break
 		}
 		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
-		if s.negotiatedFirst(r.Version, client) {
-			s.debt.owe(r.Initialize(), false)
+		if s.handshake.agreeFirst(r.Version, client) {
+			s.handshake.unserved.add(r.Initialize(), false)
 		}
 		fallthrough
 	default:
-		s.answerShared(t.edge.unauthenticated(in))
+		s.respond(t.edge.unauthenticated(in))
 	}
 	accepted(w)
 }
 
 // unauthenticated returns the response to a request without a key. It names what every surface has: tools.
 func (e *Edge) unauthenticated(in *inbound.Message) output.Message {
-	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version))), "name", []byte(jsonrpc.StringID(e.name)))
+	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version)))
+	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(e.name)))
 	var body []byte
 	switch in.Method {
 	case "initialize":
@@ -79,7 +79,8 @@ func (e *Edge) unauthenticated(in *inbound.Message) output.Message {
 		body = append(append(body, info...), '}')
 	case "server/discover":
 		body = append([]byte(`{"resultType":"complete","supportedVersions":`), protocol.JSON(protocol.Versions())...)
-		body = append(body, `,"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":`...)
+		body = append(body, `,"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private",`+
+			`"_meta":{"io.modelcontextprotocol/serverInfo":`...)
 		body = append(append(body, info...), "}}"...)
 	default: // ping
 		body = []byte("{}")

@@ -2,8 +2,8 @@ package edge
 
 import "github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 
-// WithoutSubscriptions returns raw server capabilities without those that clients use through subscriptions/listen since
-// 2026-07-28, which the surfaces do not serve.
+// WithoutSubscriptions returns raw server capabilities without those that clients use through subscriptions/listen
+// since 2026-07-28, which the surfaces do not serve.
 func WithoutSubscriptions(capabilities []byte) []byte {
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {
 		value := jsonrpc.Get(capabilities, kind)

@@ -139,9 +139,9 @@ func (e *Edge) Send(session string, message []byte) bool {
 	return s.send(output.Whole(message))
 }
 
-// Request sends a request to the client of a session on the session's own stream and waits for the response, which has a
-// result or an error. The error is ErrNoClient if nobody reads that stream, ErrClientGone if the response cannot come
-// any more, or the cause of ctx.
+// Request sends a request to the client of a session on the session's own stream and waits for the response, which
+// has a result or an error. The error is ErrNoClient if nobody reads that stream, ErrClientGone if the response
+// cannot come any more, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
 	s := e.sessions.store.Get(session)
 	if s == nil {

@@ -37,9 +37,9 @@ type Exchange struct {
 }
 
 // Notify sends a notification that relates to this request, on its stream and before its response. After the response
-// it is dropped. If the client accepts no event stream, progress is dropped, and other notifications go to the session's
-// own stream if that is read. Notify does not wait for the client: of more than 1,000 unwritten messages, and of more
-// bytes than the caller may hold, the oldest are dropped. It reports whether the message will be written.
+// it is dropped. If the client accepts no event stream, progress is dropped, and other notifications go to the
+// session's own stream if that is read. Notify does not wait for the client: of more than 1,000 unwritten messages,
+// and of more bytes than the caller may hold, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
 	outlet := x.out.outlet
 	if outlet == nil || x.out.state.Load() != live {

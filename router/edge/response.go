@@ -66,8 +66,8 @@ func (x *Exchange) Reserve(n int) bool {
 	}
 }
 
-// Reuse has free called once the result that follows is written, unless it is kept for a client that resumes its stream.
-// Then nothing refers to the memory of the result any more. Reuse is called before Reply.
+// Reuse has free called once the result that follows is written, unless it is kept for a client that resumes its
+// stream. Then nothing refers to the memory of the result any more. Reuse is called before Reply.
 func (x *Exchange) Reuse(free func()) { x.out.free = free }
 
 func (x *Exchange) respond(m output.Message, state uint32) {

@@ -16,9 +16,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// ServeStdio serves h to one client over in and out until in ends. Then it answers what it has read, and returns nil. It
-// also returns when ctx ends or the edge stops, after cancelling what is in flight, and when writing to out fails. If in
-// is an io.Closer it is closed then, to end a Read that waits; a Read that does not end so is abandoned.
+// ServeStdio serves h to one client over in and out until in ends. Then it answers what it has read, and returns nil.
+// It also returns when ctx ends or the edge stops, after cancelling what is in flight, and when writing to out fails.
+// If in is an io.Closer it is closed then, to end a Read that waits; a Read that does not end so is abandoned.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
 	if !e.life.enter() {
 		return ErrStopped

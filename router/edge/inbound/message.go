@@ -47,8 +47,8 @@ func Parse(b []byte) (Message, *jsonrpc.Error) {
 	return in, in.readMeta()
 }
 
-// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers differ
-// in which of two they take.
+// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers
+// differ in which of two they take.
 func (m *Message) readMeta() *jsonrpc.Error {
 	params := m.Params
 	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
@@ -56,7 +56,7 @@ func (m *Message) readMeta() *jsonrpc.Error {
 	}
 	place, ambiguous := jsonrpc.Find(params, "_meta")
 	if ambiguous {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: _meta is ambiguous"}
+		return InvalidRequest("_meta is ambiguous")
 	}
 	meta := place.Of(params)
 	unclear := ""
@@ -96,7 +96,7 @@ func (m *Message) readMeta() *jsonrpc.Error {
 		m.ProgressToken = raw
 	}
 	if unclear != "" {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: _meta." + unclear + " is ambiguous"}
+		return InvalidRequest("_meta." + unclear + " is ambiguous")
 	}
 	if m.HasKey {
 		m.cutKey(place, meta)

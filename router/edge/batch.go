@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"errors"
 	"net/http"
 	"sync"
 
@@ -13,73 +12,81 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// item is one message of a batch, as judged before any of them is served.
+// item is one message of a batch, as checked before any of them is served.
 type item struct {
-	in     inbound.Message
-	caller auth.Caller
-	answer *output.Message // instead of serving it
-	skip   bool
+	in       inbound.Message
+	caller   auth.Caller
+	response *output.Message // instead of serving it; may be nil
+	skip     bool            // it is neither served nor answered
 }
 
-// splitBatch judges the messages of a batch. verdict is access.KeyMissing if one of them needs a key.
-func (f *surface) splitBatch(src source, s *session, version protocol.Version, body []byte) ([]item, access.Verdict, *jsonrpc.Error) {
+func (it *item) respond(m output.Message) { it.response = &m }
+
+// splitBatch parses and authorizes the messages of a batch. The verdict is not access.Admitted if the whole batch is
+// refused for the key of one of them.
+func (f *surface) splitBatch(
+	src source, s *session, version protocol.Version, body []byte,
+) ([]item, access.Verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
 	if err != nil {
 		return nil, access.Admitted, err
 	}
 	if version != protocol.V20250326 {
-		return nil, access.Admitted, inbound.InvalidRequest("protocol version " + string(version) + " has no batches")
+		return nil, access.Admitted, noBatches(version)
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
 	for i, raw := range raws {
 		it := &items[i]
-		it.in, err = inbound.Parse(raw)
-		switch {
-		case err != nil:
-		case it.in.Version != nil:
-			err = inbound.InvalidRequest("protocol version " + string(protocol.V20260728) + " has no batches")
-		case it.in.Method == "initialize":
-			err = inbound.InvalidRequest("initialize must stand alone")
-		case it.in.IsRequest():
-			if ids[string(it.in.ID)] {
-				err = inFlight(it.in.ID)
-			}
-			ids[string(it.in.ID)] = true
-		}
-		if err != nil {
-			m := output.Error(it.in.ID, err)
-			it.answer = &m
+		if err := it.parse(raw, ids); err != nil {
+			it.respond(output.Error(it.in.ID, err))
 			continue
 		}
-		f.edge.arrived(s, &it.in)
+		logReceived(f.edge.log, s, &it.in)
 		var v access.Verdict
-		switch it.caller, v = f.edge.admit(&it.in, src); {
+		switch it.caller, v = f.edge.authorize(&it.in, src); {
 		case v == access.KeyWrong && it.in.IsRequest():
-			m := wrongKey(&it.in.Message, false)
-			it.answer = &m
+			it.respond(wrongKey(&it.in.Message, ""))
 		case v == access.Unauthenticated && it.in.IsRequest():
-			m := f.edge.toStranger(&it.in)
-			it.answer = &m
+			it.respond(f.edge.unauthenticated(&it.in))
 		case v == access.Unauthenticated:
 			it.skip = true
 		case v != access.Admitted:
 			return nil, v, nil
 		}
-		if it.answer != nil && src.shared && s.busyWith(it.in.ID) {
-			return nil, access.Admitted, inFlight(it.in.ID)
+		if it.response != nil && src.shared && s.inFlight.has(it.in.ID) {
+			return nil, access.Admitted, inFlightError(it.in.ID)
 		}
 	}
 	return items, access.Admitted, nil
 }
 
-func inFlight(id jsonrpc.ID) *jsonrpc.Error {
-	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
+// parse parses a message of a batch. ids has the requests so far.
+func (it *item) parse(raw []byte, ids map[string]bool) (err *jsonrpc.Error) {
+	it.in, err = inbound.Parse(raw)
+	switch {
+	case err != nil:
+		return err
+	case it.in.Version != nil:
+		return noBatches(protocol.V20260728)
+	case it.in.Method == "initialize":
+		return inbound.InvalidRequest("initialize must stand alone")
+	case !it.in.IsRequest():
+		return nil
+	case ids[string(it.in.ID)]:
+		return inFlightError(it.in.ID)
+	}
+	ids[string(it.in.ID)] = true
+	return nil
 }
 
-// serveBatch serves a batch in the order it stands in. It returns whether there will be an answer, and a
-// function that waits for it.
-func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (answers bool, wait func()) {
+func noBatches(v protocol.Version) *jsonrpc.Error {
+	return inbound.InvalidRequest("protocol version " + string(v) + " has no batches")
+}
+
+// serveBatch serves the messages of a batch in their order. It returns whether there will be a response, and a function
+// that waits for it.
+func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (responds bool, wait func()) {
 	e := f.edge
 	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
 	var served sync.WaitGroup
@@ -87,26 +94,26 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 		it := &items[i]
 		src.caller = it.caller
 		switch {
-		case it.answer != nil:
-			b.Set(i, *it.answer)
-			answers = true
+		case it.response != nil:
+			b.Set(i, *it.response)
+			responds = true
 			continue
 		case it.skip:
 			continue
-		case s != nil && !s.of(it.caller):
+		case s != nil && !s.belongsTo(it.caller):
 			if it.in.IsRequest() {
 				b.Set(i, output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
-				answers = true
+				responds = true
 			}
 			continue
 		case !it.in.IsRequest():
-			_ = f.takeOne(src, s, &it.in) // notifications in a batch have no answer of their own
+			_ = f.accept(src, s, &it.in) // notifications in a batch have no status of their own
 			continue
 		}
-		answers = true
+		responds = true
 		x := &Exchange{}
 		ctx := f.fill(x, src, s, &it.in)
-		x.out = b.Outlet(i)
+		x.out.outlet = b.Outlet(i)
 		if err := e.track(x); err != nil {
 			x.abort(nil)
 			b.Set(i, output.Error(it.in.ID, wireError(err)))
@@ -114,24 +121,15 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 		}
 		b.Add()
 		served.Add(1)
-		e.spawn("serving a batch", func() {
+		e.life.spawn("serving a batch", func() {
 			defer served.Done()
 			defer b.Done()
 			defer e.untrack(x)
-			e.request(ctx, f.handler, x)
+			f.serveRequest(ctx, x)
 		})
 	}
 	b.Done()
-	return answers, served.Wait
-}
-
-// wireError is what track's errors look like in a response.
-func wireError(err error) *jsonrpc.Error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		return wire
-	}
-	return ownError(false, "The request was not served: "+err.Error(), "unavailable", false)
+	return responds, served.Wait
 }
 
 // batch serves a batch over streamable HTTP.
@@ -141,58 +139,58 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	if version == "" {
 		version = protocol.V20250326
 	} else if version != protocol.V20260728 && !version.IsHandshake() {
-		e.writeError(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
 		return
 	}
 	src := httpSource(r, caller)
 	id := sessionID(r.Header)
-	s := t.present(src, id)
+	s := t.current(src, id)
 	if s != nil {
-		version, _ = s.agreed()
-	} else if record, ok := t.sealed(src, id); ok {
+		version, _ = s.handshake.agreed()
+	} else if record, ok := e.sessions.sealed(src, id); ok {
 		version = record.Version
 	} else if id != "" {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		e.writeError(w, http.StatusBadRequest, "", err)
+		t.reply.error(w, http.StatusBadRequest, "", err)
 		return
 	case v != access.Admitted:
-		e.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 		return
 	}
 	if id != "" {
 		var err error
 		if s, err = t.sessionOf(src, id, items); err != nil {
-			e.noSession(w, "", err)
+			t.reply.noSession(w, "", err)
 			return
 		}
 	}
-	e.busy.Add(1) // until the answer is written
-	defer e.done()
-	a := &output.Response{}
-	a.Begin(&e.out, w, r, nil)
-	answers, wait := t.serveBatch(src, s, items, a)
-	if !answers {
+	e.life.begin() // until the response is written
+	defer e.life.done()
+	resp := &output.Response{}
+	resp.Begin(&e.out, w, r, nil)
+	responds, wait := t.serveBatch(src, s, items, resp)
+	if !responds {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	wait()
-	a.Finish()
+	resp.Finish()
 }
 
-// sessionOf returns the session that a batch is for, and has the handler know it. It is nil where the batch is
-// answered without one, because no message of it has a key.
+// sessionOf returns the session of a batch after completing its handshake. It is nil if no message of the batch has a
+// key: then the edge answers without the session.
 func (t *streamable) sessionOf(src source, id string, items []item) (*session, error) {
 	for i := range items {
-		if it := &items[i]; it.answer == nil && !it.skip {
+		if it := &items[i]; it.response == nil && !it.skip {
 			src.caller = it.caller
-			s, err := t.session(src, id)
+			s, err := t.edge.sessions.find(&t.surface, src, id)
 			if err == nil {
-				t.settle(s, src, it.in.Method)
+				t.completeHandshake(s, src, it.in.Method)
 			}
 			return s, err
 		}

@@ -13,32 +13,35 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
-// POST. Clients are told to post to messagesPath + "/?session_id=…".
+// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream handles GET, and messages handles POST. Clients are
+// told to post to messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
-	t := &sse{surface: surface{edge: e, handler: h}, path: strings.TrimRight(messagesPath, "/") + "/?session_id="}
-	return t.methods(http.MethodGet, t.get), t.methods(http.MethodPost, t.post)
+	t := &sse{
+		surface:  surface{edge: e, handler: h},
+		reply:    replies{e},
+		endpoint: strings.TrimRight(messagesPath, "/") + "/?session_id=",
+	}
+	return t.only(http.MethodGet, t.get), t.only(http.MethodPost, t.post)
 }
 
 type sse struct {
 	surface
-	path string
+	reply    replies
+	endpoint string // URL of POST without the session id
 }
 
-// methods wraps a handler of one method with what all need.
-func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
+// only returns a handler that checks the request and accepts one method.
+func (t *sse) only(method string, serve http.HandlerFunc) http.Handler {
 	methods := method + ", OPTIONS"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !t.edge.enter() {
-			t.edge.writeError(w, http.StatusServiceUnavailable, "", t.edge.noRoom(false))
+		if !t.reply.enter(w) {
 			return
 		}
-		defer t.edge.work.Done()
-		t.edge.out.CloseConnection(w.Header())
+		defer t.edge.life.leave()
 		switch {
-		case !t.edge.guard(w, r, methods):
+		case !t.reply.checkOrigin(w, r, methods):
 		case r.Method != method:
-			t.edge.notAllowed(w, methods)
+			t.reply.methodNotAllowed(w, methods)
 		default:
 			serve(w, r)
 		}
@@ -47,46 +50,40 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 
 // get opens a session, which ends with the connection.
 func (t *sse) get(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
-		return
-	}
-	if e.access.NeedsKey() && caller.Anonymous {
-		e.unauthorized(w, "", false)
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.open(src, protocol.V20241105, inbound.ClientInfo{})
+	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
-		e.writeError(w, http.StatusServiceUnavailable, "", err)
+		t.reply.unavailable(w, "", err)
 		return
 	}
 	defer s.end(ErrSessionEnded)
-	s.own.WriteEndpoint(&e.out, w, r, t.path+s.id)
+	s.own.WriteEndpoint(&t.edge.out, w, r, t.endpoint+s.id)
 }
 
-// post takes a message of a session. What there is to say to it goes to the session's stream.
+// post takes a message of a session. Responses go to the session's own stream.
 func (t *sse) post(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.identify(w, r)
 	if !ok {
 		return
 	}
 	id := r.URL.Query().Get("session_id")
 	if id == "" {
-		e.writeError(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s := t.present(src, id)
+	s := t.edge.sessions.get(&t.surface, src, id)
 	if s == nil {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
-	body, ok := e.takeBody(w, r, caller)
+	body, ok := t.reply.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -99,37 +96,43 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		err = inbound.CheckHeader(r.Header, &in)
 	}
 	if err != nil {
-		e.writeError(w, http.StatusBadRequest, in.ID, err)
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
 		return
 	}
-	e.arrived(s, &in)
+	logReceived(t.edge.log, s, &in)
+	t.serve(w, src, s, &in)
+}
+
+// serve authorizes a message and serves it.
+func (t *sse) serve(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	var v access.Verdict
-	src.caller, v = e.admit(&in, src)
+	src.caller, v = t.edge.authorize(in, src)
+	rejected := v == access.Unauthenticated || v == access.KeyWrong
 	switch {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		e.unauthorized(w, in.ID, v == access.KeyWrong)
-	case v != access.Unauthenticated && !src.caller.Anonymous && !s.of(src.caller):
-		e.notFound(w, in.ID)
-	case (v == access.Unauthenticated || v == access.KeyWrong) && in.IsRequest() && s.busyWith(in.ID):
-		e.writeError(w, http.StatusBadRequest, in.ID, inFlight(in.ID)) // it must not answer for the owner's request
+		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
+	case v != access.Unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
+		t.reply.sessionNotFound(w, in.ID)
+	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // else the error would answer the owner's request
+		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID))
 	case v == access.KeyWrong:
-		s.answerShared(wrongKey(&in.Message, false))
+		s.respond(wrongKey(&in.Message, ""))
 		accepted(w)
 	case in.Version != nil:
-		// Clients that probe for the modern era go on with initialize if they get a proper answer.
+		// A client that probes for 2026-07-28 goes on with initialize if it gets a proper response.
 		if in.IsRequest() {
-			s.answerShared(output.Error(in.ID, inbound.CheckVersion(nil, &in, false)))
+			s.respond(output.Error(in.ID, inbound.CheckVersion(nil, in, false)))
 		}
 		accepted(w)
 	case v == access.Unauthenticated:
-		t.stranger(w, s, &in)
+		t.serveUnauthenticated(w, s, in)
 	case in.IsRequest():
-		t.settle(s, src, in.Method)
-		t.request(w, src, s, &in)
+		t.completeHandshake(s, src, in.Method)
+		t.request(w, src, s, in)
 	default:
-		t.settle(s, src, in.Method)
-		if err := t.takeOne(src, s, &in); err != nil {
-			e.writeError(w, http.StatusServiceUnavailable, "", err)
+		t.completeHandshake(s, src, in.Method)
+		if err := t.accept(src, s, in); err != nil {
+			t.reply.unavailable(w, "", err)
 			return
 		}
 		accepted(w)
@@ -144,7 +147,7 @@ func accepted(w http.ResponseWriter) {
 func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	if in.Method == "initialize" {
 		if _, _, err := t.initialize(s, src, in.Params); err != nil {
-			s.answerShared(output.Error(in.ID, err))
+			s.respond(output.Error(in.ID, err))
 			accepted(w)
 			return
 		}
@@ -155,25 +158,25 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	case err == nil:
 		accepted(w)
 	case !errors.As(err, &wire):
-		t.edge.notFound(w, in.ID)
+		t.reply.sessionNotFound(w, in.ID)
 	case wire.Code == jsonrpc.CodeInvalidRequest:
-		t.edge.writeError(w, http.StatusBadRequest, in.ID, wire)
+		t.reply.error(w, http.StatusBadRequest, in.ID, wire)
 	default:
-		s.answerShared(output.Error(in.ID, wire))
+		s.respond(output.Error(in.ID, wire))
 		accepted(w)
 	}
 }
 
 func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) {
-	version, _ := s.agreed()
+	version, _ := s.handshake.agreed()
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		t.edge.writeError(w, http.StatusBadRequest, "", err)
+		t.reply.error(w, http.StatusBadRequest, "", err)
 	case v != access.Admitted:
-		t.edge.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 	default:
-		t.settle(s, src, "")
+		t.completeHandshake(s, src, "")
 		t.serveBatch(src, s, items, s.own.Outlet())
 		accepted(w)
 	}

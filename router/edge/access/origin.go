@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// CheckOrigin refuses a request whose Host or Origin is foreign, answers preflights and sets CORS headers. methods are those
-// of the endpoint. It reports whether the request goes on; if not, and refusal is empty, it is answered.
+// CheckOrigin refuses a request whose Host or Origin is foreign, answers preflights and sets CORS headers. methods
+// are those of the endpoint. It reports whether the request goes on; if not, and refusal is empty, it is answered.
 func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods string) (proceed bool, refusal string) {
 	if refusal := p.checkHost(r.Host); refusal != "" {
 		return false, refusal
@@ -37,8 +37,8 @@ func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods str
 	return false, ""
 }
 
-// checkHost returns why a Host header is refused; empty if it is not. A page whose own name resolves to our address (DNS
-// rebinding) sends that name. With keys every name is accepted, because such a page has none.
+// checkHost returns why a Host header is refused; empty if it is not. A page whose own name resolves to our address
+// (DNS rebinding) sends that name. With keys every name is accepted, because such a page has none.
 func (p *Policy) checkHost(host string) (refusal string) {
 	name := hostname(host)
 	switch {

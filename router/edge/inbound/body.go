@@ -24,13 +24,21 @@ var (
 	ErrOverloaded  = errors.New("there is no memory for the body")
 )
 
-// ReadBody reads the whole body of a request, at most limit bytes. The client has a minute for it and 10 seconds for each
-// part. What is read is charged to caller until ReadBody returns.
-func ReadBody(w http.ResponseWriter, r *http.Request, budget *limit.Budget, caller string, limit int64) ([]byte, error) {
+// ReadBody reads the whole body of a request, at most limit bytes. The client has a minute for it and 10 seconds for
+// each part. What is read is charged to caller until ReadBody returns.
+func ReadBody(
+	w http.ResponseWriter, r *http.Request, budget *limit.Budget, caller string, limit int64,
+) ([]byte, error) {
 	if !isJSON(r.Header) {
 		return nil, ErrContentType
 	}
-	u := upload{body: r.Body, conn: http.NewResponseController(w), budget: budget, caller: caller, end: time.Now().Add(bodyTimeout)}
+	u := upload{
+		body:   r.Body,
+		conn:   http.NewResponseController(w),
+		budget: budget,
+		caller: caller,
+		end:    time.Now().Add(bodyTimeout),
+	}
 	b, err := u.read(r.ContentLength, limit)
 	if u.held > 0 {
 		budget.Release(caller, u.held) // what is made of the body is charged again

@@ -28,8 +28,8 @@ func (c ClientInfo) Supports(method string) bool {
 	return capability != "" && jsonrpc.Get(c.Capabilities, capability) != nil
 }
 
-// TakesRequests reports whether m is a request that names its protocol version and whose client answers requests. Such a
-// request may be answered by an input_required result.
+// TakesRequests reports whether m is a request that names its protocol version and whose client answers requests.
+// Such a request may be answered by an input_required result.
 func (m *Message) TakesRequests() bool {
 	switch m.Method {
 	case "tools/call", "prompts/get", "resources/read":
@@ -50,7 +50,8 @@ const clientInfoBytes = 64 << 10
 // ReadClientInfo copies the description of the client from the params of initialize.
 func ReadClientInfo(params []byte) (ClientInfo, *jsonrpc.Error) {
 	if len(params) > clientInfoBytes {
-		return ClientInfo{}, InvalidParams("the params of initialize are larger than " + strconv.Itoa(clientInfoBytes>>10) + " KiB")
+		const kib = clientInfoBytes >> 10
+		return ClientInfo{}, InvalidParams("the params of initialize are larger than " + strconv.Itoa(kib) + " KiB")
 	}
 	caps, info := Object(jsonrpc.Get(params, "capabilities")), Object(jsonrpc.Get(params, "clientInfo"))
 	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Message is a message of a client, with what its _meta says. Raw values are nil if absent.
@@ -16,6 +17,14 @@ type Message struct {
 	Capabilities    []byte // of the client, as named in _meta beside Version
 	ProgressToken   []byte // nil if it is not a valid one
 	SessionID       []byte // _meta.session_id, which is only logged
+}
+
+// DeclaredVersion returns the version of a message that names one and has passed CheckVersion; empty if it names none.
+func (m *Message) DeclaredVersion() protocol.Version {
+	if m.Version == nil {
+		return ""
+	}
+	return protocol.V20260728
 }
 
 // Members of _meta that are read.
@@ -38,8 +47,8 @@ func Parse(b []byte) (Message, *jsonrpc.Error) {
 	return in, in.readMeta()
 }
 
-// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers differ
-// in which of two they take.
+// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers
+// differ in which of two they take.
 func (m *Message) readMeta() *jsonrpc.Error {
 	params := m.Params
 	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
@@ -47,7 +56,7 @@ func (m *Message) readMeta() *jsonrpc.Error {
 	}
 	place, ambiguous := jsonrpc.Find(params, "_meta")
 	if ambiguous {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: _meta is ambiguous"}
+		return InvalidRequest("_meta is ambiguous")
 	}
 	meta := place.Of(params)
 	unclear := ""
@@ -87,7 +96,7 @@ func (m *Message) readMeta() *jsonrpc.Error {
 		m.ProgressToken = raw
 	}
 	if unclear != "" {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: _meta." + unclear + " is ambiguous"}
+		return InvalidRequest("_meta." + unclear + " is ambiguous")
 	}
 	if m.HasKey {
 		m.cutKey(place, meta)

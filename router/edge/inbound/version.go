@@ -51,8 +51,8 @@ func CheckHeader(h http.Header, in *Message) *jsonrpc.Error {
 	return nil
 }
 
-// CheckVersion checks a message whose body names a version: the version itself, the headers that repeat parts of the body,
-// and the method. h is nil on stdio. supported is false on transports that only serve versions with initialize.
+// CheckVersion checks a message whose body names a version: the version itself, the headers that repeat parts of the
+// body, and the method. h is nil on stdio. supported is false on transports that only serve versions with initialize.
 func CheckVersion(h http.Header, in *Message, supported bool) *jsonrpc.Error {
 	if in.Version[0] != '"' {
 		return InvalidParams(metaVersion + " must be a string")
@@ -84,7 +84,10 @@ func CheckVersion(h http.Header, in *Message, supported bool) *jsonrpc.Error {
 		return InvalidParams("_meta lacks the object " + metaCapabilities)
 	}
 	if removed(in.Method) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + in.Method + " is not part of " + string(protocol.V20260728)}
+		return &jsonrpc.Error{
+			Code:    jsonrpc.CodeMethodNotFound,
+			Message: "Method not found: " + in.Method + " is not part of " + string(protocol.V20260728),
+		}
 	}
 	return nil
 }

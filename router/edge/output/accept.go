@@ -8,7 +8,8 @@ import (
 // Accept is which kinds of response a client accepts.
 type Accept struct{ JSON, Events bool }
 
-// ParseAccept reads the Accept header. Without the header a client accepts both kinds; one that names neither gets JSON.
+// ParseAccept reads the Accept header. Without the header a client accepts both kinds; one that names neither gets
+// JSON.
 func ParseAccept(h http.Header) Accept {
 	values := h["Accept"]
 	if len(values) == 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 // CoalesceWrites prepares an HTTP server to send each event in one piece: net/http splits writes at the 4 KiB of its
-// buffer, and simple clients take the bytes of one read for a whole event. It also gives every write a deadline, so that a
-// client that does not read loses its connection. It is optional; without it events may be split and writes have no
-// deadline.
+// buffer, and simple clients take the bytes of one read for a whole event. It also gives every write a deadline, so
+// that a client that does not read loses its connection. It is optional; without it events may be split and writes
+// have no deadline.
 func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	return coalescing{l}
@@ -56,8 +56,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // writeTimeout is how long one write may take at most; some writes get only half of it.
 const writeTimeout = 30 * time.Second
 
-// write writes within writeTimeout. The deadline is renewed when half of it is over, because setting it costs as much as
-// most writes. c.mu is held.
+// write writes within writeTimeout. The deadline is renewed when half of it is over, because setting it costs as much
+// as most writes. c.mu is held.
 func (c *conn) write(b []byte) (int, error) {
 	if now := time.Now(); c.until.Sub(now) < writeTimeout/2 {
 		c.until = now.Add(writeTimeout)

@@ -3,8 +3,8 @@ package output
 // laneMessages is how many messages of one lane wait to be written.
 const laneMessages = 1000
 
-// Lane is the queue of one source of messages on a stream: a request, or the session itself. The zero value is empty. It
-// is guarded by the mutex of its stream.
+// Lane is the queue of one source of messages on a stream: a request, or the session itself. The zero value is empty.
+// It is guarded by the mutex of its stream.
 type Lane struct {
 	queue  Queue[Message]
 	vacant int  // entries of stream.order whose messages were dropped

@@ -29,8 +29,8 @@ type Message struct {
 	Free  func() // takes back the memory of Body once it is written; may be nil
 }
 
-// SmallMessage is the size in bytes up to which messages that must not be dropped are charged even if their payer has no
-// room. A request is charged so much for its response when it is admitted.
+// SmallMessage is the size in bytes up to which messages that must not be dropped are charged even if their payer has
+// no room. A request is charged so much for its response when it is admitted.
 const SmallMessage = 1 << 10
 
 // pay charges the message to its payer once. It is false if the payer has no room for it.
@@ -137,8 +137,8 @@ func separator(i int) byte {
 	return ','
 }
 
-// put appends the message to b with its body on a single line. If the body is large it writes b and the body instead, and
-// returns the rest.
+// put appends the message to b with its body on a single line. If the body is large it writes b and the body instead,
+// and returns the rest.
 func (m Message) put(b []byte, write func(b []byte) error) ([]byte, error) {
 	if m.batch != nil {
 		for i, part := range m.batch {

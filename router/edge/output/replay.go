@@ -157,8 +157,8 @@ func (r *replay) forget(stream uint64) {
 	}
 }
 
-// orphan keeps a finished response that is not read to its end. Beyond the bound the oldest such response is abandoned. It
-// is false if the response cannot be kept.
+// orphan keeps a finished response that is not read to its end. Beyond the bound the oldest such response is
+// abandoned. It is false if the response cannot be kept.
 func (r *replay) orphan(stream uint64, size int) bool {
 	r.mu.Lock()
 	if r.over || size > ReplayBytes {

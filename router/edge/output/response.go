@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Response is the HTTP response to one POST: undecided at first, then either one JSON body or an event stream, as soon as
-// a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
+// Response is the HTTP response to one POST: undecided at first, then either one JSON body or an event stream, as
+// soon as a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
 type Response struct {
 	stream
 	out    *Outputs
@@ -29,8 +29,8 @@ type Response struct {
 	final        Message
 }
 
-// Begin prepares the response to r. status returns the HTTP status of a plain response for the code of an error; nil means
-// 200.
+// Begin prepares the response to r. status returns the HTTP status of a plain response for the code of an error; nil
+// means 200.
 func (resp *Response) Begin(out *Outputs, w http.ResponseWriter, r *http.Request, status func(code int) int) {
 	resp.out = out
 	resp.w = w

@@ -11,8 +11,8 @@ import (
 // sessionBytes bounds what waits on the stream of a session that no responses go to.
 const sessionBytes = 1 << 20
 
-// SessionStream is the stream of a session. Over streamable HTTP it has the messages that belong to no request and is read
-// by GET; on HTTP+SSE and stdio it has all messages.
+// SessionStream is the stream of a session. Over streamable HTTP it has the messages that belong to no request and is
+// read by GET; on HTTP+SSE and stdio it has all messages.
 type SessionStream struct {
 	stream
 	lane    Lane         // of messages that belong to no request
@@ -71,8 +71,8 @@ func (s *SessionStream) End() {
 	}
 }
 
-// WriteEvents writes the stream to a connection until one of them ends, beginning with what follows the event seq if last
-// is set.
+// WriteEvents writes the stream to a connection until one of them ends, beginning with what follows the event seq if
+// last is set.
 func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http.Request, last bool, seq uint64) {
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
@@ -114,8 +114,8 @@ func (s *SessionStream) WriteLines(w io.Writer) func() error {
 	}
 }
 
-// Resume writes to a connection what the client has not read of a response: what follows the event seq of a stream. It is
-// false if there is nothing.
+// Resume writes to a connection what the client has not read of a response: what follows the event seq of a stream.
+// It is false if there is nothing.
 func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Request, number, seq uint64) bool {
 	a := s.replay.find(number)
 	if a == nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// stream is the queue before the one writer of a connection. Each message waits in its lane, and order has the lane once
-// for each message: they leave in the order of arrival, and in a full lane the newest takes the place of a dropped one.
-// What is queued or being written is charged to its payers.
+// stream is the queue before the one writer of a connection. Each message waits in its lane, and order has the lane
+// once for each message: they leave in the order of arrival, and in a full lane the newest takes the place of a
+// dropped one. What is queued or being written is charged to its payers.
 type stream struct {
 	budget *limit.Budget
 	mu     sync.Mutex
@@ -36,9 +36,9 @@ func (s *stream) init(budget *limit.Budget, bound int) {
 	s.lost = make(chan struct{})
 }
 
-// put queues m in l and reports whether it, or something newer, will be written. last closes the lane. Messages that may
-// be dropped give way to m, oldest first. On shared streams a last message waits while the queue is over its bound, or
-// while the queue is not empty and the payer has no room.
+// put queues m in l and reports whether it, or something newer, will be written. last closes the lane. Messages that
+// may be dropped give way to m, oldest first. On shared streams a last message waits while the queue is over its
+// bound, or while the queue is not empty and the payer has no room.
 func (s *stream) put(l *Lane, m Message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

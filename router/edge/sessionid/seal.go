@@ -16,8 +16,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// sealer encrypts records into session ids and decrypts them. Without the key nobody can make an id or read one. An id is
-// valid only on the path that it was made for. At most 2^32 ids should be made with one key.
+// sealer encrypts records into session ids and decrypts them. Without the key nobody can make an id or read one. An
+// id is valid only on the path that it was made for. At most 2^32 ids should be made with one key.
 type sealer struct{ aead cipher.AEAD }
 
 func newSealer(key []byte) (sealer, error) {

@@ -1,7 +1,7 @@
 package sessions
 
-// places is a heap of the places of one owner, the least recently used session first. since is not after the last use of
-// a session, or in the future where it was found in use.
+// places is a heap of the places of one owner, the least recently used session first. since is not after the last use
+// of a session, or in the future where it was found in use.
 type places[S Session] []*place[S]
 
 func (h places[S]) Len() int           { return len(h) }

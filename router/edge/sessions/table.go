@@ -1,9 +1,9 @@
 // Package sessions keeps the client sessions of a router in memory, in a table whose places callers share.
 //
-// [New] returns a [Table]. [Table.Add] gives a session a place, [Table.Get] finds it and [Table.Remove] frees the place.
-// A caller may fill the table while nobody else wants a place. When it is full, a caller that has less than its share,
-// half of the table, takes the place of a session of the caller that has most: the least recently used one that is not
-// in use.
+// [New] returns a [Table]. [Table.Add] gives a session a place, [Table.Get] finds it and [Table.Remove] frees the
+// place. A caller may fill the table while nobody else wants a place. When it is full, a caller that has less than
+// its share, half of the table, takes the place of a session of the caller that has most: the least recently used one
+// that is not in use.
 //
 // A Table may be used from any goroutine. It calls methods of sessions while it is locked, so these must not call it.
 package sessions
@@ -63,9 +63,9 @@ func New[S Session](limit int, now func() time.Duration) *Table[S] {
 	return &Table[S]{limit: limit, now: now, byID: map[string]*place[S]{}, owners: map[string]*owner[S]{}}
 }
 
-// Add gives s a place. If there is a session with its id already, that one is returned as existing and s gets no place.
-// evicted is the session that has lost its place; the calling function ends it. Both may be zero. ok is false if there is
-// no place.
+// Add gives s a place. If there is a session with its id already, that one is returned as existing and s gets no
+// place. evicted is the session that has lost its place; the calling function ends it. Both may be zero. ok is false
+// if there is no place.
 func (t *Table[S]) Add(s S) (existing, evicted S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

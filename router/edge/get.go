@@ -3,29 +3,27 @@ package edge
 import (
 	"net/http"
 
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // get opens a session's own stream, or resumes the stream that Last-Event-ID names.
 func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
-	src, id, ok := t.named(w, r)
+	src, id, ok := t.bodyless(w, r)
 	if !ok {
 		return
 	}
 	if id == "" {
-		t.edge.notAllowed(w, "POST, OPTIONS") // without a session there is no such stream
+		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have such a stream
 		return
 	}
-	s, err := t.session(src, id)
+	s, err := t.edge.sessions.find(&t.surface, src, id)
 	if err != nil {
-		t.edge.noSession(w, "", err)
+		t.reply.noSession(w, "", err)
 		return
 	}
-	t.settle(s, src, "")
+	t.completeHandshake(s, src, "")
 	if !output.ParseAccept(r.Header).Events {
-		t.edge.writeError(w, http.StatusNotAcceptable, "", &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "Accept must allow text/event-stream"})
+		t.reply.invalidRequest(w, http.StatusNotAcceptable, "", "Accept must allow text/event-stream")
 		return
 	}
 	s.touch()
@@ -34,20 +32,15 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	last := r.Header.Get("Last-Event-ID")
 	if last != "" && s.own.Resumable() {
 		if number, seq, ok = output.ParseEventID(last); !ok {
-			t.edge.noEvents(w)
+			t.reply.noEvents(w)
 			return
 		}
 	}
 	if number > 0 {
 		if !s.own.Resume(&t.edge.out, w, r, number, seq) {
-			t.edge.noEvents(w)
+			t.reply.noEvents(w)
 		}
 		return
 	}
 	s.own.WriteEvents(&t.edge.out, w, r, last != "", seq)
-}
-
-func (e *Edge) noEvents(w http.ResponseWriter) {
-	e.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Last-Event-ID names no stream that can be resumed"})
 }

@@ -108,6 +108,28 @@ func TestLogKeepsTheRest(t *testing.T) {
 	}
 }
 
+func TestJSONLogKeepsStructuresAndLetters(t *testing.T) {
+	var out bytes.Buffer
+	log, _, err := NewLogger(LogConfig{"info", "json"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const words = "Grüße, 世界 — “ok” 🙂"
+	log.Info(words, "who", struct{ A []int }{[]int{1, 2}}, "note", words)
+	want := `"msg":"` + words + `","who":{"A":[1,2]},"note":"` + words + `"}` + "\n"
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
+	}
+	out.Reset()
+	log.Info("message", "value", struct {
+		Password string
+		F        func()
+	}{Password: "s3cr3t-v4lue"})
+	if got := out.String(); strings.Contains(got, "s3cr3t") || !strings.Contains(got, "[redacted]") {
+		t.Errorf("a value that JSON cannot hold: got %q, want it redacted", got)
+	}
+}
+
 func TestLogEscapesControlCharacters(t *testing.T) {
 	const evil = "a\nb\x1b[31mc\u0085d\u202ee\x7f"
 	for _, format := range []string{"text", "json"} {

@@ -214,6 +214,30 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+func TestMetricsAreExported(t *testing.T) {
+	quiet(t)
+	bodies := make(chan []byte, 10)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- body
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", collector.URL)
+	tm, _ := setup(t, Config{})
+	m, err := NewMetrics(tm.Meter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Retry(t.Context(), "search")
+	if err := tm.Shutdown(t.Context()); err != nil {
+		t.Fatalf("Shutdown: got %v, want nil", err)
+	}
+	if body := <-bodies; !bytes.Contains(body, []byte("nexus.retries")) {
+		t.Error("the exported metrics lack nexus.retries")
+	}
+}
+
 func TestMetricsCanBeOff(t *testing.T) {
 	quiet(t)
 	off := false

@@ -3,14 +3,19 @@
 package http1_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 )
 
 // hasty answers before it has read the body, and closes the connection.
@@ -44,6 +49,21 @@ func TestEarlyResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A body that ends with an error ends its request: the server waits for the rest and will not answer.
+func TestBodyFails(t *testing.T) {
+	address := raw(t, func(_ int64, _ net.Conn, r *bufio.Reader) { take(r) })
+	c := newClient(t, nil)
+	const lost = "the body is lost"
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	req := request(ctx, http.MethodPost, address, strings.Repeat("x", 40<<10))
+	req.Body = io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat("x", 20<<10)), iotest.ErrReader(errors.New(lost))))
+	if _, err := read(c, req); err == nil || err.Error() != lost || c.written.Load() == 0 {
+		t.Errorf("got %v after %d bytes, want %v after some", err, c.written.Load(), lost)
+	}
+	eventually(t, "the connection is closed", func() bool { return c.closed.Load() == 1 })
 }
 
 // WroteRequest is called once all has been written.

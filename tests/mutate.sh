@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 SEED=${SEED:-1} MUTANTS=${MUTANTS:-20} WORKERS=${WORKERS:-1} TIMEOUT=${TIMEOUT:-5}
 gremlins=github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
-command -v jq >/dev/null || { echo "jq is missing: install it" >&2; exit 2; }
+for tool in git jq shuf; do command -v $tool >/dev/null || { echo "$tool is missing: install it" >&2; exit 2; }; done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOBIN=$work go install "$gremlins"
@@ -24,7 +24,9 @@ export GO_PROGRAM GOFLAGS="-count=1 -trimpath -vet=off"
 
 # wrap writes the command go that gremlins runs. It tests one package alone. It declares every line as covered, because
 # profiles omit the expressions of case clauses and constants, and gremlins then skips them. It exits with 2, which
-# means not viable, where a mutant does not compile. LISTING omits the tests.
+# means not viable, where a mutant does not compile. The usual time of the tests, which gremlins takes first,
+# has to include the time to compile a changed file as each mutant does, and no more than that: LISTING compiles
+# everything before, and the run that is timed changes a comment.
 wrap() {
 	mkdir "$work/bin"
 	cat >"$work/bin/go" <<'WRAP'
@@ -34,8 +36,11 @@ PATH=${PATH#*:}
 [[ $1 == test ]] || exec "$GO_PROGRAM" "$@"
 if [[ $2 == -cover ]]; then
 	{ echo "mode: set"; printf "$PACKAGE/%s:1.1,1000000.1 1 1\n" $FILES; } >"$4"
-	[[ -z ${LISTING:-} ]] || exit 0
-	exec "$GO_PROGRAM" test "$PACKAGE"
+	[[ -z ${LISTING:-} ]] || exec "$GO_PROGRAM" test -run '^$' "$PACKAGE"
+	file=$("$GO_PROGRAM" list -f '{{.Dir}}' "$PACKAGE")/${FILES%% *}
+	{ cat "$file"; echo "// $RANDOM $RANDOM"; } >"${0%/*}/changed"
+	echo "{\"Replace\":{\"$file\":\"${0%/*}/changed\"}}" >"${0%/*}/overlay"
+	exec "$GO_PROGRAM" test -overlay "${0%/*}/overlay" "$PACKAGE"
 fi
 output=$("$GO_PROGRAM" "${@:1:$#-1}" "$PACKAGE" 2>&1)
 status=$?
@@ -103,9 +108,9 @@ report() {
 }
 
 if (($# == 0)); then
-	# The packages below tests are tests; those of cmd/nexus run the built program.
+	# The packages below tests, and llmtest, are parts of tests; those of cmd/nexus run the built program.
 	mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
-		sed "s|^$module/||" | grep -Ev '^(tests|cmd)(/|$)')
+		sed "s|^$module/||" | grep -Ev '^tests(/|$)|^cmd/nexus$|test$')
 	set -- "${packages[@]}"
 fi
 wrap

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,26 @@ func problemsOf(t *testing.T, text string, done ...plan.Outcome) (plan.Plan, []s
 		got = append(got, fmt.Sprintf("%s %s: %s", problem.Step, problem.Error.Reason, problem.Error.Message))
 	}
 	return p, got
+}
+
+// Arguments that could not be read are reported once; those of a step that is at fault otherwise are checked, too.
+func TestCheckArgumentsOnce(t *testing.T) {
+	for _, row := range []struct {
+		invalid string
+		want    []string
+	}{
+		{plan.ReasonInvalidArguments, []string{plan.ReasonInvalidArguments}},
+		{plan.ReasonDuplicateID, []string{plan.ReasonDuplicateID, plan.ReasonInvalidArguments}},
+	} {
+		p := plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "calc", Arguments: json.RawMessage(`{"nope":1}`), Invalid: &plan.Error{Reason: row.invalid, Message: "m"}}}}
+		var got []string
+		for _, problem := range plan.Check(&p, plan.NewValidator(), catalog, nil) {
+			got = append(got, problem.Error.Reason)
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: got the problems %q, want %q", row.invalid, got, row.want)
+		}
+	}
 }
 
 func TestCheck(t *testing.T) {

@@ -199,7 +199,7 @@ func TestValidateHostile(t *testing.T) {
 				if d > 100*time.Millisecond {
 					t.Logf("%s took %v", kind, d)
 				}
-				if d > 10*time.Second { // generous: the race detector and busy machines
+				if d > time.Minute { // generous: the race detector and busy machines; what has no bound takes hours
 					t.Errorf("%s took %v", kind, d)
 				}
 				if err != nil && !refuses[name] {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # mutate.sh [PACKAGE ...] changes a sample of expressions in each package, one at a time, and reports which changes
-# the tests of that package do not notice. Environment: SEED chooses the sample, MUTANTS its size in each package.
+# the tests of that package do not notice; one without tests has those of the nearest package above it. Environment: SEED
+# chooses the sample, MUTANTS its size in each package.
 #
 # gremlins makes and runs the mutants. It has no sampling, so the sample is given to it as a diff: a repository of its
 # own holds each package with the sampled lines altered, and only the mutants on those lines run. A folder with a
@@ -36,13 +37,13 @@ PATH=${PATH#*:}
 [[ $1 == test ]] || exec "$GO_PROGRAM" "$@"
 if [[ $2 == -cover ]]; then
 	{ echo "mode: set"; printf "$PACKAGE/%s:1.1,1000000.1 1 1\n" $FILES; } >"$4"
-	[[ -z ${LISTING:-} ]] || exec "$GO_PROGRAM" test -run '^$' "$PACKAGE"
+	[[ -z ${LISTING:-} ]] || exec "$GO_PROGRAM" test -run '^$' "$TESTS"
 	file=$("$GO_PROGRAM" list -f '{{.Dir}}' "$PACKAGE")/${FILES%% *}
 	{ cat "$file"; echo "// $RANDOM $RANDOM"; } >"${0%/*}/changed"
 	echo "{\"Replace\":{\"$file\":\"${0%/*}/changed\"}}" >"${0%/*}/overlay"
-	exec "$GO_PROGRAM" test -overlay "${0%/*}/overlay" "$PACKAGE"
+	exec "$GO_PROGRAM" test -overlay "${0%/*}/overlay" "$TESTS"
 fi
-output=$("$GO_PROGRAM" "${@:1:$#-1}" "$PACKAGE" 2>&1)
+output=$("$GO_PROGRAM" "${@:1:$#-1}" "$TESTS" 2>&1)
 status=$?
 [[ $output != *"[build failed]"* ]] || exit 2
 exit $status
@@ -50,11 +51,18 @@ WRAP
 	chmod +x "$work/bin/go"
 }
 
+# tested FOLDER prints the nearest folder with tests, from FOLDER upwards; . if there is none.
+tested() {
+	local folder=$1
+	until [[ $folder == . || $(go list -e -f '{{or .TestGoFiles .XTestGoFiles}}' "./$folder") != "[]" ]]; do folder=$(dirname "$folder"); done
+	echo "$folder"
+}
+
 # unleash FOLDER OUTPUT [OPTION ...] runs gremlins on the files of FOLDER, without the folders below.
 unleash() {
 	local files
 	files=$(go list -f '{{join .GoFiles " "}}' "./$1")
-	FILES=$files PACKAGE=$module/$1 PATH=$work/bin:$PATH "$work/gremlins" unleash "./$1" --silent --output "$2" \
+	FILES=$files PACKAGE=$module/$1 TESTS=$module/$tests PATH=$work/bin:$PATH "$work/gremlins" unleash "./$1" --silent --output "$2" \
 		--exclude-files / --workers "$WORKERS" --timeout-coefficient "$TIMEOUT" \
 		--invert-negatives=false --invert-logical --invert-loopctrl --invert-assignments --remove-self-assignments "${@:3}"
 }
@@ -83,12 +91,15 @@ differ() {
 }
 
 measure() { # measure FOLDER
+	local tests
+	tests=$(tested "$1")
+	[[ $tests != . ]] || { printf '%-24s has no tests\n' "$1"; return 0; }
 	rm -rf "$work/git" "$work/list.json" "$work/result.json"
 	LISTING=1 unleash "$1" "$work/list.json" --dry-run
 	[[ -s $work/list.json ]] || return 0
 	sample "$work/list.json" | differ "$1"
 	GIT_DIR=$work/git GIT_WORK_TREE=$PWD/$1 unleash "$1" "$work/result.json" --diff HEAD ||
-		{ printf '%-24s the tests fail without a mutant\n' "$1"; return 0; }
+		{ printf '%-24s gremlins failed, or the tests without a mutant\n' "$1"; return 0; }
 	jq -r --arg folder "$1" '.files[]? | .file_name as $file | .mutations[] | select(.status != "SKIPPED") |
 		[$folder, "\($folder)/\($file):\(.line):\(.column)", .type, .status] | @tsv' "$work/result.json" |
 		tee -a "$work/mutants" | report "$1"
@@ -109,7 +120,7 @@ report() {
 
 if (($# == 0)); then
 	# The packages below tests, and llmtest, are parts of tests; those of cmd/nexus run the built program.
-	mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
+	mapfile -t packages < <(go list ./... |
 		sed "s|^$module/||" | grep -Ev '^tests(/|$)|^cmd/nexus$|test$')
 	set -- "${packages[@]}"
 fi

@@ -72,8 +72,8 @@ func TestProgressOfSpeculation(t *testing.T) {
 		if len(messages) > 0 {
 			t.Errorf("before the plan: got %q, want nothing", messages)
 		}
-		if out := k.Execute(t.Context(), r)[0]; !out.OK() {
-			t.Errorf("got %+v, want success", out.Err)
+		if out := k.Execute(t.Context(), r)[0]; !out.OK() || out.Attempts != 1 {
+			t.Errorf("got %+v after %d attempts, want success after one", out.Err, out.Attempts)
 		}
 		mu.Lock()
 		defer mu.Unlock()

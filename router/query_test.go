@@ -229,7 +229,7 @@ func TestObservedQueries(t *testing.T) {
 		t.Errorf("got %q, want %q", seen, want)
 	}
 	log := k.logs.String()
-	for _, want := range []string{`msg="Query processed in 0.`, "query_length=1 ", "tools_called=1 ", `msg="Query failed: Query is empty"`, `msg="Query failed: broken"`} {
+	for _, want := range []string{`msg="Query processed in 0.`, "query_length=1 ", "tools_called=1 ", `msg="Query failed: Query is empty"`, `level=ERROR msg="Query failed: broken"`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("log: got %q, want %q in it", log, want)
 		}

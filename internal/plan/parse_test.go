@@ -134,6 +134,8 @@ func TestParseBounds(t *testing.T) {
 		{"too many steps", many(plan.MaxSteps + 1), plan.ErrBroken, "1001 steps"},
 		{"deepest", deep(plan.MaxDepth), nil, ""},
 		{"too deep", deep(plan.MaxDepth + 1), plan.ErrBroken, "64"},
+		{"behind broken values", strings.Repeat(`{"a":`, 20) + "x " + one, nil, ""},
+		{"behind more than are looked at", strings.Repeat(strings.Repeat(`{"a":`, 60)+"x ", 100) + one, plan.ErrNoPlan, ""},
 		{"longest", one + strings.Repeat(" ", plan.MaxText-len(one)), nil, ""},
 		{"too long", one + strings.Repeat(" ", plan.MaxText), plan.ErrTooLong, "1 MiB"},
 	}

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -301,12 +300,19 @@ func (panicking) Write([]byte) (int, error) { panic(errors.New("oops")) }
 
 // Sessions that end with messages nobody read hold nothing any more.
 func TestEndedSessionsHoldNothing(t *testing.T) {
-	w := newWire(t, edge.Options{Limits: limit.Config{SessionIdle: 50 * time.Millisecond}})
+	w := newWire(t, edge.Options{})
+	defer close(w.srv.release)
+	var opened []header
 	for range 10 {
 		h := w.open("2025-11-25")
 		w.edge.Send(h["Mcp-Session-Id"], logMessage(1, 1000))
 		w.resumable(h, "1")
+		opened = append(opened, h)
 	}
-	close(w.srv.release)
-	eventually(t, "they end", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
+	for _, h := range opened {
+		if resp := w.do(context.Background(), "DELETE", "/mcp", "", h); resp.StatusCode != 204 {
+			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
+		}
+	}
+	eventually(t, "nothing is held", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
 }

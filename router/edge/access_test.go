@@ -7,24 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func keys(t testing.TB) *auth.Keys {
-	t.Helper()
-	k, err := auth.New(auth.Config{APIKeys: []auth.KeyConfig{
-		{Name: "ann", Key: "key-ann"}, {Name: "bob", Key: "key-bob"},
-	}}, auth.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func request(id, method, meta string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"name":"echo","_meta":{` + meta + `}}}`
-}
 
 func TestKeys(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -19,22 +18,6 @@ import (
 
 // own is what one caller may hold by default.
 const own = 68 << 20
-
-// raw sends a POST on a connection of its own and reads nothing.
-func (w *wire) raw(body string, length int, h header) net.Conn {
-	w.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", length)
-	for name, value := range h {
-		fmt.Fprintf(conn, "%s: %s\r\n", name, value)
-	}
-	_, _ = io.WriteString(conn, "\r\n"+body) // it may be refused meanwhile
-	return conn
-}
 
 const (
 	tooMuch  = `"reason":"overloaded"`
@@ -203,50 +186,6 @@ func TestNotificationsBesideJSON(t *testing.T) {
 	}
 }
 
-// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a question that
-// must not be.
-func TestStopDrainsCrowdedStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{})
-		mux := http.NewServeMux()
-		stream, messages := e.SSE("/messages", srv)
-		mux.Handle("/sse", stream)
-		mux.Handle("/messages/", messages)
-		l := &pipes{conns: make(chan net.Conn)}
-		server := &http.Server{Handler: mux}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(l) }()
-		reading, conn := net.Pipe()
-		l.conns <- conn
-		fmt.Fprint(reading, "GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(reading), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev := readEvents(t, resp.Body)
-		f, _ := ev.next()
-		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data, reader(call("1", "crowd", "{}"))))
-		time.Sleep(2 * time.Second)
-		stopped := make(chan error, 1)
-		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			stopped <- e.Stop(ctx)
-		}()
-		for got := ""; got != `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`; got = ev.message() {
-			time.Sleep(20 * time.Millisecond)
-		}
-		go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
-		if err := <-stopped; err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
-		reading.Close()
-		server.Close()
-		<-served
-	})
-}
-
 // brokenWriter panics in the middle of an answer.
 type brokenWriter struct {
 	*httptest.ResponseRecorder
@@ -297,22 +236,3 @@ func TestPanicsStayInside(t *testing.T) {
 type panicking struct{}
 
 func (panicking) Write([]byte) (int, error) { panic(errors.New("oops")) }
-
-// Sessions that end with messages nobody read hold nothing any more.
-func TestEndedSessionsHoldNothing(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	defer close(w.srv.release)
-	var opened []header
-	for range 10 {
-		h := w.open("2025-11-25")
-		w.edge.Send(h["Mcp-Session-Id"], logMessage(1, 1000))
-		w.resumable(h, "1")
-		opened = append(opened, h)
-	}
-	for _, h := range opened {
-		if resp := w.do(context.Background(), "DELETE", "/mcp", "", h); resp.StatusCode != 204 {
-			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
-		}
-	}
-	eventually(t, "nothing is held", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
-}

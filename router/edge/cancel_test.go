@@ -2,46 +2,15 @@ package edge_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func cancelOf(id, reason string) string {
-	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":` + reason + `}}`
-}
-
-func (s *server) lastCause() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.causes) == 0 {
-		return nil
-	}
-	return s.causes[len(s.causes)-1]
-}
-
-func (s *server) causeCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.causes)
-}
-
-// checkCause checks that the last cancelled call saw its cancellation.
-func checkCause(t *testing.T, s *server, reason string) {
-	t.Helper()
-	var c *edge.Cancelled
-	if err := s.lastCause(); !errors.As(err, &c) || string(c.Reason) != reason || len(c.Params) == 0 ||
-		!strings.HasPrefix(err.Error(), "cancelled by the client") {
-		t.Errorf("cause: got %v, want a *Cancelled with reason %s and its params", err, reason)
-	}
-}
 
 func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
 	w := newWire(t, edge.Options{})

@@ -54,15 +54,6 @@ func seeds(f *testing.F) {
 	}
 }
 
-func stop(t testing.TB, e *edge.Edge) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := e.Stop(ctx); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
-	}
-}
-
 // FuzzPost sends any body; kind chooses session, version and what is accepted.
 func FuzzPost(f *testing.F) {
 	seeds(f)

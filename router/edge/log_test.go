@@ -1,12 +1,28 @@
 package edge_test
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
+
+// Refusals that are HTTP errors are in the log of messages, too.
+func TestRefusalsAreLogged(t *testing.T) {
+	var log logs
+	w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: jsonrpc.LevelTrace}))})
+	for _, tt := range []struct{ method, path, body, part string }{
+		{"POST", "/mcp", `{{{`, `-32700`}, {"PUT", "/mcp", ``, `Method not allowed`}, {"POST", "/messages/?session_id=none", `{}`, `Session not found`},
+	} {
+		w.do(context.Background(), tt.method, tt.path, tt.body, nil)
+		if !log.contains(tt.part) {
+			t.Errorf("%s %s: the log lacks %s", tt.method, tt.path, tt.part)
+		}
+	}
+}
 
 // At level trace every message is logged, without keys; at debug only the session ids that clients claim.
 func TestLogs(t *testing.T) {

@@ -7,10 +7,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-func modern(id, method, members string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + members + modernMeta + `}}`
-}
-
 func TestModernRequests(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	session := w.open("2025-11-25")

@@ -11,12 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Every notification arrives on the stream of its own request, in order, before the response.
 func TestNotificationsPrecedeTheirResponse(t *testing.T) {

@@ -104,5 +104,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	<-l.done
 	return nil, net.ErrClosed
 }
-func (l *oneConn) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+
+func (l *oneConn) Close() error { l.once.Do(func() { close(l.done) }); return nil }
+
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

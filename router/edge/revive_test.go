@@ -17,23 +17,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// keep has the edge of w keep its state in a folder.
-func (w *wire) keep(folder string) *wire {
-	w.t.Helper()
-	if err := w.edge.Keep(folder); err != nil {
-		w.t.Fatalf("Keep: got %v, want nil", err)
-	}
-	return w
-}
-
-func with(h header, name, value string) header {
-	out := header{name: value}
-	for k, v := range h {
-		out[k] = v
-	}
-	return out
-}
-
 // A session outlives its router: the next one knows its client, tells the handler of the handshake once, and serves
 // the request. What was not sealed for that caller and path is refused.
 func TestRevival(t *testing.T) {
@@ -228,7 +211,7 @@ func TestRevivalExpires(t *testing.T) {
 }
 
 // What a client says about itself has no effect on how long an id may be.
-func TestTalkativeClients(t *testing.T) {
+func TestLongClientInfo(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
 	long := strings.Repeat("x", 3000)

@@ -105,29 +105,6 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// resumable starts a call that has sent one notification and hangs up. It returns the id of that event.
-func (w *wire) resumable(h header, id string) string {
-	w.t.Helper()
-	ctx, hangUp := context.WithCancel(context.Background())
-	defer hangUp()
-	before := w.edge.Tracked()
-	resp := w.do(ctx, "POST", "/mcp", call(id, "notify-hold", "{}"), h)
-	f, _ := readEvents(w.t, resp.Body).next()
-	if f.id == "" || f.retry != "1000" || f.data != string(progress([]byte(id), 0)) {
-		w.t.Fatalf("first event: got %+v, want progress with id and retry", f)
-	}
-	if got := w.edge.Tracked(); got != before+1 {
-		w.t.Fatalf("in flight: got %d, want %d", got, before+1)
-	}
-	return f.id
-}
-
-func (w *wire) resume(h header, last string) (*http.Response, *events) {
-	w.t.Helper()
-	resp := w.do(context.Background(), "GET", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Last-Event-ID": last})
-	return resp, readEvents(w.t, resp.Body)
-}
-
 func TestResume(t *testing.T) {
 	const last, result = `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`, `"result":{"held":true}`
 	t.Run("while the call runs", func(t *testing.T) {
@@ -319,7 +296,9 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 	return nil, net.ErrClosed
 }
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.conns) }); return nil }
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.conns) }); return nil }
+
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // A client that stops reading, or stops sending in the middle of a body, loses its connection.

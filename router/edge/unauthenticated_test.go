@@ -9,11 +9,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-
 // A client without a key reaches no handler and takes no place, however often it comes. Once it shows a key, the
 // handler hears of its handshake before anything else, and once.
-func TestStrangers(t *testing.T) {
+func TestUnauthenticated(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9", Limits: limit.Config{Sessions: 4}})
 	for range 50 {
 		w.open("2025-06-18")
@@ -75,7 +73,7 @@ func TestInitializedWithoutKey(t *testing.T) {
 
 // On HTTP+SSE, too, only the router answers before a key; what it answers cannot pass for the answer to a request
 // of the owner.
-func TestStrangersOnSSE(t *testing.T) {
+func TestUnauthenticatedOnSSE(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	ann := header{"X-API-Key": "key-ann"}
 	c := w.sse(ann)

@@ -123,7 +123,7 @@ func TestRefusedPosts(t *testing.T) {
 	}
 }
 
-func TestIntroductionIsBounded(t *testing.T) {
+func TestInitializeIsBounded(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	status, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"a":"`+
 		strings.Repeat("a", 64<<10)+`"}}}`, nil)

@@ -67,7 +67,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// No handler sees a key, with and without keys being asked for; the rest of _meta stays as it was.
+// No handler sees a key, whether keys are needed or not. The rest of _meta is unchanged.
 func TestKeysAreCutOut(t *testing.T) {
 	for _, o := range []edge.Options{{}, {Keys: keys(t)}} {
 		w := newWire(t, o)
@@ -233,7 +233,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A page without a key can do nothing with a name of its own.
+// With keys any Host is accepted: a page without a key cannot use it.
 func TestKeysMakeEveryHostGood(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
 	if status, _, body := w.post(request("1", "seen", ""), header{"Host": "nexus.example.com", "X-API-Key": "key-ann"}); status != 200 {

@@ -56,7 +56,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Requests of a batch may ask the client, and open the stream for it.
+// The handler of a request in a batch may send requests to the client, which opens a stream.
 func TestAskInBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
 	h := w.open("2025-03-26")
@@ -71,7 +71,7 @@ func TestAskInBatch(t *testing.T) {
 	}
 }
 
-// A batch is kept alive like any other answer.
+// A batch gets heartbeats like any other response.
 func TestQuietBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
 	resp := w.do(context.Background(), "POST", "/mcp", `[`+call("1", "hold", "{}")+`]`, nil)
@@ -85,7 +85,7 @@ func TestQuietBatch(t *testing.T) {
 	}
 }
 
-// Each request of a batch counts.
+// Each request of a batch counts towards the limit.
 func TestOverloadedBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1}})
 	go func() {
@@ -98,7 +98,7 @@ func TestOverloadedBatch(t *testing.T) {
 	}
 }
 
-// A cancelled request of a batch has no part in its answer.
+// A cancelled request of a batch has no response in the array.
 func TestCancelInBatch(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-03-26")

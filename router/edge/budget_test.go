@@ -24,7 +24,7 @@ const (
 	tooLarge = `"reason":"too_large"`
 )
 
-// Results that clients do not read are charged to their caller: others of it are refused, and answered as such.
+// Results that clients do not read are charged to their caller. Beyond the limit its requests get an error.
 func TestResultsAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	const big = 60 << 20
@@ -57,7 +57,7 @@ func TestResultsAreCharged(t *testing.T) {
 	}
 }
 
-// A batch whose results are too large for its caller answers each that does not fit with an error, in order.
+// Each result of a batch that does not fit into the caller's memory limit is replaced by an error, in order.
 func TestBatchIsCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	var calls, want []string
@@ -79,7 +79,7 @@ func TestBatchIsCharged(t *testing.T) {
 	}
 }
 
-// Notifications of a client that wait for their turn are charged to it.
+// Queued notifications of a client are charged to its caller.
 func TestQueuedNotificationsAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -105,7 +105,7 @@ func TestQueuedNotificationsAreCharged(t *testing.T) {
 	eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
 }
 
-// A body is charged while it comes in, and not before: announcing one takes nothing.
+// A body is charged as it is read. An announced length is not charged.
 func TestBodiesAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	const announced = 4 << 20
@@ -135,8 +135,8 @@ func TestBodiesAreCharged(t *testing.T) {
 	p.finish()
 }
 
-// The queue of a stream that nobody reads drops as many messages as a large one needs, oldest first, and all streams
-// of a caller together hold no more than half of what it may hold.
+// An unread stream drops its oldest messages to make room for a large one. All streams of a caller together hold at
+// most half of its memory limit.
 func TestQueuesAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -165,7 +165,7 @@ func TestQueuesAreCharged(t *testing.T) {
 	}
 }
 
-// Where an answer is to be JSON, notifications of the call come on the session's own stream if it is open. Progress
+// If the response is to be JSON, notifications of the call go to the session's own stream if that is open. Progress
 // does not: it belongs to the stream of its request.
 func TestNotificationsBesideJSON(t *testing.T) {
 	w := newWire(t, edge.Options{})
@@ -186,7 +186,7 @@ func TestNotificationsBesideJSON(t *testing.T) {
 	}
 }
 
-// brokenWriter panics in the middle of an answer.
+// brokenWriter panics in the middle of a response.
 type brokenWriter struct {
 	*httptest.ResponseRecorder
 	writes int
@@ -199,7 +199,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// A panic on a goroutine of the edge ends what it was for and nothing else.
+// A panic on a goroutine of the edge affects only the work of that goroutine.
 func TestPanicsStayInside(t *testing.T) {
 	srv := newServer()
 	e := edge.New(edge.Options{})

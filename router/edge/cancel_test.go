@@ -66,7 +66,7 @@ func TestCancelOnSharedStreams(t *testing.T) {
 	})
 }
 
-// What names no request in flight of the session goes nowhere, gets 202 and a warning.
+// Cancelling an unknown request has no effect. It gets 202 and is logged as a warning.
 func TestCancelOfTheUnknown(t *testing.T) {
 	var log logs
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -108,7 +108,7 @@ func TestCancelOfTheUnknown(t *testing.T) {
 	}
 }
 
-// A request that waits for its turn is cancelled without being served.
+// A queued request is cancelled without being served.
 func TestCancelOfTheQueued(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -154,7 +154,7 @@ func TestIDsBelongToTheirSession(t *testing.T) {
 	}
 }
 
-// A closed connection cancels in the modern era and without a session. In a session it does not.
+// A closed connection cancels the request since 2026-07-28 and without a session, but not in a session.
 func TestClosedConnection(t *testing.T) {
 	rows := []struct {
 		name    string

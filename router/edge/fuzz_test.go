@@ -12,7 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// picky checks what reaches a handler.
+// picky is a handler that checks its exchanges.
 type picky struct{ t *testing.T }
 
 func (picky) Ended(string) {}

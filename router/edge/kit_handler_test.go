@@ -61,7 +61,7 @@ func (s *server) note(entry string) {
 	s.whole = append(s.whole, entry)
 }
 
-func (s *server) greet(entry string) {
+func (s *server) handshake(entry string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole = append(s.whole, entry)
@@ -125,7 +125,7 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.greet("initialize:" + string(x.Version))
+		s.handshake("initialize:" + string(x.Version))
 		if jsonrpc.Get(m.Params, "fail") != nil {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
 			return
@@ -172,7 +172,7 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			x.Notify(logMessage(i, bytes))
 		}
 		x.Reply([]byte(`{"done":true}`))
-	case "crowd": // more notifications than wait for a client, and a question among them
+	case "crowd": // more notifications than a lane holds, and a request among them
 		for i := range 1100 {
 			x.Notify(logMessage(i, 10))
 		}

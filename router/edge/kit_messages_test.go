@@ -52,7 +52,7 @@ func modernHeader(method, name string) header {
 	return header{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name}
 }
 
-// leg is a request of the modern era for a tool; more is what a retry adds to its params.
+// roundOf is a tools/call of 2026-07-28. more is what a retry adds to its params.
 func roundOf(id, tool, caps, token, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` + more +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
@@ -70,7 +70,7 @@ func last(body string) []byte {
 	return []byte(body)
 }
 
-// required returns what an input_required result asks, and what a retry adds to answer every question the same.
+// required returns the requests of an input_required result, and what a retry with the same response to each adds.
 func required(t *testing.T, body, answer string) (requests, more string) {
 	t.Helper()
 	result := jsonrpc.Get(last(body), "result")

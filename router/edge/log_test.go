@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Refusals that are HTTP errors are in the log of messages, too.
+// Refusals with an HTTP error are logged as messages too.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log logs
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: jsonrpc.LevelTrace}))})
@@ -24,7 +24,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 }
 
-// At level trace every message is logged, without keys; at debug only the session ids that clients claim.
+// At level trace every message is logged without its key. At level debug only claimed session ids are.
 func TestLogs(t *testing.T) {
 	const trace = slog.Level(-8)
 	for _, level := range []slog.Level{trace, slog.LevelDebug, slog.LevelInfo} {

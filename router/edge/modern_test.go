@@ -107,7 +107,7 @@ func TestUnsupportedVersionSaysWhatIsSupported(t *testing.T) {
 	if !strings.Contains(body, want) {
 		t.Errorf("got %s, want %s", body, want)
 	}
-	c := w.sse(nil) // does not know the modern era
+	c := w.sse(nil) // without 2026-07-28
 	status, _ := c.post(modernCall("echo"), nil)
 	body = c.events.message()
 	if want := `"data":{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2026-07-28"}`; status != 202 || !strings.Contains(body, want) {
@@ -144,7 +144,7 @@ func TestModernExchange(t *testing.T) {
 	p.finish()
 }
 
-// Notifications of the modern era are accepted without a session.
+// Notifications of 2026-07-28 are accepted without a session.
 func TestModernNotification(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	body := `{"jsonrpc":"2.0","method":"notifications/x","params":{` + modernMeta + `}}`

@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// A client of the modern era is asked by results, and answers with the retry of its request: over HTTP and on stdio.
+// Since 2026-07-28 a request to the client is an input_required result, and the retry has the response.
 func TestInputRequired(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -41,7 +41,7 @@ func TestInputRequired(t *testing.T) {
 			_, stale := required(t, first, `{"n":1}`)
 			asked, answered := required(t, send(roundOf("2", "ask-twice", asks, `"b"`, again)), `{"n":1}`)
 			if !strings.Contains(asked, `"q1"`) {
-				t.Errorf("a retry without answers: got %s, want the question again", asked)
+				t.Errorf("a retry without answers: got %s, want the same request", asked)
 			}
 			if got := send(roundOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "requestState") {
 				t.Errorf("what was brought back before: got %s, want -32602", got)
@@ -49,7 +49,7 @@ func TestInputRequired(t *testing.T) {
 			second := send(roundOf(`"four"`, "ask-twice", asks, `"d"`, answered))
 			asked, answered = required(t, second, `{"n":2}`)
 			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) || !strings.Contains(second, `"progressToken":"d","progress":0`) {
-				t.Errorf("second: got %s, want progress with the token of that request and the next question", second)
+				t.Errorf("second: got %s, want progress with the token of that request and the next input request", second)
 			}
 			third := send(roundOf("5", "ask-twice", asks, `5`, answered))
 			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` || !strings.Contains(third, `"progressToken":5,"progress":1`) {
@@ -66,7 +66,7 @@ func TestInputRequired(t *testing.T) {
 	eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
 }
 
-// Only who was asked may go on, and only with what was asked about.
+// A requestState is valid only for the caller and the request that it was issued for.
 func TestRequestStateBelongsToItsCaller(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	post := func(key, tool, body string) (int, string) {
@@ -89,11 +89,11 @@ func TestRequestStateBelongsToItsCaller(t *testing.T) {
 		t.Errorf("the state of a server: got %s, want it passed on", got)
 	}
 	if _, got := post("key-ann", "ask-twice", roundOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got, "input_required") {
-		t.Errorf("who was asked: got %s, want the next question", got)
+		t.Errorf("the caller's retry: got %s, want the next input request", got)
 	}
 }
 
-// A client that hangs up while it waits has cancelled the request; while it is away it has not.
+// A client that hangs up during a round cancels the request. Between rounds there is no connection to close.
 func TestMRTREnds(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	ctx, hangUp := context.WithCancel(context.Background())
@@ -126,7 +126,7 @@ func TestMRTREnds(t *testing.T) {
 	}
 }
 
-// What a handler says while its client is away waits for the client, but not for ever.
+// A result between rounds waits for the next round, for a bounded time.
 func TestResultWaitsForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -138,7 +138,7 @@ func TestResultWaitsForRetry(t *testing.T) {
 		_, more := required(t, post(roundOf("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
 		time.Sleep(5 * time.Minute)
 		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
-			t.Errorf("the question: got %v, want its time over", srv.lastCause())
+			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
 		}
 		if got := post(roundOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got, `"id":2,"result":{"resultType":"complete"`) {
 			t.Errorf("a client that comes late: got %s, want the result", got)
@@ -157,8 +157,8 @@ func TestResultWaitsForRetry(t *testing.T) {
 	})
 }
 
-// A client that comes back the moment its time is over is answered, and so is one whose request is just cancelled;
-// neither holds up the end of the router.
+// A client that retries just as its time is over, or as its request is cancelled, gets a response. Neither delays
+// Stop.
 func TestLateRetry(t *testing.T) {
 	for name, stdio := range map[string]bool{"http": false, "stdio": true} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestLateRetry(t *testing.T) {
 				for i := range 20 {
 					id := strconv.Itoa(2 * i)
 					_, more := required(t, post(roundOf(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
-					time.Sleep(time.Second + 10*time.Minute) // the question, and the wait for the client
+					time.Sleep(time.Second + 10*time.Minute) // the request, and the wait for a retry
 					id = strconv.Itoa(2*i + 1)
 					if got := post(roundOf(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
 						!strings.Contains(got, `"resultType":"complete"`) && !strings.Contains(got, "expired requestState") {
@@ -205,8 +205,7 @@ func TestLateRetry(t *testing.T) {
 	}
 }
 
-// A request whose client was asked and is away does not hold up Stop. One whose client waits is finished, without
-// further questions.
+// A request between rounds does not delay Stop. One in a round is finished, without further rounds.
 func TestStopEndsWaitingMRTRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()

@@ -15,8 +15,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// With a memory limit that is used up requests are refused before their body is read; when what used it is
-// gone they are served again, without a collection by anyone else.
+// When the memory limit is reached, requests are refused before their body is read. They are served again when the
+// memory is free, without a garbage collection by others.
 func TestMemoryShort(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats // what earlier tests left
@@ -44,7 +44,7 @@ func TestMemoryShort(t *testing.T) {
 	})
 }
 
-// A client that sends its body byte by byte is cut off, and so is one that stops.
+// A client that sends its body too slowly, or stops sending it, loses its connection.
 func TestSlowBody(t *testing.T) {
 	for name, tc := range map[string]struct{ pause, least, most time.Duration }{
 		"stops":   {pause: time.Hour, least: 9 * time.Second, most: 11 * time.Second},

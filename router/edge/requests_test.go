@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// What the router asks goes to the client whose call caused it, on the stream of that call.
+// A request to the client goes to the client whose call caused it, on the stream of that call.
 func TestServerRequests(t *testing.T) {
 	answerTo := func(m string) string {
 		id := string(jsonrpc.Get([]byte(m), "id"))
@@ -63,7 +63,7 @@ func TestServerRequests(t *testing.T) {
 	})
 }
 
-// Where the client cannot be asked, or is not there any more, the call learns it at once.
+// If the client takes no requests or is gone, Request fails at once.
 func TestRequestWithoutClient(t *testing.T) {
 	noClient := func(t *testing.T, body string) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestRequestWithoutClient(t *testing.T) {
 	eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
 }
 
-// A client that takes no event stream on its POST is asked on the session's own stream.
+// For a client that accepts no event stream, requests go to the session's own stream.
 func TestRequestOnOwnStream(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -116,11 +116,11 @@ func TestRequestOnOwnStream(t *testing.T) {
 	}
 }
 
-// A client's answer waits for the notifications that it sent before.
+// A client's response is delivered after the notifications that it sent before.
 func TestAnswersWaitForNotifications(t *testing.T) {
 	const slow, fast = `{"jsonrpc":"2.0","method":"notifications/slow"}`, `{"jsonrpc":"2.0","method":"notifications/fast"}`
-	answer := func(question string) string {
-		return `{"jsonrpc":"2.0","id":` + string(jsonrpc.Get([]byte(question), "id")) + `,"result":1}`
+	answer := func(request string) string {
+		return `{"jsonrpc":"2.0","id":` + string(jsonrpc.Get([]byte(request), "id")) + `,"result":1}`
 	}
 	const want = `{"jsonrpc":"2.0","id":5,"result":{"answer":1}}`
 	for _, transport := range []string{"streamable", "sse", "stdio"} {
@@ -131,24 +131,24 @@ func TestAnswersWaitForNotifications(t *testing.T) {
 			case "streamable":
 				h := w.open("2025-11-25")
 				ev := readEvents(t, w.do(context.Background(), "POST", "/mcp", call("5", "ask", "{}"), h).Body)
-				question := ev.message()
-				for _, m := range []string{slow, fast, answer(question)} {
+				request := ev.message()
+				for _, m := range []string{slow, fast, answer(request)} {
 					w.post(m, h)
 				}
 				go func() { result <- ev.message() }()
 			case "sse":
 				c := w.sse(nil)
 				c.post(call("5", "ask", "{}"), nil)
-				question := c.events.message()
-				for _, m := range []string{slow, fast, answer(question)} {
+				request := c.events.message()
+				for _, m := range []string{slow, fast, answer(request)} {
 					c.post(m, nil)
 				}
 				go func() { result <- c.events.message() }()
 			default:
 				p := newStdio(t, w.edge, w.srv)
 				p.send(call("5", "ask", "{}"))
-				question := p.line()
-				for _, m := range []string{slow, fast, answer(question)} {
+				request := p.line()
+				for _, m := range []string{slow, fast, answer(request)} {
 					p.send(m)
 				}
 				go func() { result <- p.line() }()
@@ -169,20 +169,20 @@ func TestAnswersWaitForNotifications(t *testing.T) {
 	}
 }
 
-// A question is open longer than the stream it went out on.
+// A request to the client may be answered after its stream has ended.
 func TestRequestOutlivesItsStream(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		w := newWire(t, edge.Options{})
 		h := w.open(version)
 		ev := readEvents(t, w.do(context.Background(), "POST", "/mcp", call("1", "ask-beside", "{}"), h).Body)
-		question := ev.message()
+		request := ev.message()
 		close(w.srv.release)
 		if got := ev.message(); !strings.Contains(got, `"result":{}`) {
 			t.Errorf("%s: got %s, want the call's result", version, got)
 		}
 		for _, more := ev.next(); more; _, more = ev.next() {
 		}
-		w.post(`{"jsonrpc":"2.0","id":`+string(jsonrpc.Get([]byte(question), "id"))+`,"result":{"n":1}}`, h)
+		w.post(`{"jsonrpc":"2.0","id":`+string(jsonrpc.Get([]byte(request), "id"))+`,"result":{"n":1}}`, h)
 		if got := <-w.srv.beside; got != `{"n":1}` {
 			t.Errorf("%s: got %s, want the client's answer", version, got)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// A session outlives its router: the next one knows its client, tells the handler of the handshake once, and serves
-// the request. What was not sealed for that caller and path is refused.
+// A session survives a restart: the next router knows its client, serves the handler the handshake once, and serves
+// the request. An id sealed for another caller or path is refused.
 func TestRevival(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "state")
 	options := edge.Options{Keys: keys(t)}
@@ -99,7 +99,7 @@ func TestRevival(t *testing.T) {
 	}
 }
 
-// A session that another router of the same folder has ended is ended here too.
+// A session that ended on another router with the same folder is not revived.
 func TestEndedElsewhere(t *testing.T) {
 	folder := t.TempDir()
 	a, b := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
@@ -115,7 +115,7 @@ func TestEndedElsewhere(t *testing.T) {
 	}
 }
 
-// Two routers that start at once seal with the same key.
+// Routers that start at the same time use one key.
 func TestOneKey(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	wires := make([]*wire, 8)
@@ -158,7 +158,7 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// A session may be revived for 24 hours from its start, by the address that opened it; idling begins anew.
+// A session may be revived for 24 hours from its start by the address that opened it. Its idle time starts anew.
 func TestRevivalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -210,7 +210,7 @@ func TestRevivalExpires(t *testing.T) {
 	})
 }
 
-// What a client says about itself has no effect on how long an id may be.
+// The length of an id is bounded, whatever the client's description.
 func TestLongClientInfo(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
@@ -233,7 +233,7 @@ func TestLongClientInfo(t *testing.T) {
 	}
 }
 
-// A revived stream can be resumed: events of before do not stand in the way.
+// A revived stream can be resumed. Event ids from before the restart do not conflict.
 func TestRevivedStream(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
@@ -257,7 +257,7 @@ func TestRevivedStream(t *testing.T) {
 	}
 }
 
-// A caller that ends very many sessions within an hour loses the revival of its others, and nobody else's.
+// A caller that ends too many sessions within an hour can revive none of that hour. Others can.
 func TestManyEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()

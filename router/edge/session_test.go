@@ -96,8 +96,7 @@ func TestEndOfTheSSEStreamEndsTheSession(t *testing.T) {
 	}
 }
 
-// What a session's end, or the router's, does to the calls in flight is told plainly: nobody knows what they
-// have done.
+// Calls that end with their session or the router get an error that says that their outcome is unknown.
 func TestCallsEndWithTheirSession(t *testing.T) {
 	want := func(id, why string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The request was not answered: %s","data":{"server":"","reason":"outcome_unknown","retryable":false}}}`, id, why)
@@ -180,7 +179,7 @@ func TestIdleSessionsExpire(t *testing.T) {
 	})
 }
 
-// Sessions that end with messages nobody read hold nothing any more.
+// Sessions that end with unread messages release what they held.
 func TestEndedSessionsHoldNothing(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	defer close(w.srv.release)
@@ -255,7 +254,7 @@ func TestOwnStream(t *testing.T) {
 	}
 }
 
-// A panic of a handler that is told of the end of a session does not end the process.
+// A panic in Handler.Ended does not end the process.
 func TestPanicAtTheEnd(t *testing.T) {
 	out := &logs{}
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(out, nil))})

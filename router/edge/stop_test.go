@@ -71,7 +71,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// Many sessions with calls that never answer leave nothing behind.
+// Many sessions with calls that never return leave nothing behind.
 func TestNothingIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("10,000 calls")
@@ -117,8 +117,7 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Whatever moment Stop comes in, a request is answered or refused: it is never cut off, and its session is
-// never said to be unknown.
+// Whenever Stop is called, a request is answered or refused. It is never cut off, and its session never unknown.
 func TestStopRace(t *testing.T) {
 	for range 30 {
 		w := newWire(t, edge.Options{})
@@ -146,7 +145,7 @@ func TestStopRace(t *testing.T) {
 	}
 }
 
-// A client may read the answers to its calls slowly: it has the time that Stop gives.
+// A client may read its responses slowly, until the context of Stop ends.
 func TestStopWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := edge.New(edge.Options{})
@@ -204,7 +203,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// While the edge stops each answer closes its connection, those to calls in flight too.
+// During Stop each response closes its connection, also those of calls in flight.
 func TestStopClosesConnections(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -238,7 +237,7 @@ func TestStopClosesConnections(t *testing.T) {
 	}
 }
 
-// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a question that
+// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a request that
 // must not be.
 func TestStopDrainsCrowdedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

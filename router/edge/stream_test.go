@@ -19,7 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// A quiet answer becomes a stream and shows signs of life, as do the streams of sessions.
+// A slow response becomes a stream with heartbeats, as the streams of sessions have.
 func TestHeartbeats(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 20 * time.Millisecond})
 	beats := func(name string, ev *events) {
@@ -47,7 +47,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// A client that takes no event stream is not sent one, however long it takes.
+// A client that accepts no event stream gets none, however long the call takes.
 func TestNoHeartbeatInJSON(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 5 * time.Millisecond})
 	answer := make(chan string, 1)
@@ -63,7 +63,7 @@ func TestNoHeartbeatInJSON(t *testing.T) {
 	}
 }
 
-// A client that does not read holds up neither its handler nor others, and costs bounded memory.
+// A client that does not read delays neither its handler nor others, and takes bounded memory.
 func TestSlowReader(t *testing.T) {
 	const n = 300_000
 	w := newWire(t, edge.Options{})
@@ -212,7 +212,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// The log of a session is bounded: the oldest events go first, and results too large for it are not kept.
+// The replay log of a session is bounded: the oldest events are dropped, and results too large for it are not kept.
 func TestReplayIsBounded(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
@@ -232,7 +232,7 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// Of the answers that nobody came back for, the newest 16 are kept, and none that is too large.
+// Of the unread responses of a session the newest 16 are kept, and none that is too large.
 func TestOrphansAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -284,7 +284,7 @@ func TestOrphansAreBounded(t *testing.T) {
 	})
 }
 
-// pipes is a listener whose connections are in memory, so that time can be made to pass.
+// pipes is a listener of in-memory connections, for synctest.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once

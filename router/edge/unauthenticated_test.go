@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// A client without a key reaches no handler and takes no place, however often it comes. Once it shows a key, the
-// handler hears of its handshake before anything else, and once.
+// A client without a key reaches no handler and takes no place. Once it sends a key, the handler is served its
+// handshake before anything else, and once.
 func TestUnauthenticated(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9", Limits: limit.Config{Sessions: 4}})
 	for range 50 {
@@ -52,7 +52,7 @@ func TestUnauthenticated(t *testing.T) {
 	}
 }
 
-// The notification of a client that shows its key in requests alone reaches the handler with the next request.
+// If a client sends its key only in requests, its notification is served with the next request.
 func TestInitializedWithoutKey(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`, `"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
@@ -71,8 +71,8 @@ func TestInitializedWithoutKey(t *testing.T) {
 	}
 }
 
-// On HTTP+SSE, too, only the router answers before a key; what it answers cannot pass for the answer to a request
-// of the owner.
+// On HTTP+SSE the edge alone answers messages without a key, and its response cannot pass for that to a request of the
+// session's owner.
 func TestUnauthenticatedOnSSE(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	ann := header{"X-API-Key": "key-ann"}

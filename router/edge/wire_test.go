@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// A POST with nothing but a body is served, in the version that is assumed then.
+// A POST with nothing but a body is served in version 2025-03-26.
 func TestLenientPost(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	status, h, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"seen","params":{"a":1}}`, nil)
@@ -52,7 +52,7 @@ func TestNegotiation(t *testing.T) {
 	p.finish()
 }
 
-// What a client said at initialize is known to every request of its session.
+// Every request of a session has the client's description from initialize.
 func TestSessionKnowsItsClient(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -65,7 +65,7 @@ func TestSessionKnowsItsClient(t *testing.T) {
 	}
 }
 
-// Every row is refused as it says, and nothing reaches the handler.
+// Each message is refused with the given status and code, and none reaches the handler.
 func TestRefusedPosts(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: 2000}})
 	session := w.open("2025-06-18")
@@ -158,7 +158,7 @@ func TestChunkedBodyIsBounded(t *testing.T) {
 	}
 }
 
-// A client that sends all before it reads learns why its message was refused.
+// A client that sends its whole message before it reads gets the reason for the refusal.
 func TestTooLargeIsTold(t *testing.T) {
 	const limited = 4 << 20
 	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: limited}})
@@ -231,7 +231,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The Accept header decides what kind of answer is possible.
+// The Accept header decides whether the response is JSON or an event stream.
 func TestAccept(t *testing.T) {
 	const plain = `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`
 	stream := "event: message\ndata: " + string(progress([]byte("1"), 0)) + "\n\nevent: message\ndata: " + plain + "\n\n"
@@ -292,7 +292,7 @@ func TestEventsAreSingleLines(t *testing.T) {
 	p.finish()
 }
 
-// Results far beyond any buffer arrive whole, on all transports and in both kinds of answer.
+// Results larger than all buffers arrive whole, on all transports, as JSON and as events.
 func TestLargeResults(t *testing.T) {
 	const n = 8 << 20
 	w := newWire(t, edge.Options{})
@@ -320,7 +320,7 @@ func TestLargeResults(t *testing.T) {
 	p.finish()
 }
 
-// Handlers that do not answer, or panic, cost nobody else anything.
+// A handler that does not reply, or panics, affects no other request.
 func TestHandlerFaults(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	for _, method := range []string{"silent", "panic"} {

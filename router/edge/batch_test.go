@@ -27,11 +27,14 @@ func TestBatches(t *testing.T) {
 		{"two", `[` + echo("1") + `,` + echo(`"1"`) + `]`, 200, `[` + result("1") + `,` + result(`"1"`) + `]`},
 		{"with a notification", ` [` + note + `, ` + echo("1") + `]`, 200, `[` + result("1") + `]`},
 		{"notifications and responses only", `[` + note + `,{"jsonrpc":"2.0","id":1,"result":{}}]`, 202, ``},
-		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` + result("1") + `]`},
-		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`, "initialize must stand alone") + `]`},
+		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` +
+			result("1") + `]`},
+		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`,
+			"initialize must stand alone") + `]`},
 		{"an id twice", `[` + echo("1") + `,` + echo("1") + `,` + echo(`"1"`) + `]`, 200,
 			`[` + result("1") + `,` + failure("1", "the id 1 is in flight already") + `,` + result(`"1"`) + `]`},
-		{"modern", `[` + modernCall("echo") + `]`, 200, `[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
+		{"modern", `[` + modernCall("echo") + `]`, 200,
+			`[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
 		{"progress first", `[` + call("1", "burst", `{"n":1}`) + `,` + echo("2") + `]`, 200,
 			"event: message\ndata: " + string(progress([]byte("1"), 0)) + "\n\nevent: message\ndata: [" +
 				`{"jsonrpc":"2.0","id":1,"result":{"done":true}},` + result("2") + "]\n\n"},
@@ -93,7 +96,8 @@ func TestOverloadedBatch(t *testing.T) {
 		close(w.srv.release)
 	}()
 	_, _, body := w.post(`[`+call("1", "hold", "{}")+`,`+call("2", "hold", "{}")+`]`, nil)
-	if !strings.HasPrefix(body, `[{"jsonrpc":"2.0","id":1,"result":{"held":true}},{"jsonrpc":"2.0","id":2,"error":{"code":-32000,`) {
+	if !strings.HasPrefix(body, `[{"jsonrpc":"2.0","id":1,"result":{"held":true}},{"jsonrpc":"2.0","id":2,"error":`+
+		`{"code":-32000,`) {
 		t.Errorf("got %s, want a result and an error", body)
 	}
 }

@@ -32,7 +32,10 @@ func TestResultsAreCharged(t *testing.T) {
 	for i := range 2 {
 		body := call(fmt.Sprint(i), "big", fmt.Sprintf(`{"n":%d}`, big))
 		conns = append(conns, w.raw(body, len(body), header{"Accept": []string{"application/json", "text/event-stream"}[i]}))
-		eventually(t, "a result waits, the other is refused", func() bool { return w.edge.Tracked() == 0 && w.edge.Refused() == i && len(w.srv.log()) == i+1 })
+		eventually(t, "a result waits, the other is refused", func() bool {
+			return w.edge.Tracked() == 0 &&
+				w.edge.Refused() == i && len(w.srv.log()) == i+1
+		})
 	}
 	if held := w.edge.Held(); held < big || held > own {
 		t.Errorf("got %d bytes held, want those of one result", held)
@@ -52,7 +55,8 @@ func TestResultsAreCharged(t *testing.T) {
 	}
 	conns[0].Close()
 	eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
-	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got, `"result"`) {
+	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got,
+		`"result"`) {
 		t.Errorf("a result of 64 MiB to a caller that holds nothing: got %.200s, want a result", got)
 	}
 }

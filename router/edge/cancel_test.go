@@ -162,7 +162,8 @@ func TestClosedConnection(t *testing.T) {
 		h       func(w *wire) header
 		cancels bool
 	}{
-		{"session", func(tool string) string { return call("1", tool, "{}") }, func(w *wire) header { return w.open("2025-11-25") }, false},
+		{"session", func(tool string) string { return call("1", tool, "{}") },
+			func(w *wire) header { return w.open("2025-11-25") }, false},
 		{"no session", func(tool string) string { return call("1", tool, "{}") }, func(*wire) header { return nil }, true},
 		{"modern", modernCall, func(*wire) header { return nil }, true},
 	}

@@ -44,7 +44,8 @@ func TestAnswersHaveADeadline(t *testing.T) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	for _, accept := range []string{"application/json", "text/event-stream", "application/json"} {
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", web.URL,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 		r.Header.Set("Accept", accept)
 		resp, err := transport.RoundTrip(r)
 		if err != nil {

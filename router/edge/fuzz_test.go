@@ -19,7 +19,8 @@ func (picky) Ended(string) {}
 
 func (p picky) Serve(_ context.Context, x *edge.Exchange) {
 	m := x.Message
-	if again, err := jsonrpc.Parse(m.Raw); err != nil || again.ID != m.ID || again.Method != m.Method || !bytes.Equal(again.Params, m.Params) {
+	if again, err := jsonrpc.Parse(m.Raw); err != nil || again.ID != m.ID || again.Method != m.Method ||
+		!bytes.Equal(again.Params, m.Params) {
 		p.t.Errorf("the handler got %q, which differs from its parts", m.Raw)
 	}
 	if m.Method == "" || m.Method == "notifications/cancelled" {

@@ -90,7 +90,8 @@ func (w *wire) resumable(h header, id string) string {
 
 func (w *wire) resume(h header, last string) (*http.Response, *events) {
 	w.t.Helper()
-	resp := w.do(context.Background(), "GET", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Last-Event-ID": last})
+	resp := w.do(context.Background(), "GET", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"],
+		"Last-Event-ID": last})
 	return resp, readEvents(w.t, resp.Body)
 }
 

@@ -130,7 +130,8 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
 			return
 		}
-		x.Reply([]byte(`{"protocolVersion":"` + string(x.Version) + `","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
+		x.Reply([]byte(`{"protocolVersion":"` + string(x.Version) +
+			`","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
 	case "ping":
 		x.Reply([]byte(`{}`))
 	case "seen":

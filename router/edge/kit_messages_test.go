@@ -29,7 +29,8 @@ func cancelOf(id, reason string) string {
 }
 
 func logMessage(i, bytes int) []byte {
-	return jsonrpc.Notification("notifications/message", fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, i, strings.Repeat("x", bytes)))
+	return jsonrpc.Notification("notifications/message", fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, i,
+		strings.Repeat("x", bytes)))
 }
 
 func progress(token []byte, i int) []byte {
@@ -45,7 +46,8 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 	`"io.modelcontextprotocol/clientInfo":{"name":"m","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"x":1}}`
 
 func modernCall(tool string) string {
-	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` + modernMeta + `}}`
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` +
+		modernMeta + `}}`
 }
 
 func modernHeader(method, name string) header {
@@ -54,8 +56,10 @@ func modernHeader(method, name string) header {
 
 // roundOf is a tools/call of 2026-07-28. more is what a retry adds to its params.
 func roundOf(id, tool, caps, token, more string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` + more +
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool +
+		`","arguments":{},` + more +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":` +
+		`"t","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":` + caps + `,"progressToken":` + token + `}}}`
 }
 

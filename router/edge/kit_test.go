@@ -124,7 +124,8 @@ func (w *wire) raw(body string, length int, h header) net.Conn {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", length)
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n", length)
 	for name, value := range h {
 		fmt.Fprintf(conn, "%s: %s\r\n", name, value)
 	}

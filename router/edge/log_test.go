@@ -13,9 +13,11 @@ import (
 // Refusals with an HTTP error are logged as messages too.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log logs
-	w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: jsonrpc.LevelTrace}))})
+	w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log,
+		&slog.HandlerOptions{Level: jsonrpc.LevelTrace}))})
 	for _, tt := range []struct{ method, path, body, part string }{
-		{"POST", "/mcp", `{{{`, `-32700`}, {"PUT", "/mcp", ``, `Method not allowed`}, {"POST", "/messages/?session_id=none", `{}`, `Session not found`},
+		{"POST", "/mcp", `{{{`, `-32700`}, {"PUT", "/mcp", ``, `Method not allowed`},
+		{"POST", "/messages/?session_id=none", `{}`, `Session not found`},
 	} {
 		w.do(context.Background(), tt.method, tt.path, tt.body, nil)
 		if !log.contains(tt.part) {

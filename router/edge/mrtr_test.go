@@ -35,7 +35,8 @@ func TestInputRequired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := send(roundOf("1", "ask-twice", asks, `"a"`, ""))
 			asked, again := required(t, first, "")
-			if want := `{"q1":{"method":"sampling/createMessage","params":{"q":0}}}`; asked != want || !strings.Contains(string(last(first)), `"id":1,`) {
+			if want := `{"q1":{"method":"sampling/createMessage","params":{"q":0}}}`; asked != want ||
+				!strings.Contains(string(last(first)), `"id":1,`) {
 				t.Errorf("first: got %s, want id 1 and %s", first, want)
 			}
 			_, stale := required(t, first, `{"n":1}`)
@@ -43,16 +44,19 @@ func TestInputRequired(t *testing.T) {
 			if !strings.Contains(asked, `"q1"`) {
 				t.Errorf("a retry without answers: got %s, want the same request", asked)
 			}
-			if got := send(roundOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "requestState") {
+			if got := send(roundOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) ||
+				!strings.Contains(got, "requestState") {
 				t.Errorf("what was brought back before: got %s, want -32602", got)
 			}
 			second := send(roundOf(`"four"`, "ask-twice", asks, `"d"`, answered))
 			asked, answered = required(t, second, `{"n":2}`)
-			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) || !strings.Contains(second, `"progressToken":"d","progress":0`) {
+			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) ||
+				!strings.Contains(second, `"progressToken":"d","progress":0`) {
 				t.Errorf("second: got %s, want progress with the token of that request and the next input request", second)
 			}
 			third := send(roundOf("5", "ask-twice", asks, `5`, answered))
-			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` || !strings.Contains(third, `"progressToken":5,"progress":1`) {
+			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` ||
+				!strings.Contains(third, `"progressToken":5,"progress":1`) {
 				t.Errorf("third: got %s, want progress and the result", third)
 			}
 			if got := strings.Join(w.srv.log(), " "); !strings.HasSuffix(got, `tools/call:ask-twice {"n":1} {"n":2}`) {
@@ -81,14 +85,17 @@ func TestRequestStateBelongsToItsCaller(t *testing.T) {
 		"another key":  {"key-bob", "ask-twice"},
 		"another tool": {"key-ann", "echo"},
 	} {
-		if status, got := post(row[0], row[1], roundOf("2", row[1], asks, "1", more)); status != 400 || !strings.Contains(got, "unknown or expired requestState") {
+		if status, got := post(row[0], row[1], roundOf("2", row[1], asks, "1", more)); status != 400 ||
+			!strings.Contains(got, "unknown or expired requestState") {
 			t.Errorf("%s: got %d %s, want it refused", name, status, got)
 		}
 	}
-	if _, got := post("key-ann", "echo", roundOf("2", "echo", asks, "1", `"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
+	if _, got := post("key-ann", "echo", roundOf("2", "echo", asks, "1",
+		`"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
 		t.Errorf("the state of a server: got %s, want it passed on", got)
 	}
-	if _, got := post("key-ann", "ask-twice", roundOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got, "input_required") {
+	if _, got := post("key-ann", "ask-twice", roundOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got,
+		"input_required") {
 		t.Errorf("the caller's retry: got %s, want the next input request", got)
 	}
 }
@@ -97,7 +104,8 @@ func TestRequestStateBelongsToItsCaller(t *testing.T) {
 func TestMRTREnds(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	ctx, hangUp := context.WithCancel(context.Background())
-	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundOf("1", "hold", asks, "1", "")))
+	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundOf("1", "hold", asks,
+		"1", "")))
 	r.Header.Set("Content-Type", "application/json")
 	for name, value := range modernHeader("tools/call", "hold") {
 		r.Header.Set(name, value)
@@ -109,7 +117,10 @@ func TestMRTREnds(t *testing.T) {
 	}()
 	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	hangUp()
-	eventually(t, "it is cancelled", func() bool { return errors.Is(w.srv.lastCause(), context.Canceled) && w.edge.Tracked() == 0 })
+	eventually(t, "it is cancelled", func() bool {
+		return errors.Is(w.srv.lastCause(), context.Canceled) &&
+			w.edge.Tracked() == 0
+	})
 
 	p := newStdio(t, w.edge, w.srv)
 	p.send(roundOf("1", "ask-twice", asks, "1", ""))
@@ -140,7 +151,8 @@ func TestResultWaitsForRetry(t *testing.T) {
 		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
 			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
 		}
-		if got := post(roundOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got, `"id":2,"result":{"resultType":"complete"`) {
+		if got := post(roundOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got,
+			`"id":2,"result":{"resultType":"complete"`) {
 			t.Errorf("a client that comes late: got %s, want the result", got)
 		}
 		_, more = required(t, post(roundOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
@@ -211,10 +223,12 @@ func TestStopEndsWaitingMRTRs(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
 		h := e.Streamable(srv)
-		required(t, direct(h, "POST", roundOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call", "ask-twice")).Body.String(), `{"n":1}`)
+		required(t, direct(h, "POST", roundOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
+			"ask-twice")).Body.String(), `{"n":1}`)
 		waiting := make(chan string)
 		go func() {
-			waiting <- direct(h, "POST", roundOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call", "hold-and-ask")).Body.String()
+			waiting <- direct(h, "POST", roundOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call",
+				"hold-and-ask")).Body.String()
 		}()
 		synctest.Wait()
 		began := time.Now()
@@ -224,7 +238,8 @@ func TestStopEndsWaitingMRTRs(t *testing.T) {
 		go func() { stopped <- e.Stop(ctx) }()
 		synctest.Wait()
 		if got := e.Tracked(); got != 1 || !errors.Is(srv.lastCause(), edge.ErrStopped) {
-			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got, srv.lastCause())
+			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got,
+				srv.lastCause())
 		}
 		close(srv.release)
 		if got := <-waiting; !strings.Contains(got, edge.ErrClientGone.Error()) {

@@ -27,7 +27,8 @@ func TestMemoryShort(t *testing.T) {
 	used := make([]byte, limit)
 	runtime.GC() // what lives is known from here on
 	status, got, body := w.post(call("1", "echo", "{}"), nil)
-	if status != http.StatusTooManyRequests || got.Get("Retry-After") != "1" || !strings.Contains(body, `"reason":"overloaded","retryable":true`) {
+	if status != http.StatusTooManyRequests || got.Get("Retry-After") != "1" || !strings.Contains(body,
+		`"reason":"overloaded","retryable":true`) {
 		t.Errorf("got %d %v %s, want 429 with Retry-After and overloaded", status, got, body)
 	}
 	if got := w.edge.Refused(); got != 1 {
@@ -61,7 +62,8 @@ func TestSlowBody(t *testing.T) {
 				sender := make(chan struct{})
 				go func() {
 					defer close(sender)
-					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
+						"json\r\nContent-Length: 1000\r\n\r\n")
 					for {
 						if _, err := io.WriteString(client, " "); err != nil {
 							return

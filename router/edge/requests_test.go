@@ -15,7 +15,8 @@ import (
 func TestServerRequests(t *testing.T) {
 	answerTo := func(m string) string {
 		id := string(jsonrpc.Get([]byte(m), "id"))
-		if method := jsonrpc.Text(jsonrpc.Get([]byte(m), "method")); method != "sampling/createMessage" || !strings.HasPrefix(id, `"nexus-`) {
+		if method := jsonrpc.Text(jsonrpc.Get([]byte(m), "method")); method != "sampling/createMessage" ||
+			!strings.HasPrefix(id, `"nexus-`) {
 			t.Errorf("got %s, want a request with an id of our own", m)
 		}
 		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"n":9007199254740993}}`
@@ -75,7 +76,8 @@ func TestRequestWithoutClient(t *testing.T) {
 	h := w.open("2025-06-18")
 	_, _, body := w.post(call("1", "ask", "{}"), nil)
 	noClient(t, body)
-	_, _, body = w.post(call("1", "ask", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": "application/json"})
+	_, _, body = w.post(call("1", "ask", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"],
+		"Accept": "application/json"})
 	noClient(t, body)
 	if _, err := w.edge.Request(t.Context(), "nobody", "ping", nil); err != edge.ErrNoClient {
 		t.Errorf("unknown session: got %v, want ErrNoClient", err)
@@ -106,7 +108,8 @@ func TestRequestOnOwnStream(t *testing.T) {
 	own.next() // it is open
 	answer := make(chan string, 1)
 	go func() {
-		_, _, body := w.post(call("1", "ask", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": "application/json"})
+		_, _, body := w.post(call("1", "ask", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"],
+			"Accept": "application/json"})
 		answer <- body
 	}()
 	id := string(jsonrpc.Get([]byte(own.message()), "id"))

@@ -81,7 +81,8 @@ func TestRevival(t *testing.T) {
 	}
 	wg.Wait()
 	eventually(t, "the handler knows all", func() bool { return len(after.srv.all()) >= 2 })
-	if got := fmt.Sprint(after.srv.all()); got != "[initialize:2025-06-18 notifications/initialized]" || after.edge.Sessions() != 1 {
+	if got := fmt.Sprint(after.srv.all()); got != "[initialize:2025-06-18 notifications/initialized]" ||
+		after.edge.Sessions() != 1 {
 		t.Errorf("got %s served and %d sessions, want the handshake once and one session", got, after.edge.Sessions())
 	}
 	if status, _, body := after.post(request("1", "seen", `"api_key":"key-bob"`), unkeyed); status != 200 {
@@ -215,7 +216,8 @@ func TestLongClientInfo(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
 	long := strings.Repeat("x", 3000)
-	_, h, _ := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"`+
+	_, h, _ := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{"experimental":{"`+
 		long+`":{}},"sampling":{},"roots":{}},"clientInfo":{"title":"`+long+`","name":"n","version":"1"}}}`, nil)
 	id := h.Get("Mcp-Session-Id")
 	if len(id) >= 1024 {
@@ -227,7 +229,8 @@ func TestLongClientInfo(t *testing.T) {
 			t.Errorf("got %s, want %s in it", body, part)
 		}
 	}
-	status, _, body := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", 70_000)+`"}}`, nil)
+	status, _, body := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x",
+		70_000)+`"}}`, nil)
 	if status != 400 || !strings.Contains(body, "larger than 64 KiB") {
 		t.Errorf("too much: got %d %s, want 400", status, body)
 	}

@@ -63,7 +63,8 @@ func TestSessionsBelongToTheirSurface(t *testing.T) {
 	if resp.StatusCode != 404 {
 		t.Errorf("another path: got %d, want 404", resp.StatusCode)
 	}
-	if resp := w.do(context.Background(), "POST", "/messages/?session_id="+h["Mcp-Session-Id"], call("1", "echo", "{}"), nil); resp.StatusCode != 404 {
+	if resp := w.do(context.Background(), "POST", "/messages/?session_id="+h["Mcp-Session-Id"], call("1", "echo", "{}"),
+		nil); resp.StatusCode != 404 {
 		t.Errorf("another transport: got %d, want 404", resp.StatusCode)
 	}
 	if got := w.srv.log(); len(got) != 0 {
@@ -99,7 +100,8 @@ func TestEndOfTheSSEStreamEndsTheSession(t *testing.T) {
 // Calls that end with their session or the router get an error that says that their outcome is unknown.
 func TestCallsEndWithTheirSession(t *testing.T) {
 	want := func(id, why string) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The request was not answered: %s","data":{"server":"","reason":"outcome_unknown","retryable":false}}}`, id, why)
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The request was not answered: %s",`+
+			`"data":{"server":"","reason":"outcome_unknown","retryable":false}}}`, id, why)
 	}
 	w := newWire(t, edge.Options{})
 	h, other := w.open("2025-11-25"), w.open("2025-11-25")
@@ -248,7 +250,8 @@ func TestOwnStream(t *testing.T) {
 	if err := <-done; err != cause {
 		t.Errorf("Request: got %v, want the cause of its context", err)
 	}
-	want := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(jsonrpc.Get([]byte(m), "id")) + `}}`
+	want := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` +
+		string(jsonrpc.Get([]byte(m), "id")) + `}}`
 	if got := second.message(); got != want {
 		t.Errorf("after giving up: got %s, want %s", got, want)
 	}
@@ -286,6 +289,7 @@ func TestDuplicateOnSSE(t *testing.T) {
 	if status, body := c.post("{", nil); status != 400 {
 		t.Errorf("bad JSON: got %d %s, want 400", status, body)
 	}
-	c.post(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"capabilities":{"a":"`+strings.Repeat("a", 70_000)+`"}}}`, nil)
+	c.post(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"capabilities":{"a":"`+strings.Repeat("a",
+		70_000)+`"}}}`, nil)
 	checkError(t, c.events.message(), "2", -32602)
 }

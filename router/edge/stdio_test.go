@@ -102,7 +102,8 @@ func TestStdioSession(t *testing.T) {
 	p.send(initialize("2025-03-26"))
 	p.line()
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"seen"}`)
-	if got := p.line(); !strings.Contains(got, `"Version":"2025-03-26"`) || !strings.Contains(got, `"Info":{"name":"c","version":"1"}`) {
+	if got := p.line(); !strings.Contains(got, `"Version":"2025-03-26"`) || !strings.Contains(got,
+		`"Info":{"name":"c","version":"1"}`) {
 		t.Errorf("after initialize: got %s, want version 2025-03-26 and the client", got)
 	}
 	p.finish()

@@ -86,7 +86,8 @@ func TestNothingIsLeft(t *testing.T) {
 			id := direct(h, "POST", initialize("2025-11-25"), nil).Header().Get("Mcp-Session-Id")
 			for c := range calls {
 				go func() {
-					r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", reader(call(fmt.Sprint(c), "sleep", "{}")))
+					r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", reader(call(fmt.Sprint(c),
+						"sleep", "{}")))
 					r.Header.Set("Mcp-Session-Id", id)
 					h.ServeHTTP(httptest.NewRecorder(), r)
 				}()
@@ -210,7 +211,8 @@ func TestStopClosesConnections(t *testing.T) {
 	answers := make(chan *http.Response, 2)
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		go func() {
-			answers <- w.do(context.Background(), "POST", "/mcp", call(strconv.Quote(accept), "hold", "{}"), header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept})
+			answers <- w.do(context.Background(), "POST", "/mcp", call(strconv.Quote(accept), "hold", "{}"),
+				header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept})
 		}()
 	}
 	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
@@ -223,7 +225,8 @@ func TestStopClosesConnections(t *testing.T) {
 		}
 		return resp.StatusCode == 503
 	})
-	if resp := w.do(context.Background(), "POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h); resp.StatusCode != 202 || !resp.Close {
+	if resp := w.do(context.Background(), "POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		h); resp.StatusCode != 202 || !resp.Close {
 		t.Errorf("a notification: got %d and closed %v, want 202 and the connection closed", resp.StatusCode, resp.Close)
 	}
 	close(w.srv.release)
@@ -260,7 +263,8 @@ func TestStopDrainsCrowdedStream(t *testing.T) {
 		}
 		ev := readEvents(t, resp.Body)
 		f, _ := ev.next()
-		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data, reader(call("1", "crowd", "{}"))))
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data,
+			reader(call("1", "crowd", "{}"))))
 		time.Sleep(2 * time.Second)
 		stopped := make(chan error, 1)
 		go func() {

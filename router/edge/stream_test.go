@@ -74,7 +74,8 @@ func TestSlowReader(t *testing.T) {
 	}
 	defer conn.Close()
 	body := call("1", "burst", fmt.Sprintf(`{"n":%d}`, n))
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s",
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMcp-Session-Id: "+
+		"%s\r\nContent-Length: %d\r\n\r\n%s",
 		h["Mcp-Session-Id"], len(body), body)
 	eventually(t, "the burst is over although nobody reads", func() bool {
 		return slices.Contains(w.srv.log(), "tools/call:burst") && w.edge.Tracked() == 0
@@ -330,7 +331,8 @@ func TestStuckClients(t *testing.T) {
 		_, id, _ := strings.Cut(f.data, "session_id=")
 		e.Send(id, progress([]byte("0"), 1)) // nobody reads it
 		sending := dial()
-		fmt.Fprint(sending, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+		fmt.Fprint(sending, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "+
+			"100\r\n\r\n{")
 		time.Sleep(29 * time.Second)
 		if got := e.Sessions(); got != 1 {
 			t.Errorf("after 29 s: got %d sessions, want 1", got)

@@ -12,12 +12,14 @@ import (
 // A client without a key reaches no handler and takes no place. Once it sends a key, the handler is served its
 // handshake before anything else, and once.
 func TestUnauthenticated(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9", Limits: limit.Config{Sessions: 4}})
+	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9",
+		Limits: limit.Config{Sessions: 4}})
 	for range 50 {
 		w.open("2025-06-18")
 	}
 	status, h, body := w.post(initialize("2025-03-26"), nil)
-	want := `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true}},` +
+	want := `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-03-26","capabilities":{"tools":` +
+		`{"listChanged":true}},` +
 		`"serverInfo":{"name":"agenticnexus-router","version":"9"}}}`
 	if status != 200 || body != want {
 		t.Errorf("initialize: got %d %s, want %s", status, body, want)
@@ -40,7 +42,8 @@ func TestUnauthenticated(t *testing.T) {
 	}
 	for range 2 {
 		_, _, body = w.post(request("1", "seen", `"api_key":"key-ann"`), s)
-		for _, part := range []string{`"Version":"2025-03-26"`, `"Caller":"key:ann"`, `"Capabilities":{"sampling":{}}`, `"Info":{"name":"c","version":"1"}`} {
+		for _, part := range []string{`"Version":"2025-03-26"`, `"Caller":"key:ann"`, `"Capabilities":{"sampling":{}}`,
+			`"Info":{"name":"c","version":"1"}`} {
 			if !strings.Contains(body, part) {
 				t.Errorf("with a key: got %s, want %s in it", body, part)
 			}
@@ -55,7 +58,8 @@ func TestUnauthenticated(t *testing.T) {
 // If a client sends its key only in requests, its notification is served with the next request.
 func TestInitializedWithoutKey(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
-	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`, `"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
+	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`,
+		`"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
 	s := header{"Mcp-Session-Id": h.Get("Mcp-Session-Id")}
 	if status, _, _ := w.post(initialized, s); status != 202 {
 		t.Errorf("initialized: got %d, want 202", status)
@@ -66,7 +70,8 @@ func TestInitializedWithoutKey(t *testing.T) {
 	w.post(call("1", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	w.post(initialized, s) // again
 	w.post(call("2", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/call:echo]"; got != want {
+	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
+		"call:echo]"; got != want {
 		t.Errorf("got %s served, want %s", got, want)
 	}
 }
@@ -87,7 +92,8 @@ func TestUnauthenticatedOnSSE(t *testing.T) {
 	}
 	c.post(call("1", "hold", "{}"), ann)
 	eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:hold]"; got != want {
+	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
+		"hold]"; got != want {
 		t.Errorf("got %s served, want %s", got, want)
 	}
 	for _, body := range []string{request("1", "ping", ""), request("1", "tools/call", `"api_key":"key-eve"`)} {

@@ -107,7 +107,6 @@ func checkCause(t *testing.T, s *server, reason string) {
 
 type seen struct {
 	Session, Version, Caller, Method string
-	Modern                           bool
 	Client                           inbound.ClientInfo
 	Header                           http.Header
 	Params                           json.RawMessage
@@ -135,7 +134,7 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	case "ping":
 		x.Reply([]byte(`{}`))
 	case "seen":
-		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Modern, x.Client, x.Header, m.Params, m.Raw})
+		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Client, x.Header, m.Params, m.Raw})
 		x.Reply(b)
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})

@@ -139,7 +139,7 @@ func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 	begin := len(out)
 	visible := downstream.Visible(nil)
 	if k.partly && k.method == "tools/list" {
-		visible = k.caller.Filter()
+		visible = k.caller.Visible()
 	}
 	ends := make([]int, len(parts))
 	for i, p := range parts {

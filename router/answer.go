@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -106,13 +105,13 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 	if err != nil {
 		return nil, err
 	}
-	q.Visible, q.Client, q.Caller = x.Caller.Filter(), clientOf(x), x.Caller.ID
+	q.Visible, q.Client, q.Caller = x.Visible, clientOf(x), x.Caller.ID
 	if q.Meta = jsonrpc.Get(x.Message.Params, "_meta"); q.Meta != nil {
 		q.Meta = jsonrpc.Remove(q.Meta, "progressToken")
 	}
 	q.Ask, q.Elicit, q.Lent, q.Hold = asker(x), elicitor(x), lender(x), x.Hold
-	if token := progressToken(x); token != "" {
-		q.Report = NewReporter(func(fraction float64, message string) { x.Notify(progressMessage(token, fraction, message)) })
+	if send := x.Progress(); send != nil {
+		q.Report = NewReporter(send)
 		defer q.Report.Close()
 	}
 	record, err := r.Query(ctx, *q)
@@ -177,18 +176,3 @@ type rawContent struct {
 
 // MarshalJSON implements json.Marshaler.
 func (c rawContent) MarshalJSON() ([]byte, error) { return c.Raw, nil }
-
-// progressToken returns the client's token, empty if it asked for no progress.
-func progressToken(x *edge.Exchange) jsonrpc.ID {
-	if token := jsonrpc.Get(x.Message.Params, "_meta", "progressToken"); jsonrpc.ValidID(token) {
-		return jsonrpc.ID(token)
-	}
-	return ""
-}
-
-func progressMessage(token jsonrpc.ID, fraction float64, message string) []byte {
-	params := append([]byte(`{"progressToken":`), token...)
-	params = strconv.AppendFloat(append(params, `,"progress":`...), fraction, 'f', -1, 64)
-	params = append(append(params, `,"total":1.0,"message":`...), jsonrpc.StringID(message)...)
-	return jsonrpc.Notification("notifications/progress", append(params, '}'))
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -32,7 +33,7 @@ func (r *Router) run(ctx context.Context, x *edge.Exchange) {
 		replyError(x, "Invalid argument: dry_run must be true or false")
 		return
 	}
-	server, tool, err := r.resolve(ctx, name, x.Caller.Filter())
+	server, tool, err := r.resolve(ctx, name, x.Visible)
 	switch {
 	case err != nil:
 		Fail(x, err)
@@ -89,16 +90,11 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
 		params = append(append(params, `,"_meta":`...), meta...)
 	}
-	token := progressToken(x)
 	reply, err := r.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}'),
-		Visible: x.Caller.Filter(), Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
-		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
-		Progress: func(params []byte) {
-			if token != "" {
-				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
-			}
-		},
+		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
+		Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
+		Progress: x.RelayProgress(),
 	})
 	switch {
 	case err != nil:
@@ -135,6 +131,6 @@ func Fail(x *edge.Exchange, err error) {
 	case errors.As(err, &unknown):
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
 	default:
-		x.Fail(downstream.Failed(err, x.Modern))
+		x.Fail(downstream.Failed(err, x.Version.AtLeast(protocol.V20260728)))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -53,7 +54,7 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	}
 	var found []Found
 	if err == nil {
-		found, err = r.Search(ctx, query, min(limit, maxFound), x.Caller.Filter())
+		found, err = r.Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
 		if text, refused := refusalText(err); refused {
@@ -75,13 +76,13 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	text := fmt.Sprintf("No tools found matching '%s'. Try other words, or list_available_tools.", query)
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
-		if !x.Modern { // there a list may not vary by connection
+		if !x.Version.AtLeast(protocol.V20260728) { // there a list may not vary by connection
 			e, most := r.exposures(x)
 			e.set(clientOf(x), exposed, most)
 		}
 	}
 	raw := encodeResult(result(text, map[string]any{"tools": tools}))
-	if !x.Modern {
+	if !x.Version.AtLeast(protocol.V20260728) {
 		raw = jsonrpc.Set(raw, "is_error", []byte("false"))
 		x.ForceStream()
 		x.Notify(jsonrpc.Notification("notifications/tools/list_changed", nil))
@@ -109,7 +110,7 @@ func (r *Router) SearchTool() []byte { return r.searchTool }
 // withExposed adds the tools that the caller's last search found to a tools/list result.
 func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
 	names := r.Exposed(x)
-	if len(names) == 0 || x.Modern {
+	if len(names) == 0 || x.Version.AtLeast(protocol.V20260728) {
 		return raw
 	}
 	catalog, err := r.catalog(ctx)
@@ -118,7 +119,7 @@ func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) 
 	}
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
-		if t, unknown := catalog.Lookup(name, x.Caller.Filter()); unknown == nil {
+		if t, unknown := catalog.Lookup(name, x.Visible); unknown == nil {
 			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(r.servers.ListedName(t.Server, t.Tool.Tool)))))
 		}
 	}

@@ -55,14 +55,14 @@ func (r *Router) Ended(session string) { r.exposed.forget(session) }
 
 // hidden calls a tool of a server by its full name or its alias, listed or not.
 func (r *Router) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, known := r.aliased(ctx, name, x.Caller.Filter())
+	server, tool, known := r.aliased(ctx, name, x.Visible)
 	if r.Limited(x, name, downstream.FullName(server, tool)) {
 		return
 	}
 	var err error
 	if full := false; !known {
 		if server, tool, full = downstream.SplitFull(name); full {
-			known, err = r.servers.Has(ctx, server, "", tool, x.Caller.Filter())
+			known, err = r.servers.Has(ctx, server, "", tool, x.Visible)
 		}
 	}
 	switch {

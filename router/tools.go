@@ -136,7 +136,7 @@ func (r *Router) listAvailableTools(ctx context.Context, x *edge.Exchange, args 
 	if detail != "" && detail != "names" && detail != "full" {
 		return nil, refuse("Invalid argument: detail must be names or full")
 	}
-	tools, err := r.Tools(ctx, x.Caller.Filter(), name)
+	tools, err := r.Tools(ctx, x.Visible, name)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (r *Router) healthCheck(_ context.Context, x *edge.Exchange, args arguments
 	if err != nil {
 		return nil, err
 	}
-	health, err := r.Health(x.Caller.Filter(), name)
+	health, err := r.Health(x.Visible, name)
 	if err != nil {
 		return nil, err
 	}

@@ -64,9 +64,9 @@ func (c Caller) Restricted() bool {
 	return len(c.access.servers)+len(c.access.allow)+len(c.access.deny) > 0
 }
 
-// Filter returns what the caller may see and use as one function of a server and a tool of it, where an
-// empty tool asks for the server as such. It is nil for a caller who may use everything.
-func (c Caller) Filter() func(server, tool string) bool {
+// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool stands for
+// the server itself. The function is nil for a caller who may use everything.
+func (c Caller) Visible() func(server, tool string) bool {
 	if !c.Restricted() {
 		return nil
 	}

@@ -74,12 +74,12 @@ func TestCallerFilter(t *testing.T) {
 	} {
 		k := mustNew(t, KeyConfig{Name: "k", Key: "K", Servers: row.servers, Tools: row.tools})
 		c, _ := k.Identify("K")
-		filter := c.Filter()
-		if c.Restricted() != row.restricted || (filter != nil) != row.restricted {
-			t.Errorf("%s: got restricted %t and a filter %t, want %t", row.name, c.Restricted(), filter != nil, row.restricted)
+		visible := c.Visible()
+		if c.Restricted() != row.restricted || (visible != nil) != row.restricted {
+			t.Errorf("%s: got restricted %t and a Visible %t, want %t", row.name, c.Restricted(), visible != nil, row.restricted)
 			continue
 		}
-		if filter != nil && (filter("a", "x") != c.MayUse("a", "x") || filter("b", "x") != c.MayUse("b", "x") || filter("b", "") != c.MaySee("b")) {
+		if visible != nil && (visible("a", "x") != c.MayUse("a", "x") || visible("b", "x") != c.MayUse("b", "x") || visible("b", "") != c.MaySee("b")) {
 			t.Errorf("%s: the filter differs from MayUse and MaySee", row.name)
 		}
 	}

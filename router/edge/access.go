@@ -9,11 +9,11 @@ import (
 )
 
 // authorize checks the key of a message and returns its caller. On stdio no key is needed.
-func (e *Edge) authorize(in *inbound.Message, src source) (auth.Caller, access.Verdict) {
+func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, access.Verdict) {
 	if src.local {
 		return src.caller, access.Admitted
 	}
-	return e.access.Admit(in, src.caller)
+	return f.edge.access.Admit(in, src.caller)
 }
 
 // revoked reports whether the key of x, which it needs, is no longer valid.

@@ -7,24 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func keys(t testing.TB) *auth.Keys {
-	t.Helper()
-	k, err := auth.New(auth.Config{APIKeys: []auth.KeyConfig{
-		{Name: "ann", Key: "key-ann"}, {Name: "bob", Key: "key-bob"},
-	}}, auth.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func request(id, method, meta string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"name":"echo","_meta":{` + meta + `}}}`
-}
 
 func TestKeys(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
@@ -83,7 +67,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// No handler sees a key, with and without keys being asked for; the rest of _meta stays as it was.
+// No handler sees a key, whether keys are needed or not. The rest of _meta is unchanged.
 func TestKeysAreCutOut(t *testing.T) {
 	for _, o := range []edge.Options{{}, {Keys: keys(t)}} {
 		w := newWire(t, o)
@@ -93,7 +77,8 @@ func TestKeysAreCutOut(t *testing.T) {
 			t.Errorf("got %s, want no key in it", body)
 		}
 		want := `"Params":{"name":"echo","_meta":{"a":9007199254740993,"b":{"api_key":"kept"}}},` +
-			`"Raw":{"jsonrpc":"2.0","id":1,"method":"seen","params":{"name":"echo","_meta":{"a":9007199254740993,"b":{"api_key":"kept"}}}}`
+			`"Raw":{"jsonrpc":"2.0","id":1,"method":"seen","params":{"name":"echo","_meta":{"a":9007199254740993,"b":` +
+			`{"api_key":"kept"}}}}`
 		if !strings.Contains(body, want) {
 			t.Errorf("got %s, want %s in it", body, want)
 		}
@@ -124,13 +109,15 @@ func TestSessionsBelongToTheirKey(t *testing.T) {
 	}
 	for _, method := range []string{"GET", "DELETE"} {
 		for key, want := range map[string]int{"": 401, "key-bob": 404} {
-			resp := w.do(context.Background(), method, "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": key, "Last-Event-ID": "0-1"})
+			resp := w.do(context.Background(), method, "/mcp", "",
+				header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": key, "Last-Event-ID": "0-1"})
 			if resp.StatusCode != want {
 				t.Errorf("%s with key %q: got %d, want %d", method, key, resp.StatusCode, want)
 			}
 		}
 	}
-	resp := w.do(context.Background(), "DELETE", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": "key-ann"})
+	resp := w.do(context.Background(), "DELETE", "/mcp", "",
+		header{"Mcp-Session-Id": h["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	if resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE with its key: got %d, want 204", resp.StatusCode)
 	}
@@ -149,7 +136,8 @@ func TestKeysOnSSE(t *testing.T) {
 	if status, body := c.post(request("2", "tools/call", `"api_key":"key-eve"`), nil); status != 202 {
 		t.Errorf("wrong key: got %d %s, want 202", status, body)
 	}
-	if got := c.events.message(); !strings.Contains(got, `"id":2,"result":{"content":[{"type":"text","text":"Invalid API key"}],"isError":true}`) {
+	if got := c.events.message(); !strings.Contains(got,
+		`"id":2,"result":{"content":[{"type":"text","text":"Invalid API key"}],"isError":true}`) {
 		t.Errorf("wrong key: got %s, want the tool error", got)
 	}
 	c.post(request("3", "seen", ""), ann)
@@ -249,10 +237,11 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A page without a key can do nothing with a name of its own.
+// With keys any Host is accepted: a page without a key cannot use it.
 func TestKeysMakeEveryHostGood(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
-	if status, _, body := w.post(request("1", "seen", ""), header{"Host": "nexus.example.com", "X-API-Key": "key-ann"}); status != 200 {
+	if status, _, body := w.post(request("1", "seen", ""), header{"Host": "nexus.example.com",
+		"X-API-Key": "key-ann"}); status != 200 {
 		t.Errorf("got %d %s, want 200", status, body)
 	}
 }
@@ -302,7 +291,8 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("%s: got allowed headers %q, want no x-evil", path, allowed)
 		}
 	}
-	if _, h, _ := w.post(initialize("2025-11-25"), header{"Origin": "http://localhost"}); !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
+	_, h, _ := w.post(initialize("2025-11-25"), header{"Origin": "http://localhost"})
+	if !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
 		t.Errorf("got exposed headers %q, want Mcp-Session-Id among them", h.Get("Access-Control-Expose-Headers"))
 	}
 }

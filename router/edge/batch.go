@@ -44,11 +44,11 @@ func (f *surface) splitBatch(
 		}
 		logReceived(f.edge.log, s, &it.in)
 		var v access.Verdict
-		switch it.caller, v = f.edge.authorize(&it.in, src); {
+		switch it.caller, v = f.authorize(&it.in, src); {
 		case v == access.KeyWrong && it.in.IsRequest():
 			it.respond(wrongKey(&it.in.Message, ""))
 		case v == access.Unauthenticated && it.in.IsRequest():
-			it.respond(f.edge.unauthenticated(&it.in))
+			it.respond(f.unauthenticated(&it.in))
 		case v == access.Unauthenticated:
 			it.skip = true
 		case v != access.Admitted:

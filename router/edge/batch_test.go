@@ -27,11 +27,14 @@ func TestBatches(t *testing.T) {
 		{"two", `[` + echo("1") + `,` + echo(`"1"`) + `]`, 200, `[` + result("1") + `,` + result(`"1"`) + `]`},
 		{"with a notification", ` [` + note + `, ` + echo("1") + `]`, 200, `[` + result("1") + `]`},
 		{"notifications and responses only", `[` + note + `,{"jsonrpc":"2.0","id":1,"result":{}}]`, 202, ``},
-		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` + result("1") + `]`},
-		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`, "initialize must stand alone") + `]`},
+		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` +
+			result("1") + `]`},
+		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`,
+			"initialize must stand alone") + `]`},
 		{"an id twice", `[` + echo("1") + `,` + echo("1") + `,` + echo(`"1"`) + `]`, 200,
 			`[` + result("1") + `,` + failure("1", "the id 1 is in flight already") + `,` + result(`"1"`) + `]`},
-		{"modern", `[` + modernCall("echo") + `]`, 200, `[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
+		{"modern", `[` + modernCall("echo") + `]`, 200,
+			`[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
 		{"progress first", `[` + call("1", "burst", `{"n":1}`) + `,` + echo("2") + `]`, 200,
 			"event: message\ndata: " + string(progress([]byte("1"), 0)) + "\n\nevent: message\ndata: [" +
 				`{"jsonrpc":"2.0","id":1,"result":{"done":true}},` + result("2") + "]\n\n"},
@@ -56,7 +59,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Requests of a batch may ask the client, and open the stream for it.
+// The handler of a request in a batch may send requests to the client, which opens a stream.
 func TestAskInBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
 	h := w.open("2025-03-26")
@@ -71,7 +74,7 @@ func TestAskInBatch(t *testing.T) {
 	}
 }
 
-// A batch is kept alive like any other answer.
+// A batch gets heartbeats like any other response.
 func TestQuietBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
 	resp := w.do(context.Background(), "POST", "/mcp", `[`+call("1", "hold", "{}")+`]`, nil)
@@ -85,7 +88,7 @@ func TestQuietBatch(t *testing.T) {
 	}
 }
 
-// Each request of a batch counts.
+// Each request of a batch counts towards the limit.
 func TestOverloadedBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1}})
 	go func() {
@@ -93,12 +96,13 @@ func TestOverloadedBatch(t *testing.T) {
 		close(w.srv.release)
 	}()
 	_, _, body := w.post(`[`+call("1", "hold", "{}")+`,`+call("2", "hold", "{}")+`]`, nil)
-	if !strings.HasPrefix(body, `[{"jsonrpc":"2.0","id":1,"result":{"held":true}},{"jsonrpc":"2.0","id":2,"error":{"code":-32000,`) {
+	if !strings.HasPrefix(body, `[{"jsonrpc":"2.0","id":1,"result":{"held":true}},{"jsonrpc":"2.0","id":2,"error":`+
+		`{"code":-32000,`) {
 		t.Errorf("got %s, want a result and an error", body)
 	}
 }
 
-// A cancelled request of a batch has no part in its answer.
+// A cancelled request of a batch has no response in the array.
 func TestCancelInBatch(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-03-26")

@@ -34,8 +34,10 @@ type sinkWriter struct {
 	n int
 }
 
-func (w *sinkWriter) Header() http.Header         { return w.h }
-func (w *sinkWriter) WriteHeader(int)             {}
+func (w *sinkWriter) Header() http.Header { return w.h }
+
+func (w *sinkWriter) WriteHeader(int) {}
+
 func (w *sinkWriter) Write(b []byte) (int, error) { w.n += len(b); return len(b), nil }
 
 const benchBody = `{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"everything__echo",` +

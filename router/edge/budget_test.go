@@ -11,38 +11,20 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // own is what one caller may hold by default.
 const own = 68 << 20
 
-// raw sends a POST on a connection of its own and reads nothing.
-func (w *wire) raw(body string, length int, h header) net.Conn {
-	w.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", length)
-	for name, value := range h {
-		fmt.Fprintf(conn, "%s: %s\r\n", name, value)
-	}
-	_, _ = io.WriteString(conn, "\r\n"+body) // it may be refused meanwhile
-	return conn
-}
-
 const (
 	tooMuch  = `"reason":"overloaded"`
 	tooLarge = `"reason":"too_large"`
 )
 
-// Results that clients do not read are charged to their caller: others of it are refused, and answered as such.
+// Results that clients do not read are charged to their caller. Beyond the limit its requests get an error.
 func TestResultsAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	const big = 60 << 20
@@ -50,7 +32,10 @@ func TestResultsAreCharged(t *testing.T) {
 	for i := range 2 {
 		body := call(fmt.Sprint(i), "big", fmt.Sprintf(`{"n":%d}`, big))
 		conns = append(conns, w.raw(body, len(body), header{"Accept": []string{"application/json", "text/event-stream"}[i]}))
-		eventually(t, "a result waits, the other is refused", func() bool { return w.edge.Tracked() == 0 && w.edge.Refused() == i && len(w.srv.log()) == i+1 })
+		eventually(t, "a result waits, the other is refused", func() bool {
+			return w.edge.Tracked() == 0 &&
+				w.edge.Refused() == i && len(w.srv.log()) == i+1
+		})
 	}
 	if held := w.edge.Held(); held < big || held > own {
 		t.Errorf("got %d bytes held, want those of one result", held)
@@ -70,12 +55,13 @@ func TestResultsAreCharged(t *testing.T) {
 	}
 	conns[0].Close()
 	eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
-	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got, `"result"`) {
+	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got,
+		`"result"`) {
 		t.Errorf("a result of 64 MiB to a caller that holds nothing: got %.200s, want a result", got)
 	}
 }
 
-// A batch whose results are too large for its caller answers each that does not fit with an error, in order.
+// Each result of a batch that does not fit into the caller's memory limit is replaced by an error, in order.
 func TestBatchIsCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	var calls, want []string
@@ -97,7 +83,7 @@ func TestBatchIsCharged(t *testing.T) {
 	}
 }
 
-// Notifications of a client that wait for their turn are charged to it.
+// Queued notifications of a client are charged to its caller.
 func TestQueuedNotificationsAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -123,7 +109,7 @@ func TestQueuedNotificationsAreCharged(t *testing.T) {
 	eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
 }
 
-// A body is charged while it comes in, and not before: announcing one takes nothing.
+// A body is charged as it is read. An announced length is not charged.
 func TestBodiesAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	const announced = 4 << 20
@@ -153,8 +139,8 @@ func TestBodiesAreCharged(t *testing.T) {
 	p.finish()
 }
 
-// The queue of a stream that nobody reads drops as many messages as a large one needs, oldest first, and all streams
-// of a caller together hold no more than half of what it may hold.
+// An unread stream drops its oldest messages to make room for a large one. All streams of a caller together hold at
+// most half of its memory limit.
 func TestQueuesAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -183,7 +169,7 @@ func TestQueuesAreCharged(t *testing.T) {
 	}
 }
 
-// Where an answer is to be JSON, notifications of the call come on the session's own stream if it is open. Progress
+// If the response is to be JSON, notifications of the call go to the session's own stream if that is open. Progress
 // does not: it belongs to the stream of its request.
 func TestNotificationsBesideJSON(t *testing.T) {
 	w := newWire(t, edge.Options{})
@@ -204,51 +190,7 @@ func TestNotificationsBesideJSON(t *testing.T) {
 	}
 }
 
-// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a question that
-// must not be.
-func TestStopDrainsCrowdedStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{})
-		mux := http.NewServeMux()
-		stream, messages := e.SSE("/messages", srv)
-		mux.Handle("/sse", stream)
-		mux.Handle("/messages/", messages)
-		l := &pipes{conns: make(chan net.Conn)}
-		server := &http.Server{Handler: mux}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(l) }()
-		reading, conn := net.Pipe()
-		l.conns <- conn
-		fmt.Fprint(reading, "GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(reading), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev := readEvents(t, resp.Body)
-		f, _ := ev.next()
-		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data, reader(call("1", "crowd", "{}"))))
-		time.Sleep(2 * time.Second)
-		stopped := make(chan error, 1)
-		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			stopped <- e.Stop(ctx)
-		}()
-		for got := ""; got != `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`; got = ev.message() {
-			time.Sleep(20 * time.Millisecond)
-		}
-		go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
-		if err := <-stopped; err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
-		reading.Close()
-		server.Close()
-		<-served
-	})
-}
-
-// brokenWriter panics in the middle of an answer.
+// brokenWriter panics in the middle of a response.
 type brokenWriter struct {
 	*httptest.ResponseRecorder
 	writes int
@@ -261,7 +203,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// A panic on a goroutine of the edge ends what it was for and nothing else.
+// A panic on a goroutine of the edge affects only the work of that goroutine.
 func TestPanicsStayInside(t *testing.T) {
 	srv := newServer()
 	e := edge.New(edge.Options{})
@@ -298,15 +240,3 @@ func TestPanicsStayInside(t *testing.T) {
 type panicking struct{}
 
 func (panicking) Write([]byte) (int, error) { panic(errors.New("oops")) }
-
-// Sessions that end with messages nobody read hold nothing any more.
-func TestEndedSessionsHoldNothing(t *testing.T) {
-	w := newWire(t, edge.Options{Limits: limit.Config{SessionIdle: 50 * time.Millisecond}})
-	for range 10 {
-		h := w.open("2025-11-25")
-		w.edge.Send(h["Mcp-Session-Id"], logMessage(1, 1000))
-		w.resumable(h, "1")
-	}
-	close(w.srv.release)
-	eventually(t, "they end", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
-}

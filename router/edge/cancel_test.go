@@ -2,46 +2,15 @@ package edge_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func cancelOf(id, reason string) string {
-	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":` + reason + `}}`
-}
-
-func (s *server) lastCause() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.causes) == 0 {
-		return nil
-	}
-	return s.causes[len(s.causes)-1]
-}
-
-func (s *server) causeCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.causes)
-}
-
-// checkCause checks that the last cancelled call saw its cancellation.
-func checkCause(t *testing.T, s *server, reason string) {
-	t.Helper()
-	var c *edge.Cancelled
-	if err := s.lastCause(); !errors.As(err, &c) || string(c.Reason) != reason || len(c.Params) == 0 ||
-		!strings.HasPrefix(err.Error(), "cancelled by the client") {
-		t.Errorf("cause: got %v, want a *Cancelled with reason %s and its params", err, reason)
-	}
-}
 
 func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
 	w := newWire(t, edge.Options{})
@@ -97,7 +66,7 @@ func TestCancelOnSharedStreams(t *testing.T) {
 	})
 }
 
-// What names no request in flight of the session goes nowhere, gets 202 and a warning.
+// Cancelling an unknown request has no effect. It gets 202 and is logged as a warning.
 func TestCancelOfTheUnknown(t *testing.T) {
 	var log logs
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -139,7 +108,7 @@ func TestCancelOfTheUnknown(t *testing.T) {
 	}
 }
 
-// A request that waits for its turn is cancelled without being served.
+// A queued request is cancelled without being served.
 func TestCancelOfTheQueued(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -185,7 +154,7 @@ func TestIDsBelongToTheirSession(t *testing.T) {
 	}
 }
 
-// A closed connection cancels in the modern era and without a session. In a session it does not.
+// A closed connection cancels the request since 2026-07-28 and without a session, but not in a session.
 func TestClosedConnection(t *testing.T) {
 	rows := []struct {
 		name    string
@@ -193,7 +162,8 @@ func TestClosedConnection(t *testing.T) {
 		h       func(w *wire) header
 		cancels bool
 	}{
-		{"session", func(tool string) string { return call("1", tool, "{}") }, func(w *wire) header { return w.open("2025-11-25") }, false},
+		{"session", func(tool string) string { return call("1", tool, "{}") },
+			func(w *wire) header { return w.open("2025-11-25") }, false},
 		{"no session", func(tool string) string { return call("1", tool, "{}") }, func(*wire) header { return nil }, true},
 		{"modern", modernCall, func(*wire) header { return nil }, true},
 	}

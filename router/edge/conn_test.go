@@ -15,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// writes are what connections were given to write.
+// writes counts the writes to connections.
 type writes struct {
 	net.Listener
 	mu  sync.Mutex
@@ -32,8 +32,7 @@ func (w *writes) Accept() (net.Conn, error) {
 	return counted{c, w}, err
 }
 
-// TestAnswersHaveADeadline: whatever is written to a client has a time, for one that never reads would keep its
-// connection else.
+// Every write has a deadline: otherwise a client that never reads would keep its connection.
 func TestAnswersHaveADeadline(t *testing.T) {
 	e := edge.New(edge.Options{})
 	defer stop(t, e)
@@ -45,7 +44,8 @@ func TestAnswersHaveADeadline(t *testing.T) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	for _, accept := range []string{"application/json", "text/event-stream", "application/json"} {
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", web.URL,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 		r.Header.Set("Accept", accept)
 		resp, err := transport.RoundTrip(r)
 		if err != nil {
@@ -66,7 +66,7 @@ func TestAnswersHaveADeadline(t *testing.T) {
 	}
 }
 
-// deadlines notes how much time there is for each write.
+// deadlines records the time left for each write.
 type deadlines struct {
 	net.Listener
 	mu   sync.Mutex

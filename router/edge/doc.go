@@ -1,8 +1,8 @@
 // Package edge serves MCP to clients: streamable HTTP of every protocol version, HTTP+SSE and stdio.
 //
 // [New] returns an [Edge]. [Edge.Streamable], [Edge.SSE] and [Edge.ServeStdio] serve a [Handler] over one transport
-// each, and [Edge.Stop] ends them all. The handler gets every request and notification as an [Exchange] and answers with
-// [Exchange.Reply] or [Exchange.Fail]. [Edge.Send] and [Edge.Request] reach a client outside of its requests.
+// each, and [Edge.Stop] ends them all. The handler gets every request and notification as an [Exchange] and replies
+// with [Exchange.Reply] or [Exchange.Fail]. [Edge.Send] and [Edge.Request] reach a client outside of its requests.
 //
 // A message passes these layers. Each is a package, or files of this one, and uses only those after it:
 //
@@ -31,6 +31,6 @@
 //     another caller takes its place, or with the edge. Its requests are cancelled; when the last has returned,
 //     Handler.Ended is called once.
 //   - Revival: a session of streamable HTTP that did not end by DELETE is opened again when its client comes back
-//     within 24 hours of its start. The handler is served the client's initialize and notifications/initialized again before
-//     anything else, and their responses are dropped. See [Edge.Keep].
+//     within 24 hours of its start. The handler is served the client's initialize and notifications/initialized again
+//     before anything else, and their responses are dropped. See [Edge.Keep].
 package edge

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,8 +55,8 @@ type Edge struct {
 	life        *lifetime
 	out         output.Outputs
 	sessions    registry
-	sessionless inFlight      // exchanges without a session
-	mrtrs       sync.Map      // *mrtr by the requestState of its next round
+	sessionless inFlight // exchanges without a session
+	mrtrs       mrtrTable
 	budget      *limit.Budget // requests in flight and bytes in memory, by caller
 	refused     atomic.Int64  // requests for which there was no room
 }
@@ -185,24 +184,18 @@ func (e *Edge) checkSessionless(now time.Duration) {
 // sessions and closes their streams. The error tells what did not end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.life.stopping.Store(true)
-	e.stopMRTRs()
+	e.mrtrs.stop()
 	e.life.drain(ctx)
 	for _, s := range e.sessions.store.All() {
 		s.own.Drain(ctx)
 	}
 	e.sessionless.cancel(ErrStopped, all)
-	e.endSessions()
+	e.sessions.endAll(ErrStopped)
 	if !e.life.close() {
 		return nil
 	}
 	e.sessions.store.Close()
-	e.endSessions() // those opened meanwhile
+	e.sessions.endAll(ErrStopped) // those opened meanwhile
 	close(e.life.quit)
 	return e.life.wait()
-}
-
-func (e *Edge) endSessions() {
-	for _, s := range e.sessions.store.All() {
-		s.end(ErrStopped)
-	}
 }

@@ -20,10 +20,9 @@ import (
 type Exchange struct {
 	Message       jsonrpc.Message // without _meta.api_key
 	Caller        auth.Caller
-	Visible       func(server, tool string) bool // what the caller may see and use, see auth.Caller.Filter
+	Visible       func(server, tool string) bool // what the caller may see and use, see auth.Caller.Visible
 	Session       string                         // id of the client session; empty without one, as since 2026-07-28
 	Version       protocol.Version               // in force; for initialize the one to answer with
-	Modern        bool                           // protocol version 2026-07-28
 	Client        inbound.ClientInfo             // from initialize or, since 2026-07-28, from the request
 	ProgressToken []byte                         // raw; nil if the client wants no progress
 	Header        http.Header                    // without keys; nil on stdio

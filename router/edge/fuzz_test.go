@@ -12,14 +12,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// picky checks what reaches a handler.
+// picky is a handler that checks its exchanges.
 type picky struct{ t *testing.T }
 
 func (picky) Ended(string) {}
 
 func (p picky) Serve(_ context.Context, x *edge.Exchange) {
 	m := x.Message
-	if again, err := jsonrpc.Parse(m.Raw); err != nil || again.ID != m.ID || again.Method != m.Method || !bytes.Equal(again.Params, m.Params) {
+	if again, err := jsonrpc.Parse(m.Raw); err != nil || again.ID != m.ID || again.Method != m.Method ||
+		!bytes.Equal(again.Params, m.Params) {
 		p.t.Errorf("the handler got %q, which differs from its parts", m.Raw)
 	}
 	if m.Method == "" || m.Method == "notifications/cancelled" {
@@ -51,15 +52,6 @@ func seeds(f *testing.F) {
 	} {
 		f.Add([]byte(s), uint8(0))
 		f.Add([]byte(s), uint8(1))
-	}
-}
-
-func stop(t testing.TB, e *edge.Edge) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := e.Stop(ctx); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
 	}
 }
 

@@ -1,14 +1,32 @@
 package edge_test
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// At level trace every message is logged, without keys; at debug only the session ids that clients claim.
+// Refusals with an HTTP error are logged as messages too.
+func TestRefusalsAreLogged(t *testing.T) {
+	var log logs
+	w := newWire(t, edge.Options{Logger: slog.New(slog.NewJSONHandler(&log,
+		&slog.HandlerOptions{Level: jsonrpc.LevelTrace}))})
+	for _, tt := range []struct{ method, path, body, part string }{
+		{"POST", "/mcp", `{{{`, `-32700`}, {"PUT", "/mcp", ``, `Method not allowed`},
+		{"POST", "/messages/?session_id=none", `{}`, `Session not found`},
+	} {
+		w.do(context.Background(), tt.method, tt.path, tt.body, nil)
+		if !log.contains(tt.part) {
+			t.Errorf("%s %s: the log lacks %s", tt.method, tt.path, tt.part)
+		}
+	}
+}
+
+// At level trace every message is logged without its key. At level debug only claimed session ids are.
 func TestLogs(t *testing.T) {
 	const trace = slog.Level(-8)
 	for _, level := range []slog.Level{trace, slog.LevelDebug, slog.LevelInfo} {

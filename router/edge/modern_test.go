@@ -7,10 +7,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-func modern(id, method, members string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + members + modernMeta + `}}`
-}
-
 func TestModernRequests(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	session := w.open("2025-11-25")
@@ -42,15 +38,22 @@ func TestModernRequests(t *testing.T) {
 		{"good", modern("1", "tools/list", ""), list, 200, 0},
 		{"good call", modernCall("echo"), echo, 200, 0},
 		{"good call, encoded", modernCall("echo"), with(echo, "Mcp-Name", "=?base64?ZWNobw==?="), 200, 0},
-		{"good read", modern("1", "resources/read", `"uri":"file:///ä",`), modernHeader("resources/read", "=?base64?ZmlsZTovLy/DpA==?="), 200, 0},
+		{"good read", modern("1", "resources/read", `"uri":"file:///ä",`), modernHeader("resources/read",
+			"=?base64?ZmlsZTovLy/DpA==?="), 200, 0},
 		{"session is ignored", modern("1", "tools/list", ""), with(list, "Mcp-Session-Id", "nobody"), 200, 0},
-		{"known session is ignored", modern("1", "tools/list", ""), with(list, "Mcp-Session-Id", session["Mcp-Session-Id"]), 200, 0},
+		{"known session is ignored", modern("1", "tools/list", ""), with(list, "Mcp-Session-Id",
+			session["Mcp-Session-Id"]), 200, 0},
 		{"no version header", modern("1", "tools/list", ""), with(list, "MCP-Protocol-Version", ""), 400, -32020},
-		{"other version header", modern("1", "tools/list", ""), with(list, "MCP-Protocol-Version", "2025-11-25"), 400, -32020},
-		{"unknown version", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(list, "MCP-Protocol-Version", "2027-01-01"), 400, -32022},
-		{"unknown version, no version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), with(list, "MCP-Protocol-Version", ""), 400, -32022},
-		{"unknown version, other version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps), list, 400, -32020},
-		{"handshake version", meta(`"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + caps), with(list, "MCP-Protocol-Version", "2025-11-25"), 400, -32022},
+		{"other version header", modern("1", "tools/list", ""), with(list, "MCP-Protocol-Version", "2025-11-25"),
+			400, -32020},
+		{"unknown version", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps),
+			with(list, "MCP-Protocol-Version", "2027-01-01"), 400, -32022},
+		{"unknown version, no version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps),
+			with(list, "MCP-Protocol-Version", ""), 400, -32022},
+		{"unknown version, other version header", meta(`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps),
+			list, 400, -32020},
+		{"handshake version", meta(`"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + caps),
+			with(list, "MCP-Protocol-Version", "2025-11-25"), 400, -32022},
 		{"version is no string", meta(`"io.modelcontextprotocol/protocolVersion":7,` + caps), list, 400, -32602},
 		{"version twice", meta(version + "," + version + "," + caps), list, 400, -32600},
 		{"progress token twice", meta(version + "," + caps + `,"progressToken":1,"progressToken":2`), list, 400, -32600},
@@ -71,7 +74,8 @@ func TestModernRequests(t *testing.T) {
 		{"unknown tool", modernCall("nope"), modernHeader("tools/call", "nope"), 400, -32602},
 		{"no session to ask", modernCall("ask"), modernHeader("tools/call", "ask"), 200, -32603},
 		{"removed", modern("1", "ping", ""), modernHeader("ping", ""), 404, -32601},
-		{"removed, too", modern("1", "resources/subscribe", `"uri":"x",`), modernHeader("resources/subscribe", ""), 404, -32601},
+		{"removed, too", modern("1", "resources/subscribe", `"uri":"x",`), modernHeader("resources/subscribe", ""),
+			404, -32601},
 		{"batch", "[" + modern("1", "tools/list", "") + "]", list, 400, -32600},
 	}
 	for _, row := range rows {
@@ -107,21 +111,24 @@ func TestModernRequests(t *testing.T) {
 func TestUnsupportedVersionSaysWhatIsSupported(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	_, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, header{"MCP-Protocol-Version": "1900-01-01"})
-	want := `"data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"1900-01-01"}`
+	want := `"data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":` +
+		`"1900-01-01"}`
 	if !strings.Contains(body, want) {
 		t.Errorf("got %s, want %s", body, want)
 	}
-	c := w.sse(nil) // does not know the modern era
+	c := w.sse(nil) // without 2026-07-28
 	status, _ := c.post(modernCall("echo"), nil)
 	body = c.events.message()
-	if want := `"data":{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2026-07-28"}`; status != 202 || !strings.Contains(body, want) {
+	if want := `"data":{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
+		`"requested":"2026-07-28"}`; status != 202 || !strings.Contains(body, want) {
 		t.Errorf("sse: got %d %s, want 202 and %s", status, body, want)
 	}
 }
 
 func TestModernExchange(t *testing.T) {
 	w := newWire(t, edge.Options{})
-	want := []string{`"Session":""`, `"Version":"2026-07-28"`, `"Modern":true`, `"Capabilities":{"x":1}`, `"Info":{"name":"m","version":"1"}`}
+	want := []string{`"Session":""`, `"Version":"2026-07-28"`, `"Capabilities":{"x":1}`,
+		`"Info":{"name":"m","version":"1"}`}
 	check := func(name, body string) {
 		t.Helper()
 		for _, part := range want {
@@ -148,7 +155,7 @@ func TestModernExchange(t *testing.T) {
 	p.finish()
 }
 
-// Notifications of the modern era are accepted without a session.
+// Notifications of 2026-07-28 are accepted without a session.
 func TestModernNotification(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	body := `{"jsonrpc":"2.0","method":"notifications/x","params":{` + modernMeta + `}}`

@@ -213,7 +213,7 @@ func (t *mrtr) endRoundLocked() (send func()) {
 	}
 	t.round, t.retried = nil, make(chan struct{})
 	t.state = statePrefix + rand.Text()
-	t.x.edge.mrtrs.Store(t.state, t)
+	t.x.edge.mrtrs.byState.Store(t.state, t)
 	body := t.inputRequired()
 	return func() {
 		m := output.Result(r.id, body)
@@ -243,9 +243,14 @@ func (t *mrtr) inputRequired() []byte {
 	return append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
 }
 
-// stopMRTRs ends the multi round-trip requests that have no current round: nobody waits for their results.
-func (e *Edge) stopMRTRs() {
-	e.mrtrs.Range(func(_, v any) bool {
+// mrtrTable has the multi round-trip requests without a current round.
+type mrtrTable struct {
+	byState sync.Map // *mrtr by the requestState of its next round
+}
+
+// stop ends all of them: nobody waits for their results.
+func (m *mrtrTable) stop() {
+	m.byState.Range(func(_, v any) bool {
 		if t := v.(*mrtr); t.current() == nil {
 			t.x.abort(ErrStopped)
 		}
@@ -287,7 +292,7 @@ func (t *mrtr) end() {
 	t.mu.Lock()
 	r := t.round
 	t.round, t.over = nil, true
-	t.x.edge.mrtrs.Delete(t.state)
+	t.x.edge.mrtrs.byState.Delete(t.state)
 	t.mu.Unlock()
 	if r != nil {
 		close(r.done)
@@ -301,10 +306,10 @@ func (f *surface) findMRTR(caller auth.Caller, in *inbound.Message) (*mrtr, *jso
 	if in.Version == nil || !strings.HasPrefix(state, statePrefix) {
 		return nil, nil
 	}
-	found, _ := f.edge.mrtrs.Load(state)
+	found, _ := f.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
 	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || !sameRequest(&t.x.Message, &in.Message) ||
-		!f.edge.mrtrs.CompareAndDelete(state, t) {
+		!f.edge.mrtrs.byState.CompareAndDelete(state, t) {
 		return nil, staleState()
 	}
 	return t, nil

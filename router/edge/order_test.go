@@ -11,12 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Every notification arrives on the stream of its own request, in order, before the response.
 func TestNotificationsPrecedeTheirResponse(t *testing.T) {
@@ -106,8 +102,8 @@ func TestNotificationsPrecedeTheirResponse(t *testing.T) {
 	})
 }
 
-// On stdio the order of arrival is known: a notification waits for the requests before it, and holds up
-// those after it.
+// On stdio messages are served in the order of arrival: a notification waits for the requests before it, and requests
+// wait for the notifications before them.
 func TestNotificationsKeepTheirPlace(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -178,7 +174,7 @@ func TestRequestsWaitForSlowNotifications(t *testing.T) {
 	}
 }
 
-// Notifications that wait are bounded too: what is too many is refused.
+// The queue of notifications is bounded. Notifications beyond the bound are refused.
 func TestTooManyNotifications(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -203,8 +199,8 @@ func TestTooManyNotifications(t *testing.T) {
 	eventually(t, "all others are served", func() bool { return len(w.srv.log()) == 1001 })
 }
 
-// Nothing waits for ever: after 5 seconds a notification passes a request that is not handed on, and a
-// request a notification that is not done with.
+// After 5 seconds a notification no longer waits for a request that is not passed on, nor a request for a notification
+// that is not served.
 func TestOrderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -239,8 +235,7 @@ func TestOrderIsBounded(t *testing.T) {
 	})
 }
 
-// More than 1,000 unwritten notifications: the newest takes the place of the oldest, and the response is
-// still last.
+// Of more than 1,000 unwritten notifications the oldest are dropped. The response still comes last.
 func TestFullQueueKeepsTheNewest(t *testing.T) {
 	const n = 200_000
 	w := newWire(t, edge.Options{})

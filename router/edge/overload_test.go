@@ -15,8 +15,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// With a memory limit that is used up requests are refused before their body is read; when what used it is
-// gone they are served again, without a collection by anyone else.
+// When the memory limit is reached, requests are refused before their body is read. They are served again when the
+// memory is free, without a garbage collection by others.
 func TestMemoryShort(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats // what earlier tests left
@@ -27,7 +27,8 @@ func TestMemoryShort(t *testing.T) {
 	used := make([]byte, limit)
 	runtime.GC() // what lives is known from here on
 	status, got, body := w.post(call("1", "echo", "{}"), nil)
-	if status != http.StatusTooManyRequests || got.Get("Retry-After") != "1" || !strings.Contains(body, `"reason":"overloaded","retryable":true`) {
+	if status != http.StatusTooManyRequests || got.Get("Retry-After") != "1" || !strings.Contains(body,
+		`"reason":"overloaded","retryable":true`) {
 		t.Errorf("got %d %v %s, want 429 with Retry-After and overloaded", status, got, body)
 	}
 	if got := w.edge.Refused(); got != 1 {
@@ -44,7 +45,7 @@ func TestMemoryShort(t *testing.T) {
 	})
 }
 
-// A client that sends its body byte by byte is cut off, and so is one that stops.
+// A client that sends its body too slowly, or stops sending it, loses its connection.
 func TestSlowBody(t *testing.T) {
 	for name, tc := range map[string]struct{ pause, least, most time.Duration }{
 		"stops":   {pause: time.Hour, least: 9 * time.Second, most: 11 * time.Second},
@@ -61,7 +62,8 @@ func TestSlowBody(t *testing.T) {
 				sender := make(chan struct{})
 				go func() {
 					defer close(sender)
-					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
+						"json\r\nContent-Length: 1000\r\n\r\n")
 					for {
 						if _, err := io.WriteString(client, " "); err != nil {
 							return
@@ -104,5 +106,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	<-l.done
 	return nil, net.ErrClosed
 }
-func (l *oneConn) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+
+func (l *oneConn) Close() error { l.once.Do(func() { close(l.done) }); return nil }
+
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

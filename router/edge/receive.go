@@ -39,7 +39,7 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 	ctx := src.ctx
 	x.edge = f.edge
 	x.Message, x.entry.id = in.Message, in.ID
-	x.Caller, x.Visible = src.caller, src.caller.Filter()
+	x.Caller, x.Visible = src.caller, src.caller.Visible()
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
 	x.entry.table = &f.edge.sessionless
@@ -53,7 +53,6 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 	}
 	switch {
 	case in.Version != nil:
-		x.Modern = true
 		x.Version = in.DeclaredVersion()
 		x.Client = inbound.ClientInfo{Capabilities: in.Capabilities, Info: inbound.Object(in.ClientInfo)}
 	case s != nil:

@@ -84,6 +84,13 @@ func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 // remove drops a session that has ended.
 func (r *registry) remove(s *session) { r.store.Remove(s) }
 
+// endAll ends all sessions.
+func (r *registry) endAll(cause error) {
+	for _, s := range r.store.All() {
+		s.end(cause)
+	}
+}
+
 // get returns the session of a surface with an id if it exists now; else nil.
 func (r *registry) get(f *surface, src source, id string) *session {
 	s := r.store.Get(id)

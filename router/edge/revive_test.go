@@ -17,25 +17,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// keep has the edge of w keep its state in a folder.
-func (w *wire) keep(folder string) *wire {
-	w.t.Helper()
-	if err := w.edge.Keep(folder); err != nil {
-		w.t.Fatalf("Keep: got %v, want nil", err)
-	}
-	return w
-}
-
-func with(h header, name, value string) header {
-	out := header{name: value}
-	for k, v := range h {
-		out[k] = v
-	}
-	return out
-}
-
-// A session outlives its router: the next one knows its client, tells the handler of the handshake once, and serves
-// the request. What was not sealed for that caller and path is refused.
+// A session survives a restart: the next router knows its client, serves the handler the handshake once, and serves
+// the request. An id sealed for another caller or path is refused.
 func TestRevival(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "state")
 	options := edge.Options{Keys: keys(t)}
@@ -98,7 +81,8 @@ func TestRevival(t *testing.T) {
 	}
 	wg.Wait()
 	eventually(t, "the handler knows all", func() bool { return len(after.srv.all()) >= 2 })
-	if got := fmt.Sprint(after.srv.all()); got != "[initialize:2025-06-18 notifications/initialized]" || after.edge.Sessions() != 1 {
+	if got := fmt.Sprint(after.srv.all()); got != "[initialize:2025-06-18 notifications/initialized]" ||
+		after.edge.Sessions() != 1 {
 		t.Errorf("got %s served and %d sessions, want the handshake once and one session", got, after.edge.Sessions())
 	}
 	if status, _, body := after.post(request("1", "seen", `"api_key":"key-bob"`), unkeyed); status != 200 {
@@ -116,7 +100,7 @@ func TestRevival(t *testing.T) {
 	}
 }
 
-// A session that another router of the same folder has ended is ended here too.
+// A session that ended on another router with the same folder is not revived.
 func TestEndedElsewhere(t *testing.T) {
 	folder := t.TempDir()
 	a, b := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
@@ -132,7 +116,7 @@ func TestEndedElsewhere(t *testing.T) {
 	}
 }
 
-// Two routers that start at once seal with the same key.
+// Routers that start at the same time use one key.
 func TestOneKey(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	wires := make([]*wire, 8)
@@ -175,7 +159,7 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// A session may be revived for 24 hours from its start, by the address that opened it; idling begins anew.
+// A session may be revived for 24 hours from its start by the address that opened it. Its idle time starts anew.
 func TestRevivalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -227,12 +211,13 @@ func TestRevivalExpires(t *testing.T) {
 	})
 }
 
-// What a client says about itself has no effect on how long an id may be.
-func TestTalkativeClients(t *testing.T) {
+// The length of an id is bounded, whatever the client's description.
+func TestLongClientInfo(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
 	long := strings.Repeat("x", 3000)
-	_, h, _ := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"`+
+	_, h, _ := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{"experimental":{"`+
 		long+`":{}},"sampling":{},"roots":{}},"clientInfo":{"title":"`+long+`","name":"n","version":"1"}}}`, nil)
 	id := h.Get("Mcp-Session-Id")
 	if len(id) >= 1024 {
@@ -244,13 +229,14 @@ func TestTalkativeClients(t *testing.T) {
 			t.Errorf("got %s, want %s in it", body, part)
 		}
 	}
-	status, _, body := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", 70_000)+`"}}`, nil)
+	status, _, body := before.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x",
+		70_000)+`"}}`, nil)
 	if status != 400 || !strings.Contains(body, "larger than 64 KiB") {
 		t.Errorf("too much: got %d %s, want 400", status, body)
 	}
 }
 
-// A revived stream can be resumed: events of before do not stand in the way.
+// A revived stream can be resumed. Event ids from before the restart do not conflict.
 func TestRevivedStream(t *testing.T) {
 	folder := t.TempDir()
 	before, after := newWire(t, edge.Options{}).keep(folder), newWire(t, edge.Options{}).keep(folder)
@@ -274,7 +260,7 @@ func TestRevivedStream(t *testing.T) {
 	}
 }
 
-// A caller that ends very many sessions within an hour loses the revival of its others, and nobody else's.
+// A caller that ends too many sessions within an hour can revive none of that hour. Others can.
 func TestManyEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()

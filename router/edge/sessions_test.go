@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// table is an edge with few places for sessions, and callers known by their addresses.
+// table is an edge with few places for sessions, whose callers are identified by address.
 type table struct {
 	t    *testing.T
 	edge *edge.Edge
@@ -39,7 +39,7 @@ func (b *table) serve(method, caller, body, id string) *httptest.ResponseRecorde
 	return w
 }
 
-// open opens a session; empty = it was refused.
+// open opens a session and returns its id, empty if it is refused.
 func (b *table) open(caller string) string {
 	time.Sleep(time.Second)
 	w := b.serve("POST", caller, initialize("2025-06-18"), "")
@@ -58,8 +58,8 @@ func (b *table) stop() {
 	}
 }
 
-// A caller alone may have all places. As soon as others want some it keeps half, its sessions that were used last;
-// a session that lost its place comes back with its client.
+// A caller alone may have all places. When others want some, it keeps the most recently used half. A session that lost
+// its place is revived when its client comes back.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTable(t, 10)
@@ -99,7 +99,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// Sessions in use keep their places, unless their caller has more than its share and the stream is all they have.
+// Sessions in use keep their places, unless their caller has more than its share and they only have a stream open.
 func TestSessionsInUseKeepTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTable(t, 4)
@@ -133,7 +133,7 @@ func TestSessionsInUseKeepTheirPlaces(t *testing.T) {
 	})
 }
 
-// One caller with as many sessions as there can be, all in use, does not make it slow or impossible for others.
+// One caller that fills the table with sessions in use neither slows down nor excludes others.
 func TestSessionTableUnderAttack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places = 2000

@@ -106,7 +106,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 // serve authorizes a message and serves it.
 func (t *sse) serve(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	var v access.Verdict
-	src.caller, v = t.edge.authorize(in, src)
+	src.caller, v = t.authorize(in, src)
 	rejected := v == access.Unauthenticated || v == access.KeyWrong
 	switch {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():

@@ -16,7 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Everything read before EOF is answered, pipelined or not.
+// Everything read before EOF is answered, also if it is pipelined.
 func TestStdioDrains(t *testing.T) {
 	e := edge.New(edge.Options{})
 	defer e.Stop(context.Background())
@@ -41,7 +41,7 @@ func TestStdioDrains(t *testing.T) {
 	}
 }
 
-// Input that has ended before anything could be written is answered, too.
+// Input that ends before anything is written is answered too.
 func TestStdioShortInput(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the goroutine started last runs first
 	for range 20 {
@@ -91,7 +91,7 @@ func TestStdioRefusals(t *testing.T) {
 	p.finish()
 }
 
-// Without initialize the session has the newest version; with it, what was agreed on.
+// Without initialize the session has the newest version with sessions; with it, the negotiated one.
 func TestStdioSession(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -102,7 +102,8 @@ func TestStdioSession(t *testing.T) {
 	p.send(initialize("2025-03-26"))
 	p.line()
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"seen"}`)
-	if got := p.line(); !strings.Contains(got, `"Version":"2025-03-26"`) || !strings.Contains(got, `"Info":{"name":"c","version":"1"}`) {
+	if got := p.line(); !strings.Contains(got, `"Version":"2025-03-26"`) || !strings.Contains(got,
+		`"Info":{"name":"c","version":"1"}`) {
 		t.Errorf("after initialize: got %s, want version 2025-03-26 and the client", got)
 	}
 	p.finish()
@@ -176,7 +177,7 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// After the end of its input a client is owed its answers, but not beyond the grace period.
+// After the end of input the client gets its responses, but Stop waits no longer than the grace period.
 func TestStopAfterTheEndOfInput(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
@@ -199,7 +200,7 @@ func TestStopAfterTheEndOfInput(t *testing.T) {
 	}
 }
 
-// What is written is no longer counted: more passes through a session than may wait in it.
+// Written messages are not charged any more: more may pass through a session than may wait in it.
 func TestStdioPassesMoreThanItHolds(t *testing.T) {
 	const size, total = 1 << 20, 80 << 20 // 64 MiB may wait
 	w := newWire(t, edge.Options{})

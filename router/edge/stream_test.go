@@ -19,7 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// A quiet answer becomes a stream and shows signs of life, as do the streams of sessions.
+// A slow response becomes a stream with heartbeats, as the streams of sessions have.
 func TestHeartbeats(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 20 * time.Millisecond})
 	beats := func(name string, ev *events) {
@@ -47,7 +47,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// A client that takes no event stream is not sent one, however long it takes.
+// A client that accepts no event stream gets none, however long the call takes.
 func TestNoHeartbeatInJSON(t *testing.T) {
 	w := newWire(t, edge.Options{Heartbeat: 5 * time.Millisecond})
 	answer := make(chan string, 1)
@@ -63,7 +63,7 @@ func TestNoHeartbeatInJSON(t *testing.T) {
 	}
 }
 
-// A client that does not read holds up neither its handler nor others, and costs bounded memory.
+// A client that does not read delays neither its handler nor others, and takes bounded memory.
 func TestSlowReader(t *testing.T) {
 	const n = 300_000
 	w := newWire(t, edge.Options{})
@@ -74,7 +74,8 @@ func TestSlowReader(t *testing.T) {
 	}
 	defer conn.Close()
 	body := call("1", "burst", fmt.Sprintf(`{"n":%d}`, n))
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s",
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMcp-Session-Id: "+
+		"%s\r\nContent-Length: %d\r\n\r\n%s",
 		h["Mcp-Session-Id"], len(body), body)
 	eventually(t, "the burst is over although nobody reads", func() bool {
 		return slices.Contains(w.srv.log(), "tools/call:burst") && w.edge.Tracked() == 0
@@ -103,29 +104,6 @@ func TestSlowReader(t *testing.T) {
 			t.Fatalf("notification %d from the end: got %s, want %s", 1000-i, m, want)
 		}
 	}
-}
-
-// resumable starts a call that has sent one notification and hangs up. It returns the id of that event.
-func (w *wire) resumable(h header, id string) string {
-	w.t.Helper()
-	ctx, hangUp := context.WithCancel(context.Background())
-	defer hangUp()
-	before := w.edge.Tracked()
-	resp := w.do(ctx, "POST", "/mcp", call(id, "notify-hold", "{}"), h)
-	f, _ := readEvents(w.t, resp.Body).next()
-	if f.id == "" || f.retry != "1000" || f.data != string(progress([]byte(id), 0)) {
-		w.t.Fatalf("first event: got %+v, want progress with id and retry", f)
-	}
-	if got := w.edge.Tracked(); got != before+1 {
-		w.t.Fatalf("in flight: got %d, want %d", got, before+1)
-	}
-	return f.id
-}
-
-func (w *wire) resume(h header, last string) (*http.Response, *events) {
-	w.t.Helper()
-	resp := w.do(context.Background(), "GET", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Last-Event-ID": last})
-	return resp, readEvents(w.t, resp.Body)
 }
 
 func TestResume(t *testing.T) {
@@ -235,7 +213,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// The log of a session is bounded: the oldest events go first, and results too large for it are not kept.
+// The replay log of a session is bounded: the oldest events are dropped, and results too large for it are not kept.
 func TestReplayIsBounded(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
@@ -255,7 +233,7 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// Of the answers that nobody came back for, the newest 16 are kept, and none that is too large.
+// Of the unread responses of a session the newest 16 are kept, and none that is too large.
 func TestOrphansAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -307,7 +285,7 @@ func TestOrphansAreBounded(t *testing.T) {
 	})
 }
 
-// pipes is a listener whose connections are in memory, so that time can be made to pass.
+// pipes is a listener of in-memory connections, for synctest.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once
@@ -319,7 +297,9 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 	return nil, net.ErrClosed
 }
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.conns) }); return nil }
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.conns) }); return nil }
+
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // A client that stops reading, or stops sending in the middle of a body, loses its connection.
@@ -351,7 +331,8 @@ func TestStuckClients(t *testing.T) {
 		_, id, _ := strings.Cut(f.data, "session_id=")
 		e.Send(id, progress([]byte("0"), 1)) // nobody reads it
 		sending := dial()
-		fmt.Fprint(sending, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+		fmt.Fprint(sending, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "+
+			"100\r\n\r\n{")
 		time.Sleep(29 * time.Second)
 		if got := e.Sessions(); got != 1 {
 			t.Errorf("after 29 s: got %d sessions, want 1", got)

@@ -83,7 +83,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	src := httpSource(r, caller)
 	logReceived(t.edge.log, t.current(src, id), &in)
 	var v access.Verdict
-	switch src.caller, v = t.edge.authorize(&in, src); {
+	switch src.caller, v = t.authorize(&in, src); {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
 		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:

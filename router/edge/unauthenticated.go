@@ -16,7 +16,7 @@ import (
 // serveUnauthenticated answers a message without a key over streamable HTTP. id is the session that it names.
 func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
 	e := t.edge
-	s := t.edge.sessions.get(&t.surface, src, id)
+	s := t.current(src, id)
 	if s == nil && id != "" {
 		if _, ok := e.sessions.sealed(src, id); !ok {
 			t.reply.sessionNotFound(w, in.ID)
@@ -42,7 +42,7 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 		record := newRecord(src, inbound.Negotiate(in.Params), client)
 		w.Header()["Mcp-Session-Id"] = []string{e.sessions.ids.Issue(&record, src.path)}
 	}
-	t.reply.message(w, http.StatusOK, e.unauthenticated(in))
+	t.reply.message(w, http.StatusOK, t.unauthenticated(in))
 }
 
 // serveUnauthenticated answers a message without a key on the stream of the session, which was opened with one.
@@ -62,15 +62,15 @@ func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inboun
 		}
 		fallthrough
 	default:
-		s.respond(t.edge.unauthenticated(in))
+		s.respond(t.unauthenticated(in))
 	}
 	accepted(w)
 }
 
 // unauthenticated returns the response to a request without a key. It names what every surface has: tools.
-func (e *Edge) unauthenticated(in *inbound.Message) output.Message {
-	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(e.version)))
-	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(e.name)))
+func (f *surface) unauthenticated(in *inbound.Message) output.Message {
+	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(f.edge.version)))
+	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(f.edge.name)))
 	var body []byte
 	switch in.Method {
 	case "initialize":

@@ -9,17 +9,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-
-// A client without a key reaches no handler and takes no place, however often it comes. Once it shows a key, the
-// handler hears of its handshake before anything else, and once.
-func TestStrangers(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9", Limits: limit.Config{Sessions: 4}})
+// A client without a key reaches no handler and takes no place. Once it sends a key, the handler is served its
+// handshake before anything else, and once.
+func TestUnauthenticated(t *testing.T) {
+	w := newWire(t, edge.Options{Keys: keys(t), Name: "agenticnexus-router", Version: "9",
+		Limits: limit.Config{Sessions: 4}})
 	for range 50 {
 		w.open("2025-06-18")
 	}
 	status, h, body := w.post(initialize("2025-03-26"), nil)
-	want := `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true}},` +
+	want := `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-03-26","capabilities":{"tools":` +
+		`{"listChanged":true}},` +
 		`"serverInfo":{"name":"agenticnexus-router","version":"9"}}}`
 	if status != 200 || body != want {
 		t.Errorf("initialize: got %d %s, want %s", status, body, want)
@@ -42,7 +42,8 @@ func TestStrangers(t *testing.T) {
 	}
 	for range 2 {
 		_, _, body = w.post(request("1", "seen", `"api_key":"key-ann"`), s)
-		for _, part := range []string{`"Version":"2025-03-26"`, `"Caller":"key:ann"`, `"Capabilities":{"sampling":{}}`, `"Info":{"name":"c","version":"1"}`} {
+		for _, part := range []string{`"Version":"2025-03-26"`, `"Caller":"key:ann"`, `"Capabilities":{"sampling":{}}`,
+			`"Info":{"name":"c","version":"1"}`} {
 			if !strings.Contains(body, part) {
 				t.Errorf("with a key: got %s, want %s in it", body, part)
 			}
@@ -54,10 +55,11 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// The notification of a client that shows its key in requests alone reaches the handler with the next request.
+// If a client sends its key only in requests, its notification is served with the next request.
 func TestInitializedWithoutKey(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
-	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`, `"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
+	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`,
+		`"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
 	s := header{"Mcp-Session-Id": h.Get("Mcp-Session-Id")}
 	if status, _, _ := w.post(initialized, s); status != 202 {
 		t.Errorf("initialized: got %d, want 202", status)
@@ -68,14 +70,15 @@ func TestInitializedWithoutKey(t *testing.T) {
 	w.post(call("1", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	w.post(initialized, s) // again
 	w.post(call("2", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/call:echo]"; got != want {
+	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
+		"call:echo]"; got != want {
 		t.Errorf("got %s served, want %s", got, want)
 	}
 }
 
-// On HTTP+SSE, too, only the router answers before a key; what it answers cannot pass for the answer to a request
-// of the owner.
-func TestStrangersOnSSE(t *testing.T) {
+// On HTTP+SSE the edge alone answers messages without a key, and its response cannot pass for that to a request of the
+// session's owner.
+func TestUnauthenticatedOnSSE(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	ann := header{"X-API-Key": "key-ann"}
 	c := w.sse(ann)
@@ -89,7 +92,8 @@ func TestStrangersOnSSE(t *testing.T) {
 	}
 	c.post(call("1", "hold", "{}"), ann)
 	eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:hold]"; got != want {
+	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
+		"hold]"; got != want {
 		t.Errorf("got %s served, want %s", got, want)
 	}
 	for _, body := range []string{request("1", "ping", ""), request("1", "tools/call", `"api_key":"key-eve"`)} {

@@ -13,14 +13,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// A POST with nothing but a body is served, in the version that is assumed then.
+// A POST with nothing but a body is served in version 2025-03-26.
 func TestLenientPost(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	status, h, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"seen","params":{"a":1}}`, nil)
 	if status != 200 || h.Get("Content-Type") != "application/json" || h.Get("Mcp-Session-Id") != "" {
 		t.Errorf("got %d %v, want 200, JSON and no session", status, h)
 	}
-	for _, want := range []string{`"Session":""`, `"Version":"2025-03-26"`, `"Modern":false`, `"Caller":"addr:127.0.0.1"`, `"Params":{"a":1}`} {
+	for _, want := range []string{`"Session":""`, `"Version":"2025-03-26"`, `"Caller":"addr:127.0.0.1"`,
+		`"Params":{"a":1}`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got %s, want %s in it", body, want)
 		}
@@ -29,7 +30,8 @@ func TestLenientPost(t *testing.T) {
 
 func TestNegotiation(t *testing.T) {
 	rows := []struct{ asked, want string }{
-		{"2024-11-05", "2024-11-05"}, {"2025-03-26", "2025-03-26"}, {"2025-06-18", "2025-06-18"}, {"2025-11-25", "2025-11-25"},
+		{"2024-11-05", "2024-11-05"}, {"2025-03-26", "2025-03-26"}, {"2025-06-18", "2025-06-18"},
+		{"2025-11-25", "2025-11-25"},
 		{"2024-11", "2025-11-25"}, {"2026-07-28", "2025-11-25"}, {"", "2025-11-25"}, {`9\u0000`, "2025-11-25"},
 	}
 	w := newWire(t, edge.Options{})
@@ -52,7 +54,7 @@ func TestNegotiation(t *testing.T) {
 	p.finish()
 }
 
-// What a client said at initialize is known to every request of its session.
+// Every request of a session has the client's description from initialize.
 func TestSessionKnowsItsClient(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
@@ -65,7 +67,7 @@ func TestSessionKnowsItsClient(t *testing.T) {
 	}
 }
 
-// Every row is refused as it says, and nothing reaches the handler.
+// Each message is refused with the given status and code, and none reaches the handler.
 func TestRefusedPosts(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: 2000}})
 	session := w.open("2025-06-18")
@@ -98,14 +100,17 @@ func TestRefusedPosts(t *testing.T) {
 		{"duplicate member", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, nil, 400, "null", -32600},
 		{"case variant", `{"jsonrpc":"2.0","id":1,"Method":"x","method":"ping"}`, nil, 400, "null", -32600},
 		{"two _meta", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{},"_meta":{}}}`, nil, 400, "1", -32600},
-		{"two keys", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"api_key":"a","api_key":"b"}}}`, nil, 400, "1", -32600},
+		{"two keys", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"api_key":"a","api_key":"b"}}}`, nil, 400,
+			"1", -32600},
 		{"array params", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, nil, 400, "1", -32600},
-		{"too large", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("a", 2000) + `"}}`, nil, 413, "null", -32600},
+		{"too large", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("a", 2000) + `"}}`, nil,
+			413, "null", -32600},
 		{"content type", ok, header{"Content-Type": "text/plain"}, 415, "null", -32600},
 		{"unknown version header", ok, header{"MCP-Protocol-Version": "2024-11"}, 400, "1", -32022},
 		{"unknown version header in a session", ok, with(header{"MCP-Protocol-Version": "1900-01-01"}), 400, "1", -32022},
 		{"unknown session", ok, header{"Mcp-Session-Id": "nobody"}, 404, "1", -32600},
-		{"session and unknown session for initialize", initialize("2025-06-18"), header{"Mcp-Session-Id": "nobody"}, 404, `"init"`, -32600},
+		{"session and unknown session for initialize", initialize("2025-06-18"), header{"Mcp-Session-Id": "nobody"}, 404,
+			`"init"`, -32600},
 		{"batch", `[` + ok + `]`, session, 400, "null", -32600},
 		{"empty batch", `[]`, nil, 400, "null", -32600},
 		{"broken batch", `[` + ok, nil, 400, "null", -32700},
@@ -123,7 +128,7 @@ func TestRefusedPosts(t *testing.T) {
 	}
 }
 
-func TestIntroductionIsBounded(t *testing.T) {
+func TestInitializeIsBounded(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	status, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"a":"`+
 		strings.Repeat("a", 64<<10)+`"}}}`, nil)
@@ -158,22 +163,25 @@ func TestChunkedBodyIsBounded(t *testing.T) {
 	}
 }
 
-// A client that sends all before it reads learns why its message was refused.
+// A client that sends its whole message before it reads gets the reason for the refusal.
 func TestTooLargeIsTold(t *testing.T) {
 	const limited = 4 << 20
 	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: limited}})
-	for _, length := range []string{"Content-Length: %[1]d\r\n\r\n%[2]s", "Transfer-Encoding: chunked\r\n\r\n%[1]x\r\n%[2]s\r\n0\r\n\r\n"} {
+	for _, length := range []string{"Content-Length: %[1]d\r\n\r\n%[2]s",
+		"Transfer-Encoding: chunked\r\n\r\n%[1]x\r\n%[2]s\r\n0\r\n\r\n"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		const size = 2*limited - 100
-		if _, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+length, size, strings.Repeat("a", size)); err != nil {
+		if _, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+length,
+			size, strings.Repeat("a", size)); err != nil {
 			t.Fatalf("sending: got %v, want it taken", err)
 		}
 		answer, _ := io.ReadAll(conn)
-		if !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") || !strings.HasSuffix(string(answer), `"The message is larger than 4MiB"}}`) {
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") || !strings.HasSuffix(string(answer),
+			`"The message is larger than 4MiB"}}`) {
 			t.Errorf("got %q, want 413 and why", answer)
 		}
 	}
@@ -187,7 +195,8 @@ func TestCutBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n%s", call("1", "echo", "{}"))
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "+
+		"500\r\n\r\n%s", call("1", "echo", "{}"))
 	_ = conn.(*net.TCPConn).CloseWrite()
 	answer, _ := io.ReadAll(conn)
 	if !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
@@ -231,7 +240,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The Accept header decides what kind of answer is possible.
+// The Accept header decides whether the response is JSON or an event stream.
 func TestAccept(t *testing.T) {
 	const plain = `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`
 	stream := "event: message\ndata: " + string(progress([]byte("1"), 0)) + "\n\nevent: message\ndata: " + plain + "\n\n"
@@ -249,7 +258,8 @@ func TestAccept(t *testing.T) {
 		{"neither", "text/html", "burst", true, plain},
 		{"events only", "text/event-stream", "echo", false,
 			"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"echo\":{\"n\":1}}}\n\n"},
-		{"forced", "", "stream", false, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"streamed\":true}}\n\n"},
+		{"forced", "", "stream", false, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"streamed\":" +
+			"true}}\n\n"},
 		{"forced in vain", "application/json", "stream", true, `{"jsonrpc":"2.0","id":1,"result":{"streamed":true}}`},
 	}
 	w := newWire(t, edge.Options{})
@@ -262,7 +272,8 @@ func TestAccept(t *testing.T) {
 		if status != 200 || got != row.want {
 			t.Errorf("%s: got %d %q, want 200 %q", row.name, status, got, row.want)
 		}
-		want := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no", "Connection": "keep-alive"}
+		want := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache",
+			"X-Accel-Buffering": "no", "Connection": "keep-alive"}
 		if row.json {
 			want = map[string]string{"Content-Type": "application/json"}
 		}
@@ -292,7 +303,7 @@ func TestEventsAreSingleLines(t *testing.T) {
 	p.finish()
 }
 
-// Results far beyond any buffer arrive whole, on all transports and in both kinds of answer.
+// Results larger than all buffers arrive whole, on all transports, as JSON and as events.
 func TestLargeResults(t *testing.T) {
 	const n = 8 << 20
 	w := newWire(t, edge.Options{})
@@ -320,7 +331,7 @@ func TestLargeResults(t *testing.T) {
 	p.finish()
 }
 
-// Handlers that do not answer, or panic, cost nobody else anything.
+// A handler that does not reply, or panics, affects no other request.
 func TestHandlerFaults(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	for _, method := range []string{"silent", "panic"} {
@@ -333,7 +344,8 @@ func TestHandlerFaults(t *testing.T) {
 }
 
 func TestOverload(t *testing.T) {
-	const want = `"error":{"code":-32000,"message":"The router is overloaded","data":{"server":"","reason":"overloaded","retryable":true}}}`
+	const want = `"error":{"code":-32000,"message":"The router is overloaded","data":{"server":"","reason":` +
+		`"overloaded","retryable":true}}}`
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1, Sessions: 3}})
 	h := w.open("2025-06-18")
 	c := w.sse(nil)
@@ -351,13 +363,16 @@ func TestOverload(t *testing.T) {
 		close(done)
 	}()
 	eventually(t, "the call is served", func() bool { return w.edge.Tracked() == 1 })
-	if status, got, body := w.post(call("2", "echo", "{}"), h); status != 429 || got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
+	if status, got, body := w.post(call("2", "echo", "{}"), h); status != 429 || got.Get("Retry-After") != "1" ||
+		!strings.HasSuffix(body, want) {
 		t.Errorf("a request too many: got %d %v %s, want 429 %s", status, got, body, want)
 	}
-	if status, got, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, nil); status != 429 || got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
+	if status, got, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, nil); status != 429 ||
+		got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
 		t.Errorf("a notification without a session: got %d %v %s, want 429 %s", status, got, body, want)
 	}
-	if _, _, body := w.post(modernCall("echo"), modernHeader("tools/call", "echo")); !strings.Contains(body, `"code":-32603`) ||
+	if _, _, body := w.post(modernCall("echo"), modernHeader("tools/call", "echo")); !strings.Contains(body,
+		`"code":-32603`) ||
 		!strings.Contains(body, `"reason":"overloaded"`) {
 		t.Errorf("modern: got %s, want -32603 and the reason", body)
 	}

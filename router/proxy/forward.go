@@ -6,32 +6,25 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // forward passes a request on to a server and its answer back. tool is the tool's own name for
 // tools/call.
 func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) {
-	if see := x.Caller.Filter(); tool == "" && see != nil && !see(server, "") {
+	if tool == "" && x.Visible != nil && !x.Visible(server, "") {
 		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
 		return
 	}
 	s.p.inOrder(ctx, x.Session, server)
-	var token jsonrpc.ID
-	if raw := jsonrpc.Get(x.Message.Params, "_meta", "progressToken"); jsonrpc.ValidID(raw) {
-		token = jsonrpc.ID(raw)
-	}
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
-		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
+		Visible: x.Visible, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
 		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
-		Progress: func(params []byte) {
-			if token != "" {
-				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
-			}
-		},
-		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
-		Modern: x.Modern,
+		Progress: x.RelayProgress(),
+		Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
+		Modern:   x.Version.AtLeast(protocol.V20260728),
 		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
 			if q.Input && !x.Client.Supports(q.Method) {
 				return nil, nil
@@ -53,7 +46,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 			x.Reuse(reply.Free)
 		}
 		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result, reply.Names)
-		if x.Modern && (downstream.Member(x.Message.Method) != "" || x.Message.Method == "resources/read") {
+		if x.Version.AtLeast(protocol.V20260728) && (downstream.Member(x.Message.Method) != "" || x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}
 		x.Reply(result)

@@ -78,7 +78,7 @@ func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
 		kept = jsonrpc.Remove(kept, "tasks")
 		kept = without(kept, "extensions", "io.modelcontextprotocol/tasks")
 	}
-	if x.Modern {
+	if x.Version.AtLeast(protocol.V20260728) {
 		kept = edge.WithoutSubscriptions(kept)
 	}
 	if len(kept) == len(capabilities) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -48,7 +49,7 @@ func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) (
 // list answers a list request with all pages of all servers.
 func (s *Surface) list(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && (method != "tools/list" || x.Caller.Filter() == nil && !s.p.servers.Filters(s.only)) {
+	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Filters(s.only)) {
 		s.forward(ctx, x, s.only, "", x.Message.Params) // with the server's own pages
 		return
 	}
@@ -61,9 +62,8 @@ func (s *Surface) list(ctx context.Context, x *edge.Exchange) {
 		s.p.opts.Fail(x, err)
 		return
 	}
-	see := x.Caller.Filter()
 	if method == "tools/list" && s.searches() {
-		if allowed := permitted(parts, see); count(allowed) > s.p.opts.Config.SearchAbove {
+		if allowed := permitted(parts, x.Visible); count(allowed) > s.p.opts.Config.SearchAbove {
 			s.narrowed(x, allowed)
 			return
 		}
@@ -79,15 +79,15 @@ func count(parts []part) (n int) {
 }
 
 // permitted returns the tools that a caller may see.
-func permitted(parts []part, see downstream.Visible) []part {
-	if see == nil {
+func permitted(parts []part, visible downstream.Visible) []part {
+	if visible == nil {
 		return parts
 	}
 	out := make([]part, len(parts))
 	for i, p := range parts {
 		out[i].server = p.server
 		for _, item := range p.items {
-			if see(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
+			if visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
 				out[i].items = append(out[i].items, item)
 			}
 		}
@@ -113,7 +113,7 @@ func (s *Surface) searches() bool {
 // narrowed answers with search_available_tools and what the caller's last search found.
 func (s *Surface) narrowed(x *edge.Exchange, parts []part) {
 	var exposed []string
-	if !x.Modern {
+	if !x.Version.AtLeast(protocol.V20260728) {
 		exposed = s.p.opts.Search.Exposed(x)
 	}
 	key := s.mergedKey(x, "tools/list")

@@ -7,6 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -46,8 +47,8 @@ type mergedKey struct {
 }
 
 func (s *Surface) mergedKey(x *edge.Exchange, method string) mergedKey {
-	key := mergedKey{surface: s, names: s.names(), method: method, modern: x.Modern}
-	if x.Caller.Filter() != nil {
+	key := mergedKey{surface: s, names: s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
+	if x.Visible != nil {
 		key.partly, key.caller = true, x.Caller
 	}
 	return key
@@ -136,9 +137,9 @@ func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 		out = append(append(out, k.surface.p.opts.Search.SearchTool()...), ',')
 	}
 	begin := len(out)
-	see := downstream.Visible(nil)
+	visible := downstream.Visible(nil)
 	if k.partly && k.method == "tools/list" {
-		see = k.caller.Filter()
+		visible = k.caller.Visible()
 	}
 	ends := make([]int, len(parts))
 	for i, p := range parts {
@@ -146,7 +147,7 @@ func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 			out = append(out, from...)
 		} else {
 			for _, item := range p.items {
-				if see == nil || see(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
+				if visible == nil || visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
 					out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
 				}
 			}

@@ -167,13 +167,12 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 	default:
 		return nil
 	}
-	see := x.Caller.Filter()
-	if see == nil {
+	if x.Visible == nil {
 		return servers
 	}
 	var out []string
 	for _, name := range servers {
-		if see(name, "") {
+		if x.Visible(name, "") {
 			out = append(out, name)
 		}
 	}
@@ -183,7 +182,8 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 // ownTasks reports whether a client may use the tasks of the server. Whoever shares its session could read and
 // cancel the tasks of others, and a task does not tell which tool it runs.
 func (s *Surface) ownTasks(x *edge.Exchange) bool {
-	return s.only != "" && x.Session != "" && x.Caller.Filter() == nil && !s.p.servers.Filters(s.only) && s.p.servers.OwnSession(s.only, x.Session)
+	return s.only != "" && x.Session != "" && x.Visible == nil && !s.p.servers.Filters(s.only) &&
+		s.p.servers.OwnSession(s.only, x.Session)
 }
 
 // setLevel goes to every server that logs; it succeeds if any of them took it.

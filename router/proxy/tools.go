@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -41,7 +42,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 // mismatched compares the headers of a modern client's call with its arguments; if it is true the client has been
 // refused.
 func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
-	if !x.Modern || x.Header == nil {
+	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
 		return false
 	}
 	err := s.p.servers.CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
@@ -60,7 +61,7 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	session, began := x.Session, time.Now()
 	if s.only != "" {
-		known, err := s.p.servers.Has(ctx, s.only, session, name, x.Caller.Filter())
+		known, err := s.p.servers.Has(ctx, s.only, session, name, x.Visible)
 		if err != nil || !known {
 			return "", "", err
 		}
@@ -74,7 +75,7 @@ func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (
 		}
 	}
 	if full {
-		known, err := s.p.servers.Has(ctx, server, session, tool, x.Caller.Filter())
+		known, err := s.p.servers.Has(ctx, server, session, tool, x.Visible)
 		if known || err != nil {
 			return server, tool, err
 		}
@@ -84,7 +85,7 @@ func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (
 
 func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server, tool string, err error) {
 	server, tool, err = s.findAlias(ctx, x, "tools/list", name, since)
-	if see := x.Caller.Filter(); server != "" && see != nil && !see(server, tool) {
+	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
 		return "", "", nil
 	}
 	return server, tool, err

@@ -315,16 +315,16 @@ func (a *App) visible(r *http.Request) downstream.Visible {
 		return nil
 	}
 	caller, _ := a.operator(r)
-	return caller.Filter()
+	return caller.Visible()
 }
 
 // visibleServers is visible for servers as such.
 func (a *App) visibleServers(r *http.Request) func(server string) bool {
-	see := a.visible(r)
-	if see == nil {
+	visible := a.visible(r)
+	if visible == nil {
 		return nil
 	}
-	return func(server string) bool { return see(server, "") }
+	return func(server string) bool { return visible(server, "") }
 }
 
 // operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which

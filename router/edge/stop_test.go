@@ -1,0 +1,286 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+func TestStop(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	c := w.sse(nil)
+	p := newStdio(t, w.edge, w.srv)
+	answers := make(chan string, 2)
+	for _, tool := range []string{"hold", "sleep"} {
+		go func() {
+			_, _, body := w.post(call(`"`+tool+`"`, tool, "{}"), h)
+			answers <- body
+		}()
+	}
+	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	stopped := make(chan error, 1)
+	ctx, force := context.WithCancel(context.Background())
+	go func() { stopped <- w.edge.Stop(ctx) }()
+	eventually(t, "new requests are refused", func() bool {
+		status, _, body := w.post(call("2", "echo", "{}"), h)
+		return status == 503 && strings.Contains(body, `"code":-32000`) && strings.Contains(body, `"reason":"unavailable"`)
+	})
+	if status, _, _ := w.post(initialize("2025-11-25"), nil); status != 503 {
+		t.Errorf("a new session: got %d, want 503", status)
+	}
+	close(w.srv.release)
+	if got, want := <-answers, `{"jsonrpc":"2.0","id":"hold","result":{"held":true}}`; got != want {
+		t.Errorf("what was in flight: got %s, want %s", got, want)
+	}
+	force()
+	<-answers
+	if err := w.srv.lastCause(); err != edge.ErrStopped {
+		t.Errorf("cause of what did not end in time: got %v, want ErrStopped", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+	if f, more := c.events.next(); more {
+		t.Errorf("SSE stream: got %+v, want its end", f)
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("ServeStdio: got %v, want nil", err)
+	}
+	if got := w.srv.ends(); got != 3 {
+		t.Errorf("sessions ended: got %d, want 3", got)
+	}
+	if status, _, _ := w.post(call("2", "echo", "{}"), h); status != 503 {
+		t.Errorf("after Stop: got %d, want 503", status)
+	}
+	if err := w.edge.ServeStdio(t.Context(), reader(""), &logs{}, w.srv); err != edge.ErrStopped {
+		t.Errorf("ServeStdio after Stop: got %v, want ErrStopped", err)
+	}
+}
+
+// Many sessions with calls that never return leave nothing behind.
+func TestNothingIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 calls")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const sessions, calls = 1000, 10
+		srv := newServer()
+		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: time.Minute}})
+		h := e.Streamable(srv)
+		ctx, hangUp := context.WithCancel(t.Context())
+		for range sessions {
+			id := direct(h, "POST", initialize("2025-11-25"), nil).Header().Get("Mcp-Session-Id")
+			for c := range calls {
+				go func() {
+					r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", reader(call(fmt.Sprint(c),
+						"sleep", "{}")))
+					r.Header.Set("Mcp-Session-Id", id)
+					h.ServeHTTP(httptest.NewRecorder(), r)
+				}()
+			}
+		}
+		synctest.Wait()
+		if got := e.Tracked(); got != sessions*calls {
+			t.Errorf("in flight: got %d, want %d", got, sessions*calls)
+		}
+		id := direct(h, "POST", initialize("2025-11-25"), nil).Header().Get("Mcp-Session-Id")
+		w := direct(h, "POST", call("1", "echo", "{}"), header{"Mcp-Session-Id": id})
+		if !strings.Contains(w.Body.String(), `"reason":"overloaded"`) {
+			t.Errorf("one more: got %s, want overloaded", w.Body)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := e.Sessions(); got != sessions {
+			t.Errorf("while the clients wait: got %d sessions, want %d", got, sessions)
+		}
+		hangUp()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if e.Sessions() != 0 || e.Tracked() != 0 || srv.ends() != sessions+1 {
+			t.Errorf("at the end: got %d sessions, %d requests, %d ended", e.Sessions(), e.Tracked(), srv.ends())
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+	})
+}
+
+// Whenever Stop is called, a request is answered or refused. It is never cut off, and its session never unknown.
+func TestStopRace(t *testing.T) {
+	for range 30 {
+		w := newWire(t, edge.Options{})
+		h := w.open("2025-06-18")
+		var wg sync.WaitGroup
+		for id := range 4 {
+			wg.Go(func() {
+				for {
+					status, _, body := w.post(call(strconv.Itoa(id), "echo", "{}"), h)
+					if status == 503 {
+						return
+					}
+					if status != 200 || !strings.Contains(body, `"result"`) {
+						t.Errorf("got %d %s, want a result or 503", status, body)
+						return
+					}
+				}
+			})
+		}
+		eventually(t, "requests are served", func() bool { return len(w.srv.log()) > 8 })
+		if err := w.edge.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+		wg.Wait()
+	}
+}
+
+// A client may read its responses slowly, until the context of Stop ends.
+func TestStopWaitsForReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := edge.New(edge.Options{})
+		h, srv := e.Streamable(newServer()), newServer()
+		var clients sync.WaitGroup
+
+		slow := &slowWriter{ResponseRecorder: httptest.NewRecorder(), pause: 10 * time.Second}
+		clients.Go(func() {
+			h.ServeHTTP(slow, httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(call("1", "echo", "{}"))))
+		})
+		in, feed := io.Pipe()
+		printed, out := io.Pipe()
+		line := make(chan string, 1)
+		clients.Go(func() {
+			if err := e.ServeStdio(t.Context(), in, out, srv); err != nil {
+				t.Errorf("ServeStdio: got %v, want nil", err)
+			}
+			out.Close()
+		})
+		clients.Go(func() {
+			time.Sleep(20 * time.Second)
+			text, _ := io.ReadAll(printed)
+			line <- string(text)
+		})
+		fmt.Fprintln(feed, call("2", "echo", "{}"))
+		synctest.Wait()
+
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+		if took := time.Since(began); took < 20*time.Second || took >= 30*time.Second {
+			t.Errorf("Stop: took %v, want as long as the slowest answer, 20 s", took)
+		}
+		clients.Wait()
+		if got := slow.Body.String(); !strings.Contains(got, `"id":1,"result"`) {
+			t.Errorf("over HTTP: got %q, want the answer", got)
+		}
+		if got := <-line; !strings.Contains(got, `"id":2,"result"`) {
+			t.Errorf("on stdio: got %q, want the answer", got)
+		}
+	})
+}
+
+// slowWriter takes its time for each write.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	pause time.Duration
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	time.Sleep(w.pause)
+	return w.ResponseRecorder.Write(b)
+}
+
+// During Stop each response closes its connection, also those of calls in flight.
+func TestStopClosesConnections(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-06-18")
+	answers := make(chan *http.Response, 2)
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		go func() {
+			answers <- w.do(context.Background(), "POST", "/mcp", call(strconv.Quote(accept), "hold", "{}"),
+				header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept})
+		}()
+	}
+	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.edge.Stop(t.Context()) }()
+	eventually(t, "new requests are refused", func() bool {
+		resp := w.do(context.Background(), "POST", "/mcp", call("2", "echo", "{}"), nil)
+		if resp.StatusCode == 503 && !resp.Close {
+			t.Error("refused: got the connection kept, want it closed")
+		}
+		return resp.StatusCode == 503
+	})
+	if resp := w.do(context.Background(), "POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		h); resp.StatusCode != 202 || !resp.Close {
+		t.Errorf("a notification: got %d and closed %v, want 202 and the connection closed", resp.StatusCode, resp.Close)
+	}
+	close(w.srv.release)
+	for range 2 {
+		if resp := <-answers; resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("a call in flight: got %d and closed %v, want 200 and the connection closed", resp.StatusCode, resp.Close)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+}
+
+// Stop waits until a client that reads slowly has read its answer, also if messages were dropped for a request that
+// must not be.
+func TestStopDrainsCrowdedStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		mux := http.NewServeMux()
+		stream, messages := e.SSE("/messages", srv)
+		mux.Handle("/sse", stream)
+		mux.Handle("/messages/", messages)
+		l := &pipes{conns: make(chan net.Conn)}
+		server := &http.Server{Handler: mux}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(l) }()
+		reading, conn := net.Pipe()
+		l.conns <- conn
+		fmt.Fprint(reading, "GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(reading), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := readEvents(t, resp.Body)
+		f, _ := ev.next()
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://127.0.0.1"+f.data,
+			reader(call("1", "crowd", "{}"))))
+		time.Sleep(2 * time.Second)
+		stopped := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			stopped <- e.Stop(ctx)
+		}()
+		for got := ""; got != `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`; got = ev.message() {
+			time.Sleep(20 * time.Millisecond)
+		}
+		go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
+		if err := <-stopped; err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+		reading.Close()
+		server.Close()
+		<-served
+	})
+}

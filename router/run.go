@@ -92,12 +92,15 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 	token := progressToken(x)
 	reply, err := r.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}'),
-		Visible: x.Caller.Filter(), Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
-		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
-		Progress: func(params []byte) {
-			if token != "" {
-				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
-			}
+		Visible: x.Caller.Filter(), Client: clientOf(x), Caller: x.Caller.ID,
+		Hooks: downstream.Hooks{
+			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
+			Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
+			Progress: func(params []byte) {
+				if token != "" {
+					x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
+				}
+			},
 		},
 	})
 	switch {

@@ -23,22 +23,23 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
-		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
-		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
-		Progress: func(params []byte) {
-			if token != "" {
-				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
-			}
-		},
-		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
-		Modern: x.Modern,
-		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-			if q.Input && !x.Client.Supports(q.Method) {
-				return nil, nil
-			}
-			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
-				return x.Request(ctx, q.Method, params)
-			})
+		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Modern: x.Modern,
+		Hooks: downstream.Hooks{
+			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
+			Progress: func(params []byte) {
+				if token != "" {
+					x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
+				}
+			},
+			Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
+			Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+				if q.Input && !x.Client.Supports(q.Method) {
+					return nil, nil
+				}
+				return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
+					return x.Request(ctx, q.Method, params)
+				})
+			},
 		},
 	})
 	switch {

@@ -44,7 +44,7 @@ func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
 	if !x.Modern || x.Header == nil {
 		return false
 	}
-	err := s.p.servers.CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
+	err := s.p.servers.Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
 	if err != nil {
 		x.Fail(err)
 	}

@@ -103,10 +103,12 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
-		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
-		OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
-		OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
-			return a.proxy.Ask(ctx, server, client, q)
+		Events: downstream.Events{
+			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
+			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+			OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+				return a.proxy.Ask(ctx, server, client, q)
+			},
 		},
 	})
 	if a.router, err = a.newRouter(validator); err != nil {

@@ -15,17 +15,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// roundTrip sends a request and returns the answer. Each middleware of calls wraps one around another.
-type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
-
-// calls is the path of every request to a server: a chain of middleware.
-type calls struct {
-	opts    *Options
-	servers *servers
-	clients *clients
-	chain   roundTrip
-}
-
 func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	c := &calls{opts: opts, servers: servers, clients: clients}
 	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.send)))))))
@@ -43,18 +32,6 @@ func (c *calls) authorize(next roundTrip) roundTrip {
 		own.server = s
 		return next(ctx, &own)
 	}
-}
-
-// serverFor returns the server that handles a request. The error is an *UnknownError.
-func (c *calls) serverFor(r *Request) (*server, error) {
-	s := c.servers.server(r.Server)
-	switch {
-	case s == nil || s.config.Disabled:
-		return nil, &UnknownError{"server", r.Server}
-	case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
-		return nil, &UnknownError{"tool", FullName(r.Server, r.Tool)}
-	}
-	return s, nil
 }
 
 // observe measures, traces and counts the call.

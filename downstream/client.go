@@ -30,6 +30,9 @@ type logLevel struct {
 	Turn   int64           `json:"turn"`   // on a shared session the level with the highest turn is in force
 }
 
+// resource is a resource of a server.
+type resource struct{ server, uri string }
+
 // client is one client session: its record, and the sessions with servers that it has in this process.
 // It is guarded by clients.mu.
 type client struct {

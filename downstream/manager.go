@@ -8,16 +8,15 @@
 //
 // The files form layers, the lowest first; a test in tests counts the references that point upward:
 //
-//   - config, failure, identity, latency, messages, names, timing: values
-//   - tool, listing, options: tools and what servers list
+//   - config, names, timing, latency, messages, failure, identity: values
+//   - tool, listing, options: tools, and what servers list
 //   - client, subscriptions: what clients have asked of servers
 //   - monitor, endpoint, mail: one server, as all its sessions share it
 //   - slot, supervise, lists: one session with a server
-//   - server: all sessions with one server
-//   - reload: all servers
-//   - catalog, shelves, directory: the tools of all servers
-//   - request, call and its middleware: admit, mrtr, retry, subscribe, timelimit
-//   - dial, inbound, sessions, status, manager: the public surface, and what servers send
+//   - server, reload: all sessions with one server, and all servers
+//   - owners, catalog, shelves, directory: the tools of all servers
+//   - request, admit, mrtr, retry, subscribe, timelimit, call: requests and their middleware
+//   - inbound, dial, sessions, manager, status: what servers send, and the public surface
 package downstream
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -59,4 +60,27 @@ type origin struct {
 	pause  func() (resume func()) // stops the time of the call
 	place  *admission.Place       // of the call, in its server's queue
 	ctx    context.Context        // of the call
+}
+
+// roundTrip sends a request and returns the answer. Each middleware of calls wraps one around another.
+type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
+
+// calls is the path of every request to a server: a chain of middleware.
+type calls struct {
+	opts    *Options
+	servers *servers
+	clients *clients
+	chain   roundTrip
+}
+
+// serverFor returns the server that handles a request. The error is an *UnknownError.
+func (c *calls) serverFor(r *Request) (*server, error) {
+	s := c.servers.server(r.Server)
+	switch {
+	case s == nil || s.config.Disabled:
+		return nil, &UnknownError{"server", r.Server}
+	case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
+		return nil, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+	}
+	return s, nil
 }

@@ -26,9 +26,6 @@ func (h Hold) take(n int) (release func(), ok bool) {
 	return h(n)
 }
 
-// resource is a resource of a server.
-type resource struct{ server, uri string }
-
 // interests are what clients have asked of servers, by server. They are guarded by clients.mu.
 type interests map[string]*interest
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 const (
@@ -71,7 +72,7 @@ func (t *httpTransport) headers() *headers {
 	if t.session != "" {
 		t.header.Set("Mcp-Session-Id", t.session)
 	}
-	if t.s.Version >= "2025-06-18" { // the header came with that revision
+	if protocol.Version(t.s.Version).AtLeast(protocol.V20250618) { // the header came with that revision
 		t.header.Set("Mcp-Protocol-Version", t.s.Version)
 	}
 	h := &headers{post: t.header.Clone(), get: t.header.Clone()}

@@ -1,35 +1,14 @@
 package downstream
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
-	"path"
 	"slices"
 	"strings"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
-
-const maxToolDef = 256 << 10 // bytes of one definition; a larger one is left out
-
-// Tool is a tool of a downstream server.
-type Tool struct {
-	plan.Tool
-	Raw json.RawMessage // the definition as its server wrote it
-
-	mirrored *mcp.Tool // which arguments are repeated in headers; nil if none are
-}
-
-// Full is the tool's name on the proxy surface.
-func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
-
-// Visible says whether a caller may see a tool. nil sees everything.
-type Visible func(server, tool string) bool
 
 // Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration order,
 // and the names that plans use for them. A later one shares with it what has not changed.
@@ -225,44 +204,18 @@ func quarantined(server, tool, why string) *link.Failure {
 	return &link.Failure{Server: server, Reason: link.ReasonQuarantined, Message: tool + ": " + why}
 }
 
-// readTool reads a definition as far as we need it. The error says why the tool is left out.
-func readTool(server string, raw json.RawMessage) (Tool, error) {
-	if len(raw) > maxToolDef {
-		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
+// aliased finds the tool that is listed under an alias.
+func (c *Catalog) aliased(alias string, sees func(*Tool) bool) *Tool {
+	for place := range c.shelves {
+		if !MayBeAlias(alias, c.configs[place].Name) {
+			continue
+		}
+		tools := c.shelves[place].tools
+		for i := range tools {
+			if t := &tools[i]; Alias(t.Server, t.Tool.Tool, c.nameLimit) == alias && sees(t) {
+				return t
+			}
+		}
 	}
-	var def struct {
-		Name         string           `json:"name"`
-		Title        string           `json:"title"`
-		Description  string           `json:"description"`
-		InputSchema  json.RawMessage  `json:"inputSchema"`
-		OutputSchema json.RawMessage  `json:"outputSchema"`
-		Annotations  plan.Annotations `json:"annotations"`
-	}
-	if err := json.Unmarshal(raw, &def); err != nil {
-		return Tool{}, fmt.Errorf("its definition cannot be read: %w", err)
-	}
-	switch {
-	case def.Name == "":
-		return Tool{}, errors.New("it has no name")
-	case len(def.InputSchema) == 0 || def.InputSchema[0] != '{':
-		return Tool{}, errors.New("its inputSchema is no object")
-	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
-		def.OutputSchema = nil
-	}
-	return Tool{Raw: raw, mirrored: mirrored(def.InputSchema), Tool: plan.Tool{
-		Name: def.Name, Server: server, Tool: def.Name, Title: def.Title, Description: def.Description,
-		InputSchema: def.InputSchema, OutputSchema: def.OutputSchema, Annotations: def.Annotations,
-	}}, nil
-}
-
-// allows reports whether the filter lets a tool through. Patterns were checked when they were loaded.
-func (f ToolFilter) allows(tool string) bool {
-	return (len(f.Allow) == 0 || matches(f.Allow, tool)) && !matches(f.Deny, tool)
-}
-
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, _ := path.Match(p, name)
-		return ok
-	})
+	return nil
 }

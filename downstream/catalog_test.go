@@ -229,7 +229,7 @@ func TestToolFilter(t *testing.T) {
 	if got := names(catalogOf(t, m).See(nil)); got != "get_a@a" {
 		t.Errorf("got %s", got)
 	}
-	items, err := m.List(t.Context(), "a", "", "tools/list")
+	items, err := m.Sessions().List(t.Context(), "a", "", "tools/list")
 	if err != nil || len(items) != 1 {
 		t.Errorf("got %d items, %v; want 1", len(items), err)
 	}
@@ -409,7 +409,7 @@ func TestPages(t *testing.T) {
 				s.list = tc.list
 				m := start(t, pipes([]string{"a"}, s))
 				began := time.Now()
-				items, err := m.List(t.Context(), "a", "", "prompts/list")
+				items, err := m.Sessions().List(t.Context(), "a", "", "prompts/list")
 				if time.Since(began) > 5*time.Second {
 					t.Errorf("got an answer after %v, want the deadline to end it", time.Since(began))
 				}

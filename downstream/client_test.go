@@ -96,12 +96,12 @@ func TestClients_BoundsBytes(t *testing.T) {
 // Params of initialize are kept whole, or trimmed to what the protocol defines.
 func TestIntroduction(t *testing.T) {
 	const small = `{"protocolVersion":"2025-11-25","future":9007199254740993,"capabilities":{}}`
-	if got := introduction([]byte(small)); string(got) != small {
+	if got := keptInitialize([]byte(small)); string(got) != small {
 		t.Errorf("got %s, want %s", got, small)
 	}
-	large := `{"future":"` + strings.Repeat("x", maxIntroduction) + `","clientInfo":{"name":"c"},"capabilities":{"x":1},"protocolVersion":"2025-11-25"}`
+	large := `{"future":"` + strings.Repeat("x", maxInitialize) + `","clientInfo":{"name":"c"},"capabilities":{"x":1},"protocolVersion":"2025-11-25"}`
 	var got map[string]any
-	if err := json.Unmarshal(introduction([]byte(large)), &got); err != nil {
+	if err := json.Unmarshal(keptInitialize([]byte(large)), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{"clientInfo": map[string]any{"name": "c"}, "capabilities": map[string]any{"x": 1.0}, "protocolVersion": "2025-11-25"}

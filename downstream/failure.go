@@ -2,19 +2,33 @@ package downstream
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// UnknownError names what a caller asked for and cannot have, whether it is missing or hidden.
+// UnknownError names what a caller asked for, which does not exist or is hidden from it.
 type UnknownError struct{ What, Name string }
 
 // Error implements error.
 func (e *UnknownError) Error() string { return "Unknown " + e.What + ": " + e.Name }
 
-// retryable reports whether another attempt may fare better. It is the only place that says so.
+// InputError is the error of a call whose server needs input that no client gives.
+type InputError struct {
+	Server   string
+	Method   string // of the server's request
+	Why      string
+	Declined bool // the client was asked
+}
+
+// Error implements error.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("server %s needs an answer to %s: %s", e.Server, e.Method, e.Why)
+}
+
+// retryable reports whether another attempt may succeed. No other code decides this.
 func retryable(f *link.Failure) bool {
 	switch f.Reason {
 	case link.ReasonUnavailable, link.ReasonDisconnected, link.ReasonOverloaded:
@@ -24,7 +38,7 @@ func retryable(f *link.Failure) bool {
 }
 
 // reads are the methods that the specification defines as reads, and three that leave the same state however often
-// they are called. Of any other, such as a vendor's own, nobody knows what a second call does.
+// they are called. The effect of repeating any other method, such as a vendor's, is not known.
 var reads = map[string]bool{
 	"ping": true, "server/discover": true,
 	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
@@ -34,19 +48,19 @@ var reads = map[string]bool{
 	"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true,
 }
 
-// isLost reports whether a new session may fare better at once: the server does not know the old one.
+// isLost reports whether a new session may succeed at once, because the server does not know the old one.
 func isLost(err error) bool {
 	var f *link.Failure
 	return errors.As(err, &f) && f.Lost
 }
 
-// mayHaveArrived reports whether what failed so may have reached the server.
+// mayHaveArrived reports whether a message that failed with err may have reached the server.
 func mayHaveArrived(err error) bool {
 	var f *link.Failure
 	return errors.As(err, &f) && f.Delivered
 }
 
-// Retryable reports whether the caller may usefully try again later what failed now.
+// Retryable reports whether the same request may succeed later.
 func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == link.ReasonTimeout }
 
 // Failed turns an error of Call into the error object of a JSON-RPC response; modern says for which era.
@@ -77,5 +91,16 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 // Failure is the error of a request that got no answer.
 type Failure = link.Failure
 
-// ReasonTimeout is the reason of a Failure after too long a silence.
+// ReasonTimeout is the reason of a Failure after a time limit.
 const ReasonTimeout = link.ReasonTimeout
+
+// refused marks a failure of a call that was refused before it reached its server.
+type refused struct{ *link.Failure }
+
+// Unwrap makes the Failure visible to errors.As.
+func (r refused) Unwrap() error { return r.Failure }
+
+func timedOut(err error) bool {
+	var f *link.Failure
+	return errors.As(err, &f) && f.Reason == link.ReasonTimeout
+}

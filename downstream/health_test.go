@@ -138,7 +138,7 @@ func TestCrashLoopHasPauses(t *testing.T) {
 				case <-stop:
 					return
 				}
-				m.List(t.Context(), "a", "", "tools/list") // what clients ask for does not start it either
+				m.Sessions().List(t.Context(), "a", "", "tools/list") // what clients ask for does not start it either
 			}
 		}()
 		m.Start()
@@ -210,22 +210,22 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 		since := m.Status()["a"].Since
 		for i := range 1200 {
 			client := "c" + strconv.Itoa(i)
-			m.Enter(client, hello(client))
+			m.Sessions().Enter(client, hello(client))
 			began := time.Now()
-			_, hello := m.Initialized(t.Context(), "a", client)
-			_, list := m.List(t.Context(), "a", client, "prompts/list")
-			notify := m.Notify(t.Context(), "a", client, "notifications/roots/list_changed", nil)
+			_, hello := m.Sessions().Initialized(t.Context(), "a", client)
+			_, list := m.Sessions().List(t.Context(), "a", client, "prompts/list")
+			notify := m.Sessions().Notify(t.Context(), "a", client, "notifications/roots/list_changed", nil)
 			catalogOf(t, m)
 			for what, err := range map[string]error{"initialize": hello, "a list": list, "a notification": notify} {
 				if reason := failureOf(err).Reason; reason != link.ReasonTimeout {
 					t.Fatalf("%s: got %v, want why the server cannot be reached", what, err)
 				}
-				m.LeftOut("a", what, err)
+				m.Sessions().LeftOut("a", what, err)
 			}
 			if took := time.Since(began); took > 0 {
 				t.Fatalf("got answers after %v, want them at once", took)
 			}
-			m.Leave(client)
+			m.Sessions().Leave(client)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := s.connections(); n < 3 || n > 20 {
@@ -283,7 +283,7 @@ func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
 		m := start(t, o)
 		for i := range clients {
 			client := "c" + strconv.Itoa(i)
-			m.Enter(client, hello(client))
+			m.Sessions().Enter(client, hello(client))
 			if _, err := m.Call(t.Context(), &downstream.Request{
 				Server: "a", Method: "resources/subscribe", Params: []byte(`{"uri":"x:y"}`), Client: client, Proxied: true,
 			}); err != nil {
@@ -338,7 +338,7 @@ func TestClosedPortIsNoticed(t *testing.T) {
 				Health:    downstream.HealthConfig{Interval: time.Hour},
 			})
 			defer m.Stop()
-			m.Enter("c", hello("c"))
+			m.Sessions().Enter("c", hello("c"))
 			r := request("a", "echo")
 			r.Client, r.Proxied = "c", proxied
 			if _, err := m.Call(t.Context(), r); err != nil {
@@ -382,7 +382,7 @@ func TestPingAfterFailedConnection(t *testing.T) {
 		began := time.Now()
 		for i := range 50 {
 			client := "c" + strconv.Itoa(i)
-			m.Enter(client, hello(client))
+			m.Sessions().Enter(client, hello(client))
 			r := request("a", "echo")
 			r.Client, r.Proxied = client, true
 			go m.Call(t.Context(), r)

@@ -4,46 +4,22 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Question is a request of a server.
-type Question struct {
-	Method string
-	Params []byte // raw
-	Input  bool   // asked by an input_required result: only a client that has the capability may be asked
-	// Notify tells the server something in the session that it asks in, whichever server has the name by now.
-	Notify func(ctx context.Context, method string, params []byte) error
-}
-
-// Asker answers a server's request in place of the client whose call caused it, with a raw result or a raw
-// error. Neither means that the client cannot be asked and has been sent nothing. If ctx ends, the client
-// is told that nobody waits for its answer.
-type Asker func(ctx context.Context, q Question) (result, err []byte)
-
-// origin is what a link keeps of the request behind a call.
-type origin struct {
-	ask    Asker
-	notify func(jsonrpc.Message) bool
-	pause  func() (resume func()) // stops the time of the call
-	place  *admission.Place       // of the call, in its server's queue
-	ctx    context.Context        // of the call
-}
-
 // handler takes what a server sends of its own accord in a session of a slot.
 type handler struct {
-	m   *Manager
-	sl  *slot
-	nth int64 // session of the slot
+	opts *Options
+	sl   *slot
+	nth  int64 // session of the slot
 }
 
 // Notified implements link.Handler. What may tell of a call goes to the client of that call or, where that
 // cannot be told and several callers share the session, to nobody.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	defer h.sl.s.rescue("passing a notification on", nil)
-	h.sl.changed(message.Method)
+	h.sl.lists.changed(message.Method)
 	known := false
 	for _, call := range from {
 		if o, ok := call.Origin.(*origin); ok && o.notify != nil {
@@ -61,7 +37,7 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 		m.Caller = only
 	}
 	if !known {
-		h.sl.post(h.nth, m)
+		h.sl.mail.post(h.sl.s, h.nth, m)
 	}
 }
 
@@ -93,10 +69,10 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 			}
 		}
 	}
-	if h.sl.client != "" && h.m.opts.OnRequest != nil {
-		ctx, cancel := context.WithTimeout(ctx, h.m.opts.Execution.ToolTimeoutMax)
+	if h.sl.client != "" && h.opts.OnRequest != nil {
+		ctx, cancel := context.WithTimeout(ctx, h.opts.Execution.ToolTimeoutMax)
 		defer cancel()
-		if result, err = h.m.opts.OnRequest(ctx, h.sl.s.config.Name, h.sl.client, q); result != nil || err != nil {
+		if result, err = h.opts.OnRequest(ctx, h.sl.s.config.Name, h.sl.client, q); result != nil || err != nil {
 			return result, err
 		}
 	}

@@ -10,40 +10,39 @@ const (
 	maxMailBytes = 8 << 20 // their size; one larger notification is delivered if no other waits
 )
 
-// mail holds the notifications of a slot's session that belong to no call, until they are delivered. They keep
-// their order. A reader of a session does not wait for clients.
+// mail holds the notifications of a slot's sessions that belong to no call, until they are delivered. It keeps their
+// order, so that a reader of a session does not wait for clients.
 type mail struct {
 	mu      sync.Mutex
 	waiting []Message
 	bytes   int
 	sending bool
-	dropped bool  // some of those that wait
-	speaker int64 // the last session that has said something
+	dropped bool  // some of the notifications before those that wait
+	newest  int64 // the latest session with a notification
 }
 
-// post queues a notification of the nth session for delivery. Where too much waits the oldest is dropped, and so
-// is what a lost session said once a later one has spoken.
-func (sl *slot) post(nth int64, m Message) {
-	q := &sl.mail
+// post queues a notification of the nth session for delivery to the endpoint's say. It drops the oldest if too many
+// wait, and notifications from replaced sessions.
+func (q *mail) post(e *endpoint, nth int64, m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if nth < q.speaker {
+	if nth < q.newest {
 		return
 	}
-	q.speaker = nth
+	q.newest = nth
 	size := len(m.Message.Raw)
 	for len(q.waiting) > 0 && (len(q.waiting) >= maxMail || q.bytes+size > maxMailBytes) {
 		q.pop()
 		if !q.dropped {
 			q.dropped = true
-			sl.s.logger.Warn("notifications of the server are dropped: too many wait for delivery", "server", sl.s.config.Name)
+			e.logger.Warn("notifications of the server are dropped: too many wait for delivery", "server", e.config.Name)
 		}
 	}
 	q.waiting = append(q.waiting, m)
 	q.bytes += size
 	if !q.sending {
 		q.sending = true
-		sl.s.wg.Go(sl.deliver)
+		e.wg.Go(func() { q.deliver(e) })
 	}
 }
 
@@ -56,9 +55,8 @@ func (q *mail) pop() Message {
 	return m
 }
 
-// deliver hands over what waits, until nothing does.
-func (sl *slot) deliver() {
-	q := &sl.mail
+// deliver passes on what waits, until nothing does.
+func (q *mail) deliver(e *endpoint) {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
@@ -68,17 +66,14 @@ func (sl *slot) deliver() {
 		}
 		m := q.pop()
 		q.mu.Unlock()
-		sl.s.pass(m)
+		func() {
+			defer e.rescue("passing a notification on", nil)
+			e.say(m)
+		}()
 	}
 }
 
-// pass hands one notification over.
-func (s *server) pass(m Message) {
-	defer s.rescue("passing a notification on", nil)
-	s.say(m)
-}
-
-// private reports whether a notification may tell what a call is about.
+// private reports whether a notification may contain data of a call.
 func private(method string) bool {
 	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
 }
@@ -90,7 +85,7 @@ type callers struct {
 	more bool
 }
 
-// add notes a call; the router's own say nothing of anybody.
+// add records a call. Those of the router itself have no caller.
 func (c *callers) add(caller string) {
 	if caller == "" {
 		return

@@ -18,19 +18,6 @@ const (
 	maxInputBytes    = 4 << 20 // of such a result, and of the answers to it
 )
 
-// InputError is the error of a call whose server needs input that nobody gives.
-type InputError struct {
-	Server   string
-	Method   string // that the server asks by
-	Why      string
-	Declined bool // the client was asked
-}
-
-// Error implements error.
-func (e *InputError) Error() string {
-	return fmt.Sprintf("server %s needs an answer to %s: %s", e.Server, e.Method, e.Why)
-}
-
 const inputRequired = "input_required"
 
 // NeedsInput reports whether a reply asks for input instead of being the last word.
@@ -43,7 +30,7 @@ func NeedsInput(r link.Reply) bool {
 // server and its time stands still. The calls that follow continue the first one: they are not counted as attempts, but
 // one whose answer is lost is treated as any other. Clients that know such results get those of modern servers as they
 // are.
-func (m *Manager) bridge(next caller) caller {
+func (c *calls) bridge(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
 		if err != nil || reply.Err != nil || r.Modern && reply.Modern {
@@ -56,7 +43,7 @@ func (m *Manager) bridge(next caller) caller {
 				return reply, problem
 			}
 			following := *r
-			if following.Params, err = in.params(ctx, reply.Result, m.opts.Execution.RetryDelay); err != nil {
+			if following.Params, err = in.params(ctx, reply.Result, c.opts.Execution.RetryDelay); err != nil {
 				break
 			}
 			following.Attempts = new(int)

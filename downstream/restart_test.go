@@ -110,11 +110,11 @@ func TestRestartIsNotNoticed(t *testing.T) {
 				}
 				return first
 			})
-			check("a list", func() error { _, err := m.List(t.Context(), "a", "", "tools/list"); return err })
+			check("a list", func() error { _, err := m.Sessions().List(t.Context(), "a", "", "tools/list"); return err })
 			if tc.name == "HTTP 400" {
 				return // to a notification that may mean anything
 			}
-			check("a notification", func() error { return m.Notify(t.Context(), "a", "", "notifications/x", nil) })
+			check("a notification", func() error { return m.Sessions().Notify(t.Context(), "a", "", "notifications/x", nil) })
 			if t.Failed() {
 				t.Log(strings.Join(log.lines, ""))
 			}

@@ -61,8 +61,8 @@ func TestServersOfOthers(t *testing.T) {
 			defer srv.CloseClientConnections()
 			m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: tc.kind, URL: srv.URL}}})
 			defer m.Stop()
-			m.Enter("c", []byte(`{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`))
-			if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+			m.Sessions().Enter("c", []byte(`{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`))
+			if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := names(catalogOf(t, m).See(nil)); got != "work@a" {
@@ -85,7 +85,7 @@ func TestServersOfOthers(t *testing.T) {
 					t.Errorf("got progress %v, want %s", progress, want)
 				}
 			}
-			m.Leave("c")
+			m.Sessions().Leave("c")
 		})
 	}
 }
@@ -111,15 +111,15 @@ func TestModernServerOfOthers(t *testing.T) {
 		}
 	}
 	call(request("a", "deploy")) // it is not listed yet
-	m.Enter("c", hello("c"))
-	if _, err := m.Initialized(t.Context(), "a", "c"); err != nil {
+	m.Sessions().Enter("c", hello("c"))
+	if _, err := m.Sessions().Initialized(t.Context(), "a", "c"); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+	if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 		t.Error(err)
 	}
 	r := request("a", "deploy")
 	r.Client, r.Proxied = "c", true
 	call(r)
-	m.Leave("c")
+	m.Sessions().Leave("c")
 }

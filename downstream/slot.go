@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
@@ -16,46 +16,39 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// slot is the place of one session with a server: connected, connecting or empty. A session that is lost
-// is replaced when it is next needed.
+// slot holds one session with a server: connected, connecting or none. A session that is lost is replaced when it is
+// next needed.
 type slot struct {
-	s      *server
+	s      *endpoint
 	client string // whose it is; empty for the router's own, which is also the shared one
+	open   func(ctx context.Context, sl *slot) (*link.Session, error)
+	gone   func() // called once the slot is closed; may be nil
+	lists  *lister
 
 	ctx    context.Context // ends when the slot is closed
 	cancel context.CancelFunc
 
-	mu         sync.Mutex
-	kept       bool // somebody sees to it that the session lives
-	session    *link.Session
-	connecting chan struct{} // closed when the attempt that is under way has ended; nil if there is none
-	began      time.Time     // when that attempt began
-	tried      bool          // an attempt before that has ended, well or not
-	err        error
-	closed     bool
-	lists      map[string]*listing // by method: of this session, or under way
-	last       map[string]*listing // by method: the last complete ones, whichever session they came from
-	relists    *rate.Limiter       // of lists that are asked for only because something is missing
-	nothing    listing             // what a disabled server lists
-
-	current atomic.Pointer[held] // lists["tools/list"] once it is complete; nil after a change or a loss
+	mu      sync.Mutex
+	kept    bool // a goroutine replaces lost sessions
+	session *link.Session
+	attempt attempt // to connect
+	closed  bool
 
 	opened  atomic.Int64 // sessions so far
 	mail    mail
 	callers callers // who have used its sessions
 }
 
-func newSlot(s *server, client string) *slot {
-	sl := &slot{s: s, client: client, lists: map[string]*listing{}, last: map[string]*listing{}, relists: rate.NewLimiter(relistRate, relistBurst)}
-	sl.ctx, sl.cancel = context.WithCancel(s.ctx)
-	if s.config.Disabled {
-		sl.current.Store(&held{listing: &sl.nothing})
-	}
-	return sl
+// attempt is the state of connecting.
+type attempt struct {
+	done  chan struct{} // closed at the end of the current attempt; nil if there is none
+	began time.Time     // of the current attempt
+	ended bool          // an attempt has ended before
+	err   error         // of the last attempt
 }
 
-// get returns the session, connecting if there is none that lives. The connection does not end with ctx:
-// others may wait for it, too. Where another server has taken the place of this one it fails with admission.ErrRetired.
+// get returns the session, connecting if there is none. Callers share the attempt to connect, so it does not end with
+// ctx. If the server was replaced, the error is admission.ErrRetired.
 func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	sl.mu.Lock()
 	if sl.session != nil && sl.session.Err() == nil {
@@ -70,10 +63,10 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 		sl.mu.Unlock()
 		return nil, admission.ErrRetired
 	}
-	if sl.connecting == nil {
-		sl.connecting, sl.began = make(chan struct{}), time.Now()
+	if sl.attempt.done == nil {
+		sl.attempt.done, sl.attempt.began = make(chan struct{}), time.Now()
 		if sl.client == "" {
-			sl.s.on(health.Dialing, nil)
+			sl.s.health.on(health.Dialing, nil)
 		}
 		old := sl.session
 		sl.s.wg.Go(func() {
@@ -81,7 +74,7 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 			sl.connect(old)
 		})
 	}
-	wait := sl.connecting
+	wait := sl.attempt.done
 	sl.mu.Unlock()
 	select {
 	case <-wait:
@@ -92,13 +85,13 @@ func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	}
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.err != nil {
-		return nil, sl.err
+	if sl.attempt.err != nil {
+		return nil, sl.attempt.err
 	}
 	return sl.session, nil
 }
 
-// gaveUp returns the error of a request that could not wait any longer for the session.
+// gaveUp returns the error of a request whose ctx ended while it waited for the session.
 func (sl *slot) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if timedOut(cause) || errors.Is(cause, context.DeadlineExceeded) {
@@ -109,25 +102,25 @@ func (sl *slot) gaveUp(ctx context.Context) error {
 	return cause
 }
 
-// starting returns a failure that says so during the first attempt to connect, which may take a command long that
-// has to be installed. It is nil otherwise.
+// starting returns a failure that says so during the first attempt to connect, which takes long if a command has to
+// be installed. Otherwise it is nil.
 func (sl *slot) starting() *link.Failure {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.connecting == nil || sl.tried {
+	if sl.attempt.done == nil || sl.attempt.ended {
 		return nil
 	}
-	return &link.Failure{Server: sl.s.config.Name, Reason: link.ReasonUnavailable, Message: fmt.Sprintf("still starting (%s of at most %s)",
-		seconds(time.Since(sl.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit()))}
+	return sl.s.failure(link.ReasonUnavailable, fmt.Sprintf("still starting (%s of at most %s)",
+		seconds(time.Since(sl.attempt.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit())))
 }
 
-// reach is get for what no client asks of this server in particular, such as lists: while a server that cannot
-// be reached is left alone, it is not connected to for them.
+// reach is get for requests that concern many servers, such as lists. They do not connect to a server that is known
+// to be unreachable.
 func (sl *slot) reach(ctx context.Context) (*link.Session, error) {
-	return sl.getUnless(ctx, sl.s.health.Refuses)
+	return sl.getUnless(ctx, sl.s.health.machine.Refuses)
 }
 
-// getUnless is get where there is no reason not to connect.
+// getUnless is get, except that it fails with the error of refuses if it would have to connect.
 func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Session, error) {
 	if session := sl.alive(); session != nil {
 		return session, nil
@@ -141,11 +134,12 @@ func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Sess
 func (sl *slot) unused() error {
 	reason := link.ReasonUnavailable
 	if sl.s.ctx.Err() == nil && !sl.s.config.Disabled {
-		reason = link.ReasonDisconnected // its client has left: that says nothing about the server
+		reason = link.ReasonDisconnected // its client has left, which says nothing about the server
 	}
-	return &link.Failure{Server: sl.s.config.Name, Reason: reason, Message: "it is not in use"}
+	return sl.s.failure(reason, "it is not in use")
 }
 
+// connect replaces the old session by a new one.
 func (sl *slot) connect(old *link.Session) {
 	switch {
 	case old == nil:
@@ -159,28 +153,29 @@ func (sl *slot) connect(old *link.Session) {
 			old.CloseWithin(limit)
 		})
 	default:
-		old.Close() // a process must be gone before its successor starts
+		old.Close() // a process must have ended before its successor starts
 	}
-	// It ends with the slot: then nobody waits for it any more. The limits of those who wait do not end it: a command
-	// that is killed while it is being installed begins anew.
+	// The attempt ends with the slot, not with the requests that wait for it: a command that is killed while it is
+	// being installed would start from the beginning.
 	ctx, cancel := context.WithTimeoutCause(sl.ctx, sl.s.config.ConnectLimit(), errors.New("the handshake took too long"))
 	defer cancel()
-	session, err := sl.s.open(ctx, sl)
-	if err == nil {
+	session, err := sl.open(ctx, sl)
+	// The health changes before those who wait continue.
+	switch {
+	case err == nil:
 		sl.begin(ctx, session)
 		sl.restore(ctx, session)
-	}
-	if err == nil || sl.ctx.Err() == nil {
-		sl.s.connected(sl.client, session, err) // before those who wait look
+		sl.s.health.connected(sl.client, session)
+	case sl.ctx.Err() == nil:
+		sl.s.health.unconnected(sl.client, err)
 	}
 
 	sl.mu.Lock()
-	sl.session, sl.err, sl.tried = session, err, true
+	sl.session = session
+	sl.settle(err)
 	if err == nil {
-		sl.forget() // another process may have other things to list
+		sl.lists.forget() // another process may list other items
 	}
-	close(sl.connecting)
-	sl.connecting = nil
 	closed := sl.closed
 	sl.mu.Unlock()
 	if session == nil {
@@ -190,7 +185,24 @@ func (sl *slot) connect(old *link.Session) {
 		session.Close()
 		return
 	}
-	sl.begin(ctx, session) // if the client has said so since: a session that was not there yet could not be told
+	sl.begin(ctx, session) // the client may have sent it meanwhile, when there was no session to pass it on to
+}
+
+// settle ends the current attempt. sl.mu is held.
+func (sl *slot) settle(err error) {
+	close(sl.attempt.done)
+	sl.attempt = attempt{ended: true, err: err}
+}
+
+// abandon ends an attempt to connect after a panic in it.
+func (sl *slot) abandon(f *link.Failure) {
+	sl.s.health.unconnected(sl.client, f)
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.attempt.done != nil {
+		sl.session = nil
+		sl.settle(f)
+	}
 }
 
 // begin sends notifications/initialized in a client's session if the client has sent it, before anything else.
@@ -198,7 +210,7 @@ func (sl *slot) begin(ctx context.Context, session *link.Session) {
 	if sl.client == "" {
 		return
 	}
-	if _, initialized := sl.s.clients.introduced(sl.client); !initialized {
+	if _, initialized := sl.s.clients.initialize(sl.client); !initialized {
 		return
 	}
 	if err := session.Notify(ctx, "notifications/initialized", nil); err != nil {
@@ -206,32 +218,29 @@ func (sl *slot) begin(ctx context.Context, session *link.Session) {
 	}
 }
 
-// abandon ends an attempt to connect after a panic in it.
-func (sl *slot) abandon(f *link.Failure) {
-	sl.s.connected(sl.client, nil, f)
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.connecting != nil {
-		sl.session, sl.err, sl.tried = nil, f, true
-		close(sl.connecting)
-		sl.connecting = nil
+// restore replays log levels and subscriptions in a new session.
+func (sl *slot) restore(ctx context.Context, session *link.Session) {
+	ctx, cancel := context.WithTimeout(ctx, sl.s.deadline)
+	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(restoring)
+	for _, call := range sl.s.clients.replay(sl.s.config.Name, sl.client, !sl.s.perClient()) {
+		g.Go(func() error {
+			defer sl.s.rescue("restoring a session", nil)
+			reply, err := session.Call(ctx, call)
+			if err == nil && reply.Err == nil {
+				return nil
+			}
+			sl.s.logger.Warn("cannot restore a log level or a subscription", "server", sl.s.config.Name, "method", call.Method, "error", err,
+				"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+			return nil // the others may succeed
+		})
 	}
+	_ = g.Wait() // it has no error
 }
 
-// forget drops the lists that are complete; one that is under way waits for the session that is new now.
-// sl.mu is held.
-func (sl *slot) forget() {
-	for method, l := range sl.lists {
-		select {
-		case <-l.done:
-			sl.drop(method)
-		default:
-		}
-	}
-}
-
-// keep sees to it from now on that a lost session is replaced at once, not when it is next needed: the client
-// waits for what only the server can tell. The router's own session is kept anyway.
+// keep replaces lost sessions at once from now on, not when they are next needed: the client waits for notifications
+// of the server. The router's own session is kept anyway.
 func (sl *slot) keep() {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -263,7 +272,7 @@ func (sl *slot) alive() *link.Session {
 	return sl.session
 }
 
-// tell sends a notification in the session that there is, without connecting.
+// tell sends a notification in the current session, without connecting.
 func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
 	session := sl.alive()
 	if session == nil {
@@ -272,7 +281,7 @@ func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
 	return session.Notify(ctx, method, params)
 }
 
-// close ends the session within limit; there will be no other.
+// close ends the session within limit. The slot opens no other.
 func (sl *slot) close(limit time.Duration) {
 	sl.mu.Lock()
 	sl.closed = true
@@ -282,53 +291,7 @@ func (sl *slot) close(limit time.Duration) {
 	if session != nil {
 		session.CloseWithin(limit)
 	}
-}
-
-// changed forgets the lists of one kind, tools, prompts or resources, those that are being read as well.
-func (sl *slot) changed(notification string) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	for method := range sl.lists {
-		if changes[method] == notification {
-			sl.drop(method)
-		}
+	if sl.gone != nil {
+		sl.gone()
 	}
-}
-
-// drop forgets a list. sl.mu is held.
-func (sl *slot) drop(method string) {
-	delete(sl.lists, method)
-	if method == "tools/list" {
-		sl.current.Store(nil)
-	}
-}
-
-// changes are the notifications that make lists void.
-var changes = map[string]string{
-	"tools/list":               "notifications/tools/list_changed",
-	"prompts/list":             "notifications/prompts/list_changed",
-	"resources/list":           "notifications/resources/list_changed",
-	"resources/templates/list": "notifications/resources/list_changed",
-}
-
-// Member returns where the items of a list's result stand; empty for a method that is no list.
-func Member(method string) string { return members[method] }
-
-var members = map[string]string{
-	"tools/list":               "tools",
-	"prompts/list":             "prompts",
-	"resources/list":           "resources",
-	"resources/templates/list": "resourceTemplates",
-}
-
-// announces returns which watch on changes of a list is on, 0 if the server does not announce them.
-func announces(s *link.Session, method string) int64 {
-	kind := members[method]
-	if kind == "resourceTemplates" {
-		kind = "resources"
-	}
-	if string(jsonrpc.Get(s.Initialized, "capabilities", kind, "listChanged")) != "true" {
-		return 0
-	}
-	return s.Watching()
 }

@@ -35,7 +35,7 @@ func TestSlowCommandIsNotKilled(t *testing.T) {
 		for _, missing := range catalogOf(t, m).Missing {
 			check("the catalog", missing.Reason, missing.Message)
 		}
-		_, err := m.List(t.Context(), "a", "", "prompts/list")
+		_, err := m.Sessions().List(t.Context(), "a", "", "prompts/list")
 		check("a list", failureOf(err).Reason, failureOf(err).Message)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err = m.Call(ctx, request("a", "echo"))

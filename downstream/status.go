@@ -51,16 +51,12 @@ type Percentiles struct {
 
 // Status returns the states of all servers by name.
 func (m *Manager) Status() map[string]Status {
-	order := m.fleet.Load().order
+	order := m.servers.all().order
 	out := make(map[string]Status, len(order))
 	for _, s := range order {
 		out[s.config.Name] = s.status()
 	}
-	last := m.snapshot.Load()
-	if last == nil {
-		return out
-	}
-	for _, c := range last.catalog.conflicts {
+	for _, c := range m.directory.conflicts() {
 		for _, name := range c.Servers[1:] {
 			if st, ok := out[name]; ok {
 				st.quarantine(c.Tool, c.Error())
@@ -78,24 +74,22 @@ func (st *Status) quarantine(tool, why string) {
 }
 
 func (s *server) status() Status {
-	st := Status{Transport: s.config.Type, Breaker: s.breaker.State()}
+	st := Status{Transport: s.config.Type, Breaker: s.health.breaker.State()}
 	st.InFlight, st.Queued = s.queue.Load()
 	session := s.own.alive()
 	if session != nil {
 		st.ProtocolVersion = session.Version
 		st.Sessions++
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.listed["tools/list"].lists
+	known := s.known.last("tools/list")
 	st.Tools = len(known.tools)
 	for _, name := range slices.Sorted(maps.Keys(known.quarantined)) {
 		st.quarantine(name, known.quarantined[name])
 	}
-	st.Sessions += len(s.slots)
-	p50, p95 := s.latency.percentiles()
+	st.Sessions += s.sessions()
+	p50, p95 := s.health.percentiles()
 	st.Latency = Percentiles{P50: milliseconds(p50), P95: milliseconds(p95)}
-	h := s.health.Report()
+	h := s.health.machine.Report()
 	st.Since = h.Since.UTC().Truncate(time.Millisecond)
 	if st.Status = h.Status; h.Status == StateConnected && session == nil {
 		st.Status = StateDisconnected // nobody has noticed yet

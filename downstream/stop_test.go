@@ -214,12 +214,12 @@ func TestStopUnderLoad(t *testing.T) {
 		client := "c" + strconv.Itoa(i)
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				m.Enter(client, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`))
-				m.List(ctx, "b", client, "tools/list")
-				m.Notify(ctx, "b", client, "notifications/x", nil)
+				m.Sessions().Enter(client, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`))
+				m.Sessions().List(ctx, "b", client, "tools/list")
+				m.Sessions().Notify(ctx, "b", client, "notifications/x", nil)
 				m.Catalog(ctx)
 				m.Call(ctx, request("a", "echo"))
-				m.Leave(client)
+				m.Sessions().Leave(client)
 			}
 		})
 	}

@@ -1,101 +1,232 @@
 package downstream
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 const (
-	restoring = 16          // requests at once that restore the subscriptions of a session, or end them
-	farewell  = time.Second // for ending the subscriptions of a client that has left
+	maxSubscriptions = 10_000 // of one client, and of one server on its shared session
+	restoring        = 16     // requests at once that replay or end the subscriptions of a session
 )
 
-// resource is a resource of a server.
-type resource struct{ server, uri string }
+// Hold charges n bytes to a caller until release is called once. It is false if the caller holds too much already.
+type Hold func(n int) (release func(), ok bool)
 
-// resource returns the resource that a request names.
-func (r *Request) resource() resource {
-	return resource{r.Server, jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
+// take calls h. A nil Hold charges nobody.
+func (h Hold) take(n int) (release func(), ok bool) {
+	if h == nil {
+		return func() {}, true
+	}
+	return h(n)
 }
 
-// subscriptions keeps log levels and subscriptions, to replay them on reconnect. A server on a shared session
-// hears of each resource once.
-func (m *Manager) subscriptions(next caller) caller {
-	return func(ctx context.Context, r *Request) (link.Reply, error) {
-		switch {
-		case r.Method == "resources/unsubscribe":
-			return m.inTurn(ctx, r, next, m.unsubscribe)
-		case !r.Proxied: // there is no session to keep it for
-		case r.Method == "resources/subscribe":
-			return m.inTurn(ctx, r, next, m.subscribe)
-		case r.Method == "logging/setLevel":
-			undo, err := m.clients.setLevel(r.Server, r.Client, r.Params)
-			if err != nil {
-				return link.Reply{}, err
-			}
-			return kept(ctx, r, next, undo)
-		}
-		return next(ctx, r)
+// interests are what clients have asked of servers, by server. They are guarded by clients.mu.
+type interests map[string]*interest
+
+// interest is what clients have asked of one server.
+type interest struct {
+	clients map[*client]struct{} // those with a level or a subscription
+	watches map[string]*watch    // by URI
+}
+
+// watch is who is subscribed to one resource. On a shared session, calls about the resource take turns, so
+// that the last one the server hears agrees with clients.
+type watch struct {
+	turn    chan struct{} // has room for one
+	users   int           // who have the turn or wait for it
+	clients map[*client]struct{}
+}
+
+// about returns what clients have asked of a server, adding an entry if there is none. clients.mu is held.
+func (is interests) about(server string) *interest {
+	in := is[server]
+	if in == nil {
+		in = &interest{clients: map[*client]struct{}{}, watches: map[string]*watch{}}
+		is[server] = in
+	}
+	return in
+}
+
+// watch returns who is subscribed to a resource, adding an entry if there is none. clients.mu is held.
+func (is interests) watch(of resource) *watch {
+	in := is.about(of.server)
+	w := in.watches[of.uri]
+	if w == nil {
+		w = &watch{turn: make(chan struct{}, 1), clients: map[*client]struct{}{}}
+		in.watches[of.uri] = w
+	}
+	return w
+}
+
+// tidy drops a server that nobody has asked for anything. clients.mu is held.
+func (is interests) tidy(server string) {
+	if in := is[server]; in != nil && len(in.clients)+len(in.watches) == 0 {
+		delete(is, server)
 	}
 }
 
-// inTurn makes a call about a resource. On a shared session, calls about the same one wait for each other.
-func (m *Manager) inTurn(ctx context.Context, r *Request, next caller, call func(context.Context, *Request, caller) (link.Reply, error)) (link.Reply, error) {
-	if !r.server.perClient() {
-		end, err := m.clients.begin(ctx, r.resource())
-		if err != nil {
-			return link.Reply{}, err
-		}
-		defer end()
+// release drops a resource without subscribers and requests. clients.mu is held.
+func (is interests) release(of resource, w *watch) {
+	if w.users == 0 && len(w.clients) == 0 {
+		delete(is[of.server].watches, of.uri)
+		is.tidy(of.server)
 	}
-	return call(ctx, r, next)
 }
 
-func (m *Manager) subscribe(ctx context.Context, r *Request, next caller) (link.Reply, error) {
-	undo, err := m.clients.subscribe(r.resource(), r.Client, !r.server.perClient(), r.Params, r.Hold)
-	if err != nil {
-		return link.Reply{}, err
-	}
-	return kept(ctx, r, next, undo)
-}
-
-func (m *Manager) unsubscribe(ctx context.Context, r *Request, next caller) (link.Reply, error) {
-	if others := m.clients.unsubscribe(r.resource(), r.Client); others > 0 && !r.server.perClient() {
-		return link.Reply{Result: []byte("{}")}, nil
-	}
-	return next(ctx, r)
-}
-
-// kept makes a call whose effect is to last.
-func kept(ctx context.Context, r *Request, next caller, undo func()) (link.Reply, error) {
-	reply, err := next(ctx, r)
-	if err != nil || reply.Err != nil {
-		undo()
+// settle updates what is known of a client's interest in a server, and forgets what nobody is interested in.
+// cs.mu is held.
+func (cs *clients) settle(c *client, server string) {
+	in := cs.interest.about(server)
+	if _, level := c.record.Levels[server]; level || len(c.record.Subscriptions[server]) > 0 {
+		in.clients[c] = struct{}{}
 	} else {
-		r.server.slot(r.session()).keep()
+		delete(in.clients, c)
 	}
-	return reply, err
+	cs.interest.tidy(server)
+	if c.record.Initialize == nil && !c.left && len(c.record.Levels)+c.subscriptions == 0 {
+		delete(cs.byID, c.id)
+	}
+}
+
+// setLevel notes a level before it is sent. undo takes it back, unless another has been set since.
+func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.client(id)
+	before, was := c.record.Levels[server]
+	grows := len(params) - len(before.Params)
+	if c.bytes+grows > maxRecord {
+		cs.settle(c, server)
+		return nil, tooMuch(server)
+	}
+	cs.turn++
+	turn := cs.turn
+	if c.record.Levels == nil {
+		c.record.Levels = map[string]logLevel{}
+	}
+	c.record.Levels[server] = logLevel{bytes.Clone(params), turn}
+	c.bytes += grows
+	cs.settle(c, server)
+	return func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		if c.record.Levels[server].Turn != turn {
+			return
+		}
+		c.bytes -= grows
+		if was {
+			c.record.Levels[server] = before
+		} else {
+			delete(c.record.Levels, server)
+		}
+		cs.settle(c, server)
+	}, nil
+}
+
+// subscribe notes a subscription before it is sent: its first update may follow the answer at once. hold charges it
+// to the caller until it ends. undo takes it back.
+func (cs *clients) subscribe(of resource, id string, shared bool, params []byte, hold Hold) (undo func(), err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.client(id)
+	subscriptions := c.record.Subscriptions[of.server]
+	if _, ok := subscriptions[of.uri]; ok {
+		return func() {}, nil
+	}
+	size := len(of.uri) + len(params)
+	switch {
+	case c.subscriptions >= maxSubscriptions, shared && len(cs.interest.about(of.server).watches) > maxSubscriptions:
+		err = &link.Failure{Server: of.server, Reason: link.ReasonOverloaded, Message: fmt.Sprintf(
+			"there are %d subscriptions already; unsubscribe from some resources first", maxSubscriptions)}
+	case c.bytes+size > maxRecord:
+		err = tooMuch(of.server)
+	}
+	var release func()
+	if err == nil {
+		var ok bool
+		if release, ok = hold.take(size); !ok {
+			err = &link.Failure{Server: of.server, Reason: link.ReasonOverloaded,
+				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the answers that wait"}
+		}
+	}
+	if err != nil {
+		cs.settle(c, of.server)
+		return nil, err
+	}
+	if subscriptions == nil {
+		if c.record.Subscriptions == nil {
+			c.record.Subscriptions = map[string]map[string]json.RawMessage{}
+		}
+		subscriptions = map[string]json.RawMessage{}
+		c.record.Subscriptions[of.server] = subscriptions
+	}
+	subscriptions[of.uri] = bytes.Clone(params)
+	if c.releases == nil {
+		c.releases = map[resource]func(){}
+	}
+	c.releases[of] = release
+	c.subscriptions++
+	c.bytes += size
+	cs.interest.watch(of).clients[c] = struct{}{}
+	cs.settle(c, of.server)
+	return func() { cs.unsubscribe(of, id) }, nil
+}
+
+func tooMuch(server string) error {
+	return &link.Failure{Server: server, Reason: link.ReasonOverloaded, Message: fmt.Sprintf(
+		"the client's subscriptions take more than %d bytes; unsubscribe from some resources first", maxRecord)}
+}
+
+// unsubscribe ends a subscription and returns how many others there are to the resource.
+func (cs *clients) unsubscribe(of resource, id string) (others int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c := cs.byID[id]; c != nil {
+		cs.remove(c, of)
+	}
+	if in := cs.interest[of.server]; in != nil && in.watches[of.uri] != nil {
+		return len(in.watches[of.uri].clients)
+	}
+	return 0
+}
+
+// remove ends a subscription. cs.mu is held.
+func (cs *clients) remove(c *client, of resource) {
+	subscriptions := c.record.Subscriptions[of.server]
+	params, ok := subscriptions[of.uri]
+	if !ok {
+		return
+	}
+	if delete(subscriptions, of.uri); len(subscriptions) == 0 {
+		delete(c.record.Subscriptions, of.server)
+	}
+	c.subscriptions--
+	c.bytes -= len(of.uri) + len(params)
+	c.releases[of]()
+	delete(c.releases, of)
+	w := cs.interest.watch(of)
+	delete(w.clients, c)
+	cs.interest.release(of, w)
+	cs.settle(c, of.server)
 }
 
 // begin waits for the turn to talk about a resource; end gives it back.
 func (cs *clients) begin(ctx context.Context, of resource) (end func(), err error) {
 	cs.mu.Lock()
-	w := cs.watch(of)
+	w := cs.interest.watch(of)
 	w.users++
 	cs.mu.Unlock()
 	leave := func() {
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
 		w.users--
-		cs.release(of, w)
+		cs.interest.release(of, w)
 	}
 	select {
 	case w.turn <- struct{}{}:
@@ -153,10 +284,6 @@ func (cs *clients) replay(server, id string, shared bool) (calls []*link.Call) {
 	return calls
 }
 
-// Subscribers returns the clients that are subscribed to a resource of a server, or to what it is a part of:
-// servers may tell of something below what was subscribed to.
-func (m *Manager) Subscribers(server, uri string) []string { return m.clients.subscribers(server, uri) }
-
 func (cs *clients) subscribers(server, uri string) []string {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -183,61 +310,4 @@ func (cs *clients) subscribers(server, uri string) []string {
 		}
 	}
 	return out
-}
-
-// endSubscriptions tells the servers whose sessions a client shared that it has left.
-func (m *Manager) endSubscriptions(client string, of []resource) {
-	ctx, cancel := context.WithTimeoutCause(m.ctx, farewell, errors.New("its client has left"))
-	defer cancel()
-	var g errgroup.Group
-	g.SetLimit(restoring)
-	for _, of := range of {
-		if ctx.Err() != nil {
-			break
-		}
-		if !m.Shared(of.server) {
-			continue
-		}
-		g.Go(func() error {
-			defer safe.Recover(m.opts.Logger, "ending a subscription", nil)
-			_, err := m.Call(ctx, &Request{
-				Server: of.server, Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.uri))),
-				Client: client, Proxied: true,
-			})
-			if err != nil {
-				m.opts.Logger.Debug("cannot unsubscribe", "server", of.server, "error", err)
-			}
-			return nil // the others may fare better
-		})
-	}
-	_ = g.Wait() // it has no error
-}
-
-// resume opens the sessions with a new server that have something to restore from the server of the same name
-// before it. The router's own is opened anyway.
-func (m *Manager) resume(s *server) {
-	for _, client := range m.clients.interested(s.config.Name) {
-		s.slot(client).keep()
-	}
-}
-
-// restore asks a new session for what was asked of those before it.
-func (sl *slot) restore(ctx context.Context, session *link.Session) {
-	ctx, cancel := context.WithTimeout(ctx, sl.s.deadline)
-	defer cancel()
-	var g errgroup.Group
-	g.SetLimit(restoring)
-	for _, call := range sl.s.clients.replay(sl.s.config.Name, sl.client, !sl.s.perClient()) {
-		g.Go(func() error {
-			defer sl.s.rescue("restoring a session", nil)
-			reply, err := session.Call(ctx, call)
-			if err == nil && reply.Err == nil {
-				return nil
-			}
-			sl.s.logger.Warn("cannot renew what a session was asked for", "server", sl.s.config.Name, "method", call.Method, "error", err,
-				"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
-			return nil // the others may fare better
-		})
-	}
-	_ = g.Wait() // it has no error
 }

@@ -92,9 +92,12 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 	}
 	reply, err := r.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}'),
-		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
-		Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
-		Progress: x.RelayProgress(),
+		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
+		Hooks: downstream.Hooks{
+			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
+			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
+			Progress: x.RelayProgress(),
+		},
 	})
 	switch {
 	case err != nil:

@@ -27,7 +27,7 @@ func arrows() []arrow {
 	const anything = "..."
 	return []arrow{
 		// Leaves.
-		{"internal/plan", []string{"internal/schema", "internal/short"}},
+		{"internal/plan", []string{"internal/reason", "internal/schema", "internal/short"}},
 		{"internal/search", []string{"internal/schema"}},
 		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short"}},
 		{"downstream/admission", nil},
@@ -35,6 +35,7 @@ func arrows() []arrow {
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
 		{"internal/protocol", nil},
+		{"internal/reason", nil},
 		{"internal/schema", nil},
 		{"internal/secret", nil},
 		{"internal/size", nil},

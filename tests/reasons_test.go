@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestReasons: docs/queries.md explains every reason why a step may fail, and no other; those of a link are among them.
+// TestReasons: docs/queries.md explains every reason why a step may fail, and no other; packages have none of their own.
 func TestReasons(t *testing.T) {
 	page, err := os.ReadFile("../docs/queries.md")
 	if err != nil {
@@ -25,25 +25,21 @@ func TestReasons(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
 		explained = append(explained, m[1])
 	}
-	reasons := reasonsOf(t, "../internal/plan")
+	reasons := constants(t, "../internal/reason", "")
 	slices.Sort(explained)
 	slices.Sort(reasons)
-	if !slices.Equal(explained, reasons) {
-		t.Errorf("docs/queries.md explains %q, want those of package plan, %q", explained, reasons)
+	if len(reasons) == 0 || !slices.Equal(explained, reasons) {
+		t.Errorf("docs/queries.md explains %q, want those of package reason, %q", explained, reasons)
 	}
-	links := reasonsOf(t, "../downstream/link")
-	if len(links) == 0 {
-		t.Error("package link has no reasons, want some")
-	}
-	for _, r := range links {
-		if !slices.Contains(reasons, r) {
-			t.Errorf("package link has the reason %s, which package plan has not", r)
+	for _, dir := range []string{"../internal/plan", "../downstream/link", "../downstream"} {
+		if own := constants(t, dir, "Reason"); len(own) > 0 {
+			t.Errorf("%s has the reasons %q, want them in package reason", dir, own)
 		}
 	}
 }
 
-// reasonsOf returns the values of a package's constants named Reason….
-func reasonsOf(t *testing.T, dir string) (reasons []string) {
+// constants returns the literal values of a package's constants with a prefix.
+func constants(t *testing.T, dir, prefix string) (values []string) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.go")
 	if err != nil {
@@ -56,16 +52,16 @@ func reasonsOf(t *testing.T, dir string) (reasons []string) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
-			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, prefix) {
 				return true
 			}
 			if value, ok := spec.Values[0].(*ast.BasicLit); ok {
 				if text, err := strconv.Unquote(value.Value); err == nil {
-					reasons = append(reasons, text)
+					values = append(values, text)
 				}
 			}
 			return true
 		})
 	}
-	return reasons
+	return values
 }

@@ -39,7 +39,7 @@ func (p *Place) Leave() {
 		q.free(s)
 	case suspended:
 		q.suspended--
-		q.stopReturn(p)
+		p.stopReturn()
 	}
 	p.share, p.state = nil, outside
 	q.end(s)
@@ -65,17 +65,19 @@ func (p *Place) Suspend() (resume func(ctx context.Context)) {
 		q.suspended++
 		q.free(p.share)
 	}
-	return func(ctx context.Context) { q.resume(ctx, p) }
+	return func(ctx context.Context) { p.resume(ctx) }
 }
 
-func (q *Queue) resume(ctx context.Context, p *Place) {
+// resume takes a place again, see Suspend.
+func (p *Place) resume(ctx context.Context) {
+	q := p.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p.suspends--; p.suspends > 0 || p.state != suspended {
 		return
 	}
 	if q.held < q.limit {
-		q.restore(p)
+		p.restore()
 		return
 	}
 	if p.at == nil {
@@ -89,24 +91,24 @@ func (q *Queue) resume(ctx context.Context, p *Place) {
 	case <-ctx.Done():
 		q.mu.Lock()
 		if p.back == back {
-			q.stopReturn(p)
+			p.stopReturn()
 		}
 	}
 }
 
-// restore gives a free place to a suspended call.
-func (q *Queue) restore(p *Place) {
-	q.stopReturn(p)
-	q.suspended--
-	q.held++
+// restore gives a free place to a suspended call. The queue is locked.
+func (p *Place) restore() {
+	p.stopReturn()
+	p.q.suspended--
+	p.q.held++
 	p.share.held++
 	p.state = holding
 }
 
-// stopReturn takes a call off Queue.returning, if it is there, and ends the wait in resume.
-func (q *Queue) stopReturn(p *Place) {
+// stopReturn takes a call off Queue.returning, if it is there, and ends the wait in resume. The queue is locked.
+func (p *Place) stopReturn() {
 	if p.at != nil {
-		q.returning.Remove(p.at)
+		p.q.returning.Remove(p.at)
 		close(p.back)
 		p.at, p.back = nil, nil
 	}

@@ -110,7 +110,7 @@ func (q *Queue) free(s *share) {
 	s.held--
 	q.held--
 	if first := q.returning.Front(); first != nil {
-		q.restore(first.Value.(*Place))
+		first.Value.(*Place).restore()
 		return
 	}
 	next := q.next()

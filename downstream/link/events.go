@@ -124,7 +124,7 @@ func (er *eventReader) line(have int) ([]byte, error) {
 		}
 		line := part[:end]
 		if len(er.long) > 0 || end == len(part) {
-			long, err := grow(er.long, line, er.max, er.room)
+			long, err := extend(er.long, line, er.max, er.room)
 			if err != nil {
 				return nil, err
 			}

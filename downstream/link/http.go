@@ -3,7 +3,6 @@ package link
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"mime"
@@ -17,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 const (
@@ -72,7 +72,7 @@ func (t *httpTransport) headers() *headers {
 	if t.session != "" {
 		t.header.Set("Mcp-Session-Id", t.session)
 	}
-	if t.s.Version >= "2025-06-18" { // the header came with that revision
+	if protocol.Version(t.s.Version).AtLeast(protocol.V20250618) { // the header came with that revision
 		t.header.Set("Mcp-Protocol-Version", t.s.Version)
 	}
 	h := &headers{post: t.header.Clone(), get: t.header.Clone()}
@@ -204,50 +204,11 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 	return jsonrpc.Message{}, f
 }
 
-// answer is the body of an answer, and what ends its request.
-type answer struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-	ended  bool // it was read to its end
-}
-
-func (a *answer) Read(p []byte) (int, error) {
-	n, err := a.ReadCloser.Read(p)
-	a.ended = a.ended || err != nil
-	return n, err
-}
-
-// Close gives the connection back if the answer was read to its end, and closes it otherwise.
-func (a *answer) Close() error {
-	defer a.cancel()
-	return a.ReadCloser.Close()
-}
-
-// linger closes an answer whose response has come. Most servers end their stream only after that: they get a
-// moment to do so, for else every call would need a new connection.
-func (t *httpTransport) linger(a *answer) {
-	if a.ended || t.lingers.Load() >= maxLingering {
-		a.Close()
-		return
-	}
-	t.lingers.Add(1)
-	if !t.s.spawn(func() {
-		defer t.lingers.Add(-1)
-		defer a.Close()
-		defer context.AfterFunc(t.s.ctx, a.cancel)()
-		defer time.AfterFunc(lingerTime, a.cancel).Stop()
-		_, _ = io.Copy(io.Discard, io.LimitReader(a, maxErrorBody))
-	}) {
-		t.lingers.Add(-1)
-		a.Close()
-	}
-}
-
 // single reads an answer that is one message.
 func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Message, error) {
 	body, err := readBody(resp, t.s.opts.MaxMessage, c.call.Reserve)
 	if err != nil {
-		return jsonrpc.Message{}, t.s.readFailure(err)
+		return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
 	}
 	if m := t.s.parse(body); m != nil && m.IsResponse() && isReplyTo(m, c) {
 		return *m, nil
@@ -287,109 +248,6 @@ func isReplyTo(m *jsonrpc.Message, c *inflight) bool {
 	return m.ID == c.wire || m.Err != nil && m.ID == ""
 }
 
-// events reads a stream up to the response to c, and closes it. A stream that ends early is taken up again
-// where the server numbers its events (MCP 2025-11-25, resumability).
-func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jsonrpc.Message, error) {
-	if c.call.Streams != nil {
-		c.call.Streams()
-	}
-	last := ""
-	for resumed := 0; ; resumed++ {
-		m, retry, err := t.readEvents(a, c, &last)
-		if err == nil {
-			t.linger(a)
-			return m, nil
-		}
-		a.ReadCloser.Close()
-		if last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
-			a.cancel()
-			return jsonrpc.Message{}, t.s.readFailure(err)
-		}
-	}
-}
-
-// readEvents reads one stream. last is set to the id of the last event.
-func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
-	er := newEventReader(body, t.s.opts.MaxMessage)
-	er.room = c.call.Reserve
-	defer er.free()
-	for {
-		e, err := er.next()
-		if err != nil {
-			return jsonrpc.Message{}, er.retry, err
-		}
-		if e.id != "" {
-			*last = e.id
-		}
-		if len(e.data) == 0 {
-			continue
-		}
-		m := t.s.parse(e.data)
-		switch {
-		case m == nil:
-		case m.IsResponse() && isReplyTo(m, c):
-			return *m, 0, nil
-		default:
-			t.s.receive(*m, c)
-		}
-	}
-}
-
-// resume waits as long as the server wants and asks for the rest of a stream. It reports whether there is one.
-func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
-	timer := time.NewTimer(min(max(retry, streamWait/10), streamWaits))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return false
-	}
-	header := t.ready.Load().get.Clone()
-	header.Set("Last-Event-ID", last)
-	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
-	if err != nil {
-		return false
-	}
-	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
-		resp.Body.Close()
-		return false
-	}
-	a.ReadCloser, a.ended = resp.Body, false
-	return true
-}
-
-// requestFailure judges an error before any answer: what never got a connection never reached the server.
-// end is the context that cut the request if it is done.
-func (s *Session) requestFailure(err error, d *dispatch, end context.Context) *Failure {
-	started := d != nil && d.started.Load()
-	if end.Err() != nil {
-		f := *s.asFailure(s.Err())
-		f.Delivered = started
-		return &f
-	}
-	if !started {
-		return s.failure(ReasonUnavailable, "%v", err)
-	}
-	f := s.failure(ReasonDisconnected, "%v", err)
-	f.Delivered = true
-	return f
-}
-
-// readFailure judges an error in the middle of an answer.
-func (s *Session) readFailure(err error) *Failure {
-	f := s.failure(ReasonDisconnected, "the answer was cut: %v", err)
-	switch {
-	case errors.Is(err, errTooLong):
-		f = s.failure(ReasonTooLarge, "its answer is over %d bytes", s.opts.MaxMessage)
-	case errors.Is(err, errNoRoom):
-		f = s.failure(ReasonTooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
-	case errors.Is(err, io.EOF):
-		f.Message = "the stream ended without a response"
-	}
-	f.Delivered = true
-	return f
-}
-
 func (t *httpTransport) post(ctx context.Context, message []byte) error {
 	d := &dispatch{}
 	header := t.ready.Load().post
@@ -406,76 +264,6 @@ func (t *httpTransport) post(ctx context.Context, message []byte) error {
 		return t.s.gone()
 	}
 	return t.s.statusFailure(resp)
-}
-
-// listen reads the standalone stream, where the server has one, until the session ends.
-func (t *httpTransport) listen(ctx context.Context) {
-	wait := streamWait
-	var place place
-	for {
-		began := time.Now()
-		retry, ok := t.listenOnce(ctx, &place)
-		if !ok {
-			return
-		}
-		if time.Since(began) > streamWaits {
-			wait = streamWait
-		}
-		select {
-		case <-time.After(max(wait, min(retry, streamWaits))):
-		case <-ctx.Done():
-			return
-		}
-		wait = min(2*wait, streamWaits)
-	}
-}
-
-// place is how far the standalone stream was read.
-type place struct {
-	openings int64
-	last     string // id of the last event
-}
-
-// listenOnce reads one standalone stream to its end; ok says whether it is worth another.
-func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Duration, ok bool) {
-	header := t.ready.Load().get
-	if p.last != "" {
-		header = header.Clone()
-		header.Set("Last-Event-ID", p.last)
-	}
-	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
-	if err != nil {
-		return 0, ctx.Err() == nil
-	}
-	defer resp.Body.Close()
-	kind := mediaType(resp.Header)
-	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
-		t.s.gone() // it was here before: the server has forgotten the session, not the method
-		return 0, false
-	}
-	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		return retryAfter(resp.Header), resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
-	}
-	p.openings++
-	t.listens.Store(p.openings)
-	defer t.listens.Store(0)
-	er := newEventReader(resp.Body, t.s.opts.MaxMessage)
-	defer er.free()
-	for {
-		e, err := er.next()
-		if err != nil {
-			return er.retry, ctx.Err() == nil
-		}
-		if e.id != "" {
-			p.last = e.id
-		}
-		if len(e.data) == 0 {
-			continue
-		}
-		if m := t.s.parse(e.data); m != nil {
-			t.s.receive(*m, nil)
-		}
-	}
 }
 
 // close tells the server that the session is over, as the specification asks.

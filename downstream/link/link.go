@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -89,17 +90,17 @@ type Reply struct {
 // Free gives the memory of a large answer back, to be used again. Nothing may refer to it any more.
 func (r Reply) Free() { memory.keep(r.raw) }
 
-// Reasons why a server cannot answer.
+// Reasons why a request failed.
 const (
-	ReasonUnavailable    = "unavailable"
-	ReasonDisconnected   = "disconnected"
-	ReasonTimeout        = "timeout"
-	ReasonTooLarge       = "too_large"
-	ReasonOverloaded     = "overloaded"
-	ReasonUnauthorized   = "unauthorized"
-	ReasonOutcomeUnknown = "outcome_unknown"
-	ReasonQuarantined    = "quarantined"
-	ReasonProtocol       = "protocol"
+	ReasonUnavailable    = reason.Unavailable
+	ReasonDisconnected   = reason.Disconnected
+	ReasonTimeout        = reason.Timeout
+	ReasonTooLarge       = reason.TooLarge
+	ReasonOverloaded     = reason.Overloaded
+	ReasonUnauthorized   = reason.Unauthorized
+	ReasonOutcomeUnknown = reason.OutcomeUnknown
+	ReasonQuarantined    = reason.Quarantined
+	ReasonProtocol       = reason.Protocol
 )
 
 // Failure is the error of a call that got no answer.

@@ -5,14 +5,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // The protocol revision without handshake and sessions, and what each of its requests tells instead.
 const (
-	versionModern    = mcp.ProtocolVersion20260728
+	versionModern    = string(protocol.V20260728)
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaClient       = "io.modelcontextprotocol/clientInfo"

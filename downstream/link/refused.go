@@ -2,12 +2,9 @@ package link
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -33,14 +30,6 @@ func (t *httpTransport) refused(ctx context.Context, resp *http.Response, c *inf
 		return m, nil
 	}
 	return jsonrpc.Message{}, f
-}
-
-// gone ends a session that the server does not know.
-func (s *Session) gone() *Failure {
-	s.forgotten.Store(true)
-	f := s.failure(ReasonDisconnected, "the session is gone")
-	s.lose(f)
-	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true, Unknown: true}
 }
 
 // probes are the pings that tell whether the server still knows the session. The calls that doubt it at the same
@@ -80,49 +69,4 @@ func (p *probes) ping(s *Session, done chan struct{}) {
 	defer p.mu.Unlock()
 	p.current = nil
 	close(done)
-}
-
-// statusFailure judges an HTTP status that is no success.
-func (s *Session) statusFailure(resp *http.Response) *Failure {
-	code := resp.StatusCode
-	f := s.failure(ReasonUnavailable, "it answered %d %s", code, http.StatusText(code))
-	f.status = code
-	switch {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		f.Reason = ReasonUnauthorized
-	case code == http.StatusTooManyRequests:
-		// It says that the request was counted instead of handled (RFC 6585 §4). But a tool may pass on the 429 of
-		// another service after it has done half of its work.
-		f.Reason, f.Delivered = ReasonOverloaded, true
-		f.After = retryAfter(resp.Header)
-	case code == http.StatusRequestEntityTooLarge:
-		f.Reason = ReasonTooLarge
-	case code >= 500:
-		// Proxies answer 502, 503 or 504 also when a server is lost that has read the request.
-		f.Delivered = true
-		if code == http.StatusServiceUnavailable {
-			f.After = retryAfter(resp.Header)
-		}
-	case code >= 300 && code < 400:
-		f.Reason = ReasonProtocol
-		f.Message = fmt.Sprintf("it redirects (%d), which is not followed", code)
-	default:
-		f.Reason = ReasonProtocol
-	}
-	return f
-}
-
-const maxRetryAfter = time.Hour
-
-// retryAfter reads Retry-After, which is a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if date, err := http.ParseTime(v); err == nil {
-		return min(max(0, time.Until(date)), maxRetryAfter)
-	}
-	seconds, err := strconv.ParseInt(v, 10, 32)
-	if err != nil {
-		return 0
-	}
-	return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
 }

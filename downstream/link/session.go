@@ -3,21 +3,11 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/safe"
-)
-
-const (
-	courtesyTime = 5 * time.Second        // for messages nobody waits for, such as cancellations
-	lastWords    = 300 * time.Millisecond // for what is on its way when a session is closed
-	farewellTime = 2 * time.Second        // for all that ends a session politely
 )
 
 // transport moves the messages of one session.
@@ -37,41 +27,26 @@ type transport interface {
 
 // Session is one MCP session with a server.
 type Session struct {
-	opts      Options
-	transport transport
-	calls     calls
-	questions questions
-	replies   chan struct{} // a token for each answer that is given at once
-	pending   atomic.Int64  // courtesies on their way
-	said      chan struct{} // told when there are none left
-	begun     atomic.Bool   // notifications/initialized has been sent
-	forgotten atomic.Bool   // the server has said that it does not know the session
-
-	established bool // the handshake is done; not changed once ctx has ended
+	*lifetime
+	opts       Options
+	transport  transport
+	calls      calls
+	inbox      inbox
+	courtesies courtesies
+	begun      atomic.Bool // notifications/initialized has been sent
 
 	modern bool // the server speaks 2026-07-28, which has no handshake
 
 	// Initialized is the server's raw answer to initialize; Version the protocol version in it.
 	Initialized []byte
 	Version     string
-
-	ctx    context.Context // ends when the session is lost or closed; its cause is the *Failure
-	cancel context.CancelCauseFunc
-	closed context.Context // ends with Close; until then calls over HTTP outlive the loss of the session
-	finish context.CancelFunc
-	polite context.Context // ends when there is no time left to end politely
-	hurry  context.CancelFunc
-	mu     sync.Mutex // orders spawn before the end of ctx, and so before the wait in Close
-	wg     sync.WaitGroup
-	once   sync.Once
 }
 
 func newSession(opts Options) *Session {
-	s := &Session{opts: opts, replies: make(chan struct{}, maxReplies), said: make(chan struct{}, 1)}
+	s := &Session{opts: opts, lifetime: newLifetime(opts.Server, opts.Logger)}
+	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
+	s.courtesies = courtesies{s: s, said: make(chan struct{}, 1)}
 	s.calls.start()
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.closed, s.finish = context.WithCancel(context.Background())
-	s.polite, s.hurry = context.WithCancel(context.Background())
 	return s
 }
 
@@ -105,7 +80,7 @@ func (s *Session) Close() { s.CloseWithin(farewellTime) }
 func (s *Session) CloseWithin(limit time.Duration) {
 	defer time.AfterFunc(limit, s.hurry).Stop()
 	s.once.Do(func() {
-		s.sayLast()
+		s.courtesies.flush()
 		s.end(s.failure(ReasonDisconnected, "the session was closed")) // new calls go elsewhere from here on
 		if s.transport != nil {
 			s.transport.close(s.polite, !s.forgotten.Load())
@@ -114,39 +89,6 @@ func (s *Session) CloseWithin(limit time.Duration) {
 		s.calls.endAll()
 		s.wg.Wait()
 	})
-}
-
-// lose ends a session that is of no more use, and logs why. Before it is open, whoever connects gets to know.
-func (s *Session) lose(f *Failure) {
-	if s.end(f) && s.established {
-		s.opts.Logger.Warn("session with server lost", "server", s.opts.Server, "reason", f.Reason, "error", f.Message)
-	}
-}
-
-// establish makes the session one that can be lost. It fails if it was lost already.
-func (s *Session) establish() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() == nil {
-		s.established = true
-	}
-	return s.Err()
-}
-
-// end marks the session as of no more use. It is false if it was so already.
-func (s *Session) end(f *Failure) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	f.Lost = true
-	s.cancel(f)
-	return true
-}
-
-func (s *Session) failure(reason, format string, args ...any) *Failure {
-	return &Failure{Server: s.opts.Server, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Call sends a request and waits for the answer. The error is a *Failure, or the cause of ctx: then the
@@ -172,14 +114,14 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			if !c.unsent && s.cancels(call.Method) {
-				s.sendCancel(ctx, c.wire)
+				s.courtesies.cancel(ctx, c.wire)
 			}
 			return Reply{}, context.Cause(ctx)
 		}
 		return Reply{}, err
 	}
 	if !room(call.Reserve).allows(len(m.Raw)) { // of a stream that calls share
-		return Reply{}, s.readFailure(errNoRoom)
+		return Reply{}, s.readFailure(errNoRoom, s.opts.MaxMessage)
 	}
 	return Reply{Result: m.Result, Err: m.Err, Modern: s.modern, Names: m.Names, raw: m.Raw}, nil
 }
@@ -209,92 +151,6 @@ func isBadRequest(err error) bool {
 	return errors.As(err, &f) && f.status == http.StatusBadRequest
 }
 
-// sendCancel tells the server that nobody waits for the request any more.
-func (s *Session) sendCancel(ctx context.Context, id jsonrpc.ID) {
-	var params []byte
-	var known CancelParams
-	if cause := context.Cause(ctx); errors.As(cause, &known) {
-		params = known.CancelParams()
-	} else if !errors.Is(cause, context.Canceled) { // that says nothing
-		params = jsonrpc.Set(nil, "reason", []byte(jsonrpc.StringID(cause.Error())))
-	}
-	params = jsonrpc.Set(params, "requestId", []byte(id))
-	s.goCourtesy(jsonrpc.Notification("notifications/cancelled", params))
-}
-
-// goCourtesy sends a message that nobody waits for.
-func (s *Session) goCourtesy(message []byte) {
-	s.pending.Add(1) // if the session is over, nobody looks at it
-	s.spawn(func() {
-		defer func() {
-			if s.pending.Add(-1) == 0 {
-				select {
-				case s.said <- struct{}{}:
-				default: // nobody waits, or somebody has been told
-				}
-			}
-		}()
-		s.courtesy(message)
-	})
-}
-
-// endLater has cancel called when so much time has passed since the end of ctx, unless stop is called before that end.
-func endLater(ctx context.Context, d time.Duration, cancel func()) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
-}
-
-// sayLast waits a moment for what is on its way to the server, such as cancellations.
-func (s *Session) sayLast() {
-	moment := time.NewTimer(lastWords)
-	defer moment.Stop()
-	for s.pending.Load() > 0 && s.Err() == nil {
-		select {
-		case <-s.said:
-		case <-s.ctx.Done():
-		case <-moment.C:
-			return
-		case <-s.polite.Done():
-			return
-		}
-	}
-}
-
-func (s *Session) courtesy(message []byte) {
-	if err := s.say(message, courtesyTime); err != nil {
-		s.opts.Logger.Debug("cannot send to server", "server", s.opts.Server, "error", err)
-	}
-}
-
-// say sends a message that has no answer.
-func (s *Session) say(message []byte, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
-	defer cancel()
-	s.trace("to server", message)
-	return s.transport.post(ctx, message)
-}
-
-// spawn runs f in a goroutine that Close waits for. After the end of the session it does nothing and
-// reports false.
-func (s *Session) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.run(f)
-	return true
-}
-
-// run runs f in a goroutine that Close waits for. A panic in it ends the session.
-func (s *Session) run(f func()) {
-	s.wg.Go(func() {
-		defer safe.Recover(s.opts.Logger, "handling messages of server "+s.opts.Server, func(err error) {
-			s.lose(s.failure(ReasonDisconnected, "%v", err))
-		})
-		f()
-	})
-}
-
 // withToken returns raw params that ask for progress under the token.
 func withToken(params []byte, token jsonrpc.ID) []byte {
 	meta, _ := jsonrpc.Find(params, "_meta")
@@ -302,42 +158,6 @@ func withToken(params []byte, token jsonrpc.ID) []byte {
 		return jsonrpc.Splice(params, jsonrpc.Edit{Span: meta, With: jsonrpc.Set(raw, "progressToken", []byte(token))})
 	}
 	return jsonrpc.Set(params, "_meta", []byte(`{"progressToken":`+string(token)+`}`))
-}
-
-// receive handles a message that is not the response its transport waits for. stream is the call on
-// whose own stream it came, nil on a stream that all calls share.
-func (s *Session) receive(m jsonrpc.Message, stream *inflight) {
-	switch {
-	case m.IsResponse():
-		level, event := slog.LevelWarn, "server answered an unknown request"
-		if s.calls.knew([]byte(m.ID)) {
-			level, event = slog.LevelDebug, "server answered a request that is over" // it was cancelled, or answered twice
-		}
-		s.opts.Logger.Log(s.ctx, level, event, "server", s.opts.Server, "id", m.ID.Text())
-	case m.IsRequest():
-		s.answer(m, stream)
-	case m.Method == "notifications/progress":
-		if c := s.calls.byToken(m.Params); c != nil {
-			c.report(m.Params)
-		}
-	case m.Method == "notifications/cancelled":
-		if !s.questions.withdraw(m.Params) {
-			s.opts.Logger.Debug("server cancelled a request that is over", "server", s.opts.Server)
-		}
-	case stream == nil && m.Method != "notifications/message":
-		s.opts.Handler.Notified(m, nil) // on a stream that all calls share only log messages belong to calls
-	default:
-		s.opts.Handler.Notified(m, s.suspects(stream))
-	}
-}
-
-// suspects returns the calls that may have caused what came on a stream, the likeliest first. On a stream
-// that all calls share that can only be told while they are of one client.
-func (s *Session) suspects(stream *inflight) []*Call {
-	if stream != nil {
-		return []*Call{stream.call}
-	}
-	return s.calls.ofOnlyClient()
 }
 
 // parse reads one message of the server; nil if it is none, which is logged.
@@ -390,13 +210,4 @@ func (s *Session) initialize(ctx context.Context) error {
 		return nil
 	}
 	return s.Notify(ctx, "notifications/initialized", nil)
-}
-
-// asFailure returns err as a *Failure of this session.
-func (s *Session) asFailure(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return s.failure(ReasonDisconnected, "%v", err)
 }

@@ -102,7 +102,7 @@ func (t *sseTransport) read(er *eventReader) {
 			continue
 		}
 		if m := t.s.parse(e.data); m != nil {
-			t.s.deliver(m)
+			t.s.inbox.deliver(m)
 		}
 	}
 }

@@ -169,23 +169,7 @@ func (t *streamTransport) message(line []byte) {
 	if m == nil {
 		return
 	}
-	t.s.deliver(m)
-}
-
-// deliver hands a message of a shared stream to the call that waits for it, or to receive.
-func (s *Session) deliver(m *jsonrpc.Message) {
-	if m.IsResponse() {
-		if c := s.calls.find([]byte(m.ID)); c != nil {
-			c.finish()
-			select {
-			case c.reply <- *m:
-			default: // a second response to one request
-				s.receive(*m, nil)
-			}
-			return
-		}
-	}
-	s.receive(*m, nil)
+	t.s.inbox.deliver(m)
 }
 
 // readLine returns the next line without its end, in memory of its own. A line over max is errTooLong.
@@ -196,7 +180,7 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 		if len(line)+len(part) > max+2 {
 			return nil, errTooLong
 		}
-		line, _ = grow(line, part, max+2, nil) // whose answer it is shows when it is complete
+		line, _ = extend(line, part, max+2, nil) // whose answer it is shows when it is complete
 		switch {
 		case err == nil:
 			return bytes.TrimRight(line, "\r\n"), nil

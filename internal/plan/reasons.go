@@ -1,32 +1,29 @@
 package plan
 
-// Reasons why a step failed. The list is closed: docs/queries.md explains each to users.
+import "github.com/agenticnexus/agenticnexus/internal/reason"
+
+// Reasons why a step failed.
 const (
-	// The plan is at fault; the step was not called.
-	ReasonUnknownTool      = "unknown_tool"
-	ReasonAmbiguousTool    = "ambiguous_tool"
-	ReasonInvalidArguments = "invalid_arguments"
-	ReasonMissingReference = "missing_reference"
-	ReasonCycle            = "cycle"
-	ReasonDuplicateID      = "duplicate_id"
-
-	// Something else kept the step from being called, or ended its call.
-	ReasonDependencyFailed = "dependency_failed"
-	ReasonDeclined         = "declined"  // the user did not allow it, or did not give an argument
-	ReasonCancelled        = "cancelled" // the client cancelled the query, or closed the connection
-	ReasonTimeout          = "timeout"   // of the step's call or of the query
-	ReasonInternal         = "internal"
-
-	// The server is at fault, or what lies between.
-	ReasonToolError      = "tool_error"
-	ReasonUnavailable    = "unavailable"
-	ReasonDisconnected   = "disconnected"
-	ReasonOutcomeUnknown = "outcome_unknown" // the call may have done its work
-	ReasonTooLarge       = "too_large"
-	ReasonOverloaded     = "overloaded"
-	ReasonUnauthorized   = "unauthorized"
-	ReasonQuarantined    = "quarantined"
-	ReasonProtocol       = "protocol"
+	ReasonUnknownTool      = reason.UnknownTool
+	ReasonAmbiguousTool    = reason.AmbiguousTool
+	ReasonInvalidArguments = reason.InvalidArguments
+	ReasonMissingReference = reason.MissingReference
+	ReasonCycle            = reason.Cycle
+	ReasonDuplicateID      = reason.DuplicateID
+	ReasonDependencyFailed = reason.DependencyFailed
+	ReasonDeclined         = reason.Declined
+	ReasonCancelled        = reason.Cancelled
+	ReasonTimeout          = reason.Timeout
+	ReasonInternal         = reason.Internal
+	ReasonToolError        = reason.ToolError
+	ReasonUnavailable      = reason.Unavailable
+	ReasonDisconnected     = reason.Disconnected
+	ReasonOutcomeUnknown   = reason.OutcomeUnknown
+	ReasonTooLarge         = reason.TooLarge
+	ReasonOverloaded       = reason.Overloaded
+	ReasonUnauthorized     = reason.Unauthorized
+	ReasonQuarantined      = reason.Quarantined
+	ReasonProtocol         = reason.Protocol
 )
 
 // Unsettled reports whether the step failed in a way that leaves open what its call has done.

@@ -144,9 +144,8 @@ func (x *Executor) step(
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
 		Params:  stepParams(ctx, tool.Tool.Tool, arguments, r.Meta),
-		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Ask: r.Ask,
-		Reserve: answer.reserve, Attempts: &out.Attempts,
-		Progress: func(params []byte) {
+		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Attempts: &out.Attempts,
+		Hooks: downstream.Hooks{Ask: r.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
 			var p struct {
 				Progress, Total float64
 				Message         string
@@ -154,7 +153,7 @@ func (x *Executor) step(
 			if json.Unmarshal(params, &p) == nil {
 				report(progress.Fraction(p.Progress, p.Total), p.Message)
 			}
-		},
+		}},
 	})
 	switch {
 	case err != nil:

@@ -20,18 +20,20 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	s.p.inOrder(ctx, x.Session, server)
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
-		Visible: x.Visible, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
-		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
-		Progress: x.RelayProgress(),
-		Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
-		Modern:   x.Version.AtLeast(protocol.V20260728),
-		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-			if q.Input && !x.Client.Supports(q.Method) {
-				return nil, nil
-			}
-			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
-				return x.Request(ctx, q.Method, params)
-			})
+		Visible: x.Visible, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "",
+		Modern: x.Version.AtLeast(protocol.V20260728),
+		Hooks: downstream.Hooks{
+			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
+			Progress: x.RelayProgress(),
+			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
+			Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+				if q.Input && !x.Client.Supports(q.Method) {
+					return nil, nil
+				}
+				return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
+					return x.Request(ctx, q.Method, params)
+				})
+			},
 		},
 	})
 	switch {

@@ -19,10 +19,10 @@ const moment = time.Second
 // them open in the background.
 func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 	version := []byte(jsonrpc.StringID(string(x.Version)))
-	s.p.servers.Enter(x.Session, jsonrpc.Set(x.Message.Params, "protocolVersion", version))
+	s.p.servers.Sessions().Enter(x.Session, jsonrpc.Set(x.Message.Params, "protocolVersion", version))
 	answer, err := s.introduce(ctx, x)
 	if err != nil {
-		s.p.servers.Leave(x.Session)
+		s.p.servers.Sessions().Leave(x.Session)
 		s.p.opts.Fail(x, err)
 		return
 	}
@@ -35,7 +35,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	servers := s.reach(x)
 	answers := make([][]byte, len(servers))
 	err := s.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers, func(ctx context.Context, i int) (err error) {
-		answers[i], err = s.p.servers.Introduce(ctx, servers[i], x.Session)
+		answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
 		return err
 	})
 	switch {

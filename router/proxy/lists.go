@@ -29,7 +29,7 @@ func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) (
 	for i, server := range servers {
 		parts[i].server = server
 		var ok bool
-		if parts[i].items, ok = s.p.servers.Held(server, x.Session, method); !ok {
+		if parts[i].items, ok = s.p.servers.Sessions().Held(server, x.Session, method); !ok {
 			places, asked = append(places, i), append(asked, server)
 		}
 	}
@@ -37,7 +37,7 @@ func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) (
 		return parts, nil
 	}
 	err := s.each(ctx, x, asked, func(ctx context.Context, i int) (err error) {
-		parts[places[i]].items, err = s.p.servers.List(ctx, asked[i], x.Session, method)
+		parts[places[i]].items, err = s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
 		return err
 	})
 	if len(asked) < len(servers) && ctx.Err() == nil {
@@ -49,7 +49,7 @@ func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) (
 // list answers a list request with all pages of all servers.
 func (s *Surface) list(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Filters(s.only)) {
+	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Sessions().Filters(s.only)) {
 		s.forward(ctx, x, s.only, "", x.Message.Params) // with the server's own pages
 		return
 	}

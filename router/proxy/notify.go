@@ -18,7 +18,7 @@ import (
 func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	servers, method, params := s.reach(x), x.Message.Method, x.Message.Params
 	tell := func(ctx context.Context, server string) error {
-		return s.p.servers.Notify(ctx, server, x.Session, method, params)
+		return s.p.servers.Sessions().Notify(ctx, server, x.Session, method, params)
 	}
 	if isRequest(method) {
 		s.p.log.Warn("a request without an id is not passed on", "method", method)
@@ -101,10 +101,10 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	switch {
 	case m.Client != "":
 		named(m.Client)
-	case !p.servers.Shared(m.Server):
+	case !p.servers.Sessions().Shared(m.Server):
 		return // the router's own session: clients have their own
 	case m.Message.Method == "notifications/resources/updated":
-		named(p.servers.Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
+		named(p.servers.Sessions().Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
 	default:
 		to = p.all()
 	}

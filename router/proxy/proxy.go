@@ -103,7 +103,7 @@ func (s *Surface) names() *naming {
 // Ended implements edge.Handler.
 func (s *Surface) Ended(session string) {
 	s.p.leave(session)
-	s.p.servers.Leave(session)
+	s.p.servers.Sessions().Leave(session)
 	if s.p.opts.Search != nil {
 		s.p.opts.Search.Ended(session)
 	}
@@ -182,8 +182,8 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 // ownTasks reports whether a client may use the tasks of the server. Whoever shares its session could read and
 // cancel the tasks of others, and a task does not tell which tool it runs.
 func (s *Surface) ownTasks(x *edge.Exchange) bool {
-	return s.only != "" && x.Session != "" && x.Visible == nil && !s.p.servers.Filters(s.only) &&
-		s.p.servers.OwnSession(s.only, x.Session)
+	return s.only != "" && x.Session != "" && x.Visible == nil && !s.p.servers.Sessions().Filters(s.only) &&
+		s.p.servers.Sessions().Own(s.only, x.Session)
 }
 
 // setLevel goes to every server that logs; it succeeds if any of them took it.
@@ -196,7 +196,7 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	replies := make([]link.Reply, len(servers))
 	failed := make([]error, len(servers))
 	_ = s.each(ctx, x, servers, func(ctx context.Context, i int) error { // what failed is looked at below
-		hello, err := s.p.servers.Initialized(ctx, servers[i], x.Session)
+		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
 				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "",
@@ -254,7 +254,7 @@ func (s *Surface) within(ctx context.Context, limit time.Duration, x *edge.Excha
 		case err == nil:
 			fine++
 		case ctx.Err() == nil:
-			s.p.servers.LeftOut(servers[i], x.Message.Method, err)
+			s.p.servers.Sessions().LeftOut(servers[i], x.Message.Method, err)
 			if first == nil {
 				first = err
 			}

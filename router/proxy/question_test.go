@@ -271,7 +271,7 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 			eventually(t, "the streams", func() bool { return s.streams() == len(s.all()) })
 			is := configured[0]
 			other := downstream.SessionShared
-			if w.manager.Shared("s") {
+			if w.manager.Sessions().Shared("s") {
 				other = downstream.SessionPerClient
 			}
 			apply := func() { w.manager.Apply([]downstream.ServerConfig{is}) }

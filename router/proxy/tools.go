@@ -45,7 +45,7 @@ func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
 	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
 		return false
 	}
-	err := s.p.servers.CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
+	err := s.p.servers.Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
 	if err != nil {
 		x.Fail(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -24,16 +23,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
-	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/ops"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -49,30 +45,28 @@ type Options struct {
 
 // App is a running router, or one that can be started.
 type App struct {
-	opts       Options
-	log        *slog.Logger
-	telemetry  *telemetry.Telemetry
-	metrics    *telemetry.Metrics
-	servers    *downstream.Manager
-	router     *router.Router
-	proxy      *proxy.Proxy
-	edge       *edge.Edge
-	keys       *auth.Keys
-	rate       *limit.Rate
-	embedded   *embedded
-	models     []*llm.Client
-	embeddings *llm.Embeddings // nil where none are configured
-	trusted    []netip.Prefix
+	opts      Options
+	log       *slog.Logger
+	telemetry *telemetry.Telemetry
+	metrics   *telemetry.Metrics
+	servers   *downstream.Manager
+	router    *router.Router
+	proxy     *proxy.Proxy
+	edge      *edge.Edge
+	keys      *auth.Keys
+	rate      *limit.Rate
+	embedded  *embedded
+	models    *models
+	web       web
+	lifecycle lifecycle
+}
 
-	begin    sync.Once // of the servers
-	begun    atomic.Bool
-	end      sync.Once // of everything
-	stopped  error     // how it ended
-	ready    atomic.Bool
-	http     *http.Server
-	listener net.Listener
-	wg       sync.WaitGroup
-
+// lifecycle makes each stage of an App happen once.
+type lifecycle struct {
+	begin     sync.Once // of the servers
+	begun     atomic.Bool
+	end       sync.Once  // of everything
+	stopped   error      // how it ended
 	reloading sync.Mutex // one configuration after the other
 }
 
@@ -87,7 +81,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.keys, err = auth.New(cfg.Auth, auth.Sources{}); err != nil {
 		return nil, err
 	}
-	if a.trusted, err = auth.ParseProxies(cfg.TrustedProxies); err != nil {
+	trusted, err := auth.ParseProxies(cfg.TrustedProxies)
+	if err != nil {
 		return nil, err
 	}
 	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
@@ -103,12 +98,15 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
-		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
-		OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
-		OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
-			return a.proxy.Ask(ctx, server, client, q)
+		Events: downstream.Events{
+			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
+			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+			OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+				return a.proxy.Ask(ctx, server, client, q)
+			},
 		},
 	})
+	a.models = newModels(cfg.LLM, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
@@ -117,7 +115,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	})
 	a.edge = edge.New(edge.Options{
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits, AllowedOrigins: cfg.AllowedOrigins,
-		TrustedProxies: a.trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
+		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 	})
 	a.proxy.Attach(a.edge)
 	return a, a.metrics.Watch(a.edge.Sessions, a.edge.Tracked, a.edge.Refused)
@@ -125,48 +123,23 @@ func New(ctx context.Context, opts Options) (*App, error) {
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
-	finder := a.newFinder()
+	finder := a.models.finder(a.log)
 	ranking := router.Ranking{Finder: finder}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking},
 	}
 	composing := synth.Options{Logger: a.log}
-	models := func() router.Models { return router.Models{} }
-	if cfg.LLM.Plans() {
-		reach := &llm.Reach{}
-		p := llm.New(cfg.LLM.Planner, llm.Options{Logger: a.log, Reach: reach})
-		s := p
-		if own := cfg.LLM.Synthesizer; own != nil {
-			if own.BaseURL != cfg.LLM.Planner.BaseURL {
-				reach = nil
-			}
-			s = llm.New(*own, llm.Options{Logger: a.log, Reach: reach})
-		}
-		a.models = []*llm.Client{p, s}
+	if p, s := a.models.planner, a.models.synthesizer; p != nil {
 		planning.Model, composing.Model = p, s
-		models = func() router.Models {
-			ps, ss := p.Status(), s.Status()
-			return router.Models{Planner: &ps, Synthesizer: &ss}
-		}
 	}
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
 		Rate: a.rate, Tools: cfg.Router, Query: cfg.Query, Validation: cfg.Validation,
-		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Validator: validator, Models: models,
+		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Validator: validator, Models: a.models.status,
 		UseClient: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans(),
 		Logger:    a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})
-}
-
-// newFinder makes the search over the tools, by meaning too where an embedding model is configured.
-func (a *App) newFinder() *search.Finder {
-	opts := search.FinderOptions{Logger: a.log}
-	if cfg := a.opts.Config.LLM; cfg != nil && cfg.Embeddings != nil {
-		a.embeddings = llm.NewEmbeddings(*cfg.Embeddings, nil)
-		opts.Embedder, opts.Timeout = a.embeddings, cfg.Embeddings.Timeout
-	}
-	return search.NewFinder(search.New(search.Options{}), opts)
 }
 
 func (a *App) observeCall(o downstream.Observation) {
@@ -186,17 +159,11 @@ func (a *App) Log() *slog.Logger { return a.log }
 // Router returns the router, for use in this process.
 func (a *App) Router() *router.Router { return a.router }
 
-// ProbeModels finds out whether the models can be reached and take their keys, for the health. It costs no tokens.
+// ProbeModels checks whether the models can be reached and accept their keys, for the health. It costs no tokens.
 func (a *App) ProbeModels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.opts.Config.Health.Timeout)
 	defer cancel()
-	var wg sync.WaitGroup
-	for i, m := range a.models {
-		if !slices.Contains(a.models[:i], m) {
-			wg.Go(func() { m.Probe(ctx) })
-		}
-	}
-	wg.Wait()
+	a.models.probe(ctx)
 }
 
 // QueryTimeout is how long a query may take.
@@ -205,8 +172,8 @@ func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout 
 // Connect begins to connect to the servers, unless that has begun, and, where the configuration says so,
 // lists their tools. The error is a *downstream.Conflict.
 func (a *App) Connect(ctx context.Context) error {
-	a.begin.Do(a.servers.Start)
-	a.begun.Store(true)
+	a.lifecycle.begin.Do(a.servers.Start)
+	a.lifecycle.begun.Store(true)
 	cfg := a.opts.Config
 	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != downstream.ConflictError {
 		return nil
@@ -240,18 +207,7 @@ func (a *App) Listen(ctx context.Context) error {
 		return err
 	}
 	a.keepState()
-	a.listener = listener
-	a.http = &http.Server{
-		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	listener = output.CoalesceWrites(a.http, listener)
-	a.wg.Go(func() {
-		if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			a.log.Error("serving HTTP ended", "error", err)
-		}
-	})
-	a.ready.Store(true)
+	a.web.serve(listener, a.handler(), a.log)
 	a.log.Info("listening", "address", listener.Addr().String(), "servers", len(a.servers.Servers()))
 	return nil
 }
@@ -268,7 +224,7 @@ func (a *App) keepState() {
 }
 
 // Addr is the address that Listen listens on.
-func (a *App) Addr() string { return a.listener.Addr().String() }
+func (a *App) Addr() string { return a.web.listener.Addr().String() }
 
 func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -281,10 +237,11 @@ func (a *App) handler() http.Handler {
 		mux.Handle(base+"/messages", messages)
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
+	operators := &operators{a.keys, a.edge}
 	ops.Mount(mux, ops.Options{
-		Ready: a.ready.Load, Metrics: a.telemetry.Handler(a.visibleServers), Authorize: a.authorize,
+		Ready: a.web.ready.Load, Metrics: a.telemetry.Handler(operators.visibleServers), Authorize: operators.authorize,
 		Health: func(r *http.Request) any {
-			h, err := a.router.Health(a.visible(r), "")
+			h, err := a.router.Health(operators.visible(r), "")
 			if err != nil {
 				return map[string]string{"status": "unhealthy"}
 			}
@@ -292,50 +249,6 @@ func (a *App) handler() http.Handler {
 		},
 	})
 	return mux
-}
-
-// authorize guards an ops path: from where, and with the keys, where there are any.
-func (a *App) authorize(next http.Handler) http.Handler {
-	return a.edge.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.keys.Required() {
-			if _, ok := a.operator(r); !ok {
-				w.Header().Add("WWW-Authenticate", `Bearer realm="agenticnexus"`)
-				w.Header().Add("WWW-Authenticate", `Basic realm="agenticnexus", charset="UTF-8"`)
-				http.Error(w, "a valid API key is needed", http.StatusUnauthorized)
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	}))
-}
-
-// visible is what the key of a request that authorize has let pass may see; nil = everything.
-func (a *App) visible(r *http.Request) downstream.Visible {
-	if !a.keys.Required() {
-		return nil
-	}
-	caller, _ := a.operator(r)
-	return caller.Visible()
-}
-
-// visibleServers is visible for servers as such.
-func (a *App) visibleServers(r *http.Request) func(server string) bool {
-	visible := a.visible(r)
-	if visible == nil {
-		return nil
-	}
-	return func(server string) bool { return visible(server, "") }
-}
-
-// operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which
-// browsers ask for when they show /ui/.
-func (a *App) operator(r *http.Request) (auth.Caller, bool) {
-	key, present := a.keys.FromHeaders(r.Header)
-	if !present {
-		_, key, present = r.BasicAuth()
-	}
-	caller, ok := a.keys.Identify(key)
-	return caller, present && ok
 }
 
 // Profiles of ServeStdio, besides "server:NAME".
@@ -383,32 +296,24 @@ var ErrForced = errors.New("calls in flight were cut off when the grace period w
 // servers in reverse order. The error says what had to be cut off; ErrForced is in it if calls of clients
 // had to be. Stop may be called again; it then waits for the first call and returns the same.
 func (a *App) Stop(ctx context.Context) error {
-	a.end.Do(func() { a.stopped = a.stop(ctx) })
-	return a.stopped
+	a.lifecycle.end.Do(func() { a.lifecycle.stopped = a.stop(ctx) })
+	return a.lifecycle.stopped
 }
 
 func (a *App) stop(ctx context.Context) error {
-	if a.begun.Load() {
+	if a.lifecycle.begun.Load() {
 		a.log.Info("Starting graceful shutdown...")
 	}
-	a.ready.Store(false)
+	a.web.ready.Store(false)
 	err := a.edge.Stop(ctx)
 	if ctx.Err() != nil {
 		a.log.Warn("Shutdown timeout, forcing exit")
 		err = errors.Join(err, ErrForced)
 	}
-	if a.http != nil {
-		err = errors.Join(err, a.closeHTTP(ctx))
-	}
-	a.wg.Wait()
+	err = errors.Join(err, a.web.close(ctx))
 	a.servers.StopWithin(remaining(ctx))
 	a.embedded.stop()
-	for _, m := range a.models {
-		m.Close()
-	}
-	if a.embeddings != nil {
-		a.embeddings.Close()
-	}
+	a.models.close()
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	return errors.Join(err, a.telemetry.Shutdown(flush))
@@ -424,17 +329,4 @@ func remaining(ctx context.Context) time.Duration {
 		return time.Minute
 	}
 	return max(time.Until(end), leastStop)
-}
-
-// flushTime is for answers that are complete but not yet written.
-const flushTime = time.Second
-
-// closeHTTP ends the HTTP server: connections get a moment to write what their handlers have left.
-func (a *App) closeHTTP(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
-	defer cancel()
-	if a.http.Shutdown(ctx) == nil {
-		return nil
-	}
-	return a.http.Close()
 }

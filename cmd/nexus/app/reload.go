@@ -19,13 +19,13 @@ var live = []string{"auth.", "rate_limit.", "log.level"}
 // log level. Calls in flight are not disturbed, but for those with a key that is gone. What cannot change while
 // the App runs is named in a warning. On an error nothing has changed. Reload may be called from any goroutine.
 func (a *App) Reload(cfg config.Config) error {
-	a.reloading.Lock()
-	defer a.reloading.Unlock()
+	a.lifecycle.reloading.Lock()
+	defer a.lifecycle.reloading.Unlock()
 	keys, err := auth.New(cfg.Auth, auth.Sources{})
 	if err != nil {
 		return err
 	}
-	if a.http != nil {
+	if a.web.server != nil {
 		if err := config.CheckBind(a.opts.Config.Listen, cfg.Auth); err != nil {
 			return err
 		}

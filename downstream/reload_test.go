@@ -159,15 +159,15 @@ func TestApplyTakesAlongWhatWaits(t *testing.T) {
 				return err
 			},
 			"a list": func(ctx context.Context, m *downstream.Manager) error {
-				_, err := m.List(ctx, "a", "c", "tools/list")
+				_, err := m.Sessions().List(ctx, "a", "c", "tools/list")
 				return err
 			},
 			"initialize": func(ctx context.Context, m *downstream.Manager) error {
-				_, err := m.Initialized(ctx, "a", "c")
+				_, err := m.Sessions().Initialized(ctx, "a", "c")
 				return err
 			},
 			"a notification": func(ctx context.Context, m *downstream.Manager) error {
-				return m.Notify(ctx, "a", "c", "notifications/x", nil)
+				return m.Sessions().Notify(ctx, "a", "c", "notifications/x", nil)
 			},
 			"the catalog": func(ctx context.Context, m *downstream.Manager) error {
 				c, err := m.Catalog(ctx)
@@ -195,7 +195,7 @@ func TestApplyTakesAlongWhatWaits(t *testing.T) {
 					o.Servers[0].Session = downstream.SessionPerClient
 					o.Execution.RetryDelay = time.Hour
 					m := downstream.New(o)
-					m.Enter("c", hello("c"))
+					m.Sessions().Enter("c", hello("c"))
 					done := make(chan error, 1)
 					go func() { done <- use(t.Context(), m) }()
 					synctest.Wait()
@@ -298,7 +298,7 @@ func TestApplyWithinClientSessions(t *testing.T) {
 	w := serveHTTP(t, newServer())
 	c := w.config("a")
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}})
-	m.Enter("c1", hello("c1"))
+	m.Sessions().Enter("c1", hello("c1"))
 	r := request("a", "echo")
 	r.Client, r.Proxied = "c1", true
 	for i := range 3 {
@@ -310,7 +310,7 @@ func TestApplyWithinClientSessions(t *testing.T) {
 		m.Apply([]downstream.ServerConfig{c})
 	}
 	eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 1 })
-	m.Leave("c1")
+	m.Sessions().Leave("c1")
 	m.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()

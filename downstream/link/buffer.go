@@ -21,9 +21,9 @@ type room func(total int) bool
 
 func (r room) allows(total int) bool { return r == nil || total <= freeMessage || r(total) }
 
-// grow appends part to a message of at most most bytes. The capacity doubles, so that little is copied. From
+// extend appends part to a message of at most most bytes. The capacity doubles, so that little is copied. From
 // longMessage on it becomes four times as large: what is left behind is only a third of the message then.
-func grow(b, part []byte, most int, room room) ([]byte, error) {
+func extend(b, part []byte, most int, room room) ([]byte, error) {
 	need := len(b) + len(part)
 	if need <= cap(b) {
 		return append(b, part...), nil
@@ -51,7 +51,7 @@ func readAll(r io.Reader, most int, room room) ([]byte, error) {
 			return nil, errTooLong
 		}
 		var full error
-		if all, full = grow(all, part[:n], most, room); full != nil {
+		if all, full = extend(all, part[:n], most, room); full != nil {
 			return nil, full
 		}
 		switch {

@@ -39,12 +39,12 @@ func TestSessionsOfClients(t *testing.T) {
 			defer m.Stop()
 			clients := []string{"one", "two", "three"}
 			for _, c := range clients {
-				m.Enter(c, hello(c))
-				if init, err := m.Initialized(t.Context(), "a", c); err != nil || !strings.Contains(string(init), "scripted") {
+				m.Sessions().Enter(c, hello(c))
+				if init, err := m.Sessions().Initialized(t.Context(), "a", c); err != nil || !strings.Contains(string(init), "scripted") {
 					t.Fatalf("got %s, %v", init, err)
 				}
 				for range 2 {
-					if err := m.Notify(t.Context(), "a", c, "notifications/initialized", nil); err != nil {
+					if err := m.Sessions().Notify(t.Context(), "a", c, "notifications/initialized", nil); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -76,7 +76,7 @@ func TestSessionsOfClients(t *testing.T) {
 				t.Errorf("got %d sessions in the status, want %d", got, want)
 			}
 			for _, c := range clients {
-				m.Leave(c)
+				m.Sessions().Leave(c)
 			}
 			if got := m.Status()["a"].Sessions; tc.own && got != 0 {
 				t.Errorf("got %d sessions after all left, want none", got)
@@ -88,11 +88,11 @@ func TestSessionsOfClients(t *testing.T) {
 func TestLeaveSaysFarewell(t *testing.T) {
 	w := serveHTTP(t, newServer())
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
-	m.Enter("c", hello("c"))
-	if _, err := m.List(t.Context(), "a", "c", "tools/list"); err != nil {
+	m.Sessions().Enter("c", hello("c"))
+	if _, err := m.Sessions().List(t.Context(), "a", "c", "tools/list"); err != nil {
 		t.Fatal(err)
 	}
-	m.Leave("c")
+	m.Sessions().Leave("c")
 	deleted := w.seen(http.MethodDelete)
 	if len(deleted) != 1 || deleted[0].Header.Get("Mcp-Session-Id") == "" {
 		t.Fatalf("got %d DELETEs, want one that names the session", len(deleted))
@@ -112,8 +112,8 @@ func TestLeaveSaysFarewell(t *testing.T) {
 func TestLostClientSession(t *testing.T) {
 	w := serveHTTP(t, newServer())
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
-	m.Enter("c", hello("c"))
-	if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+	m.Sessions().Enter("c", hello("c"))
+	if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "both sessions begin", func() bool { return w.count("notifications/initialized") == 2 })
@@ -124,8 +124,10 @@ func TestLostClientSession(t *testing.T) {
 			_, err := m.Call(t.Context(), r)
 			return err
 		},
-		func() error { _, err := m.List(t.Context(), "a", "c", "tools/list"); return err },
-		func() error { return m.Notify(t.Context(), "a", "c", "notifications/roots/list_changed", nil) },
+		func() error { _, err := m.Sessions().List(t.Context(), "a", "c", "tools/list"); return err },
+		func() error {
+			return m.Sessions().Notify(t.Context(), "a", "c", "notifications/roots/list_changed", nil)
+		},
 	} {
 		w.restart()
 		if err := use(); err != nil {
@@ -163,14 +165,14 @@ func TestListsOfClientsAreKept(t *testing.T) {
 			w := serveHTTP(t, s)
 			w.stream = tc.hears
 			m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
-			m.Enter("c", hello("c"))
-			if err := m.Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
+			m.Sessions().Enter("c", hello("c"))
+			if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "both ask for the stream", func() bool { return len(w.seen(http.MethodGet)) == 2 })
 			list := func() {
 				t.Helper()
-				if items, err := m.List(t.Context(), "a", "c", "tools/list"); err != nil || len(items) != 1 {
+				if items, err := m.Sessions().List(t.Context(), "a", "c", "tools/list"); err != nil || len(items) != 1 {
 					t.Fatalf("got %d items, %v", len(items), err)
 				}
 			}
@@ -212,7 +214,7 @@ func TestListsAreShared(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
-				if items, err := m.List(t.Context(), "a", fmt.Sprint(i), "tools/list"); err != nil || len(items) != 1 {
+				if items, err := m.Sessions().List(t.Context(), "a", fmt.Sprint(i), "tools/list"); err != nil || len(items) != 1 {
 					t.Errorf("got %d items, %v", len(items), err)
 				}
 			})
@@ -240,11 +242,11 @@ func TestMessagesOfServers(t *testing.T) {
 		got[m.Server+"/"+m.Client] = string(m.Message.Raw)
 	}
 	m := start(t, o)
-	m.Enter("c", hello("c"))
-	if err := m.Notify(t.Context(), "web", "c", "notifications/initialized", nil); err != nil {
+	m.Sessions().Enter("c", hello("c"))
+	if err := m.Sessions().Notify(t.Context(), "web", "c", "notifications/initialized", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Notify(t.Context(), "pipe", "c", "notifications/initialized", nil); err != nil {
+	if err := m.Sessions().Notify(t.Context(), "pipe", "c", "notifications/initialized", nil); err != nil {
 		t.Fatal(err)
 	}
 	note := `{"jsonrpc":"2.0","method":"notifications/odd","params":{"n":9007199254740993}}`
@@ -259,13 +261,13 @@ func TestMessagesOfServers(t *testing.T) {
 
 func TestUnknownServer(t *testing.T) {
 	m := start(t, downstream.Options{})
-	if _, err := m.Initialized(t.Context(), "x", ""); err == nil || err.Error() != "Unknown server: x" {
+	if _, err := m.Sessions().Initialized(t.Context(), "x", ""); err == nil || err.Error() != "Unknown server: x" {
 		t.Errorf("Initialized: got %v", err)
 	}
-	if err := m.Notify(t.Context(), "x", "", "notifications/x", nil); err == nil || err.Error() != "Unknown server: x" {
+	if err := m.Sessions().Notify(t.Context(), "x", "", "notifications/x", nil); err == nil || err.Error() != "Unknown server: x" {
 		t.Errorf("Notify: got %v", err)
 	}
-	if items, err := m.List(t.Context(), "x", "", "tools/list"); items != nil || err != nil {
+	if items, err := m.Sessions().List(t.Context(), "x", "", "tools/list"); items != nil || err != nil {
 		t.Errorf("List: got %v, %v", items, err)
 	}
 }
@@ -298,11 +300,11 @@ func TestLeavingEndsConnecting(t *testing.T) {
 		<-r.Context().Done()
 		close(ended)
 	}
-	m.Enter("c", hello("c"))
+	m.Sessions().Enter("c", hello("c"))
 	failed := make(chan error, 1)
-	go func() { _, err := m.Initialized(t.Context(), "a", "c"); failed <- err }()
+	go func() { _, err := m.Sessions().Initialized(t.Context(), "a", "c"); failed <- err }()
 	eventually(t, "the client connects", func() bool { return len(w.seen(http.MethodPost)) == 1 })
-	m.Leave("c")
+	m.Sessions().Leave("c")
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second): // connecting may take 15 s
@@ -327,10 +329,10 @@ func TestLeavingEndsASessionThatIsBeingOpened(t *testing.T) {
 	}
 	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
 	defer m.Stop()
-	m.Enter("c", hello("c"))
-	go m.Initialized(t.Context(), "a", "c")
+	m.Sessions().Enter("c", hello("c"))
+	go m.Sessions().Initialized(t.Context(), "a", "c")
 	r := <-asked
-	m.Leave("c")
+	m.Sessions().Leave("c")
 	select {
 	case <-r.Context().Done(): // then nobody takes the answer
 	case <-time.After(100 * time.Millisecond):

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// models are the clients of the configured models. Each may be nil. One client may serve both purposes.
+type models struct {
+	planner     *llm.Client
+	synthesizer *llm.Client
+	embeddings  *llm.Embeddings
+	config      *config.LLM
+}
+
+// newModels makes the clients. Those of one provider share what is known about its availability.
+func newModels(cfg *config.LLM, log *slog.Logger) *models {
+	m := &models{config: cfg}
+	if cfg.Plans() {
+		reach := &llm.Reach{}
+		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Reach: reach})
+		m.synthesizer = m.planner
+		if own := cfg.Synthesizer; own != nil {
+			if own.BaseURL != cfg.Planner.BaseURL {
+				reach = nil
+			}
+			m.synthesizer = llm.New(*own, llm.Options{Logger: log, Reach: reach})
+		}
+	}
+	if cfg != nil && cfg.Embeddings != nil {
+		m.embeddings = llm.NewEmbeddings(*cfg.Embeddings, nil)
+	}
+	return m
+}
+
+// finder makes the search over the tools, by meaning too if an embedding model is configured.
+func (m *models) finder(log *slog.Logger) *search.Finder {
+	opts := search.FinderOptions{Logger: log}
+	if m.embeddings != nil {
+		opts.Embedder, opts.Timeout = m.embeddings, m.config.Embeddings.Timeout
+	}
+	return search.NewFinder(search.New(search.Options{}), opts)
+}
+
+// status returns what is known about the availability of the models.
+func (m *models) status() router.Models {
+	if m.planner == nil {
+		return router.Models{}
+	}
+	p, s := m.planner.Status(), m.synthesizer.Status()
+	return router.Models{Planner: &p, Synthesizer: &s}
+}
+
+// clients returns each client once.
+func (m *models) clients() []*llm.Client {
+	switch {
+	case m.planner == nil:
+		return nil
+	case m.planner == m.synthesizer:
+		return []*llm.Client{m.planner}
+	}
+	return []*llm.Client{m.planner, m.synthesizer}
+}
+
+// probe checks whether the models can be reached and accept their keys.
+func (m *models) probe(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, c := range m.clients() {
+		wg.Go(func() { c.Probe(ctx) })
+	}
+	wg.Wait()
+}
+
+func (m *models) close() {
+	for _, c := range m.clients() {
+		c.Close()
+	}
+	if m.embeddings != nil {
+		m.embeddings.Close()
+	}
+}

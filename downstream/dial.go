@@ -1,0 +1,59 @@
+package downstream
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+)
+
+// dialer connects sessions.
+type dialer struct {
+	opts      *Options
+	clients   *clients
+	transport *http1.Transport
+}
+
+func newDialer(opts *Options, clients *clients) *dialer {
+	// Without this many idle connections a busy router dials anew for every call.
+	return &dialer{opts: opts, clients: clients, transport: http1.New(&http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4096, IdleConnTimeout: 90 * time.Second,
+		DialContext:        (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DisableCompression: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+	})}
+}
+
+// open connects a session for a slot.
+func (d *dialer) open(ctx context.Context, sl *slot) (*link.Session, error) {
+	c := sl.s.config
+	target := link.Target{Env: c.Env, Dir: c.Cwd, URL: c.URL, Headers: c.Headers, SSE: c.Type == TransportSSE, Dial: d.opts.Embedded[c.Name]}
+	if c.Command != "" {
+		target.Command = append([]string{c.Command}, c.Args...)
+	}
+	params, initialized := d.initialize(sl.client)
+	return link.Connect(ctx, link.Options{
+		Server: c.Name, Target: target, Initialize: params, Handler: handler{d.opts, sl, sl.opened.Add(1)},
+		MaxMessage: d.opts.MaxMessage, HTTP: d.transport, Logger: d.opts.Logger, ClientDriven: !initialized,
+	})
+}
+
+// initialize returns the params of initialize for a client's session, and whether notifications/initialized follows at
+// once.
+func (d *dialer) initialize(client string) (params []byte, initialized bool) {
+	if client != "" {
+		if params, initialized = d.clients.initialize(client); params != nil {
+			return params, initialized
+		}
+	}
+	own, _ := json.Marshal(map[string]any{
+		"protocolVersion": ProtocolVersion,
+		// Requests of the server are passed on to the client whose call caused them, which may have these capabilities.
+		"capabilities": map[string]any{"elicitation": map[string]any{}, "roots": map[string]any{}, "sampling": map[string]any{}},
+		"clientInfo":   map[string]string{"name": "agenticnexus-router", "version": d.opts.Version},
+	})
+	return own, true
+}

@@ -1,0 +1,248 @@
+package downstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+const refreshBurst = 5 // times that all servers are listed only because something is missing, at once
+
+// directory knows the tools of all servers.
+type directory struct {
+	servers   *servers
+	policy    string // of equal names
+	nameLimit int    // of names in lists
+	logger    *slog.Logger
+	validator *plan.Validator
+	refreshes *rate.Limiter
+
+	snapshot atomic.Pointer[snapshot] // the last catalog
+	building sync.Mutex               // one catalog after the other; guards writes of snapshot
+}
+
+func newDirectory(o *Options, servers *servers) *directory {
+	d := &directory{
+		servers: servers, policy: o.NameConflicts, nameLimit: o.NameLimit, logger: o.Logger, validator: o.Validator,
+		refreshes: rate.NewLimiter(1, refreshBurst),
+	}
+	if d.validator == nil {
+		d.validator = plan.NewValidator()
+	}
+	return d
+}
+
+// catalog returns the tools of all servers, see Manager.Catalog.
+func (d *directory) catalog(ctx context.Context) (*Catalog, error) {
+	for {
+		f := d.servers.all()
+		if s := d.snapshot.Load(); s.fresh(f) {
+			return s.catalog, nil
+		}
+		lists, failed := f.list(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if d.servers.all() == f {
+			return d.build(f, lists, f.missing(lists, failed)), nil
+		}
+		// The configuration was replaced meanwhile, which may be why a server did not answer.
+	}
+}
+
+// list returns the list of tools of each server, or the error why there is none in time.
+func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
+	lists, failed = make([]*listing, len(f.order)), make([]error, len(f.order))
+	var wg sync.WaitGroup
+	now := time.Now()
+	for i, s := range f.order {
+		if l := s.own.lists.holding(); s.own.lists.fresh(l, now) {
+			lists[i] = l
+			continue
+		}
+		wg.Go(func() {
+			defer s.rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
+			switch l, err := s.own.lists.list(ctx, "tools/list", true); {
+			case err == nil:
+				lists[i] = l
+			case ctx.Err() == nil && !errors.Is(err, admission.ErrRetired):
+				failed[i] = err
+				s.health.leftOut("tools/list", err)
+			}
+		})
+	}
+	wg.Wait()
+	return lists, failed
+}
+
+// missing returns the servers without a list and the reasons.
+func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
+	for i, l := range lists {
+		if l != nil {
+			continue
+		}
+		lost := Missing{f.order[i].config.Name, link.ReasonUnavailable, "its tools cannot be listed"}
+		failure := f.order[i].own.starting() // with the time that has passed by now
+		if failure != nil || errors.As(failed[i], &failure) {
+			lost.Reason, lost.Message = failure.Reason, failure.Message
+		} else if failed[i] != nil {
+			lost.Message = failed[i].Error()
+		}
+		missing = append(missing, lost)
+	}
+	return missing
+}
+
+// snapshot is a catalog and the lists that it was made from.
+type snapshot struct {
+	catalog *Catalog
+	set     *set
+	lists   []*listing
+}
+
+// fresh reports whether no server's list has changed, as far as its server would have announced it.
+func (s *snapshot) fresh(f *set) bool {
+	if s == nil || s.set != f {
+		return false
+	}
+	now := time.Now()
+	for i, l := range s.lists {
+		if !f.order[i].own.lists.fresh(l, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// build returns the catalog of the lists, or of later ones if another caller has them. It returns the catalog before
+// if the lists are the same, and otherwise processes only servers whose tools have changed.
+func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog {
+	d.building.Lock()
+	defer d.building.Unlock()
+	var former *Catalog
+	if s := d.snapshot.Load(); s != nil && s.set == f {
+		former = s.catalog
+		for i, l := range lists {
+			if last := s.lists[i]; l != nil && last != nil && last.turn > l.turn {
+				lists[i] = last
+			}
+		}
+	} else {
+		former = newCatalog(f.configs(), d.policy)
+		former.nameLimit = d.nameLimit
+	}
+	catalog := former.with(lists, missing)
+	d.snapshot.Store(&snapshot{catalog, f, lists})
+	for _, c := range catalog.conflicts {
+		if !slices.ContainsFunc(former.conflicts, func(old Conflict) bool { return old.Tool == c.Tool && slices.Equal(old.Servers, c.Servers) }) {
+			d.logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
+		}
+	}
+	return catalog
+}
+
+// conflicts returns the conflicts in the last catalog.
+func (d *directory) conflicts() []Conflict {
+	if last := d.snapshot.Load(); last != nil {
+		return last.catalog.conflicts
+	}
+	return nil
+}
+
+// listed reports whether a server had a tool when it was last listed.
+func (d *directory) listed(server, client, tool string) bool {
+	s := d.servers.enabled(server)
+	return s != nil && s.slot(client).lists.tool(tool) != nil
+}
+
+// has reports whether a server has a tool that the caller may use, see Manager.Has.
+func (d *directory) has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
+	s := d.servers.enabled(server)
+	if s == nil || !s.config.Tools.allows(tool) || visible != nil && !visible(server, tool) {
+		return false, nil
+	}
+	lists := s.slot(client).lists
+	if lists.tool(tool) != nil {
+		return true, nil
+	}
+	l, err := lists.look(ctx, "tools/list", time.Now(), func(l *listing) bool {
+		_, useless := l.quarantined[tool]
+		return useless || l.tool(tool) != nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil || l.tool(tool) != nil:
+		return true, nil
+	}
+	if why, ok := l.quarantined[tool]; ok {
+		return false, quarantined(server, tool, why)
+	}
+	return false, nil
+}
+
+// validate checks arguments of a tool, see Manager.Validate.
+func (d *directory) validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
+	if known, err := d.has(ctx, server, "", tool, nil); err != nil || !known {
+		return nil, err
+	}
+	s := d.servers.server(server)
+	if s == nil {
+		return nil, nil
+	}
+	l := s.own.lists.latest("tools/list")
+	if l == nil {
+		return nil, nil
+	}
+	t := l.tool(tool)
+	if t == nil {
+		return nil, nil
+	}
+	return d.validator.Validate(t.InputSchema, arguments), nil
+}
+
+// find looks for an item in a list, see Manager.Find.
+func (d *directory) find(ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool) (item json.RawMessage, ok bool, err error) {
+	err = d.servers.use(name, func(s *server) error {
+		_, err := s.slot(client).lists.look(ctx, method, since, func(l *listing) bool {
+			i := slices.IndexFunc(l.items, match)
+			if ok = i >= 0; ok {
+				item = l.items[i]
+			}
+			return ok
+		})
+		return err
+	})
+	if errors.As(err, new(*UnknownError)) {
+		err = nil
+	}
+	return item, ok, err
+}
+
+// refresh lists the tools again, see Manager.Refresh.
+func (d *directory) refresh(ctx context.Context, since time.Time) {
+	if !d.refreshes.Allow() {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, s := range d.servers.all().order {
+		if !s.config.Disabled {
+			wg.Go(func() {
+				defer s.rescue("listing its tools", nil)
+				_, _ = s.own.lists.look(ctx, "tools/list", since, func(*listing) bool { return false }) // catalog reports the error
+			})
+		}
+	}
+	wg.Wait()
+}

@@ -1,0 +1,88 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// requestFailure judges an error before any answer: what never got a connection never reached the server.
+// end is the context that cut the request if it is done.
+func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *Failure {
+	started := d != nil && d.started.Load()
+	if end.Err() != nil {
+		f := *l.asFailure(context.Cause(l.ctx))
+		f.Delivered = started
+		return &f
+	}
+	if !started {
+		return l.failure(ReasonUnavailable, "%v", err)
+	}
+	f := l.failure(ReasonDisconnected, "%v", err)
+	f.Delivered = true
+	return f
+}
+
+// readFailure judges an error in the middle of an answer.
+func (l *lifetime) readFailure(err error, max int) *Failure {
+	f := l.failure(ReasonDisconnected, "the answer was cut: %v", err)
+	switch {
+	case errors.Is(err, errTooLong):
+		f = l.failure(ReasonTooLarge, "its answer is over %d bytes", max)
+	case errors.Is(err, errNoRoom):
+		f = l.failure(ReasonTooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
+	case errors.Is(err, io.EOF):
+		f.Message = "the stream ended without a response"
+	}
+	f.Delivered = true
+	return f
+}
+
+// statusFailure judges an HTTP status that is no success.
+func (l *lifetime) statusFailure(resp *http.Response) *Failure {
+	code := resp.StatusCode
+	f := l.failure(ReasonUnavailable, "it answered %d %s", code, http.StatusText(code))
+	f.status = code
+	switch {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		f.Reason = ReasonUnauthorized
+	case code == http.StatusTooManyRequests:
+		// It says that the request was counted instead of handled (RFC 6585 §4). But a tool may pass on the 429 of
+		// another service after it has done half of its work.
+		f.Reason, f.Delivered = ReasonOverloaded, true
+		f.After = retryAfter(resp.Header)
+	case code == http.StatusRequestEntityTooLarge:
+		f.Reason = ReasonTooLarge
+	case code >= 500:
+		// Proxies answer 502, 503 or 504 also when a server is lost that has read the request.
+		f.Delivered = true
+		if code == http.StatusServiceUnavailable {
+			f.After = retryAfter(resp.Header)
+		}
+	case code >= 300 && code < 400:
+		f.Reason = ReasonProtocol
+		f.Message = fmt.Sprintf("it redirects (%d), which is not followed", code)
+	default:
+		f.Reason = ReasonProtocol
+	}
+	return f
+}
+
+const maxRetryAfter = time.Hour
+
+// retryAfter reads Retry-After, which is a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if date, err := http.ParseTime(v); err == nil {
+		return min(max(0, time.Until(date)), maxRetryAfter)
+	}
+	seconds, err := strconv.ParseInt(v, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
+}

@@ -1,0 +1,191 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// answer is the body of an answer, and what ends its request.
+type answer struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+	ended  bool // it was read to its end
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.ended = a.ended || err != nil
+	return n, err
+}
+
+// Close gives the connection back if the answer was read to its end, and closes it otherwise.
+func (a *answer) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
+}
+
+// linger closes an answer whose response has come. Most servers end their stream only after that: they get a
+// moment to do so, for else every call would need a new connection.
+func (t *httpTransport) linger(a *answer) {
+	if a.ended || t.lingers.Load() >= maxLingering {
+		a.Close()
+		return
+	}
+	t.lingers.Add(1)
+	if !t.s.spawn(func() {
+		defer t.lingers.Add(-1)
+		defer a.Close()
+		defer context.AfterFunc(t.s.ctx, a.cancel)()
+		defer time.AfterFunc(lingerTime, a.cancel).Stop()
+		_, _ = io.Copy(io.Discard, io.LimitReader(a, maxErrorBody))
+	}) {
+		t.lingers.Add(-1)
+		a.Close()
+	}
+}
+
+// events reads a stream up to the response to c, and closes it. A stream that ends early is taken up again
+// where the server numbers its events (MCP 2025-11-25, resumability).
+func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jsonrpc.Message, error) {
+	if c.call.Streams != nil {
+		c.call.Streams()
+	}
+	last := ""
+	for resumed := 0; ; resumed++ {
+		m, retry, err := t.readEvents(a, c, &last)
+		if err == nil {
+			t.linger(a)
+			return m, nil
+		}
+		a.ReadCloser.Close()
+		if last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
+			a.cancel()
+			return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
+		}
+	}
+}
+
+// readEvents reads one stream. last is set to the id of the last event.
+func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
+	er := newEventReader(body, t.s.opts.MaxMessage)
+	er.room = c.call.Reserve
+	defer er.free()
+	for {
+		e, err := er.next()
+		if err != nil {
+			return jsonrpc.Message{}, er.retry, err
+		}
+		if e.id != "" {
+			*last = e.id
+		}
+		if len(e.data) == 0 {
+			continue
+		}
+		m := t.s.parse(e.data)
+		switch {
+		case m == nil:
+		case m.IsResponse() && isReplyTo(m, c):
+			return *m, 0, nil
+		default:
+			t.s.inbox.receive(*m, c)
+		}
+	}
+}
+
+// resume waits as long as the server wants and asks for the rest of a stream. It reports whether there is one.
+func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
+	timer := time.NewTimer(min(max(retry, streamWait/10), streamWaits))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	header := t.ready.Load().get.Clone()
+	header.Set("Last-Event-ID", last)
+	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
+	if err != nil {
+		return false
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
+		resp.Body.Close()
+		return false
+	}
+	a.ReadCloser, a.ended = resp.Body, false
+	return true
+}
+
+// place is how far the standalone stream was read.
+type place struct {
+	openings int64
+	last     string // id of the last event
+}
+
+// listen reads the standalone stream, where the server has one, until the session ends.
+func (t *httpTransport) listen(ctx context.Context) {
+	wait := streamWait
+	var place place
+	for {
+		began := time.Now()
+		retry, ok := t.listenOnce(ctx, &place)
+		if !ok {
+			return
+		}
+		if time.Since(began) > streamWaits {
+			wait = streamWait
+		}
+		select {
+		case <-time.After(max(wait, min(retry, streamWaits))):
+		case <-ctx.Done():
+			return
+		}
+		wait = min(2*wait, streamWaits)
+	}
+}
+
+// listenOnce reads one standalone stream to its end; ok says whether it is worth another.
+func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Duration, ok bool) {
+	header := t.ready.Load().get
+	if p.last != "" {
+		header = header.Clone()
+		header.Set("Last-Event-ID", p.last)
+	}
+	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
+	if err != nil {
+		return 0, ctx.Err() == nil
+	}
+	defer resp.Body.Close()
+	kind := mediaType(resp.Header)
+	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
+		t.s.gone() // it was here before: the server has forgotten the session, not the method
+		return 0, false
+	}
+	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		return retryAfter(resp.Header), resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
+	}
+	p.openings++
+	t.listens.Store(p.openings)
+	defer t.listens.Store(0)
+	er := newEventReader(resp.Body, t.s.opts.MaxMessage)
+	defer er.free()
+	for {
+		e, err := er.next()
+		if err != nil {
+			return er.retry, ctx.Err() == nil
+		}
+		if e.id != "" {
+			p.last = e.id
+		}
+		if len(e.data) == 0 {
+			continue
+		}
+		if m := t.s.parse(e.data); m != nil {
+			t.s.inbox.receive(*m, nil)
+		}
+	}
+}

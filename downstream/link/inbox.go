@@ -1,0 +1,112 @@
+package link
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// inbox handles what the server sends of its own accord.
+type inbox struct {
+	s        *Session
+	requests requests
+	replies  chan struct{} // a token for each answer that is given at once
+}
+
+// deliver hands a message of a shared stream to the call that waits for it, or to receive.
+func (in *inbox) deliver(m *jsonrpc.Message) {
+	if m.IsResponse() {
+		if c := in.s.calls.find([]byte(m.ID)); c != nil {
+			c.finish()
+			select {
+			case c.reply <- *m:
+			default: // a second response to one request
+				in.receive(*m, nil)
+			}
+			return
+		}
+	}
+	in.receive(*m, nil)
+}
+
+// receive handles a message other than the response that its transport waits for. stream is the call on whose own
+// stream it came, nil on a stream that all calls share.
+func (in *inbox) receive(m jsonrpc.Message, stream *inflight) {
+	switch {
+	case m.IsResponse():
+		level, event := slog.LevelWarn, "server answered an unknown request"
+		if in.s.calls.knew([]byte(m.ID)) {
+			level, event = slog.LevelDebug, "server answered a request that is over" // it was cancelled, or answered twice
+		}
+		in.s.logger.Log(in.s.ctx, level, event, "server", in.s.server, "id", m.ID.Text())
+	case m.IsRequest():
+		in.answer(m, stream)
+	case m.Method == "notifications/progress":
+		if c := in.s.calls.byToken(m.Params); c != nil {
+			c.report(m.Params)
+		}
+	case m.Method == "notifications/cancelled":
+		if !in.requests.withdraw(m.Params) {
+			in.s.logger.Debug("server cancelled a request that is over", "server", in.s.server)
+		}
+	case stream == nil && m.Method != "notifications/message":
+		in.s.opts.Handler.Notified(m, nil) // on a stream that all calls share only log messages belong to calls
+	default:
+		in.s.opts.Handler.Notified(m, in.suspects(stream))
+	}
+}
+
+// suspects returns the calls that may have caused a message on a stream, the likeliest first. On a stream that all
+// calls share there are none if the calls are of several clients.
+func (in *inbox) suspects(stream *inflight) []*Call {
+	if stream != nil {
+		return []*Call{stream.call}
+	}
+	return in.s.calls.ofOnlyClient()
+}
+
+// answer answers a request of the server.
+func (in *inbox) answer(m jsonrpc.Message, stream *inflight) {
+	if m.Method == "ping" {
+		in.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(in.s.ctx)
+	of := in.requests.begin(m.ID, cancel)
+	if of == nil {
+		cancel(nil)
+		in.answerAtOnce(jsonrpc.ErrorResponse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}))
+		return
+	}
+	from := in.suspects(stream)
+	in.s.spawn(func() {
+		defer in.requests.end()
+		defer cancel(nil)
+		result, rpcErr := in.s.opts.Handler.Asked(ctx, m, from)
+		if !in.requests.settle(of) {
+			return
+		}
+		answer := jsonrpc.Result(m.ID, result)
+		if rpcErr != nil {
+			answer = jsonrpc.RawError(m.ID, rpcErr)
+		}
+		if err := in.s.courtesies.post(answer, answerTime); err != nil && in.s.Err() == nil {
+			in.s.logger.Warn("cannot answer server", "server", in.s.server, "method", m.Method, "error", err)
+		}
+	})
+}
+
+// answerAtOnce sends an answer that took no work. The number of such answers under way is bounded, because a server may
+// ask faster than it reads.
+func (in *inbox) answerAtOnce(message []byte) {
+	select {
+	case in.replies <- struct{}{}:
+		in.s.spawn(func() {
+			defer func() { <-in.replies }()
+			in.s.courtesies.send(message)
+		})
+	default:
+		in.s.logger.Debug("server does not read our answers", "server", in.s.server)
+	}
+}

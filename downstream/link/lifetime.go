@@ -1,0 +1,111 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+)
+
+// lifetime holds the states that a session passes through until its end, and its goroutines.
+type lifetime struct {
+	server string
+	logger *slog.Logger
+
+	established bool        // the handshake is done; not changed once ctx has ended
+	forgotten   atomic.Bool // the server has said that it does not know the session
+
+	ctx    context.Context // ends when the session is lost or closed; its cause is the *Failure
+	cancel context.CancelCauseFunc
+	closed context.Context // ends with Close; until then calls over HTTP outlive the loss of the session
+	finish context.CancelFunc
+	polite context.Context // ends when there is no time left to end politely
+	hurry  context.CancelFunc
+	mu     sync.Mutex // orders spawn before the end of ctx, and so before the wait in Close
+	wg     sync.WaitGroup
+	once   sync.Once
+}
+
+func newLifetime(server string, logger *slog.Logger) *lifetime {
+	l := &lifetime{server: server, logger: logger}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.closed, l.finish = context.WithCancel(context.Background())
+	l.polite, l.hurry = context.WithCancel(context.Background())
+	return l
+}
+
+// lose ends a session that no longer works, and logs why. During the handshake, Connect returns the reason instead.
+func (l *lifetime) lose(f *Failure) {
+	if l.end(f) && l.established {
+		l.logger.Warn("session with server lost", "server", l.server, "reason", f.Reason, "error", f.Message)
+	}
+}
+
+// establish marks the end of the handshake. It fails if the session was lost already.
+func (l *lifetime) establish() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() == nil {
+		l.established = true
+	}
+	return context.Cause(l.ctx)
+}
+
+// end marks the session as ended. It is false if it was already.
+func (l *lifetime) end(f *Failure) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
+	}
+	f.Lost = true
+	l.cancel(f)
+	return true
+}
+
+func (l *lifetime) failure(reason, format string, args ...any) *Failure {
+	return &Failure{Server: l.server, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// asFailure returns err as a *Failure of this session.
+func (l *lifetime) asFailure(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return l.failure(ReasonDisconnected, "%v", err)
+}
+
+// spawn runs f in a goroutine that Close waits for. After the end of the session it does nothing and
+// returns false.
+func (l *lifetime) spawn(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
+	}
+	l.run(f)
+	return true
+}
+
+// run runs f in a goroutine that Close waits for. A panic in it ends the session.
+func (l *lifetime) run(f func()) {
+	l.wg.Go(func() {
+		defer safe.Recover(l.logger, "handling messages of server "+l.server, func(err error) {
+			l.lose(l.failure(ReasonDisconnected, "%v", err))
+		})
+		f()
+	})
+}
+
+// gone ends a session that the server does not know.
+func (l *lifetime) gone() *Failure {
+	l.forgotten.Store(true)
+	f := l.failure(ReasonDisconnected, "the session is gone")
+	l.lose(f)
+	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true, Unknown: true}
+}

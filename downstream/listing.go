@@ -1,0 +1,227 @@
+package downstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+const (
+	maxPages = 1000      // pages of one list
+	maxItems = 100_000   // items of one list
+	maxBytes = 256 << 20 // of all pages of one list
+	maxKept  = 1000      // quarantined tools of one list that are kept,
+	maxName  = 1024      // if their names have no more bytes than this
+)
+
+// listing is one list, read in one session. It does not change after done is closed.
+type listing struct {
+	done  chan struct{}
+	at    time.Time // of the request
+	turn  int64     // of the request: later requests to the server have higher ones
+	slow  bool      // the deadline ended it; guarded by slot.mu
+	prior error     // the failure of the list before, if that was slow
+	watch int64     // the watch on changes at the time of the request; 0 = none
+	err   error
+	contents
+}
+
+// complete reports whether the list has been read, or has failed.
+func (l *listing) complete() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// contents are the items of a list. Equal contents of a server's sessions share their memory.
+type contents struct {
+	items  []json.RawMessage // nil if the server does not know the method; of tools only those that are valid and allowed
+	tools  []Tool            // of tools/list
+	byName map[string]int    // of tools, by their own names
+
+	quarantined map[string]string // why a definition is not usable, by name
+}
+
+// tool returns a tool by its own name, nil if it was not listed.
+func (l *contents) tool(name string) *Tool {
+	if i, ok := l.byName[name]; ok {
+		return &l.tools[i]
+	}
+	return nil
+}
+
+// changes are the notifications that make lists void.
+var changes = map[string]string{
+	"tools/list":               "notifications/tools/list_changed",
+	"prompts/list":             "notifications/prompts/list_changed",
+	"resources/list":           "notifications/resources/list_changed",
+	"resources/templates/list": "notifications/resources/list_changed",
+}
+
+// Member returns where the items of a list's result stand; empty for a method that is no list.
+func Member(method string) string { return members[method] }
+
+var members = map[string]string{
+	"tools/list":               "tools",
+	"prompts/list":             "prompts",
+	"resources/list":           "resources",
+	"resources/templates/list": "resourceTemplates",
+}
+
+// announces returns which watch on changes of a list is on, 0 if the server does not announce them.
+func announces(s *link.Session, method string) int64 {
+	kind := members[method]
+	if kind == "resourceTemplates" {
+		kind = "resources"
+	}
+	if string(jsonrpc.Get(s.Initialized, "capabilities", kind, "listChanged")) != "true" {
+		return 0
+	}
+	return s.Watching()
+}
+
+// known is what a server has listed last, in whichever session. It is safe for concurrent use.
+type known struct {
+	mu       sync.Mutex
+	asked    int64 // requests for lists
+	byMethod map[string]knownList
+}
+
+type knownList struct {
+	digest   [sha256.Size]byte
+	contents contents
+	turn     int64
+}
+
+// next returns the turn of a new request for a list.
+func (k *known) next() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked++
+	return k.asked
+}
+
+// last returns the last contents of a list.
+func (k *known) last(method string) contents {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byMethod[method].contents
+}
+
+// intern reads the items of a list, or returns the last contents if they are equal. turn is that of the request.
+func (k *known) intern(of *identity, method string, items []json.RawMessage, turn int64) contents {
+	sum := sha256.New()
+	for _, item := range items {
+		sum.Write(item)
+		sum.Write([]byte{'\n'})
+	}
+	digest := [sha256.Size]byte(sum.Sum(nil))
+	k.mu.Lock()
+	last := k.byMethod[method]
+	k.mu.Unlock()
+	c := last.contents
+	if last.turn == 0 || last.digest != digest {
+		c = contents{items: items}
+		if method == "tools/list" {
+			c.readTools(of.config, of.logger)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byMethod[method].turn < turn {
+		k.byMethod[method] = knownList{digest, c, turn}
+	}
+	return c
+}
+
+// readPages asks for all pages of a list.
+func readPages(ctx context.Context, s *link.Session, method string) (items []json.RawMessage, err error) {
+	var cursor []byte
+	seen := map[string]bool{}
+	size := 0
+	for page := range maxPages {
+		var params []byte
+		if cursor != nil {
+			params = jsonrpc.Set(nil, "cursor", cursor)
+		}
+		reply, err := s.Call(ctx, &link.Call{Method: method, Params: params})
+		if err != nil {
+			return nil, err
+		}
+		if reply.Err != nil {
+			if page == 0 && string(jsonrpc.Get(reply.Err, "code")) == "-32601" {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("%s was refused: %s", method, jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+		}
+		if page == 0 {
+			items = []json.RawMessage{}
+		}
+		for _, item := range jsonrpc.Elements(jsonrpc.Get(reply.Result, members[method])) {
+			items = append(items, item)
+		}
+		cursor = jsonrpc.Get(reply.Result, "nextCursor")
+		size += len(reply.Result)
+		switch {
+		case jsonrpc.Text(cursor) == "":
+			return items, nil
+		case len(items) > maxItems:
+			return nil, fmt.Errorf("%s has more than %d items", method, maxItems)
+		case size > maxBytes:
+			return nil, fmt.Errorf("%s has more than %d bytes", method, maxBytes)
+		case seen[string(cursor)]:
+			return nil, fmt.Errorf("%s repeats a cursor", method)
+		}
+		seen[string(cursor)] = true
+	}
+	return nil, fmt.Errorf("%s has more than %d pages", method, maxPages)
+}
+
+// readTools takes over the definitions that are of use and says which are not.
+func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
+	items := l.items
+	l.items = nil
+	l.tools = make([]Tool, 0, len(items))
+	l.byName = make(map[string]int, len(items))
+	for _, def := range items {
+		t, err := readTool(config.Name, def)
+		if !config.TrustsAnnotations() {
+			t.Annotations.ReadOnlyHint, t.Annotations.IdempotentHint = nil, nil // warnings are believed, promises are not
+		}
+		if err == nil && l.tool(t.Tool.Tool) != nil {
+			err = errors.New("its name stands twice")
+		}
+		if err != nil {
+			name := jsonrpc.Text(jsonrpc.Get(def, "name"))
+			logger.Warn("tool quarantined", "server", config.Name, "tool", name, "error", err)
+			l.quarantine(name, err)
+			continue
+		}
+		if config.Tools.allows(t.Tool.Tool) {
+			l.items = append(l.items, def)
+			l.tools = append(l.tools, t)
+			l.byName[t.Tool.Tool] = len(l.tools) - 1
+		}
+	}
+}
+
+// quarantine remembers why a definition is of no use, for those who call the tool all the same.
+func (l *contents) quarantine(name string, why error) {
+	if l.quarantined == nil {
+		l.quarantined = map[string]string{}
+	}
+	if len(name) <= maxName && len(l.quarantined) < maxKept && l.tool(name) == nil {
+		l.quarantined[name] = why.Error()
+	}
+}

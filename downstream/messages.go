@@ -1,0 +1,29 @@
+package downstream
+
+import (
+	"context"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Message is a notification of a server that belongs to no call.
+type Message struct {
+	Server  string
+	Client  string // whose session it came on; empty for the router's own, which is also the shared one
+	Caller  string // the only caller that it concerns; empty for all
+	Message jsonrpc.Message
+}
+
+// Question is a request of a server.
+type Question struct {
+	Method string
+	Params []byte // raw
+	Input  bool   // from an input_required result: only a client with the capability may be asked
+	// Notify sends the server a notification in the session that the request came from.
+	Notify func(ctx context.Context, method string, params []byte) error
+}
+
+// Asker answers a server's request on behalf of the client whose call caused it, with a raw result or a raw error.
+// Neither means that the client cannot be asked and was sent nothing. If ctx ends, the client is told that the answer
+// is no longer needed.
+type Asker func(ctx context.Context, q Question) (result, err []byte)

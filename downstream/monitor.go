@@ -1,0 +1,131 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// monitor follows one server: its health, its circuit breaker and the duration of calls. Everything that happens to
+// sessions and calls is reported to it.
+type monitor struct {
+	*identity
+	machine  *health.Machine
+	breaker  admission.Breaker
+	returned func()        // called when a server that was left out of an answer can be reached again
+	reached  chan struct{} // has a token once a session could be opened
+	doubted  chan struct{} // has a token once a connection failed while the router's own session seems to live
+
+	mu      sync.Mutex
+	latency latencies
+}
+
+func newMonitor(of *identity, returned func()) *monitor {
+	return &monitor{
+		identity: of, machine: health.New(of.config.Disabled), returned: returned,
+		reached: make(chan struct{}, 1), doubted: make(chan struct{}, 1),
+	}
+}
+
+// on takes an event of the server's health.
+func (m *monitor) on(e health.Event, err error) {
+	if m.machine.On(e, err) {
+		defer m.rescue("reporting that it is back", nil)
+		m.returned()
+	}
+}
+
+// connected records a new session with the server: the router's own, or that of a client.
+func (m *monitor) connected(client string, session *link.Session) {
+	level := slog.LevelInfo
+	if client != "" {
+		level = slog.LevelDebug // clients set the rate
+	}
+	m.logger.Log(context.Background(), level, "connected to server", "server", m.config.Name, "protocol", session.Version)
+	select {
+	case m.reached <- struct{}{}:
+	default: // there is a token
+	}
+	m.breaker.Reached()
+	m.on(health.Opened, nil)
+}
+
+// unconnected records that an attempt to connect failed. An attempt for a client counts only if the connection
+// failed: what the server answers to one client does not concern others.
+func (m *monitor) unconnected(client string, err error) {
+	m.failed(err)
+	m.logger.Warn("cannot connect to server", "server", m.config.Name, "error", err)
+	var f *link.Failure
+	known, own := errors.As(err, &f), client == ""
+	switch {
+	case own && known && f.Reason == link.ReasonProtocol:
+		m.on(health.Garbled, err)
+	case own, known && (f.Reason == link.ReasonUnavailable || f.Reason == link.ReasonTimeout || f.Reason == link.ReasonDisconnected):
+		m.on(health.Refused, err)
+		m.doubt()
+	}
+}
+
+// unreached records that a request failed, if the reason may be that there was no connection for it.
+func (m *monitor) unreached(err error) {
+	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == link.ReasonUnavailable && !f.Delivered {
+		m.on(health.Refused, err)
+		m.doubt()
+	}
+}
+
+// doubt makes watch check whether the router's own session still works.
+func (m *monitor) doubt() {
+	select {
+	case m.doubted <- struct{}{}:
+	default: // there is a token
+	}
+}
+
+// leftOut logs that a request was answered without the server, as a warning from time to time.
+func (m *monitor) leftOut(method string, err error) {
+	level := slog.LevelDebug
+	if m.machine.LeftOut() {
+		level = slog.LevelWarn
+	}
+	m.logger.Log(context.Background(), level, "server is left out", "server", m.config.Name, "method", method, "error", err)
+}
+
+// failed keeps err as the server's last error.
+func (m *monitor) failed(err error) {
+	var f *link.Failure
+	if !errors.As(err, &f) {
+		f = m.failure(link.ReasonDisconnected, err.Error())
+	}
+	m.machine.Failed(f)
+}
+
+// observed records the duration of a call and its failure. Calls that were refused before they reached the server
+// are not recorded.
+func (m *monitor) observed(took time.Duration, err error) {
+	if err != nil {
+		var failure *link.Failure
+		switch errors.As(err, &failure); {
+		case errors.As(err, new(refused)):
+			return
+		case failure != nil:
+			m.failed(failure)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latency.add(took)
+}
+
+// percentiles returns the median and the 95th percentile of the last calls' durations.
+func (m *monitor) percentiles() (p50, p95 time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latency.percentiles()
+}

@@ -1,0 +1,98 @@
+package downstream
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+)
+
+// ProtocolVersion is what the router offers downstream servers in the handshake.
+const ProtocolVersion = string(protocol.V20251125)
+
+// Options of a Manager. Zero durations and counts take the documented defaults.
+type Options struct {
+	Servers       []ServerConfig
+	Execution     ExecutionConfig
+	Health        HealthConfig
+	NameConflicts string
+	NameLimit     int             // of names in lists of tools: longer ones get an alias; 0 = none
+	ListDeadline  time.Duration   // for the lists of one server
+	ProxyTimeout  time.Duration   // idle limit of calls that are no steps of a plan
+	MaxMessage    int             // bytes of one message from a server
+	Version       string          // ours, for the handshake
+	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
+	Logger        *slog.Logger
+	Tracer        trace.Tracer
+	Observe       func(Observation)   // after each call; may be nil
+	Embedded      map[string]DialFunc // servers that live in this process, by name
+	Events
+}
+
+// Events are called for what servers do outside of calls. Each may be nil.
+type Events struct {
+	OnMessage func(Message)       // a notification; must not block
+	OnReturn  func(server string) // a server that lists were answered without can be reached again; must not block
+
+	// OnRequest asks a client to which no call leads, as an Asker.
+	OnRequest func(ctx context.Context, server, client string, q Question) (result, err []byte)
+}
+
+// DialFunc connects to a server in this process.
+type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// Observation is what metrics learn of a call.
+type Observation struct {
+	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
+	Duration        time.Duration
+	Attempts        int
+}
+
+func fillDefaults(o *Options) {
+	d, h := DefaultExecution(), DefaultHealth()
+	orDuration := func(v *time.Duration, def time.Duration) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	orDuration(&o.Execution.ToolTimeout, d.ToolTimeout)
+	orDuration(&o.Execution.ToolTimeoutMax, d.ToolTimeoutMax)
+	orDuration(&o.Execution.RetryDelay, d.RetryDelay)
+	orDuration(&o.Health.Interval, h.Interval)
+	orDuration(&o.Health.Timeout, h.Timeout)
+	orDuration(&o.ListDeadline, 5*time.Second)
+	orDuration(&o.ProxyTimeout, 10*time.Minute)
+	if o.Execution.MaxParallel <= 0 {
+		o.Execution.MaxParallel = d.MaxParallel
+	}
+	if o.Execution.Attempts <= 0 {
+		o.Execution.Attempts = d.Attempts
+	}
+	if o.Execution.ConfirmWrites == "" {
+		o.Execution.ConfirmWrites = d.ConfirmWrites
+	}
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = 64 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
+	}
+	if o.Observe == nil {
+		o.Observe = func(Observation) {}
+	}
+	if o.OnMessage == nil {
+		o.OnMessage = func(Message) {}
+	}
+	if o.OnReturn == nil {
+		o.OnReturn = func(string) {}
+	}
+}

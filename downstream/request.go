@@ -1,0 +1,86 @@
+package downstream
+
+import (
+	"context"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Request is one request to a server.
+type Request struct {
+	Server   string
+	Method   string
+	Params   []byte // raw, with the names that the server knows
+	Tool     string // the tool's own name, for tools/call
+	Client   string // the client session that causes it; empty for the router itself
+	Caller   string // whose share of the server it takes: an API key or a remote address; empty for the router itself
+	Proxied  bool   // on a proxy surface: the client's own session is used, if the server has one for each
+	Step     bool   // a step of a plan: the limits of execution apply
+	Modern   bool   // the client handles input_required results of a modern server itself
+	Visible  Visible
+	Attempts *int // counts the calls made; may be nil
+	Hooks
+
+	pause  func() (resume func()) // stops the time limit; set by limitTime
+	place  *admission.Place       // in the server's queue; set by admit
+	server *server                // which handles it; set by authorize and admit
+}
+
+// Hooks connect a request with its client. Each may be nil. They must not block, except Ask.
+type Hooks struct {
+	Progress func(params []byte)        // raw params of progress notifications
+	Ask      Asker                      // answers the server's own requests
+	Notify   func(jsonrpc.Message) bool // takes other notifications of the server for this call; false = the call is over
+	Gone     func() bool                // the client's connection has ended
+	Sent     func()                     // the request is on its way
+	Streams  func()                     // the server answers with a stream
+	Reserve  func(total int) bool       // charges the memory of the answer to the caller, before it is allocated
+	Hold     Hold                       // charges what is kept of the request after the call
+}
+
+// session is the client whose session is used; empty for the router's own.
+func (r *Request) session() string {
+	if r.Proxied {
+		return r.Client
+	}
+	return ""
+}
+
+// resource returns the resource that a request names.
+func (r *Request) resource() resource {
+	return resource{r.Server, jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
+}
+
+// origin is what a link keeps of the request behind a call.
+type origin struct {
+	ask    Asker
+	notify func(jsonrpc.Message) bool
+	pause  func() (resume func()) // stops the time of the call
+	place  *admission.Place       // of the call, in its server's queue
+	ctx    context.Context        // of the call
+}
+
+// roundTrip sends a request and returns the answer. Each middleware of calls wraps one around another.
+type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
+
+// calls is the path of every request to a server: a chain of middleware.
+type calls struct {
+	opts    *Options
+	servers *servers
+	clients *clients
+	chain   roundTrip
+}
+
+// serverFor returns the server that handles a request. The error is an *UnknownError.
+func (c *calls) serverFor(r *Request) (*server, error) {
+	s := c.servers.server(r.Server)
+	switch {
+	case s == nil || s.config.Disabled:
+		return nil, &UnknownError{"server", r.Server}
+	case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
+		return nil, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+	}
+	return s, nil
+}

@@ -1,0 +1,91 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// retry repeats a call that surely never reached the tool, or that may be repeated, and connects anew
+// in between. Another call whose answer was lost has an unknown outcome and is not repeated.
+func (c *calls) retry(next roundTrip) roundTrip {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		var waits backoff.BackOff
+		for unknown := 0; ; {
+			*r.Attempts++
+			reply, err := next(ctx, r)
+			if err == nil {
+				return reply, nil
+			}
+			if errors.Is(err, admission.ErrRetired) {
+				*r.Attempts-- // this one was none
+			}
+			var failure *link.Failure
+			if ctx.Err() != nil || !errors.As(err, &failure) {
+				return reply, err
+			}
+			if failure.Delivered && !c.repeatable(r) {
+				if failure.Reason == link.ReasonDisconnected || failure.Reason == link.ReasonUnavailable {
+					unknown := *failure
+					unknown.Reason = link.ReasonOutcomeUnknown
+					failure = &unknown
+				}
+				return link.Reply{}, failure
+			}
+			if failure.Unknown {
+				if unknown++; unknown > 1 && !c.repeatable(r) {
+					return link.Reply{}, refusedAnew(failure)
+				}
+			}
+			if !retryable(failure) || *r.Attempts >= c.opts.Execution.Attempts || r.server.ctx.Err() != nil {
+				return link.Reply{}, failure
+			}
+			if waits == nil {
+				waits = backoff.NewExponentialBackOff(backoff.WithInitialInterval(c.opts.Execution.RetryDelay),
+					backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.1), backoff.WithMaxElapsedTime(0))
+			}
+			wait := waits.NextBackOff()
+			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
+				wait = 0 // the server does not know the session any more: begin a new one at once
+			}
+			c.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method, "attempt", *r.Attempts+1, "wait", wait, "error", failure)
+			timer := time.NewTimer(max(wait, min(failure.After, 20*time.Second)))
+			select {
+			case <-timer.C:
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			case <-r.server.queue.Retired():
+				err = admission.ErrRetired
+			case <-r.server.ctx.Done():
+				err = failure
+			}
+			timer.Stop()
+			return link.Reply{}, err
+		}
+	}
+}
+
+// refusedAnew is the failure of a call that the server answered with "unknown session" in a session that had just begun
+// for it. The server, or a proxy before it, answers so to this call, whatever the session.
+func refusedAnew(f *link.Failure) *link.Failure {
+	return &link.Failure{Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun"}
+}
+
+// repeatable reports whether a call does no harm if it is made twice.
+func (c *calls) repeatable(r *Request) bool {
+	if r.Tool == "" {
+		return reads[r.Method]
+	}
+	s := r.server
+	if !s.config.TrustsAnnotations() {
+		return false
+	}
+	tool := s.slot(r.session()).lists.tool(r.Tool)
+	return tool != nil && tool.Annotations.Repeatable()
+}

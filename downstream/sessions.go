@@ -1,0 +1,215 @@
+package downstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+)
+
+const farewell = time.Second // for ending the subscriptions of a client that has left
+
+// Sessions are the sessions of clients of the proxy surfaces with servers: of their own or, with servers that are
+// shared, the router's.
+type Sessions struct {
+	servers *servers
+	clients *clients
+	calls   *calls
+	logger  *slog.Logger
+}
+
+// Enter adds a client with the raw params of its initialize. Its sessions with servers open when they are first used.
+func (ss *Sessions) Enter(client string, params []byte) { ss.clients.enter(client, params) }
+
+// Leave closes the client's sessions with servers and ends its subscriptions.
+func (ss *Sessions) Leave(client string) {
+	slots, subscribed := ss.clients.leave(client)
+	var wg sync.WaitGroup
+	for _, sl := range slots {
+		wg.Go(func() {
+			defer sl.s.rescue("closing a client's session", nil)
+			sl.close(stopTime)
+		})
+	}
+	ss.endSubscriptions(client, subscribed)
+	wg.Wait()
+	ss.clients.forget(client)
+}
+
+// endSubscriptions unsubscribes a client that has left, on the sessions that it shared.
+func (ss *Sessions) endSubscriptions(client string, of []resource) {
+	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, farewell, errors.New("its client has left"))
+	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(restoring)
+	for _, of := range of {
+		if ctx.Err() != nil {
+			break
+		}
+		if !ss.Shared(of.server) {
+			continue
+		}
+		g.Go(func() error {
+			defer safe.Recover(ss.logger, "ending a subscription", nil)
+			_, err := ss.calls.chain(ctx, &Request{
+				Server: of.server, Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.uri))),
+				Client: client, Proxied: true,
+			})
+			if err != nil {
+				ss.logger.Debug("cannot unsubscribe", "server", of.server, "error", err)
+			}
+			return nil // the others may succeed
+		})
+	}
+	_ = g.Wait() // it has no error
+}
+
+// Initialized returns a server's raw answer to initialize in the client's session, connecting if there is none.
+func (ss *Sessions) Initialized(ctx context.Context, name, client string) (answer []byte, err error) {
+	err = ss.servers.use(name, func(s *server) error {
+		session, err := s.slot(client).reach(ctx)
+		if err == nil {
+			answer = session.Initialized
+		}
+		return err
+	})
+	return answer, err
+}
+
+// Introduce begins to open the client's session with a server, and returns the server's raw answer to initialize in
+// it. If that does not come before ctx ends, it returns the answer in the router's own session. It fails if there is
+// neither.
+func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer []byte, err error) {
+	answer, err = ss.Initialized(ctx, name, client)
+	if err == nil {
+		return answer, nil
+	}
+	if s := ss.servers.server(name); s != nil {
+		if own := s.own.alive(); own != nil {
+			return own.Initialized, nil
+		}
+	}
+	return nil, err
+}
+
+// Notify passes a client's notification on to a server. On a session that clients share, notifications/initialized
+// was sent when it was opened.
+func (ss *Sessions) Notify(ctx context.Context, name, client, method string, params []byte) error {
+	return ss.servers.use(name, func(s *server) error {
+		if method == "notifications/initialized" {
+			if ss.clients.initialized(client); client == "" || !s.perClient() {
+				return nil
+			}
+		}
+		sl := s.slot(client)
+		for again := false; ; again = true {
+			session, err := sl.reach(ctx)
+			if err != nil {
+				return err
+			}
+			err = session.Notify(ctx, method, params)
+			if again || !isLost(err) || mayHaveArrived(err) {
+				return err
+			}
+		}
+	})
+}
+
+// List returns the raw items of a list in the client's session, all pages. They are nil if the server does not know
+// the method. Tools that the server's filter hides are left out. Equal lists are the same slice.
+func (ss *Sessions) List(ctx context.Context, name, client, method string) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	err := ss.servers.use(name, func(s *server) error {
+		l, err := s.slot(client).lists.list(ctx, method, false)
+		if err == nil {
+			items = l.items
+		}
+		return err
+	})
+	if errors.As(err, new(*UnknownError)) {
+		return nil, nil
+	}
+	return items, err
+}
+
+// Held returns what List would, without a request to the server. ok is false if a request is needed.
+func (ss *Sessions) Held(name, client, method string) (items []json.RawMessage, ok bool) {
+	s := ss.servers.enabled(name)
+	if s == nil {
+		return nil, false
+	}
+	sl := s.own
+	if client != "" && s.perClient() {
+		if sl = ss.clients.existing(client, s.endpoint); sl == nil {
+			return nil, false
+		}
+	}
+	return sl.lists.held(method)
+}
+
+// LeftOut logs that a client was answered without a server that should have contributed.
+func (ss *Sessions) LeftOut(server, method string, err error) {
+	if s := ss.servers.server(server); s != nil {
+		s.health.leftOut(method, err)
+	}
+}
+
+// Shared reports whether clients share one session with the server.
+func (ss *Sessions) Shared(server string) bool {
+	s := ss.servers.server(server)
+	return s != nil && !s.perClient()
+}
+
+// Own reports whether a client has, or gets, a session of its own with the server.
+func (ss *Sessions) Own(server, client string) bool {
+	s := ss.servers.server(server)
+	if s == nil || !s.perClient() {
+		return false
+	}
+	params, _ := ss.clients.initialize(client)
+	return params != nil
+}
+
+// Filters reports whether some of the server's tools may be hidden by its configuration.
+func (ss *Sessions) Filters(server string) bool {
+	s := ss.servers.server(server)
+	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
+}
+
+// Subscribers returns the clients that are subscribed to a resource of a server, or to one that contains it: servers
+// may announce changes of parts.
+func (ss *Sessions) Subscribers(server, uri string) []string {
+	return ss.clients.subscribers(server, uri)
+}
+
+// CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, by the tool's
+// definition as it was last listed. It returns nil if they agree.
+func (ss *Sessions) CheckParamHeaders(server, client, tool string, h http.Header, params []byte) *jsonrpc.Error {
+	s := ss.servers.server(server)
+	if s == nil {
+		return nil
+	}
+	t := s.slot(client).lists.tool(tool)
+	if t == nil || t.mirrored == nil {
+		return nil
+	}
+	err := mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
+		sent := h.Values(name)
+		return strings.Join(sent, ", "), len(sent) > 0
+	}, t.mirrored, params)
+	var mismatch mcp.HeaderMismatchError
+	if !errors.As(err, &mismatch) {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason}
+}

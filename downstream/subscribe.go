@@ -1,0 +1,66 @@
+package downstream
+
+import (
+	"context"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// subscriptions keeps log levels and subscriptions, to replay them on reconnect. A server on a shared session
+// hears of each resource once.
+func (c *calls) subscriptions(next roundTrip) roundTrip {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		switch {
+		case r.Method == "resources/unsubscribe":
+			return c.inTurn(ctx, r, next, c.unsubscribe)
+		case !r.Proxied: // there is no session to keep it for
+		case r.Method == "resources/subscribe":
+			return c.inTurn(ctx, r, next, c.subscribe)
+		case r.Method == "logging/setLevel":
+			undo, err := c.clients.setLevel(r.Server, r.Client, r.Params)
+			if err != nil {
+				return link.Reply{}, err
+			}
+			return kept(ctx, r, next, undo)
+		}
+		return next(ctx, r)
+	}
+}
+
+// inTurn makes a call about a resource. On a shared session, calls about the same one wait for each other.
+func (c *calls) inTurn(ctx context.Context, r *Request, next roundTrip, call func(context.Context, *Request, roundTrip) (link.Reply, error)) (link.Reply, error) {
+	if !r.server.perClient() {
+		end, err := c.clients.begin(ctx, r.resource())
+		if err != nil {
+			return link.Reply{}, err
+		}
+		defer end()
+	}
+	return call(ctx, r, next)
+}
+
+func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
+	undo, err := c.clients.subscribe(r.resource(), r.Client, !r.server.perClient(), r.Params, r.Hold)
+	if err != nil {
+		return link.Reply{}, err
+	}
+	return kept(ctx, r, next, undo)
+}
+
+func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
+	if others := c.clients.unsubscribe(r.resource(), r.Client); others > 0 && !r.server.perClient() {
+		return link.Reply{Result: []byte("{}")}, nil
+	}
+	return next(ctx, r)
+}
+
+// kept makes a call whose effect is to last.
+func kept(ctx context.Context, r *Request, next roundTrip, undo func()) (link.Reply, error) {
+	reply, err := next(ctx, r)
+	if err != nil || reply.Err != nil {
+		undo()
+	} else {
+		r.server.slot(r.session()).keep()
+	}
+	return reply, err
+}

@@ -1,0 +1,23 @@
+package downstream
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// seconds writes whole seconds without a fraction.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s" }
+
+// sleep waits for d and returns true, or false if ctx or stop ends first.
+func sleep(ctx context.Context, d time.Duration, stop <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-stop:
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package downstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+const maxToolDef = 256 << 10 // bytes of one definition; a larger one is left out
+
+// Tool is a tool of a downstream server.
+type Tool struct {
+	plan.Tool
+	Raw json.RawMessage // the definition as its server wrote it
+
+	mirrored *mcp.Tool // which arguments are repeated in headers; nil if none are
+}
+
+// Full is the tool's name on the proxy surface.
+func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
+
+// Visible says whether a caller may see a tool. nil sees everything.
+type Visible func(server, tool string) bool
+
+// readTool reads a definition as far as we need it. The error says why the tool is left out.
+func readTool(server string, raw json.RawMessage) (Tool, error) {
+	if len(raw) > maxToolDef {
+		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
+	}
+	var def struct {
+		Name         string           `json:"name"`
+		Title        string           `json:"title"`
+		Description  string           `json:"description"`
+		InputSchema  json.RawMessage  `json:"inputSchema"`
+		OutputSchema json.RawMessage  `json:"outputSchema"`
+		Annotations  plan.Annotations `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &def); err != nil {
+		return Tool{}, fmt.Errorf("its definition cannot be read: %w", err)
+	}
+	switch {
+	case def.Name == "":
+		return Tool{}, errors.New("it has no name")
+	case len(def.InputSchema) == 0 || def.InputSchema[0] != '{':
+		return Tool{}, errors.New("its inputSchema is no object")
+	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
+		def.OutputSchema = nil
+	}
+	return Tool{Raw: raw, mirrored: mirrored(def.InputSchema), Tool: plan.Tool{
+		Name: def.Name, Server: server, Tool: def.Name, Title: def.Title, Description: def.Description,
+		InputSchema: def.InputSchema, OutputSchema: def.OutputSchema, Annotations: def.Annotations,
+	}}, nil
+}
+
+// allows reports whether the filter lets a tool through. Patterns were checked when they were loaded.
+func (f ToolFilter) allows(tool string) bool {
+	return (len(f.Allow) == 0 || matches(f.Allow, tool)) && !matches(f.Deny, tool)
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := path.Match(p, name)
+		return ok
+	})
+}
+
+// mirrored returns what says which arguments of a tool are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28);
+// nil if there are none, or if the schema asks for what is no header.
+func mirrored(schema json.RawMessage) *mcp.Tool {
+	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+		return nil
+	}
+	t := &mcp.Tool{RawInputSchema: schema}
+	if mcp.ValidateParamHeaderAnnotations(t) != nil || len(mcp.ExtractParamHeaderBindings(t)) == 0 {
+		return nil
+	}
+	return t
+}
+
+// paramHeaders returns the headers that go with a call of the tool; t may be nil.
+func (t *Tool) paramHeaders(params []byte) http.Header {
+	if t == nil || t.mirrored == nil {
+		return nil
+	}
+	h := http.Header{}
+	for name, value := range mcp.GenerateParamHeaders(t.mirrored, params) {
+		h.Set(name, value)
+	}
+	return h
+}

@@ -15,9 +15,9 @@ func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
-	params = append(append(params, `,"arguments":`...), arguments...)
-	reply, err := r.servers.Call(ctx, &downstream.Request{Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}')})
+	reply, err := r.servers.Call(ctx, &downstream.Request{
+		Server: server, Tool: tool, Method: "tools/call", Params: downstream.ToolParams(tool, arguments, nil),
+	})
 	if err != nil {
 		return nil, err
 	}

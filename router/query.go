@@ -20,7 +20,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -145,11 +144,10 @@ const (
 )
 
 func outcomeOf(err error) string {
-	var cancelled *edge.Cancelled
 	switch _, refused := refusalText(err); {
 	case refused:
 		return OutcomeRefused
-	case errors.As(err, &cancelled), edge.Ended(err):
+	case unanswered(err):
 		return OutcomeCancelled
 	}
 	return OutcomeFailed

@@ -7,7 +7,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -298,17 +297,4 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		h.Status = "degraded" // the rules plan and the digest answers
 	}
 	return h, nil
-}
-
-// refusalText returns the text for the caller if err is his own fault.
-func refusalText(err error) (string, bool) {
-	var refusal *Refusal
-	var fault *plan.Error
-	switch {
-	case errors.As(err, &refusal):
-		return refusal.Text, true
-	case errors.As(err, &fault):
-		return fault.Message, true
-	}
-	return "", false
 }

@@ -2,14 +2,13 @@ package router
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -85,13 +84,9 @@ func (r *Router) resolve(ctx context.Context, name string, visible downstream.Vi
 // forward calls a tool for the client and passes everything on as it is: arguments and _meta, progress,
 // the server's own requests, and the result or the error.
 func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
-	params = append(append(params, `,"arguments":`...), arguments...)
-	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
-		params = append(append(params, `,"_meta":`...), meta...)
-	}
 	reply, err := r.servers.Call(ctx, &downstream.Request{
-		Server: server, Tool: tool, Method: "tools/call", Params: append(params, '}'),
+		Server: server, Tool: tool, Method: "tools/call",
+		Params:  downstream.ToolParams(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
 			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
@@ -117,23 +112,9 @@ func (r *Router) dryRun(ctx context.Context, x *edge.Exchange, server, tool stri
 		Fail(x, err)
 		return
 	}
-	said := map[string]any{"tool": tool, "server": server, "arguments": rawJSON(arguments), "valid": problem == nil}
+	said := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments), "valid": problem == nil}
 	if problem != nil {
 		said["error"] = problem.Message
 	}
 	x.Reply(encodeResult(result(encode(said, "  "), said)))
-}
-
-// Fail answers with the error of a call. It is the place where errors become replies.
-func Fail(x *edge.Exchange, err error) {
-	var unknown *plan.Error
-	var cancelled *edge.Cancelled
-	switch {
-	case errors.As(err, &cancelled), edge.Ended(err):
-		// nobody waits for the answer, or the edge gives it
-	case errors.As(err, &unknown):
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
-	default:
-		x.Fail(downstream.Failed(err, x.Version.AtLeast(protocol.V20260728)))
-	}
 }

@@ -57,11 +57,7 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 		found, err = r.Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
-		if text, refused := refusalText(err); refused {
-			replyError(x, text)
-		} else {
-			Fail(x, err)
-		}
+		failTool(x, err)
 		return
 	}
 	tools := []FoundTool{}

@@ -107,24 +107,6 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// encodeResult writes a result. mcp-go would escape &, < and > in the bytes of tools and plans, which
-// have to stay as they are: a plan that is replayed makes the same calls.
-func encodeResult(v any) []byte {
-	if r, ok := v.(*mcp.CallToolResult); ok {
-		v = struct {
-			ResultType mcp.ResultType `json:"resultType,omitempty"`
-			Content    []mcp.Content  `json:"content"`
-			Structured any            `json:"structuredContent,omitempty"`
-			IsError    bool           `json:"isError,omitempty"`
-		}{r.ResultType, r.Content, r.StructuredContent, r.IsError}
-	}
-	return []byte(encode(v, ""))
-}
-
-func rawJSON(b []byte) json.RawMessage { return b }
-
-func replyError(x *edge.Exchange, text string) { x.Reply(encodeResult(mcp.NewToolResultError(text))) }
-
 // clientOf tells clients apart: by session or, without one, by who they are.
 func clientOf(x *edge.Exchange) string {
 	if x.Session != "" {

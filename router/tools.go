@@ -1,18 +1,15 @@
 package router
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -97,16 +94,10 @@ func (r *Router) handle(f toolFunc) server.ToolHandlerFunc {
 		if err == nil {
 			result, err = f(ctx, x, args)
 		}
-		var cancelled *edge.Cancelled
-		switch text, refused := refusalText(err); {
-		case err == nil:
-			return result, nil
-		case refused:
-			return mcp.NewToolResultError(text), nil
-		case errors.As(err, &cancelled):
-			return nil, err // nobody waits for the answer
+		if err != nil {
+			return failed(err)
 		}
-		return mcp.NewToolResultError(err.Error()), nil
+		return result, nil
 	}
 }
 
@@ -165,25 +156,3 @@ func (r *Router) healthCheck(_ context.Context, x *edge.Exchange, args arguments
 	}
 	return result(encode(states, ""), health), nil
 }
-
-// result makes a tool result of a text and of structured content.
-func result(text string, structured any) *mcp.CallToolResult {
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{mcp.NewTextContent(text)},
-		StructuredContent: json.RawMessage(encode(structured, "")),
-	}
-}
-
-// encode writes JSON for people to read: &, < and > as they are.
-func encode(v any, indent string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if err := enc.Encode(v); err != nil {
-		return jsonrpcText(err)
-	}
-	return string(bytes.TrimRight(b.Bytes(), "\n"))
-}
-
-func jsonrpcText(err error) string { return string(jsonrpc.StringID(err.Error())) }

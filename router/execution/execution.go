@@ -143,7 +143,7 @@ func (x *Executor) step(
 	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
-		Params:  stepParams(ctx, tool.Tool.Tool, arguments, r.Meta),
+		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, withTrace(ctx, r.Meta)),
 		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Attempts: &out.Attempts,
 		Hooks: downstream.Hooks{Ask: r.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
 			var p struct {
@@ -166,19 +166,14 @@ func (x *Executor) step(
 	return out
 }
 
-// stepParams are the params of a step's call: the query's own _meta, and the trace context.
-func stepParams(ctx context.Context, tool string, arguments, meta []byte) []byte {
+// withTrace adds the trace context to the query's own _meta.
+func withTrace(ctx context.Context, meta []byte) []byte {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	for name, value := range carrier {
 		meta = jsonrpc.Set(meta, name, []byte(jsonrpc.StringID(value)))
 	}
-	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
-	params = append(append(params, `,"arguments":`...), arguments...)
-	if meta != nil {
-		params = append(append(params, `,"_meta":`...), meta...)
-	}
-	return append(params, '}')
+	return meta
 }
 
 func readResult(out *plan.Outcome, result json.RawMessage) {

@@ -1,0 +1,106 @@
+package router
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Fail answers a request with the error of a call, as a JSON-RPC error. Router tools say what is the caller's own fault
+// in an isError result instead, see failed.
+func Fail(x *edge.Exchange, err error) {
+	var unknown *plan.Error
+	switch {
+	case unanswered(err):
+		// nobody waits for the answer, or the edge gives it
+	case errors.As(err, &unknown):
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
+	default:
+		x.Fail(downstream.Failed(err, x.Version.AtLeast(protocol.V20260728)))
+	}
+}
+
+// failTool answers the call of a router tool: with an isError result where the caller caused err, else as Fail does.
+func failTool(x *edge.Exchange, err error) {
+	if text, refused := refusalText(err); refused {
+		replyError(x, text)
+		return
+	}
+	Fail(x, err)
+}
+
+// failed makes the isError result of a router tool. The error is returned again where there is nobody to answer.
+func failed(err error) (*mcp.CallToolResult, error) {
+	var cancelled *edge.Cancelled
+	if errors.As(err, &cancelled) {
+		return nil, err
+	}
+	if text, refused := refusalText(err); refused {
+		return mcp.NewToolResultError(text), nil
+	}
+	return mcp.NewToolResultError(err.Error()), nil
+}
+
+// unanswered reports whether err is the end of a request that gets no answer from here.
+func unanswered(err error) bool {
+	var cancelled *edge.Cancelled
+	return errors.As(err, &cancelled) || edge.Ended(err)
+}
+
+// refusalText returns the text for the caller if the caller caused err.
+func refusalText(err error) (string, bool) {
+	var refusal *Refusal
+	var fault *plan.Error
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Text, true
+	case errors.As(err, &fault):
+		return fault.Message, true
+	}
+	return "", false
+}
+
+// replyError answers with an isError result.
+func replyError(x *edge.Exchange, text string) { x.Reply(encodeResult(mcp.NewToolResultError(text))) }
+
+// result makes a tool result of a text and of structured content.
+func result(text string, structured any) *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{mcp.NewTextContent(text)},
+		StructuredContent: json.RawMessage(encode(structured, "")),
+	}
+}
+
+// encodeResult writes a result. mcp-go would escape &, < and > in the bytes of tools and plans, which
+// have to stay as they are: a plan that is replayed makes the same calls.
+func encodeResult(v any) []byte {
+	if r, ok := v.(*mcp.CallToolResult); ok {
+		v = struct {
+			ResultType mcp.ResultType `json:"resultType,omitempty"`
+			Content    []mcp.Content  `json:"content"`
+			Structured any            `json:"structuredContent,omitempty"`
+			IsError    bool           `json:"isError,omitempty"`
+		}{r.ResultType, r.Content, r.StructuredContent, r.IsError}
+	}
+	return []byte(encode(v, ""))
+}
+
+// encode writes JSON for people to read: &, < and > as they are.
+func encode(v any, indent string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return string(jsonrpc.StringID(err.Error()))
+	}
+	return string(bytes.TrimRight(b.Bytes(), "\n"))
+}

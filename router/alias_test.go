@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -89,7 +90,7 @@ func TestAliasesElsewhere(t *testing.T) {
 		t.Errorf("Call: got %s, %v, want the tool called", got, err)
 	}
 	hidden := func(server, tool string) bool { return tool != longName }
-	r = k.query(router.Query{Plan: json.RawMessage(`[{"tool":"` + longAlias + `"}]`), Visible: hidden})
+	r = k.query(router.Query{Plan: json.RawMessage(`[{"tool":"` + longAlias + `"}]`), Origin: execution.Origin{Visible: hidden}})
 	if got := r.Outcomes[0].Err; got == nil || got.Reason != "unknown_tool" {
 		t.Errorf("a tool that is hidden: got %+v, want it unknown", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -105,11 +106,13 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 	if err != nil {
 		return nil, err
 	}
-	q.Visible, q.Client, q.Caller = x.Visible, clientOf(x), x.Caller.ID
-	if q.Meta = jsonrpc.Get(x.Message.Params, "_meta"); q.Meta != nil {
-		q.Meta = jsonrpc.Remove(q.Meta, "progressToken")
+	q.Origin = execution.Origin{
+		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Hold: x.Hold,
 	}
-	q.Ask, q.Elicit, q.Lent, q.Hold = asker(x), elicitor(x), lender(x), x.Hold
+	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
+		q.Origin.Meta = jsonrpc.Remove(meta, "progressToken")
+	}
+	q.Elicit, q.Sampling = elicitor(x), sampler(x)
 	if send := x.Progress(); send != nil {
 		q.Report = NewReporter(send)
 		defer q.Report.Close()

@@ -14,11 +14,11 @@ import (
 )
 
 // Elicit asks the user, by a form of the JSON Schema given (elicitation, form mode). The content is what the user gave.
-// The error is errUnanswered if the user declined, dismissed the question or gave no answer in time; else the user
+// The error is errUnanswered if the user declined, dismissed the request or gave no answer in time; else the user
 // could not be asked.
 type Elicit func(ctx context.Context, message string, schema []byte) (content []byte, err error)
 
-// errUnanswered is why there is no answer to a question that could be put.
+// errUnanswered is why the user gave nothing although the request reached the client.
 type errUnanswered struct{ text string }
 
 func (e *errUnanswered) Error() string { return e.text }
@@ -42,7 +42,7 @@ func elicitor(x *edge.Exchange) Elicit {
 		case "accept":
 			return jsonrpc.Get(m.Result, "content"), nil
 		case "cancel":
-			return nil, &errUnanswered{"the user dismissed the question"}
+			return nil, &errUnanswered{"the user dismissed the request"}
 		default:
 			return nil, &errUnanswered{"the user declined"}
 		}
@@ -55,7 +55,7 @@ const (
 	maxAsked = 5 * time.Minute
 )
 
-// errNobody is why a question ends that nobody answers.
+// errNobody is why a request to the user ends that nobody answers.
 var errNobody = &errUnanswered{"nobody answered in time"}
 
 // asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and the
@@ -71,37 +71,37 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 // complete asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
 // into the plan. A step for which the user gives none has declined as its problem; once the time for all of them is up,
 // no further form is shown.
-func (j *job) complete(ctx context.Context, r *round) {
-	if j.q.Elicit == nil || j.q.DryRun {
+func (s *rounds) complete(ctx context.Context, r *round) {
+	if s.q.Elicit == nil || s.q.DryRun {
 		return
 	}
 	ctx, cancel := asking(ctx)
 	defer cancel()
-	planned, before := r.plan, j.forms
+	planned, before := r.plan, s.forms
 	if len(r.plan.Steps) == 0 && len(r.plan.Open) > 0 {
 		r.plan.Steps, r.plan.Note = r.plan.Open, ""
-		r.problems = j.check(r)
+		r.problems = s.check(r)
 	}
 	var declined []plan.Problem
 	for _, p := range r.problems {
-		if len(p.Missing) == 0 || j.forms == maxForms || ctx.Err() != nil {
+		if len(p.Missing) == 0 || s.forms == maxForms || ctx.Err() != nil {
 			continue
 		}
-		if why := j.fill(ctx, r.plan.Step(p.Step), p.Missing); why != nil {
+		if why := s.fill(ctx, r.plan.Step(p.Step), p.Missing); why != nil {
 			declined = append(declined, plan.Problem{Step: p.Step, Error: *why})
 		}
 	}
 	switch {
-	case j.forms > before:
-		r.problems = append(declined, j.check(r)...) // the first of a step counts
+	case s.forms > before:
+		r.problems = append(declined, s.check(r)...) // the first of a step counts
 	case len(planned.Steps) == 0: // no form could ask for what is open
 		r.plan, r.problems = planned, nil
 	}
 }
 
 // fill asks for what one step lacks. The error is that of the step if the user gives nothing.
-func (j *job) fill(ctx context.Context, step *plan.Step, missing []string) *plan.Error {
-	tool, unknown := j.catalog.Lookup(step.Tool, j.visible)
+func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *plan.Error {
+	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
 	if unknown != nil {
 		return nil
 	}
@@ -109,14 +109,14 @@ func (j *job) fill(ctx context.Context, step *plan.Step, missing []string) *plan
 	if !ok {
 		return nil // the step's own problem tells what it lacks
 	}
-	j.forms++
-	content, err := j.q.Elicit(ctx, question(tool, step, missing), schema)
+	s.forms++
+	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
 	var unanswered *errUnanswered
 	switch {
 	case errors.As(err, &unanswered):
 		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", unanswered.text, tool.Name, enumerate(missing))}
 	case err != nil:
-		j.record.Warnings = append(j.record.Warnings, fmt.Sprintf("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err))
+		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)
 		return nil
 	}
 	for _, name := range missing {
@@ -127,7 +127,8 @@ func (j *job) fill(ctx context.Context, step *plan.Step, missing []string) *plan
 	return nil
 }
 
-func question(tool *downstream.Tool, step *plan.Step, missing []string) string {
+// formMessage says what a form is for.
+func formMessage(tool *downstream.Tool, step *plan.Step, missing []string) string {
 	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.", tool.Tool.Tool, tool.Server, enumerate(missing))
 	if known := string(step.Arguments); known != "{}" {
 		text += " Known so far: " + short.Text(known, 500)

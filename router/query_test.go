@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // What is asked wrongly is refused by name, before a model or a tool is called.
@@ -122,7 +123,7 @@ func TestDryRun(t *testing.T) {
 func TestVisibility(t *testing.T) {
 	k := newKit(t, nil)
 	hidden := func(server, tool string) bool { return tool != "echo" }
-	r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"echo"},{"tool":"note"}]`), Servers: []string{"peer"}, Visible: hidden})
+	r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"echo"},{"tool":"note"}]`), Servers: []string{"peer"}, Origin: execution.Origin{Visible: hidden}})
 	if got, want := brief(r), `s1=echo{} unknown_tool; s2=note{}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -130,7 +131,7 @@ func TestVisibility(t *testing.T) {
 	if got, want := brief(k.query(router.Query{Text: question})), `s1=hotel{"city":"Oslo"}`; got != want {
 		t.Errorf("%s: got %q, want %q", question, got, want)
 	}
-	r = k.query(router.Query{Text: question, Visible: func(_, tool string) bool { return tool != "hotel" }})
+	r = k.query(router.Query{Text: question, Origin: execution.Origin{Visible: func(_, tool string) bool { return tool != "hotel" }}})
 	if got := brief(r); strings.Contains(got, "hotel") || strings.Contains(strings.ReplaceAll(r.Answer.Text, question, ""), "hotel") {
 		t.Errorf("%s, hidden: got %q and the answer %q, want nothing of the tool", question, got, r.Answer.Text)
 	}
@@ -254,7 +255,7 @@ func TestServersOfFailedSteps(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	hidden := func(server, _ string) bool { return server != "down" }
-	if got, want := servers(k.query(router.Query{Plan: given, Visible: hidden})), "   peer   "; got != want {
+	if got, want := servers(k.query(router.Query{Plan: given, Origin: execution.Origin{Visible: hidden}})), "   peer   "; got != want {
 		t.Errorf("a server that is hidden: got %q, want %q", got, want)
 	}
 	first := brief(r)

@@ -9,18 +9,18 @@ import (
 // unsatisfied reports whether a round that a model planned calls for another plan: a step failed, or one that only
 // reads found nothing, and a plan may know another way. It does not where a call may have changed something without
 // our knowing: then the user has to look first.
-func (j *job) unsatisfied(r *round) bool {
-	if r.plan.Source != plan.SourceModel || r.number >= r.of {
+func (s *rounds) unsatisfied(r *round) bool {
+	if r.plan.Source != plan.SourceModel || r.number >= s.most {
 		return false
 	}
-	if slices.ContainsFunc(j.record.Outcomes, func(o plan.Outcome) bool { return o.Unsettled() && !j.reads(o.Step) }) {
+	if slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool { return o.Unsettled() && !s.reads(o.Step) }) {
 		return false
 	}
 	wanted := false
 	for _, o := range r.outcomes {
 		switch {
 		case o.OK():
-			wanted = wanted || o.Empty() && j.reads(o.Step)
+			wanted = wanted || o.Empty() && s.reads(o.Step)
 		case !r.refused(o.Step.ID):
 			wanted = wanted || mayBeMended(o.Err.Reason)
 		}
@@ -29,8 +29,8 @@ func (j *job) unsatisfied(r *round) bool {
 }
 
 // reads reports whether the tool of a step says that it changes nothing.
-func (j *job) reads(s plan.Step) bool {
-	tool, unknown := j.catalog.Lookup(s.Tool, j.visible)
+func (s *rounds) reads(step plan.Step) bool {
+	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
 	return unknown == nil && tool.Annotations.ReadOnly()
 }
 

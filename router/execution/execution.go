@@ -61,20 +61,25 @@ func New(opts Options) *Executor {
 
 // Request is a plan to run and what its steps need to know of the query.
 type Request struct {
-	Plan     plan.Plan
-	Problems []plan.Problem // steps that must fail
-	Catalog  *downstream.Catalog
-	Visible  downstream.Visible
-	Meta     []byte // raw _meta for each step, or nil
-	Client   string
-	Caller   string // as of downstream.Request
-	Ask      downstream.Asker
-	Hold     downstream.Hold // charges the caller for results while they are read; may be nil
-	Confirm  Confirm         // before a destructive tool; nil = do not ask
-	Progress progress.Func
-	Began    time.Time
-	Done     []plan.Outcome // of earlier rounds
-	Begun    *Speculation   // what was started while the plan was written; nil = nothing
+	Plan        plan.Plan
+	Problems    []plan.Problem // steps that must fail
+	Catalog     *downstream.Catalog
+	Origin      Origin
+	Confirm     Confirm // before a destructive tool; nil = do not ask
+	Progress    progress.Func
+	Began       time.Time
+	Done        []plan.Outcome // of earlier rounds
+	Speculation *Speculation   // what was started while the plan was written; nil = nothing
+}
+
+// Origin is for whom the steps of a query run.
+type Origin struct {
+	Visible downstream.Visible
+	Client  string           // session of the client
+	Caller  string           // whose share of the servers the steps take: an API key or a remote address
+	Meta    []byte           // raw _meta for each step, or nil
+	Ask     downstream.Asker // answers requests of servers; nil = nobody
+	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
 }
 
 // Confirm asks the user whether a tool may run. The error says why it may not.
@@ -94,14 +99,14 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 		Log:         x.logger,
 		Elapsed:     r.since,
 		Validate: func(step plan.Step, arguments json.RawMessage) *plan.Error {
-			tool, err := r.Catalog.Lookup(step.Tool, r.Visible)
+			tool, err := r.Catalog.Lookup(step.Tool, r.Origin.Visible)
 			if err != nil {
 				return err
 			}
 			return x.validator.Validate(tool.InputSchema, arguments)
 		},
 		Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
-			if outcome, ok := r.Begun.take(ctx, step, arguments, report); ok {
+			if outcome, ok := r.Speculation.take(ctx, step, arguments, report); ok {
 				return outcome
 			}
 			return x.step(ctx, &r, step, arguments, report)
@@ -128,7 +133,7 @@ func (x *Executor) step(
 	ctx context.Context, r *Request, step plan.Step, arguments json.RawMessage, report progress.Func,
 ) plan.Outcome {
 	out := plan.Outcome{Step: step, Sent: arguments}
-	tool, unknown := r.Catalog.Lookup(step.Tool, r.Visible)
+	tool, unknown := r.Catalog.Lookup(step.Tool, r.Origin.Visible)
 	if unknown != nil {
 		out.Err = unknown
 		return out
@@ -139,13 +144,13 @@ func (x *Executor) step(
 			return out
 		}
 	}
-	answer := &reading{hold: r.Hold}
+	answer := &reading{hold: r.Origin.Hold}
 	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
-		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, withTrace(ctx, r.Meta)),
-		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Attempts: &out.Attempts,
-		Hooks: downstream.Hooks{Ask: r.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
+		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, withTrace(ctx, r.Origin.Meta)),
+		Visible: r.Origin.Visible, Client: r.Origin.Client, Caller: r.Origin.Caller, Attempts: &out.Attempts,
+		Hooks: downstream.Hooks{Ask: r.Origin.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
 			var p struct {
 				Progress, Total float64
 				Message         string

@@ -35,7 +35,7 @@ func TestExecute(t *testing.T) {
 		{"id":"four","tool":"number","arguments":{"n":"x"}},
 		{"id":"five","tool":"nowhere"},
 		{"id":"six","tool":"echo","after":["five"]}]}`,
-		execution.Request{Meta: []byte(`{"user":"u","big":9007199254740993}`), Progress: func(x float64, message string) {
+		execution.Request{Origin: execution.Origin{Meta: []byte(`{"user":"u","big":9007199254740993}`)}, Progress: func(x float64, message string) {
 			mu.Lock()
 			defer mu.Unlock()
 			messages = append(messages, message)
@@ -142,7 +142,7 @@ func TestDestructiveStepsAreConfirmed(t *testing.T) {
 func TestHiddenToolsAreNoSteps(t *testing.T) {
 	s := script(tool("open"), tool("hidden"))
 	k := newKit(t, nil, s)
-	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Request{Visible: func(_, tool string) bool { return tool != "hidden" }})
+	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Request{Origin: execution.Origin{Visible: func(_, tool string) bool { return tool != "hidden" }}})
 	if out[0].OK() || out[0].Err.Reason != plan.ReasonUnknownTool || !out[1].OK() {
 		t.Errorf("got %+v and %+v, want the hidden tool to be unknown", out[0].Err, out[1].Err)
 	}
@@ -153,16 +153,16 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 	var log lines
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
-	r.Visible = func(_, tool string) bool {
+	r.Origin.Visible = func(_, tool string) bool {
 		if tool == "look" {
 			panic("no such thing")
 		}
 		return true
 	}
-	r.Begun = k.Speculate(t.Context(), r)
-	defer r.Begun.Stop()
+	r.Speculation = k.Speculate(t.Context(), r)
+	defer r.Speculation.Stop()
 	for _, step := range r.Plan.Steps {
-		r.Begun.Start(step)
+		r.Speculation.Start(step)
 	}
 	out := k.Execute(t.Context(), r)
 	if o := out[0]; o.OK() || o.Err.Reason != plan.ReasonInternal || !strings.HasPrefix(o.Text, "Error: internal error") {
@@ -202,7 +202,7 @@ func TestInputOfSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, nil, modern(tool("form")))
-			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Request{Ask: row.ask})[0]
+			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Request{Origin: execution.Origin{Ask: row.ask}})[0]
 			reason := "<nil>"
 			if out.Err != nil {
 				reason = out.Err.Reason
@@ -231,11 +231,11 @@ func TestStepsAreCharged(t *testing.T) {
 	}
 	const size = 100_000
 	text := `[{"tool":"echo","arguments":{"v":"` + strings.Repeat("x", size) + `"}}]`
-	if out := k.execute(t.Context(), text, execution.Request{Hold: hold}); out[0].Err != nil || most < size || held != 0 {
+	if out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}}); out[0].Err != nil || most < size || held != 0 {
 		t.Errorf("got %v, %d bytes at most and %d in the end, want success, at least %d and none", out[0].Err, most, held, size)
 	}
 	free = size / 2
-	out := k.execute(t.Context(), text, execution.Request{Hold: hold})
+	out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}})
 	if err := out[0].Err; err == nil || err.Reason != link.ReasonTooLarge || held != 0 {
 		t.Errorf("without room: got %v and %d bytes in the end, want too_large and none", err, held)
 	}

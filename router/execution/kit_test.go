@@ -59,7 +59,7 @@ func (k *kit) catalog() *downstream.Catalog {
 func (k *kit) execute(ctx context.Context, text string, r execution.Request) []plan.Outcome {
 	k.t.Helper()
 	r.Plan, r.Catalog, r.Began = planOf(k.t, text), k.catalog(), time.Now()
-	r.Problems = k.Check(&r.Plan, r.Catalog, r.Visible, nil)
+	r.Problems = k.Check(&r.Plan, r.Catalog, r.Origin.Visible, nil)
 	return k.Execute(ctx, r)
 }
 

@@ -23,11 +23,11 @@ type Speculation struct {
 	slots  chan struct{}
 
 	mu      sync.Mutex
-	started map[string]*begun // by step id
+	started map[string]*early // by step id
 	wg      sync.WaitGroup
 }
 
-type begun struct {
+type early struct {
 	step    plan.Step
 	done    chan struct{}
 	outcome plan.Outcome
@@ -46,7 +46,7 @@ const maxReported = 64 // reports of a step kept until its plan is there
 
 // Speculate prepares to run steps of the query that r describes; its plan, problems and progress are not used.
 func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
-	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel), started: map[string]*begun{}}
+	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel), started: map[string]*early{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
@@ -58,14 +58,14 @@ func (s *Speculation) Start(step plan.Step) {
 	default:
 		return
 	}
-	c := &begun{step: step, done: make(chan struct{})}
+	c := &early{step: step, done: make(chan struct{})}
 	s.mu.Lock()
 	s.started[step.ID] = c
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		defer func() { <-s.slots }()
 		defer close(c.done)
-		defer safe.Recover(s.x.logger, "running a step early", func(err error) {
+		defer safe.Recover(s.x.logger, "running a step speculatively", func(err error) {
 			c.outcome.Err = &plan.Error{Reason: plan.ReasonInternal, Message: err.Error()}
 		})
 		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
@@ -79,7 +79,7 @@ func (s *Speculation) Start(step plan.Step) {
 	})
 }
 
-func (c *begun) progress(fraction float64, message string) {
+func (c *early) progress(fraction float64, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report != nil {

@@ -32,7 +32,7 @@ func TestMissingArguments(t *testing.T) {
 			want: `a=peer/hotel{"class":"low","city":"Oslo","nights":2}; b=peer/echo{"c":"Oslo"}; c=peer/echo{"v":1}`},
 		{name: "declined", caps: elicitation, plan: both, reply: `{"action":"decline"}`, asked: 1, planned: 1, message: "the user declined, and hotel needs city and class",
 			want: `a=peer/hotel{"nights":2} declined; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
-		{name: "dismissed", caps: elicitation, plan: both, reply: `{"action":"cancel"}`, asked: 1, planned: 1, message: "the user dismissed the question",
+		{name: "dismissed", caps: elicitation, plan: both, reply: `{"action":"cancel"}`, asked: 1, planned: 1, message: "the user dismissed the request",
 			want: `a=peer/hotel{"nights":2} declined; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
 		{name: "given wrongly", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"O","class":"high"}}`, asked: 1, planned: 1, message: "city",
 			want: `a=peer/hotel{"class":"high","city":"O","nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},

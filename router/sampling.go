@@ -12,65 +12,63 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Bounds of what a lent model writes.
+// Bounds of what a client's model writes.
 const (
-	lentTokens = 4096    // asked for at most
-	lentBytes  = 2 << 20 // taken
+	sampledTokens = 4096    // asked for at most
+	sampledBytes  = 2 << 20 // taken
 )
 
-// lent is the model that a client lends for one query, by sampling. A client that says no, as users may, is not asked
-// again.
-type lent struct {
+// sampling is the client's own model, for one query. After one refusal Complete fails at once.
+type sampling struct {
 	ask  func(ctx context.Context, params []byte) (jsonrpc.Message, error)
 	name string // that the client calls the model
-	no   error
+	err  error  // of the refusal
 }
 
-// lender is the model of the client of x; nil where it lends none.
-func lender(x *edge.Exchange) llm.Model {
+// sampler returns the model of the client of x; nil if it does not offer sampling.
+func sampler(x *edge.Exchange) llm.Model {
 	if jsonrpc.Get(x.Client.Capabilities, "sampling") == nil {
 		return nil
 	}
-	return &lent{name: "the client's", ask: func(ctx context.Context, params []byte) (jsonrpc.Message, error) {
+	return &sampling{name: "the client's", ask: func(ctx context.Context, params []byte) (jsonrpc.Message, error) {
 		return x.Request(ctx, "sampling/createMessage", params)
 	}}
 }
 
-// Complete implements llm.Model, for one question after the other. The answer comes in one piece, so that nothing is
-// passed to OnDelta.
-func (l *lent) Complete(ctx context.Context, req llm.Request) (llm.Response, error) {
-	resp := llm.Response{Usage: llm.Usage{Model: l.name}}
-	if l.no != nil {
-		return resp, l.no
+// Complete implements llm.Model, for one request at a time. The answer comes in one piece, so OnDelta is never called.
+func (s *sampling) Complete(ctx context.Context, req llm.Request) (llm.Response, error) {
+	resp := llm.Response{Usage: llm.Usage{Model: s.name}}
+	if s.err != nil {
+		return resp, s.err
 	}
 	resp.Usage.Calls = 1
-	m, err := l.ask(ctx, samplingParams(req))
+	m, err := s.ask(ctx, samplingParams(req))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return resp, err
 	case err != nil:
-		l.no = fmt.Errorf("the client lends no model: %w", err)
-		return resp, l.no
+		s.err = fmt.Errorf("the client refused sampling: %w", err)
+		return resp, s.err
 	case m.Err != nil:
-		l.no = errors.New("the client lends no model: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
-		return resp, l.no
+		s.err = errors.New("the client refused sampling: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
+		return resp, s.err
 	}
 	if name := jsonrpc.Text(jsonrpc.Get(m.Result, "model")); name != "" {
-		l.name = short.Line(name, 100)
-		resp.Usage.Model = l.name
+		s.name = short.Line(name, 100)
+		resp.Usage.Model = s.name
 	}
 	text := sampledText(jsonrpc.Get(m.Result, "content"))
 	switch {
 	case jsonrpc.Text(jsonrpc.Get(m.Result, "stopReason")) == "maxTokens":
 		return resp, errors.New("the client's model reached its length limit")
-	case len(text) > lentBytes:
-		return resp, fmt.Errorf("the answer of the client's model is larger than %d bytes", lentBytes)
+	case len(text) > sampledBytes:
+		return resp, fmt.Errorf("the answer of the client's model is larger than %d bytes", sampledBytes)
 	}
 	resp.Text = text
 	return resp, nil
 }
 
-// samplingParams writes a question as the params of sampling/createMessage (MCP 2025-06-18, Sampling). It is understood
+// samplingParams writes a request as the params of sampling/createMessage (MCP 2025-06-18, Sampling). It is understood
 // by clients of every handshake era.
 func samplingParams(req llm.Request) []byte {
 	type content struct {
@@ -86,7 +84,7 @@ func samplingParams(req llm.Request) []byte {
 		SystemPrompt string    `json:"systemPrompt,omitempty"`
 		Temperature  float64   `json:"temperature"`
 		MaxTokens    int       `json:"maxTokens"`
-	}{SystemPrompt: req.System, MaxTokens: lentTokens}
+	}{SystemPrompt: req.System, MaxTokens: sampledTokens}
 	for _, m := range req.Messages {
 		params.Messages = append(params.Messages, message{m.Role, content{"text", m.Content}})
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 )
 
-// The client's model plans and answers where none is named, the setting allows it and the client lends one; rules and
-// digest stand in for it.
-func TestLentModel(t *testing.T) {
+// The client's model plans and answers where none is named, the setting allows it and the client offers sampling; rules
+// and digest stand in for it.
+func TestSampling(t *testing.T) {
 	const sampling = `{"sampling":{}}`
 	text := func(s string) string {
 		return `{"role":"assistant","model":"client-1","stopReason":"endTurn","content":{"type":"text","text":` + quote(s) + `}}`
@@ -25,7 +25,7 @@ func TestLentModel(t *testing.T) {
 		degraded         bool
 		planned, written int // requests for planning and answering
 	}{
-		{name: "lent", caps: sampling, use: true, replies: []string{plan, text("It is 375.")}, source: "model", answer: "It is 375.", planned: 1, written: 1},
+		{name: "sampled", caps: sampling, use: true, replies: []string{plan, text("It is 375.")}, source: "model", answer: "It is 375.", planned: 1, written: 1},
 		{name: "a list of blocks", caps: sampling, use: true, replies: []string{plan, `{"role":"assistant","model":"m","content":[{"type":"text","text":"It is "},{"type":"image"},{"type":"text","text":"375."}]}`},
 			source: "model", answer: "It is 375.", planned: 1, written: 1},
 		{name: "not allowed", caps: sampling, source: "rules", answer: "375"},
@@ -58,7 +58,7 @@ func TestLentModel(t *testing.T) {
 			if a.Usage.Planner.Calls != row.planned || a.Usage.Synthesizer.Calls != row.written || len(asked) != row.planned+row.written {
 				t.Errorf("got %d questions, usage %+v, want %d for the plan and %d for the answer", len(asked), a.Usage, row.planned, row.written)
 			}
-			if row.name != "lent" {
+			if row.name != "sampled" {
 				return
 			}
 			if a.Usage.Planner.Model != "client-1" {

@@ -11,10 +11,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// A client that lends its model is asked, and not asked again once it has refused.
-func TestLentModel(t *testing.T) {
+// A client that offers sampling is asked, and not asked again once it has refused.
+func TestSampling(t *testing.T) {
 	const question = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"find a hotel room in Oslo"}}}`
-	lends := func(o *router.Options, _ *downstream.Options) { o.UseClient = true }
+	offers := func(o *router.Options, _ *downstream.Options) { o.UseClient = true }
 	says := func(text, rest string) string {
 		quoted, _ := json.Marshal(text)
 		return fmt.Sprintf(`"result":{"role":"assistant","content":{"type":"text","text":%s}%s}`, quoted, rest)
@@ -26,12 +26,12 @@ func TestLentModel(t *testing.T) {
 	}{
 		{"it plans and answers", `{"sampling":{}}`, says(`[]`, `,"model":"client-1"`), 2, "model", "client-1", ""},
 		{"it has no name", `{"sampling":{}}`, says(`[]`, ``), 2, "model", "the client's", ""},
-		{"it refuses", `{"sampling":{}}`, `"error":{"code":-1,"message":"The user said no"}`, 1, "rules", "the client's", "the client lends no model: The user said no"},
+		{"it refuses", `{"sampling":{}}`, `"error":{"code":-1,"message":"The user said no"}`, 1, "rules", "the client's", "the client refused sampling: The user said no"},
 		{"it stops early", `{"sampling":{}}`, says(`[]`, `,"stopReason":"maxTokens"`), 2, "rules", "", "reached its length limit"},
 		{"it is not offered", `{}`, ``, 0, "rules", "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			k := newKit(t, lends)
+			k := newKit(t, offers)
 			s := k.sessionOf(row.caps)
 			s.answer = row.answer
 			lines := s.ask(question)

@@ -1,0 +1,275 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/router/execution"
+	"github.com/agenticnexus/agenticnexus/synth"
+)
+
+// rounds is a query in progress: it plans and executes, round by round, and then composes the answer. It belongs to one
+// goroutine.
+type rounds struct {
+	router  *Router
+	q       Query      // Origin.Visible is within the servers that it names
+	given   *plan.Plan // replaces the planner; nil = plan
+	catalog *downstream.Catalog
+	began   time.Time
+	record  *Record
+	last    *round // nil before the first
+	most    int    // rounds
+	share   float64
+	note    string // what the planner wants said
+	forms   int    // that the user was asked to fill in
+	tokens  int    // that planning has used
+}
+
+// round is one planning round and what belongs to it.
+type round struct {
+	number      int
+	replan      bool // the round before failed or found nothing
+	more        bool // its plan asks for another round
+	plan        plan.Plan
+	problems    []plan.Problem
+	speculation *execution.Speculation // steps that began while the plan was written
+	outcomes    []plan.Outcome
+}
+
+func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
+	q.Origin.Visible = within(q)
+	s := &rounds{
+		router: r, q: q, given: given, began: began, most: r.opts.Planning.MaxRounds, share: atExecuting,
+		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}},
+	}
+	if q.MaxRounds > 0 {
+		s.most = q.MaxRounds
+	}
+	return s
+}
+
+// run plans and executes until no round calls for another.
+func (s *rounds) run(ctx context.Context) error {
+	found, err := s.listTools(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the tools: %w", err)
+	}
+	if !found {
+		return nil
+	}
+	for r := (&round{number: 1}); r != nil && ctx.Err() == nil; r = s.next() {
+		if err := s.round(ctx, r); err != nil {
+			return err
+		}
+	}
+	if len(s.record.Outcomes) > 0 {
+		s.q.Report.station(atExecuted, "All tools complete")
+	}
+	return nil
+}
+
+// listTools gets the catalog. It reports false if there is nothing to plan with, because no server could be listed.
+func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
+	list := s.router.searchable
+	if s.given != nil {
+		list = s.router.catalog // nothing is searched
+	}
+	if s.catalog, err = list(ctx); err != nil {
+		return false, err
+	}
+	var names []string
+	for _, m := range missing(s.catalog, s.q.Origin.Visible) {
+		names = append(names, m.Server)
+		s.warn("the tools of server %s could not be listed: %s", m.Server, m.Message)
+	}
+	if len(names) > 0 && !s.catalog.SeesAny(s.q.Origin.Visible) && s.given == nil {
+		s.record.Answer.Degraded = true
+		s.note = "No server could be listed: " + strings.Join(names, ", ") + "."
+		return false, nil
+	}
+	return true, nil
+}
+
+func (s *rounds) warn(format string, args ...any) {
+	s.record.Warnings = append(s.record.Warnings, fmt.Sprintf(format, args...))
+}
+
+// next returns the round after the last one, nil if there is none.
+func (s *rounds) next() *round {
+	replan := !s.last.more && s.unsatisfied(s.last)
+	if !s.last.more && !replan {
+		return nil
+	}
+	return &round{number: s.last.number + 1, replan: replan}
+}
+
+// round plans, asks for what the plan lacks, and executes.
+func (s *rounds) round(ctx context.Context, r *round) error {
+	s.last = r
+	r.speculation = s.router.executor.Speculate(ctx, s.request())
+	defer r.speculation.Stop()
+	if err := s.plan(ctx, r); err != nil {
+		return err
+	}
+	s.complete(ctx, r)
+	s.record.take(r)
+	if r.number == 1 || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
+		s.note = r.plan.Note
+	}
+	switch {
+	case s.q.DryRun:
+		for _, p := range r.problems {
+			s.warn("step %s: %s", p.Step, p.Error.Message)
+		}
+	case s.needsApproval(r.plan):
+		s.record.NeedsApproval = true
+	case len(r.plan.Steps) > 0:
+		r.more = s.given == nil && r.plan.More && r.number < s.most
+		s.execute(ctx, r)
+	}
+	return nil
+}
+
+// request is what the steps of every round have in common.
+func (s *rounds) request() execution.Request {
+	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began}
+}
+
+// plan gets the plan of a round and checks it.
+func (s *rounds) plan(ctx context.Context, r *round) error {
+	ctx, span := s.router.tracer.Start(ctx, "planning")
+	defer span.End()
+	began := time.Now()
+	defer func() { s.record.Planning += time.Since(began) }()
+	if s.given != nil {
+		r.plan = *s.given
+	} else {
+		request := planner.Request{
+			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible},
+			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
+			Tokens: s.tokens, CanAsk: s.q.Elicit != nil, Model: s.model(),
+		}
+		if !s.q.DryRun && !s.asksFirst() {
+			request.OnStep = r.speculation.Start
+		}
+		result, err := s.router.planner.Plan(ctx, request)
+		s.record.PlannerUsage.Add(result.Usage)
+		s.tokens = result.Tokens
+		s.record.Warnings = append(s.record.Warnings, result.Warnings...)
+		if err != nil {
+			return err
+		}
+		r.plan = result.Plan
+	}
+	r.problems = s.check(r)
+	if unknown := r.unknown(); len(unknown) > 0 {
+		catalog, err := s.router.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
+		if err != nil {
+			return err
+		}
+		s.catalog = catalog
+		r.problems = s.check(r)
+	}
+	span.SetAttributes(attribute.Int("plan.tool_count", len(r.plan.Steps)), attribute.String("plan.source", r.plan.Source))
+	return nil
+}
+
+// unknown returns the tools of the plan that are not in the catalog.
+func (r *round) unknown() (names []string) {
+	for _, p := range r.problems {
+		if p.Error.Reason != plan.ReasonUnknownTool {
+			continue
+		}
+		for _, step := range r.plan.Steps {
+			if step.ID == p.Step {
+				names = append(names, step.Tool)
+			}
+		}
+	}
+	return names
+}
+
+func (s *rounds) check(r *round) []plan.Problem {
+	return s.router.executor.Check(&r.plan, s.catalog, s.q.Origin.Visible, s.record.Outcomes)
+}
+
+// model is the client's model, where it may stand in for one that is not configured.
+func (s *rounds) model() llm.Model {
+	if !s.router.opts.UseClient {
+		return nil
+	}
+	return s.q.Sampling
+}
+
+// execute runs the plan of a round and notes the outcomes.
+func (s *rounds) execute(ctx context.Context, r *round) {
+	ctx, span := s.router.tracer.Start(ctx, "execution")
+	defer span.End()
+	began := time.Now()
+	if r.number == 1 {
+		s.q.Report.station(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
+	}
+	lo, hi := s.share, atExecuted
+	if r.more {
+		hi = lo + (atExecuted-lo)/2
+	}
+	s.share = hi
+	e := s.request()
+	e.Plan, e.Problems, e.Done, e.Speculation = r.plan, r.problems, s.record.Outcomes, r.speculation
+	e.Progress = progress.Func(s.q.Report.step).Span(lo, hi)
+	e.Confirm = s.confirm()
+	r.outcomes = s.router.executor.Execute(ctx, e)
+	s.record.add(r.outcomes)
+	s.record.Executing += time.Since(began)
+	failed := 0
+	for _, o := range r.outcomes {
+		if !o.OK() {
+			failed++
+		}
+	}
+	span.SetAttributes(attribute.Int("execution.failed", failed))
+}
+
+// compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
+func (s *rounds) compose(ctx context.Context, late bool) {
+	degraded := s.record.Answer.Degraded || late || len(s.record.failed) > 0
+	if s.q.DryRun || s.record.NeedsApproval {
+		s.record.Answer = synth.Answer{Text: describePlan(s.record, s.note), Citations: []synth.Citation{}}
+	} else {
+		s.q.Report.station(atSynthesizing, "Synthesizing response...")
+		s.synthesize(ctx)
+	}
+	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
+}
+
+func (s *rounds) synthesize(ctx context.Context) {
+	ctx, span := s.router.tracer.Start(ctx, "synthesis")
+	defer span.End()
+	began := time.Now()
+	s.record.Answer = s.router.synth.Compose(ctx, synth.Request{
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.Outcomes, Note: s.note,
+		OnText: s.q.Report.answer, Model: s.model(),
+	})
+	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
+	s.record.Synthesizing = time.Since(began)
+}
+
+// within is what a query may use: what its caller may, of the servers that it names.
+func within(q Query) downstream.Visible {
+	if len(q.Servers) == 0 {
+		return q.Origin.Visible
+	}
+	return func(server, tool string) bool {
+		return slices.Contains(q.Servers, server) && (q.Origin.Visible == nil || q.Origin.Visible(server, tool))
+	}
+}

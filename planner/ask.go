@@ -25,7 +25,7 @@ const findTools = "find_tools"
 
 // conversation is what goes on with the model for one plan.
 type conversation struct {
-	*Planner
+	planner *Planner
 	req     Request
 	model   llm.Model
 	shown   []plan.Tool
@@ -40,7 +40,7 @@ type conversation struct {
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	ctx, stop := share(ctx)
 	defer stop()
-	c := &conversation{Planner: p, req: req, model: model, emitted: map[string]bool{}}
+	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
 	c.shown = p.shortlist(ctx, req)
 	known, unknown := req.Tools.Lookup(findTools)
@@ -172,7 +172,7 @@ func (c *conversation) start(s plan.Step) {
 		return
 	}
 	alone := plan.Plan{Steps: []plan.Step{s}}
-	if len(plan.Check(&alone, c.validator, c.req.Tools.Lookup, c.req.Outcomes)) > 0 {
+	if len(plan.Check(&alone, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)) > 0 {
 		return
 	}
 	if plan.WithoutRepeats(&alone, c.req.Outcomes); len(alone.Steps) == 0 {
@@ -195,7 +195,7 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 		warnings = append(warnings, fmt.Sprintf("the plan has %d steps; only the first %d are taken", n, room))
 		p.Steps = p.Steps[:room]
 	}
-	problems := plan.Check(&p, c.validator, c.req.Tools.Lookup, c.req.Outcomes)
+	problems := plan.Check(&p, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)
 	return &draft{p, problems}, warnings
 }
 
@@ -276,11 +276,11 @@ func (c *conversation) showMore(ctx context.Context, answer string, wanted []str
 }
 
 func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
-	if c.ranker == nil {
+	if c.planner.ranker == nil {
 		return nil
 	}
-	ranked := c.ranker.Rank(ctx, query, c.req.Tools, c.cfg.Shortlist)
-	return ranked[:min(len(ranked), c.cfg.Shortlist)]
+	ranked := c.planner.ranker.Rank(ctx, query, c.req.Tools, c.planner.cfg.Shortlist)
+	return ranked[:min(len(ranked), c.planner.cfg.Shortlist)]
 }
 
 // showProblems asks for the plan again.

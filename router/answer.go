@@ -101,8 +101,8 @@ func stepResult(o plan.Outcome, full bool) StepResult {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processQuery serves process_query.
-func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
-	q, full, err := r.readQuery(args)
+func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+	q, full, err := readQuery(args)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 		q.Report = NewReporter(send)
 		defer q.Report.Close()
 	}
-	record, err := r.Query(ctx, *q)
+	record, err := p.router.Query(ctx, *q)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 	return out, nil
 }
 
-func (r *Router) readQuery(args arguments) (q *Query, full bool, err error) {
+func readQuery(args arguments) (q *Query, full bool, err error) {
 	if !args.given("query") {
 		return nil, false, refuse("Invalid argument: query is required")
 	}

@@ -14,7 +14,6 @@ func FuzzReadQuery(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	r := &Router{}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
 			return
@@ -22,7 +21,7 @@ func FuzzReadQuery(f *testing.F) {
 		args, err := argumentsOf([]byte(`{"arguments":` + string(raw) + `}`))
 		var q *Query
 		if err == nil {
-			q, _, err = r.readQuery(args)
+			q, _, err = readQuery(args)
 		}
 		var refusal *Refusal
 		if err != nil && !errors.As(err, &refusal) || err == nil && (q.Timeout < 0 || q.MaxRounds < 0 || q.MaxRounds > 10) {

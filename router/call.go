@@ -11,7 +11,7 @@ import (
 // Call calls one tool by any of its names, for a user of this process. It returns the raw result; a
 // JSON-RPC error of the server comes as a *jsonrpc.Error.
 func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	server, tool, err := r.resolve(ctx, name, nil)
+	server, tool, err := r.tools.resolve(ctx, name, nil)
 	if err != nil {
 		return nil, err
 	}

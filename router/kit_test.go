@@ -52,10 +52,11 @@ var tools = []string{
 	`{"name":"stay","description":"Reserves",` + composed + readOnly + `}`,
 }
 
-// kit is a Router with real parts around it: a server in this process and, if there are plans, a model that follows a
+// kit is a Router and a Profile of it with real parts around it: a server in this process and, if there are plans, a model that follows a
 // script.
 type kit struct {
 	*router.Router
+	*router.Profile
 	t     *testing.T
 	model *llmtest.Server // nil without plans
 	edge  *edge.Edge
@@ -67,6 +68,14 @@ type kit struct {
 
 // newKit starts a kit whose model plans as given, one plan a round, and answers with "All well.".
 func newKit(t *testing.T, change func(*router.Options, *downstream.Options), plans ...string) *kit {
+	t.Helper()
+	return newProfileKit(t, change, router.ProfileOptions{Tools: router.DefaultTools()}, plans...)
+}
+
+// newProfileKit is newKit with the options of the router profile.
+func newProfileKit(
+	t *testing.T, change func(*router.Options, *downstream.Options), profile router.ProfileOptions, plans ...string,
+) *kit {
 	t.Helper()
 	k := &kit{t: t}
 	peer := &mcptest.Server{OnLine: k.answer}
@@ -94,17 +103,20 @@ func newKit(t *testing.T, change func(*router.Options, *downstream.Options), pla
 		planning.Model, composing.Model = model, model
 	}
 	o := router.Options{
-		Version: "1.2.3", Finder: finder, Tools: router.DefaultTools(), Query: router.DefaultQuery(), Validation: router.DefaultValidation(),
-		QueryChars: 100, Planning: planner.Default(), Execution: downstream.DefaultExecution(), Logger: logger,
+		Version: "1.2.3", Finder: finder, Query: router.DefaultQuery(), Validation: router.DefaultValidation(),
+		QueryChars: 100, MaxRounds: planner.Default().MaxRounds, Execution: downstream.DefaultExecution(), Logger: logger,
 	}
 	if change != nil {
 		change(&o, &servers)
 	}
 	o.Servers = downstream.New(servers)
-	planning.Config = o.Planning
 	o.Planner, o.Synth = planner.New(planning), synth.New(composing)
 	var err error
 	if k.Router, err = router.New(o); err != nil {
+		t.Fatal(err)
+	}
+	profile.Router = k.Router
+	if k.Profile, err = router.NewProfile(profile); err != nil {
 		t.Fatal(err)
 	}
 	k.edge = edge.New(edge.Options{})

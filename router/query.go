@@ -112,7 +112,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	if late {
 		s.warn("the query's time of %v was up; the answer rests on what was there", limit)
 	}
-	s.record.nameServers(r.serversFor(q.Origin.Visible))
+	s.record.nameServers(r.tools.serversFor(q.Origin.Visible))
 	s.compose(bounded, late)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -127,7 +127,7 @@ func (r *Router) accept(q *Query) (given *plan.Plan, err error) {
 		return nil, err
 	}
 	for _, name := range q.Servers {
-		if !slices.Contains(r.serversFor(q.Origin.Visible), name) {
+		if !slices.Contains(r.tools.serversFor(q.Origin.Visible), name) {
 			return nil, refuse("Invalid argument: servers: Unknown server: %s", name)
 		}
 	}

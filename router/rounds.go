@@ -49,7 +49,7 @@ type round struct {
 func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
 	q.Origin.Visible = within(q)
 	s := &rounds{
-		router: r, q: q, given: given, began: began, most: r.opts.Planning.MaxRounds, share: atExecuting,
+		router: r, q: q, given: given, began: began, most: r.opts.MaxRounds, share: atExecuting,
 		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}},
 	}
 	if q.MaxRounds > 0 {
@@ -80,9 +80,9 @@ func (s *rounds) run(ctx context.Context) error {
 
 // listTools gets the catalog. It reports false if there is nothing to plan with, because no server could be listed.
 func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
-	list := s.router.searchable
+	list := s.router.tools.searchable
 	if s.given != nil {
-		list = s.router.catalog // nothing is searched
+		list = s.router.tools.all // nothing is searched
 	}
 	if s.catalog, err = list(ctx); err != nil {
 		return false, err
@@ -173,7 +173,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	}
 	r.problems = s.check(r)
 	if unknown := r.unknown(); len(unknown) > 0 {
-		catalog, err := s.router.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
+		catalog, err := s.router.tools.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *rounds) check(r *round) []plan.Problem {
 
 // model is the client's model, where it may stand in for one that is not configured.
 func (s *rounds) model() llm.Model {
-	if !s.router.opts.UseClient {
+	if !s.router.opts.Models.Sampling {
 		return nil
 	}
 	return s.q.Sampling

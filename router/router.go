@@ -1,8 +1,8 @@
-// Package router answers questions: it plans tool calls over all downstream servers, runs them and
-// composes the answer; and it offers that, with its other tools, as an MCP server.
+// Package router answers questions: [Router.Query] plans tool calls over all downstream servers, runs them and composes
+// the answer. A [Profile] offers that, and the router's other tools, as an MCP server.
 //
-// A Router may be used from any goroutine. Its answers go through the Exchange of each request, so that
-// progress stands before its result on the request's own stream.
+// Both may be used from any goroutine. A Profile answers through the Exchange of each request, so that progress stands
+// before its result on the request's own stream.
 package router
 
 import (
@@ -12,12 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -36,19 +34,22 @@ type Options struct {
 	Planner    *planner.Planner
 	Synth      *synth.Synthesizer
 	Finder     *search.Finder // its index is kept up to date with the catalog
-	Rate       *limit.Rate
-	Tools      ToolsConfig
 	Query      QueryConfig
 	Validation ValidationConfig
 	QueryChars int
-	Planning   planner.Config
+	MaxRounds  int // of planning, where a query names none
 	Execution  downstream.ExecutionConfig
 	Validator  *plan.Validator // nil makes one; sharing it shares compiled schemas
-	Models     func() Models   // how the models are; nil = there are none
-	UseClient  bool            // there is no model, and clients may lend theirs
+	Models     ModelOptions
 	Logger     *slog.Logger
 	Tracer     trace.Tracer
 	Observe    func(outcome string, took time.Duration) // after each query; may be nil
+}
+
+// ModelOptions say what models there are besides those of the planner and the synthesizer.
+type ModelOptions struct {
+	Status   func() Models // of the configured ones; nil = there are none
+	Sampling bool          // there is none, and those of clients may be used
 }
 
 // Models says how the models are; nil where there is none.
@@ -64,10 +65,11 @@ func (m Models) rejected() bool {
 	})
 }
 
-// Router answers questions and serves the router profile.
+// Router answers questions.
 type Router struct {
 	opts      Options
 	servers   *downstream.Manager
+	tools     *directory
 	executor  *execution.Executor
 	planner   *planner.Planner
 	synth     *synth.Synthesizer
@@ -75,13 +77,6 @@ type Router struct {
 	logger    *slog.Logger
 	tracer    trace.Tracer
 	began     time.Time
-	mcp       *server.MCPServer
-	exposed   exposures
-	loose     exposures // of callers without sessions
-
-	searchTool []byte // its raw definition
-
-	index indexing
 }
 
 // New makes a Router. The error says what is wrong with the options.
@@ -92,8 +87,8 @@ func New(opts Options) (*Router, error) {
 	if opts.Tracer == nil {
 		opts.Tracer = noop.NewTracerProvider().Tracer("")
 	}
-	if opts.Models == nil {
-		opts.Models = func() Models { return Models{} }
+	if opts.Models.Status == nil {
+		opts.Models.Status = func() Models { return Models{} }
 	}
 	v, err := newValidator(opts.QueryChars, opts.Validation.DenyPatterns)
 	if err != nil {
@@ -101,19 +96,12 @@ func New(opts Options) (*Router, error) {
 	}
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
-		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(), index: indexing{index: opts.Finder.Index()},
+		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
+		tools: &directory{servers: opts.Servers, index: indexing{index: opts.Finder.Index()}},
 	}
 	r.executor = execution.New(execution.Options{
 		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
 	})
-	if r.mcp, err = r.newMCP(); err != nil {
-		return nil, err
-	}
-	tool, err := define(ToolSearchTools)
-	if err != nil {
-		return nil, err
-	}
-	r.searchTool = encodeResult(tool)
 	return r, nil
 }
 
@@ -123,89 +111,12 @@ func (r *Router) observe(outcome string, took time.Duration) {
 	}
 }
 
-// catalog returns the tools of all servers.
-func (r *Router) catalog(ctx context.Context) (*downstream.Catalog, error) {
-	return r.servers.Catalog(ctx)
-}
-
-// searchable returns the tools of all servers once the index knows them.
-func (r *Router) searchable(ctx context.Context) (*downstream.Catalog, error) {
-	c, err := r.catalog(ctx)
-	if err == nil {
-		r.index.follow(c)
-	}
-	return c, err
-}
-
-// lookAgain returns the catalog after tools that are not in it were looked up once more: at the server that a name
-// names, else at all servers. since is when the caller began to look.
-func (r *Router) lookAgain(ctx context.Context, since time.Time, names []string, visible downstream.Visible) (*downstream.Catalog, error) {
-	everywhere := false
-	for _, name := range names {
-		if server, tool, ok := r.qualified(name, visible); !ok {
-			everywhere = true
-		} else if _, err := r.servers.Has(ctx, server, "", tool, visible); err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-	}
-	if everywhere {
-		r.servers.Refresh(ctx, since)
-	}
-	return r.catalog(ctx)
-}
-
-// qualified splits a name that begins with a server which the caller may see. A hidden server is treated as one that
-// is not there, so that the time of an answer does not tell them apart.
-func (r *Router) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
-	for _, separator := range separators {
-		server, tool, ok = strings.Cut(name, separator)
-		if ok && tool != "" && r.servers.Configured(server) && (visible == nil || visible(server, "")) {
-			return server, tool, true
-		}
-	}
-	return "", "", false
-}
-
-// separators stand between a server's name and a tool's.
-var separators = [...]string{"__", ":", "."}
-
-// listed returns the catalog. It fails if a caller sees nothing because no server could be listed: that
-// must not look like a success.
-func (r *Router) listed(ctx context.Context, visible downstream.Visible) (*downstream.Catalog, error) {
-	catalog, err := r.catalog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if missing := missing(catalog, visible); len(missing) > 0 && !catalog.SeesAny(visible) {
-		reasons := make([]string, len(missing))
-		for i, m := range missing {
-			reasons[i] = m.String()
-		}
-		return nil, refuse("No server could be listed: %s", strings.Join(reasons, ", "))
-	}
-	return catalog, nil
-}
-
-// missing returns the servers that could not be listed, as far as a caller may know of them.
-func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstream.Missing {
-	return slices.DeleteFunc(slices.Clone(catalog.Missing), func(m downstream.Missing) bool {
-		return visible != nil && !visible(m.Server, "")
-	})
-}
-
-// serversFor returns the servers of which a caller may see something, in configuration order.
-func (r *Router) serversFor(visible downstream.Visible) []string {
-	return slices.DeleteFunc(r.servers.Servers(), func(name string) bool {
-		return visible != nil && !visible(name, "")
-	})
-}
-
 // Tools returns what list_available_tools lists for a caller.
 func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server string) ([]ToolInfo, error) {
-	if server != "" && !slices.Contains(r.serversFor(visible), server) {
-		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(r.serversFor(visible), ", "))
+	if server != "" && !slices.Contains(r.tools.serversFor(visible), server) {
+		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(r.tools.serversFor(visible), ", "))
 	}
-	catalog, err := r.listed(ctx, visible)
+	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +131,7 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 
 // Missing returns the servers that could not be listed when the tools were last asked for, and why.
 func (r *Router) Missing(ctx context.Context) []downstream.Missing {
-	catalog, err := r.catalog(ctx)
+	catalog, err := r.tools.all(ctx)
 	if err != nil {
 		return nil
 	}
@@ -235,11 +146,11 @@ type Found struct {
 
 // Search ranks the tools that a caller may see, best first.
 func (r *Router) Search(ctx context.Context, query string, limit int, visible downstream.Visible) ([]Found, error) {
-	catalog, err := r.listed(ctx, visible)
+	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
-	r.index.follow(catalog)
+	r.tools.index.follow(catalog)
 	tools := usable{catalog, visible}
 	var out []Found
 	for _, hit := range r.opts.Finder.Search(ctx, query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
@@ -262,11 +173,11 @@ type Health struct {
 // Health tells how the router and the servers that a caller may see are.
 func (r *Router) Health(visible downstream.Visible, server string) (*Health, error) {
 	all := r.servers.Status()
-	seen := r.serversFor(visible)
+	seen := r.tools.serversFor(visible)
 	if server != "" && !slices.Contains(seen, server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(seen, ", "))
 	}
-	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(), Servers: map[string]downstream.Status{}, LLM: r.opts.Models()}
+	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(), Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status()}
 	up, down := 0, 0
 	for _, name := range seen {
 		if server != "" && name != server {

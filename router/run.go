@@ -3,17 +3,14 @@ package router
 import (
 	"context"
 	"encoding/json"
-	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // run serves the tool run: the call goes to the server, and its result comes back, as raw bytes.
-func (r *Router) run(ctx context.Context, x *edge.Exchange) {
+func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 	args := jsonrpc.Get(x.Message.Params, "arguments")
 	name := jsonrpc.Text(jsonrpc.Get(args, "tool"))
 	parameters := jsonrpc.Get(args, "parameters")
@@ -32,59 +29,22 @@ func (r *Router) run(ctx context.Context, x *edge.Exchange) {
 		replyError(x, "Invalid argument: dry_run must be true or false")
 		return
 	}
-	server, tool, err := r.resolve(ctx, name, x.Visible)
+	server, tool, err := p.router.tools.resolve(ctx, name, x.Visible)
 	switch {
 	case err != nil:
 		Fail(x, err)
-	case r.Limited(x, ToolRun, downstream.FullName(server, tool)):
+	case p.Limited(x, ToolRun, downstream.FullName(server, tool)):
 	case string(dry) == "true":
-		r.dryRun(ctx, x, server, tool, parameters)
+		p.dryRun(ctx, x, server, tool, parameters)
 	default:
-		r.forward(ctx, x, server, tool, parameters)
+		p.forward(ctx, x, server, tool, parameters)
 	}
-}
-
-// resolve finds the server and the tool behind a name. A name that has the server in it needs the list of
-// that server alone, and works while others cannot be listed.
-func (r *Router) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string, err error) {
-	began := time.Now()
-	if server, tool, ok := r.aliased(ctx, name, visible); ok {
-		return server, tool, nil
-	}
-	for _, separator := range separators {
-		server, tool, ok := strings.Cut(name, separator)
-		if !ok || tool == "" {
-			continue
-		}
-		known, err := r.servers.Has(ctx, server, "", tool, visible)
-		if known || err != nil {
-			return server, tool, err
-		}
-	}
-	catalog, err := r.catalog(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	t, unknown := catalog.Lookup(name, visible)
-	if _, _, asked := r.qualified(name, visible); !asked && unknown != nil && unknown.Reason == plan.ReasonUnknownTool {
-		if catalog, err = r.lookAgain(ctx, began, []string{name}, visible); err != nil {
-			return "", "", err
-		}
-		t, unknown = catalog.Lookup(name, visible)
-	}
-	if unknown != nil {
-		if f := catalog.Quarantined(name, visible); f != nil {
-			return "", "", f
-		}
-		return "", "", r.explain(unknown, name, catalog, visible)
-	}
-	return t.Server, t.Tool.Tool, nil
 }
 
 // forward calls a tool for the client and passes everything on as it is: arguments and _meta, progress,
 // the server's own requests, and the result or the error.
-func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	reply, err := r.servers.Call(ctx, &downstream.Request{
+func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
+	reply, err := p.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call",
 		Params:  downstream.ToolParams(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
@@ -106,8 +66,8 @@ func (r *Router) forward(ctx context.Context, x *edge.Exchange, server, tool str
 }
 
 // dryRun says what run would call.
-func (r *Router) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	problem, err := r.servers.Validate(ctx, server, tool, arguments)
+func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
+	problem, err := p.router.servers.Validate(ctx, server, tool, arguments)
 	if err != nil {
 		Fail(x, err)
 		return

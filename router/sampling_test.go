@@ -14,7 +14,7 @@ import (
 // A client that offers sampling is asked, and not asked again once it has refused.
 func TestSampling(t *testing.T) {
 	const question = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"find a hotel room in Oslo"}}}`
-	offers := func(o *router.Options, _ *downstream.Options) { o.UseClient = true }
+	offers := func(o *router.Options, _ *downstream.Options) { o.Models.Sampling = true }
 	says := func(text, rest string) string {
 		quoted, _ := json.Marshal(text)
 		return fmt.Sprintf(`"result":{"role":"assistant","content":{"type":"text","text":%s}%s}`, quoted, rest)

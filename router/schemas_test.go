@@ -100,13 +100,12 @@ func lint(path string, schema any, strict bool, report func(path, problem string
 // TestReadQuery_AllArguments fills in every argument, as strict function calling makes models do: what is optional has
 // a value that means that it is not given.
 func TestReadQuery_AllArguments(t *testing.T) {
-	r := &Router{}
 	args := arguments{}
 	raw := `{"query":"q","context":"","servers":[],"plan":null,"dry_run":false,"max_rounds":2,"timeout_seconds":55,"detail":"brief"}`
 	if err := json.Unmarshal([]byte(raw), &args); err != nil {
 		t.Fatal(err)
 	}
-	q, full, err := r.readQuery(args)
+	q, full, err := readQuery(args)
 	if err != nil || full || q.Plan != nil || q.Context != nil || len(q.Servers) > 0 {
 		t.Errorf("got %+v, %t, %v, want a plain question", q, full, err)
 	}

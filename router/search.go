@@ -35,7 +35,7 @@ type FoundTool struct {
 
 // ServeSearch serves search_available_tools: what it finds is listed for the caller from then on, and the
 // notification of that stands before the result on the same stream.
-func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
+func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	args, err := argumentsOf(x.Message.Params)
 	var query string
 	var limit int
@@ -54,7 +54,7 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	}
 	var found []Found
 	if err == nil {
-		found, err = r.Search(ctx, query, min(limit, maxFound), x.Visible)
+		found, err = p.router.Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
 		failTool(x, err)
@@ -64,7 +64,7 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	exposed := make([]string, 0, len(found))
 	names := make([]string, 0, len(found)) // as they are listed
 	for _, f := range found {
-		name := r.servers.ListedName(f.Server, f.Tool.Tool.Tool)
+		name := p.router.servers.ListedName(f.Server, f.Tool.Tool.Tool)
 		tools = append(tools, FoundTool{Name: name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
 		exposed = append(exposed, f.Full())
 		names = append(names, name)
@@ -73,7 +73,7 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
 		if !x.Version.AtLeast(protocol.V20260728) { // there a list may not vary by connection
-			e, most := r.exposures(x)
+			e, most := p.exposures(x)
 			e.set(clientOf(x), exposed, most)
 		}
 	}
@@ -87,36 +87,36 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 }
 
 // Exposed returns the full names of the tools that the caller's last search found.
-func (r *Router) Exposed(x *edge.Exchange) []string {
-	e, _ := r.exposures(x)
+func (p *Profile) Exposed(x *edge.Exchange) []string {
+	e, _ := p.exposures(x)
 	return e.get(clientOf(x))
 }
 
 // exposures returns where the found tools of the caller are kept, and of how many callers.
-func (r *Router) exposures(x *edge.Exchange) (e *exposures, most int) {
+func (p *Profile) exposures(x *edge.Exchange) (e *exposures, most int) {
 	if x.Session == "" {
-		return &r.loose, maxLoose
+		return &p.loose, maxLoose
 	}
-	return &r.exposed, maxExposed
+	return &p.exposed, maxExposed
 }
 
 // SearchTool returns the raw definition of search_available_tools.
-func (r *Router) SearchTool() []byte { return r.searchTool }
+func (p *Profile) SearchTool() []byte { return p.searchTool }
 
 // withExposed adds the tools that the caller's last search found to a tools/list result.
-func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
-	names := r.Exposed(x)
+func (p *Profile) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
+	names := p.Exposed(x)
 	if len(names) == 0 || x.Version.AtLeast(protocol.V20260728) {
 		return raw
 	}
-	catalog, err := r.catalog(ctx)
+	catalog, err := p.router.tools.all(ctx)
 	if err != nil {
 		return raw
 	}
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
 		if t, unknown := catalog.Lookup(name, x.Visible); unknown == nil {
-			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(r.servers.ListedName(t.Server, t.Tool.Tool)))))
+			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(p.router.servers.ListedName(t.Server, t.Tool.Tool)))))
 		}
 	}
 	tools := []byte{'['}

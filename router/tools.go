@@ -2,19 +2,13 @@ package router
 
 import (
 	"context"
-	"embed"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-//go:embed schemas/*.json
-var schemas embed.FS
 
 // shown is how a router tool presents itself.
 type shown struct{ title, description string }
@@ -27,79 +21,8 @@ var tools = map[string]shown{
 	ToolRun:          {"Run a tool", "Call one tool of a connected server and return its result unchanged."},
 }
 
-// instructions tell a client's model how to use the router's own tools.
-const instructions = "This router gives access to the tools of all connected MCP servers. " +
-	"For a question or a task in plain language call process_query: it plans, calls the tools that are needed and returns one answer with the result of each step. " +
-	"To call tools yourself, find them with search_available_tools or list_available_tools and call each with run, or by its server__tool name; health_check shows which servers are up."
-
-// toolFunc serves one router tool: it returns what the result says as text and as structured content.
-type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error)
-
-// newMCP registers the router's own tools. run and search_available_tools have no handler here: they
-// answer on the wire themselves (see Serve).
-func (r *Router) newMCP() (*server.MCPServer, error) {
-	s := server.NewMCPServer(Name, r.opts.Version, server.WithToolCapabilities(r.offers(ToolSearchTools)), server.WithInstructions(instructions))
-	handlers := map[string]toolFunc{
-		ToolProcessQuery: r.processQuery,
-		ToolListTools:    r.listAvailableTools,
-		ToolHealthCheck:  r.healthCheck,
-	}
-	for _, name := range r.opts.Tools.Tools {
-		if _, known := tools[name]; !known {
-			return nil, fmt.Errorf("router.tools: unknown tool %s", name)
-		}
-		tool, err := define(name)
-		if err != nil {
-			return nil, err
-		}
-		var handler server.ToolHandlerFunc
-		if f := handlers[name]; f != nil {
-			handler = r.handle(f)
-		}
-		s.AddTool(tool, handler)
-	}
-	return s, nil
-}
-
-// define makes the definition of a router tool.
-func define(name string) (mcp.Tool, error) {
-	in, err := schemas.ReadFile("schemas/" + name + ".in.json")
-	if err != nil {
-		return mcp.Tool{}, fmt.Errorf("reading the schema of %s: %w", name, err)
-	}
-	tool := mcp.NewToolWithRawSchema(name, tools[name].description, in)
-	tool.Title = tools[name].title
-	readOnly := name != ToolProcessQuery && name != ToolRun
-	tool.Annotations = mcp.ToolAnnotation{Title: tool.Title, ReadOnlyHint: &readOnly}
-	if name == ToolRun {
-		return tool, nil // its result is the server's own
-	}
-	if tool.RawOutputSchema, err = schemas.ReadFile("schemas/" + name + ".out.json"); err != nil {
-		return mcp.Tool{}, fmt.Errorf("reading the schema of %s: %w", name, err)
-	}
-	return tool, nil
-}
-
 // offers reports whether name is a router tool that is offered.
-func (r *Router) offers(name string) bool { return slices.Contains(r.opts.Tools.Tools, name) }
-
-type exchangeKey struct{}
-
-// handle adapts a tool to mcp-go. The arguments are read from the raw message, so that numbers stay exact.
-func (r *Router) handle(f toolFunc) server.ToolHandlerFunc {
-	return func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		x := ctx.Value(exchangeKey{}).(*edge.Exchange)
-		args, err := argumentsOf(x.Message.Params)
-		var result *mcp.CallToolResult
-		if err == nil {
-			result, err = f(ctx, x, args)
-		}
-		if err != nil {
-			return failed(err)
-		}
-		return result, nil
-	}
-}
+func (p *Profile) offers(name string) bool { return slices.Contains(p.opts.Tools.Tools, name) }
 
 // ToolInfo is an entry of list_available_tools.
 type ToolInfo struct {
@@ -115,7 +38,7 @@ type toolName struct {
 	Server string `json:"server"`
 }
 
-func (r *Router) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err
@@ -127,7 +50,7 @@ func (r *Router) listAvailableTools(ctx context.Context, x *edge.Exchange, args 
 	if detail != "" && detail != "names" && detail != "full" {
 		return nil, refuse("Invalid argument: detail must be names or full")
 	}
-	tools, err := r.Tools(ctx, x.Visible, name)
+	tools, err := p.router.Tools(ctx, x.Visible, name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +64,12 @@ func (r *Router) listAvailableTools(ctx context.Context, x *edge.Exchange, args 
 	return result(encode(tools, "  "), map[string]any{"tools": tools}), nil
 }
 
-func (r *Router) healthCheck(_ context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+func (p *Profile) healthCheck(_ context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err
 	}
-	health, err := r.Health(x.Visible, name)
+	health, err := p.router.Health(x.Visible, name)
 	if err != nil {
 		return nil, err
 	}

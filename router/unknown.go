@@ -18,13 +18,13 @@ const (
 
 // explain adds to the error about an unknown tool what its caller can do: wait for servers that are starting, ask why
 // others cannot be listed, or take a tool that is spelt nearly so.
-func (r *Router) explain(unknown *plan.Error, name string, catalog *downstream.Catalog, visible downstream.Visible) error {
+func (d *directory) explain(unknown *plan.Error, name string, catalog *downstream.Catalog, visible downstream.Visible) error {
 	if unknown.Reason != plan.ReasonUnknownTool {
 		return unknown
 	}
-	status := r.servers.Status()
+	status := d.servers.Status()
 	var starting, lost []string
-	named := serverOf(name, r.servers.Servers())
+	named := serverOf(name, d.servers.Servers())
 	for _, m := range missing(catalog, visible) {
 		if named != "" && m.Server != named {
 			continue

@@ -36,9 +36,9 @@ func TestSpeculationIsTakenOver(t *testing.T) {
 					}
 					return p
 				}
-				r.Begun = k.Speculate(t.Context(), r)
-				defer r.Begun.Stop()
-				r.Begun.Start(checked(row.begun).Steps[0])
+				r.Speculation = k.Speculate(t.Context(), r)
+				defer r.Speculation.Stop()
+				r.Speculation.Start(checked(row.begun).Steps[0])
 				synctest.Wait()
 				r.Plan = checked(row.planned)
 				out := k.Execute(t.Context(), r)[0]
@@ -65,9 +65,9 @@ func TestProgressOfSpeculation(t *testing.T) {
 		if problems := k.Check(&r.Plan, r.Catalog, nil, nil); len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		r.Begun = k.Speculate(t.Context(), r)
-		defer r.Begun.Stop()
-		r.Begun.Start(r.Plan.Steps[0])
+		r.Speculation = k.Speculate(t.Context(), r)
+		defer r.Speculation.Stop()
+		r.Speculation.Start(r.Plan.Steps[0])
 		synctest.Wait()
 		if len(messages) > 0 {
 			t.Errorf("before the plan: got %q, want nothing", messages)

@@ -51,6 +51,7 @@ type App struct {
 	metrics   *telemetry.Metrics
 	servers   *downstream.Manager
 	router    *router.Router
+	tools     *router.Profile
 	proxy     *proxy.Proxy
 	edge      *edge.Edge
 	keys      *auth.Keys
@@ -110,8 +111,13 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
+	a.tools, err = router.NewProfile(router.ProfileOptions{Router: a.router, Tools: cfg.Router, Rate: a.rate})
+	if err != nil {
+		return nil, err
+	}
 	a.proxy = proxy.New(proxy.Options{
-		Config: cfg.Proxy, Servers: a.servers, Name: router.Name, Version: opts.Version, Search: a.router, Limited: a.router.Limited, Fail: router.Fail, Logger: a.log,
+		Config: cfg.Proxy, Servers: a.servers, Name: router.Name, Version: opts.Version,
+		Search: a.tools, Limited: a.tools.Limited, Fail: router.Fail, Logger: a.log,
 	})
 	a.edge = edge.New(edge.Options{
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits, AllowedOrigins: cfg.AllowedOrigins,
@@ -135,10 +141,10 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	}
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
-		Rate: a.rate, Tools: cfg.Router, Query: cfg.Query, Validation: cfg.Validation,
-		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Validator: validator, Models: a.models.status,
-		UseClient: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans(),
-		Logger:    a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
+		Query: cfg.Query, Validation: cfg.Validation, QueryChars: cfg.Limits.QueryChars, MaxRounds: cfg.Planner.MaxRounds,
+		Execution: cfg.Execution, Validator: validator,
+		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans()},
+		Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})
 }
 
@@ -229,7 +235,7 @@ func (a *App) Addr() string { return a.web.listener.Addr().String() }
 func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()
 	all := a.proxy.All()
-	for base, h := range map[string]edge.Handler{"": a.router, "/proxy": all} {
+	for base, h := range map[string]edge.Handler{"": a.tools, "/proxy": all} {
 		mux.Handle(base+"/mcp", a.edge.Streamable(h))
 		stream, messages := a.edge.SSE(base+"/messages/", h)
 		mux.Handle(base+"/sse", stream)
@@ -278,7 +284,7 @@ func (a *App) CheckProfile(name string) error {
 func (a *App) profile(name string) (edge.Handler, error) {
 	switch server, single := strings.CutPrefix(name, "server:"); {
 	case name == ProfileRouter:
-		return a.router, nil
+		return a.tools, nil
 	case name == ProfileProxy:
 		return a.proxy.All(), nil
 	case single && slices.Contains(a.servers.Servers(), server):

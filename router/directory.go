@@ -1,0 +1,131 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// directory finds tools by their names, as far as a caller may see them. It keeps the search index up to date.
+type directory struct {
+	servers *downstream.Manager
+	index   indexing
+}
+
+// all returns the tools of all servers.
+func (d *directory) all(ctx context.Context) (*downstream.Catalog, error) {
+	return d.servers.Catalog(ctx)
+}
+
+// searchable returns the tools of all servers once the index knows them.
+func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error) {
+	c, err := d.all(ctx)
+	if err == nil {
+		d.index.follow(c)
+	}
+	return c, err
+}
+
+// lookAgain returns the catalog after tools that are not in it were looked up once more: at the server that a name
+// names, else at all servers. since is when the caller began to look.
+func (d *directory) lookAgain(ctx context.Context, since time.Time, names []string, visible downstream.Visible) (*downstream.Catalog, error) {
+	everywhere := false
+	for _, name := range names {
+		if server, tool, ok := d.qualified(name, visible); !ok {
+			everywhere = true
+		} else if _, err := d.servers.Has(ctx, server, "", tool, visible); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	if everywhere {
+		d.servers.Refresh(ctx, since)
+	}
+	return d.all(ctx)
+}
+
+// qualified splits a name that begins with a server which the caller may see. A hidden server is treated as one that
+// is not there, so that the time of an answer does not tell them apart.
+func (d *directory) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
+	for _, separator := range separators {
+		server, tool, ok = strings.Cut(name, separator)
+		if ok && tool != "" && d.servers.Configured(server) && (visible == nil || visible(server, "")) {
+			return server, tool, true
+		}
+	}
+	return "", "", false
+}
+
+// separators stand between a server's name and a tool's.
+var separators = [...]string{"__", ":", "."}
+
+// listed returns the catalog. It fails if a caller sees nothing because no server could be listed: that
+// must not look like a success.
+func (d *directory) listed(ctx context.Context, visible downstream.Visible) (*downstream.Catalog, error) {
+	catalog, err := d.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if missing := missing(catalog, visible); len(missing) > 0 && !catalog.SeesAny(visible) {
+		reasons := make([]string, len(missing))
+		for i, m := range missing {
+			reasons[i] = m.String()
+		}
+		return nil, refuse("No server could be listed: %s", strings.Join(reasons, ", "))
+	}
+	return catalog, nil
+}
+
+// missing returns the servers that could not be listed, as far as a caller may know of them.
+func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstream.Missing {
+	return slices.DeleteFunc(slices.Clone(catalog.Missing), func(m downstream.Missing) bool {
+		return visible != nil && !visible(m.Server, "")
+	})
+}
+
+// serversFor returns the servers of which a caller may see something, in configuration orded.
+func (d *directory) serversFor(visible downstream.Visible) []string {
+	return slices.DeleteFunc(d.servers.Servers(), func(name string) bool {
+		return visible != nil && !visible(name, "")
+	})
+}
+
+// resolve finds the server and the tool behind a name. A name that has the server in it needs the list of
+// that server alone, and works while others cannot be listed.
+func (d *directory) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string, err error) {
+	began := time.Now()
+	if server, tool, ok := d.aliased(ctx, name, visible); ok {
+		return server, tool, nil
+	}
+	for _, separator := range separators {
+		server, tool, ok := strings.Cut(name, separator)
+		if !ok || tool == "" {
+			continue
+		}
+		known, err := d.servers.Has(ctx, server, "", tool, visible)
+		if known || err != nil {
+			return server, tool, err
+		}
+	}
+	catalog, err := d.all(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	t, unknown := catalog.Lookup(name, visible)
+	if _, _, asked := d.qualified(name, visible); !asked && unknown != nil && unknown.Reason == plan.ReasonUnknownTool {
+		if catalog, err = d.lookAgain(ctx, began, []string{name}, visible); err != nil {
+			return "", "", err
+		}
+		t, unknown = catalog.Lookup(name, visible)
+	}
+	if unknown != nil {
+		if f := catalog.Quarantined(name, visible); f != nil {
+			return "", "", f
+		}
+		return "", "", d.explain(unknown, name, catalog, visible)
+	}
+	return t.Server, t.Tool.Tool, nil
+}

@@ -1,0 +1,130 @@
+package router
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// ProfileOptions of a Profile.
+type ProfileOptions struct {
+	Router *Router
+	Tools  ToolsConfig
+	Rate   *limit.Rate // nil = no limit
+}
+
+// Profile serves the router's own tools, and all others by run and by their full names, as an MCP server. It implements
+// edge.Handler.
+type Profile struct {
+	router *Router
+	opts   ProfileOptions
+	mcp    *server.MCPServer
+
+	exposed    exposures // tools that the last search of each session found
+	loose      exposures // of callers without sessions
+	searchTool []byte    // the raw definition of search_available_tools
+}
+
+// NewProfile makes a Profile. The error says what is wrong with the options.
+func NewProfile(opts ProfileOptions) (*Profile, error) {
+	p := &Profile{router: opts.Router, opts: opts}
+	var err error
+	if p.mcp, err = p.newMCP(); err != nil {
+		return nil, err
+	}
+	tool, err := define(ToolSearchTools)
+	if err != nil {
+		return nil, err
+	}
+	p.searchTool = encodeResult(tool)
+	return p, nil
+}
+
+// Serve implements edge.Handler for the router profile.
+func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
+	if x.Message.IsNotification() {
+		return // none concerns the router itself; servers behind run are not told
+	}
+	if x.Message.Method != "tools/call" {
+		p.protocol(ctx, x)
+		return
+	}
+	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
+	switch {
+	case name == ToolRun && p.offers(ToolRun):
+		p.run(ctx, x)
+	case !p.offers(name):
+		p.hidden(ctx, x, name)
+	case p.Limited(x, name):
+	case name == ToolSearchTools:
+		p.ServeSearch(ctx, x)
+	default:
+		p.protocol(ctx, x)
+	}
+}
+
+// Limited counts a call against the caller's rate limit if any of the tool's names says that it counts. It
+// reports whether the limit is reached; then the client has been answered.
+func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
+	if p.opts.Rate == nil || !slices.ContainsFunc(names, p.opts.Rate.Applies) {
+		return false
+	}
+	ok, wait := p.opts.Rate.Allow(x.Caller.ID)
+	if !ok {
+		replyError(x, limit.Message(wait))
+	}
+	return !ok
+}
+
+// Ended implements edge.Handler.
+func (p *Profile) Ended(session string) { p.exposed.forget(session) }
+
+// hidden calls a tool of a server by its full name or its alias, listed or not.
+func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
+	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
+	if p.Limited(x, name, downstream.FullName(server, tool)) {
+		return
+	}
+	var err error
+	if full := false; !known {
+		if server, tool, full = downstream.SplitFull(name); full {
+			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
+		}
+	}
+	switch {
+	case err != nil:
+		Fail(x, err)
+	case !known:
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
+	default:
+		arguments := jsonrpc.Get(x.Message.Params, "arguments")
+		if arguments == nil {
+			arguments = []byte("{}")
+		}
+		p.forward(ctx, x, server, tool, arguments)
+	}
+}
+
+// clientOf tells clients apart: by session or, without one, by who they are.
+func clientOf(x *edge.Exchange) string {
+	if x.Session != "" {
+		return x.Session
+	}
+	return x.Caller.ID
+}
+
+// asker passes requests of servers on to the client.
+func asker(x *edge.Exchange) downstream.Asker {
+	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+		if q.Input && !x.Client.Supports(q.Method) {
+			return nil, nil
+		}
+		return edge.Answered(x.Request(ctx, q.Method, q.Params))
+	}
+}

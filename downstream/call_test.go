@@ -128,7 +128,7 @@ func TestAskingStopsTheClock(t *testing.T) {
 				r.Params = fmt.Appendf(nil, `{"name":"ask","arguments":{"times":%d}}`, tc.asks)
 				r.Step, r.Client = true, "c"
 				told := 0
-				r.Ask = func(ctx context.Context, q downstream.Question) (result, err []byte) {
+				r.Ask = func(ctx context.Context, q downstream.ServerRequest) (result, err []byte) {
 					select {
 					case <-time.After(tc.takes):
 					case <-ctx.Done():
@@ -179,7 +179,7 @@ func TestAskingGivesUpThePlace(t *testing.T) {
 			synctest.Wait()
 		}
 		answer := make(chan struct{})
-		call("ann", "ask", func(context.Context, downstream.Question) (result, err []byte) { <-answer; return []byte("1"), nil })
+		call("ann", "ask", func(context.Context, downstream.ServerRequest) (result, err []byte) { <-answer; return []byte("1"), nil })
 		call("bob", "wait", nil)
 		call("cid", "wait", nil)
 		if st := m.Status()["a"]; st.InFlight != 2 || st.Queued != 1 {
@@ -204,7 +204,7 @@ func TestQuestionEndsWithCall(t *testing.T) {
 		r := request("a", "ask")
 		r.Client = "c"
 		ended := false
-		r.Ask = func(ctx context.Context, _ downstream.Question) (result, err []byte) {
+		r.Ask = func(ctx context.Context, _ downstream.ServerRequest) (result, err []byte) {
 			<-ctx.Done()
 			ended = true
 			return nil, []byte(`{"code":-1,"message":"gone"}`)
@@ -423,7 +423,7 @@ func TestSentOnce(t *testing.T) {
 
 func TestServerRequestsReachWhoCausedThem(t *testing.T) {
 	asker := func(who string) downstream.Asker {
-		return func(context.Context, downstream.Question) (result, err []byte) {
+		return func(context.Context, downstream.ServerRequest) (result, err []byte) {
 			return []byte(`"` + who + `"`), nil
 		}
 	}

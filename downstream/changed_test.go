@@ -42,7 +42,7 @@ func TestProgressWhileAsking(t *testing.T) {
 		defer m.Stop()
 		r := request("a", "ask")
 		r.Step, r.Client = true, "c"
-		r.Ask = func(_ context.Context, _ downstream.Question) (result, err []byte) {
+		r.Ask = func(_ context.Context, _ downstream.ServerRequest) (result, err []byte) {
 			token := jsonrpc.Get([]byte(s.params("tools/call")[0]), "_meta", "progressToken")
 			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":` + string(token) + `}}`)
 			time.Sleep(9 * time.Minute)

@@ -47,7 +47,7 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	defer h.sl.s.rescue("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
 	})
-	q := Question{Method: message.Method, Params: message.Params, Notify: h.sl.tell}
+	q := ServerRequest{Method: message.Method, Params: message.Params, Notify: h.sl.tell}
 	var origins []*origin
 	for _, call := range from {
 		if o, ok := call.Origin.(*origin); ok && o.ask != nil {

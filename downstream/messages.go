@@ -14,8 +14,8 @@ type Message struct {
 	Message jsonrpc.Message
 }
 
-// Question is a request of a server.
-type Question struct {
+// ServerRequest is a request of a server.
+type ServerRequest struct {
 	Method string
 	Params []byte // raw
 	Input  bool   // from an input_required result: only a client with the capability may be asked
@@ -26,4 +26,4 @@ type Question struct {
 // Asker answers a server's request on behalf of the client whose call caused it, with a raw result or a raw error.
 // Neither means that the client cannot be asked and was sent nothing. If ctx ends, the client is told that the answer
 // is no longer needed.
-type Asker func(ctx context.Context, q Question) (result, err []byte)
+type Asker func(ctx context.Context, q ServerRequest) (result, err []byte)

@@ -25,7 +25,7 @@ func NeedsInput(r link.Reply) bool {
 	return r.Names.Has(jsonrpc.NameResultType) && jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == inputRequired
 }
 
-// bridge turns the input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) into questions
+// bridge turns the input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) into requests
 // to the client, and goes on with the call with the answers. While the client is asked the call holds no place at the
 // server and its time stands still. The calls that follow continue the first one: they are not counted as attempts, but
 // one whose answer is lost is treated as any other. Clients that know such results get those of modern servers as they
@@ -61,7 +61,7 @@ func (c *calls) bridge(next roundTrip) roundTrip {
 type input struct {
 	*Request
 	rounds   int
-	idle     int         // rounds in a row without a question
+	idle     int         // rounds in a row in which the client was asked nothing
 	declined *InputError // in the last round
 }
 
@@ -165,7 +165,7 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 		return nil, refused
 	}
 	slot := in.server.slot(in.session())
-	result, rpcErr := in.Ask(ctx, Question{Method: method, Params: params, Input: true, Notify: slot.tell})
+	result, rpcErr := in.Ask(ctx, ServerRequest{Method: method, Params: params, Input: true, Notify: slot.tell})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

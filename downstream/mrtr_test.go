@@ -20,7 +20,7 @@ func modern(tools ...string) *server {
 
 // accepting answers every question after some time.
 func accepting(after time.Duration) downstream.Asker {
-	return func(_ context.Context, q downstream.Question) (result, err []byte) {
+	return func(_ context.Context, q downstream.ServerRequest) (result, err []byte) {
 		time.Sleep(after)
 		return []byte(`{"action":"accept","of":"` + q.Method + `"}`), nil
 	}
@@ -90,7 +90,7 @@ func TestInputHoldsNoPlace(t *testing.T) {
 	o.Servers[0].MaxParallel = 1
 	m := start(t, o)
 	r := request("a", "form")
-	r.Ask = func(ctx context.Context, _ downstream.Question) (result, err []byte) {
+	r.Ask = func(ctx context.Context, _ downstream.ServerRequest) (result, err []byte) {
 		if _, err := m.Call(ctx, request("a", "echo")); err != nil {
 			t.Errorf("another call: got %v, want its result", err)
 		}

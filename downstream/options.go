@@ -41,7 +41,7 @@ type Events struct {
 	OnReturn  func(server string) // a server that lists were answered without can be reached again; must not block
 
 	// OnRequest asks a client to which no call leads, as an Asker.
-	OnRequest func(ctx context.Context, server, client string, q Question) (result, err []byte)
+	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
 }
 
 // DialFunc connects to a server in this process.

@@ -31,7 +31,7 @@ func TestPanics(t *testing.T) {
 		}},
 		{"asking a client", func(s *server, _ *downstream.Options, r *downstream.Request, _ *atomic.Bool) {
 			r.Tool, r.Params, r.Client = "ask", []byte(`{"name":"ask"}`), "c"
-			r.Ask = func(context.Context, downstream.Question) (result, err []byte) { panic("out of order") }
+			r.Ask = func(context.Context, downstream.ServerRequest) (result, err []byte) { panic("out of order") }
 		}, func(reply link.Reply, err error) bool { return err == nil && resultText(reply) == "error -32603" }},
 		{"progress", func(s *server, _ *downstream.Options, r *downstream.Request, _ *atomic.Bool) {
 			r.Tool, r.Params = "progress", []byte(`{"name":"progress"}`)

@@ -74,7 +74,7 @@ func TestServersOfOthers(t *testing.T) {
 				r.Params = []byte(`{"name":"work","arguments":{}}`)
 				r.Client, r.Proxied = "c", true
 				r.Progress = func(p []byte) { progress = append(progress, string(jsonrpc.Get(p, "progress"))) }
-				r.Ask = func(_ context.Context, q downstream.Question) (result, err []byte) {
+				r.Ask = func(_ context.Context, q downstream.ServerRequest) (result, err []byte) {
 					return []byte(`{"action":"accept","content":{}}`), nil
 				}
 				reply, err := m.Call(t.Context(), r)

@@ -121,7 +121,7 @@ func clientOf(x *edge.Exchange) string {
 
 // asker passes requests of servers on to the client.
 func asker(x *edge.Exchange) downstream.Asker {
-	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
+	return func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
 		if q.Input && !x.Client.Supports(q.Method) {
 			return nil, nil
 		}

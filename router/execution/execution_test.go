@@ -179,7 +179,7 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 // A step whose tool needs input has it from the client, or fails and says why.
 func TestInputOfSteps(t *testing.T) {
 	answering := func(result, err string) downstream.Asker {
-		return func(context.Context, downstream.Question) ([]byte, []byte) {
+		return func(context.Context, downstream.ServerRequest) ([]byte, []byte) {
 			if result != "" {
 				return []byte(result), nil
 			}

@@ -123,7 +123,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 }
 
 // Ask passes a server's request that belongs to no call on to the client whose session it came on.
-func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Question) (result, rpcErr []byte) {
+func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.ServerRequest) (result, rpcErr []byte) {
 	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
 		return p.attached().Request(ctx, client, q.Method, params)
 	})
@@ -131,7 +131,7 @@ func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Que
 
 // relay puts a server's question to a client and returns the answer once the server has been sent what the
 // client said before it.
-func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.Question, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
+func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
 	params, end := p.relays.begin(session, server, q)
 	defer end()
 	m, err := request(params)

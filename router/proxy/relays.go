@@ -23,7 +23,7 @@ type relay struct {
 }
 
 // begin returns a question's params with a token of our own, if they have one, and a function that ends it.
-func (r *relays) begin(session, server string, q downstream.Question) (_ []byte, end func()) {
+func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []byte, end func()) {
 	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
 	if !jsonrpc.ValidID(token) {
 		return q.Params, func() {}

@@ -105,7 +105,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	s.downstream.Logger, s.edge.Logger = logger, logger
 	s.downstream.ListDeadline, s.downstream.ProxyTimeout = s.config.ListDeadline, s.config.Timeout
 	s.downstream.OnMessage = func(m downstream.Message) { w.proxy.Deliver(m) }
-	s.downstream.OnRequest = func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+	s.downstream.OnRequest = func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
 		return w.proxy.Ask(ctx, server, client, q)
 	}
 	if s.returns {

@@ -102,7 +102,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Events: downstream.Events{
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
-			OnRequest: func(ctx context.Context, server, client string, q downstream.Question) (result, err []byte) {
+			OnRequest: func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
 				return a.proxy.Ask(ctx, server, client, q)
 			},
 		},

@@ -197,7 +197,7 @@ func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 	for _, def := range items {
 		t, err := readTool(config.Name, def)
 		if !config.TrustsAnnotations() {
-			t.Annotations.ReadOnlyHint, t.Annotations.IdempotentHint = nil, nil // warnings are believed, promises are not
+			t.Annotations = t.Annotations.Distrusted()
 		}
 		if err == nil && l.tool(t.Tool.Tool) != nil {
 			err = errors.New("its name stands twice")

@@ -2,39 +2,135 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// asksFirst reports whether a plan with a destructive step must be shown before anything of it runs.
-func (s *rounds) asksFirst() bool {
-	return s.router.opts.Execution.ConfirmWrites == downstream.ConfirmAlways && s.q.Elicit == nil
+// consent says which calls of a round need the user's yes. A tool that reads never does.
+type consent struct {
+	mode     string // execution.confirm_writes
+	source   string // of the plan
+	informed bool   // the plan was made after tools had answered
+	approved bool   // the caller has said yes to every call
 }
 
-// needsApproval reports whether the plan has a destructive step that must not run unasked.
-func (s *rounds) needsApproval(p plan.Plan) bool {
-	return s.asksFirst() && slices.ContainsFunc(p.Steps, func(step plan.Step) bool {
-		tool, err := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
-		return err == nil && tool.Annotations.Destructive()
-	})
-}
-
-// confirm asks the user before a destructive tool runs; nil where that is not wanted or nobody can be asked.
-func (s *rounds) confirm() execution.Confirm {
-	if s.q.Elicit == nil || s.router.opts.Execution.ConfirmWrites == downstream.ConfirmNever {
-		return nil
+// required reports whether a call of the tool needs a yes. What the rules planned to write does, for they may have
+// misread the question. A model's writes do where they may destroy something, or where what tools have answered may have
+// talked it into them. Whoever gives a plan has seen it.
+func (c consent) required(tool plan.Tool) bool {
+	switch {
+	case c.approved || c.mode == downstream.ConfirmNever || tool.Reads():
+		return false
+	case c.mode == downstream.ConfirmAlways:
+		return true
+	case c.source == plan.SourceGiven:
+		return false
+	case c.source == plan.SourceModel:
+		return c.informed || tool.Annotations.Destructive()
 	}
-	return func(ctx context.Context, tool *downstream.Tool, arguments []byte) error {
-		ctx, cancel := asking(ctx)
+	return true
+}
+
+// consent is that of a round.
+func (s *rounds) consent(r *round) consent {
+	c := consent{mode: s.router.opts.Execution.ConfirmWrites, source: r.plan.Source, approved: s.q.Approved}
+	for _, o := range s.record.Outcomes {
+		c.informed = c.informed || o.Attempts > 0 // also by the text of an error
+	}
+	return c
+}
+
+// confirm asks the user before the calls of a round that need it. A step without consent fails: as declined after a no,
+// as needs_approval where nobody can be asked.
+func (s *rounds) confirm(r *round) execution.Confirm {
+	c := s.consent(r)
+	return func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
+		if !c.required(tool.Tool) {
+			return nil
+		}
+		if s.q.Elicit == nil {
+			return unapproved(tool, "nobody can be asked")
+		}
+		asking, cancel := asking(ctx)
 		defer cancel()
-		message := fmt.Sprintf("Allow %s of server %s with the arguments %s? It says that it may destroy something.",
-			tool.Tool.Tool, tool.Server, short.Text(string(arguments), 1000))
-		_, err := s.q.Elicit(ctx, message, []byte(`{"type":"object","properties":{}}`))
-		return err
+		_, err := s.q.Elicit(asking, consentMessage(tool, arguments), []byte(`{"type":"object","properties":{}}`))
+		var none *unanswered
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &none):
+			return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
+		case ctx.Err() != nil:
+			return execution.StepError(context.Cause(ctx))
+		}
+		return unapproved(tool, err.Error())
 	}
+}
+
+func unapproved(tool *downstream.Tool, why string) *plan.Error {
+	return &plan.Error{
+		Reason:  plan.ReasonNeedsApproval,
+		Message: fmt.Sprintf("%s was not called: it needs your approval, and %s", printable(tool.Name, maxShownName), why),
+	}
+}
+
+// Bounds of a request for consent, in bytes.
+const (
+	maxShownName      = 200
+	maxShownArguments = 2000
+)
+
+// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a line
+// of its own, on which they cannot write anything else.
+func consentMessage(tool *downstream.Tool, arguments []byte) string {
+	message := fmt.Sprintf("Allow this call?\nServer: %s\nTool: %s\nArguments: %s",
+		tool.Server, printable(tool.Tool.Tool, maxShownName), printable(string(arguments), maxShownArguments))
+	if tool.Annotations.Destructive() {
+		message += "\nThis tool is marked destructive."
+	}
+	return message
+}
+
+// printable escapes what cannot be seen, such as control characters, line ends and marks that turn the direction of text,
+// and cuts the text, saying so.
+func printable(text string, limit int) string {
+	var b strings.Builder
+	for i, r := range text {
+		if b.Len() > limit {
+			fmt.Fprintf(&b, "… (cut, %d bytes are not shown)", len(text)-i)
+			break
+		}
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// approvalNote lists the calls that wait for approval and says how to give it.
+func approvalNote(r *Record, mode string) string {
+	var b strings.Builder
+	b.WriteString("These calls need your approval and were not made:\n")
+	for _, o := range r.Outcomes {
+		if o.OK() || o.Err.Reason != plan.ReasonNeedsApproval {
+			continue
+		}
+		fmt.Fprintf(&b, "- %s: %s of server %s with %s\n", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
+			printable(string(o.Sent), maxShownArguments))
+	}
+	if mode == downstream.ConfirmAlways {
+		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")
+	} else {
+		b.WriteString("To approve, give the plan of this result back: as the argument plan, or with nexus query --plan FILE; " +
+			"nexus query --yes approves at once.")
+	}
+	return b.String()
 }

@@ -14,14 +14,21 @@ import (
 )
 
 // Elicit asks the user, by a form of the JSON Schema given (elicitation, form mode). The content is what the user gave.
-// The error is errUnanswered if the user declined, dismissed the request or gave no answer in time; else the user
-// could not be asked.
+// The error is ErrDeclined or ErrDismissed if that is what the user did; any other means that the user could not be
+// asked.
 type Elicit func(ctx context.Context, message string, schema []byte) (content []byte, err error)
 
-// errUnanswered is why the user gave nothing although the request reached the client.
-type errUnanswered struct{ text string }
+// Errors of an Elicit whose user was asked and gave nothing.
+var (
+	ErrDeclined  error = &unanswered{"the user declined"}
+	ErrDismissed error = &unanswered{"the user dismissed the request"}
+	errNobody    error = &unanswered{"nobody answered in time"}
+)
 
-func (e *errUnanswered) Error() string { return e.text }
+// unanswered is why the user gave nothing although the request reached the client.
+type unanswered struct{ text string }
+
+func (e *unanswered) Error() string { return e.text }
 
 // elicitor asks by way of the client; nil where it cannot ask by forms.
 func elicitor(x *edge.Exchange) Elicit {
@@ -42,9 +49,9 @@ func elicitor(x *edge.Exchange) Elicit {
 		case "accept":
 			return jsonrpc.Get(m.Result, "content"), nil
 		case "cancel":
-			return nil, &errUnanswered{"the user dismissed the request"}
+			return nil, ErrDismissed
 		default:
-			return nil, &errUnanswered{"the user declined"}
+			return nil, ErrDeclined
 		}
 	}
 }
@@ -54,9 +61,6 @@ const (
 	maxForms = 5 // of one query
 	maxAsked = 5 * time.Minute
 )
-
-// errNobody is why a request to the user ends that nobody answers.
-var errNobody = &errUnanswered{"nobody answered in time"}
 
 // asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and the
 // answer.
@@ -111,10 +115,10 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	}
 	s.forms++
 	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
-	var unanswered *errUnanswered
+	var none *unanswered
 	switch {
-	case errors.As(err, &unanswered):
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", unanswered.text, tool.Name, enumerate(missing))}
+	case errors.As(err, &none):
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name, enumerate(missing))}
 	case err != nil:
 		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)
 		return nil

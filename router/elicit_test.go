@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -62,37 +61,6 @@ func TestFormsAreBounded(t *testing.T) {
 	r := k.query(router.Query{Plan: json.RawMessage("[" + strings.TrimSuffix(strings.Repeat(`{"tool":"hotel"},`, 7), ",") + "]"), Elicit: a.elicit})
 	if got := strings.Count(brief(r), "Oslo"); got != 5 || len(a.forms) != 5 || strings.Count(brief(r), "invalid_arguments") != 2 {
 		t.Errorf("got %d forms and %s, want five of each and two steps that lack an argument", len(a.forms), brief(r))
-	}
-}
-
-// Destructive tools are confirmed as confirm_writes says; where nobody can be asked, "always" gives the plan back.
-func TestConsent(t *testing.T) {
-	for _, row := range []struct {
-		mode     string
-		user     *asked // nil = cannot be asked
-		want     string
-		approval bool
-		asks     int
-	}{
-		{downstream.ConfirmAuto, &asked{content: `{}`}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 1},
-		{downstream.ConfirmAuto, &asked{err: errors.New("no")}, `s1=wipe{"disk":"c"} declined; s2=echo{}`, false, 1},
-		{downstream.ConfirmAuto, nil, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 0},
-		{downstream.ConfirmAlways, &asked{content: `{}`}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 1},
-		{downstream.ConfirmAlways, nil, ``, true, 0},
-		{downstream.ConfirmNever, &asked{err: errors.New("no")}, `s1=wipe{"disk":"c"}; s2=echo{}`, false, 0},
-	} {
-		k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = row.mode })
-		q := router.Query{Plan: json.RawMessage(`[{"tool":"wipe","arguments":{"disk":"c"}},{"tool":"echo"}]`)}
-		if row.user != nil {
-			q.Elicit = row.user.elicit
-		}
-		r := k.query(q)
-		if got := brief(r); got != row.want || r.NeedsApproval != row.approval || row.user != nil && len(row.user.forms) != row.asks {
-			t.Errorf("%s, %+v: got %s and needs_approval %v, want %s and %v", row.mode, row.user, got, r.NeedsApproval, row.want, row.approval)
-		}
-		if row.approval && (!strings.Contains(r.Answer.Text, "wipe") || len(r.Plan.Steps) != 2) {
-			t.Errorf("%s: got %q, want the plan", row.mode, r.Answer.Text)
-		}
 	}
 }
 

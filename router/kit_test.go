@@ -20,6 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
@@ -48,6 +49,8 @@ var tools = []string{
 	`{"name":"finds","description":"Finds nothing",` + anything + readOnly + `}`,
 	`{"name":"long","description":"Says much",` + anything + readOnly + `}`,
 	`{"name":"wipe","description":"Wipes a disk",` + anything + `,"annotations":{"destructiveHint":true}}`,
+	`{"name":"get_x","description":"X",` + anything + `}`,
+	`{"name":"get_w","description":"W",` + anything + `,"annotations":{"readOnlyHint":false}}`,
 	`{"name":"hotel",` + hotel + `}`,
 	`{"name":"stay","description":"Reserves",` + composed + readOnly + `}`,
 }
@@ -64,6 +67,17 @@ type kit struct {
 
 	mu    sync.Mutex
 	calls []string // names and raw arguments, in the order of their ends
+}
+
+// byRules begins a plan that is made by the rules, not by a model.
+const byRules = "rules: "
+
+// fixedRules plan the same for every question.
+type fixedRules string
+
+// Plan implements planner.Fallback.
+func (f fixedRules) Plan(context.Context, planner.Request) (plan.Plan, error) {
+	return plan.ParseJSON(json.RawMessage(f))
 }
 
 // newKit starts a kit whose model plans as given, one plan a round, and answers with "All well.".
@@ -89,6 +103,9 @@ func newProfileKit(
 	ranking := router.Ranking{Finder: finder}
 	planning := planner.Options{Ranker: ranking, Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking}}
 	composing := synth.Options{}
+	if text, ruled := strings.CutPrefix(strings.Join(plans, ""), byRules); ruled {
+		planning.Fallback, plans = fixedRules(text), nil
+	}
 	if len(plans) > 0 {
 		k.model = llmtest.New(t)
 		var replies []llmtest.Reply

@@ -30,6 +30,7 @@ type Query struct {
 	Timeout   time.Duration // 0 = as configured
 	Origin    execution.Origin
 	Elicit    Elicit    // asks the user; nil = cannot be asked
+	Approved  bool      // the user allows every call
 	Sampling  llm.Model // the client's own, for where no model is configured and this is allowed; nil = none
 	Report    *Reporter
 }
@@ -80,7 +81,7 @@ func outcomeOf(err error) string {
 	switch _, refused := refusalText(err); {
 	case refused:
 		return OutcomeRefused
-	case unanswered(err):
+	case notAnswered(err):
 		return OutcomeCancelled
 	}
 	return OutcomeFailed

@@ -190,7 +190,9 @@ func TestProgress(t *testing.T) {
 
 // A query ends at its time with what is there; a caller who is gone gets nothing.
 func TestQueryEnds(t *testing.T) {
-	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Query.TimeoutMax = time.Second })
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
+		o.Query.TimeoutMax, o.Execution.ConfirmWrites = time.Second, downstream.ConfirmAlways
+	})
 	wait := json.RawMessage(`{"steps":[{"id":"a","tool":"echo"},{"id":"b","tool":"wipe"},{"id":"c","tool":"echo","after":["b"]}]}`)
 	asked := make(chan struct{}, 2)
 	silent := func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
@@ -286,7 +288,7 @@ func TestDegraded(t *testing.T) {
 		"failed later":            {[]string{`{"more":true,"steps":[` + well + `]}`, `[` + badly + `]`}, true},
 		"another succeeded later": {[]string{`[` + badly + `,{"tool":"fails"}]`, `[` + well + `]`}, true},
 	} {
-		k := newKit(t, nil, row.plans...)
+		k := newKit(t, unconfirmed, row.plans...)
 		if r := k.query(router.Query{}); r.Answer.Degraded != row.want {
 			t.Errorf("%s: got degraded %v after %s, want %v", name, r.Answer.Degraded, brief(r), row.want)
 		}

@@ -62,6 +62,7 @@ func (r *Record) add(round []plan.Outcome) {
 	for _, o := range round {
 		if !o.OK() {
 			r.failed = append(r.failed, o)
+			r.NeedsApproval = r.NeedsApproval || o.Err.Reason == plan.ReasonNeedsApproval
 		}
 	}
 }
@@ -82,31 +83,18 @@ func (r *Record) nameServers(servers []string) {
 	}
 }
 
-// describePlan is the answer where the plan, or what is left of it, was not called. note is what the planner says of it.
+// describePlan is the answer of a dry run. note is what the planner says of the plan.
 func describePlan(r *Record, note string) string {
-	var b strings.Builder
-	switch {
-	case len(r.Plan.Steps) == 0:
+	if len(r.Plan.Steps) == 0 {
 		return cmp.Or(note, "No tool is needed, or none fits.")
-	case !r.NeedsApproval:
-		b.WriteString("Nothing was called. The plan:\n")
-	case len(r.Outcomes) == 0:
-		b.WriteString("Nothing was called: the plan has a tool that may destroy something and needs your approval. To approve, call its steps with run.\n")
-	default:
-		b.WriteString("The plan goes on with a tool that may destroy something and needs your approval. To approve, call the steps that are left with run.\n")
 	}
-	called := func(id string) bool {
-		return slices.ContainsFunc(r.Outcomes, func(o plan.Outcome) bool { return o.Step.ID == id })
-	}
+	var b strings.Builder
+	b.WriteString("Nothing was called. The plan:")
 	for _, s := range r.Plan.Steps {
-		fmt.Fprintf(&b, "- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
+		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
 		if len(s.After) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
 		}
-		if called(s.ID) {
-			b.WriteString(", called already")
-		}
-		b.WriteString("\n")
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return b.String()
 }

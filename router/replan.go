@@ -28,10 +28,10 @@ func (s *rounds) unsatisfied(r *round) bool {
 	return wanted
 }
 
-// reads reports whether the tool of a step says that it changes nothing.
+// reads reports whether the tool of a step changes nothing.
 func (s *rounds) reads(step plan.Step) bool {
 	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
-	return unknown == nil && tool.Annotations.ReadOnly()
+	return unknown == nil && tool.Reads()
 }
 
 // refused reports whether a step was at fault in the plan already: the model has been shown that and could not help it.
@@ -43,7 +43,7 @@ func (r *round) refused(step string) bool {
 // another failure, or from a word of the user, is no reason of its own.
 func mayBeMended(reason string) bool {
 	switch reason {
-	case plan.ReasonDependencyFailed, plan.ReasonDeclined, plan.ReasonCancelled, plan.ReasonInternal:
+	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled, plan.ReasonInternal:
 		return false
 	}
 	return true

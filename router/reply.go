@@ -19,7 +19,7 @@ import (
 func Fail(x *edge.Exchange, err error) {
 	var unknown *plan.Error
 	switch {
-	case unanswered(err):
+	case notAnswered(err):
 		// nobody waits for the answer, or the edge gives it
 	case errors.As(err, &unknown):
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
@@ -49,8 +49,8 @@ func failed(err error) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultError(err.Error()), nil
 }
 
-// unanswered reports whether err is the end of a request that gets no answer from here.
-func unanswered(err error) bool {
+// notAnswered reports whether err is the end of a request that gets no answer from here.
+func notAnswered(err error) bool {
 	var cancelled *edge.Cancelled
 	return errors.As(err, &cancelled) || edge.Ended(err)
 }

@@ -107,7 +107,7 @@ func (s *rounds) warn(format string, args ...any) {
 // next returns the round after the last one, nil if there is none.
 func (s *rounds) next() *round {
 	replan := !s.last.more && s.unsatisfied(s.last)
-	if !s.last.more && !replan {
+	if s.record.NeedsApproval || !s.last.more && !replan {
 		return nil
 	}
 	return &round{number: s.last.number + 1, replan: replan}
@@ -131,8 +131,6 @@ func (s *rounds) round(ctx context.Context, r *round) error {
 		for _, p := range r.problems {
 			s.warn("step %s: %s", p.Step, p.Error.Message)
 		}
-	case s.needsApproval(r.plan):
-		s.record.NeedsApproval = true
 	case len(r.plan.Steps) > 0:
 		r.more = s.given == nil && r.plan.More && r.number < s.most
 		s.execute(ctx, r)
@@ -159,7 +157,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
 			Tokens: s.tokens, CanAsk: s.q.Elicit != nil, Model: s.model(),
 		}
-		if !s.q.DryRun && !s.asksFirst() {
+		if !s.q.DryRun {
 			request.OnStep = r.speculation.Start
 		}
 		result, err := s.router.planner.Plan(ctx, request)
@@ -227,7 +225,7 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 	e := s.request()
 	e.Plan, e.Problems, e.Done, e.Speculation = r.plan, r.problems, s.record.Outcomes, r.speculation
 	e.Progress = progress.Func(s.q.Report.step).Span(lo, hi)
-	e.Confirm = s.confirm()
+	e.Confirm = s.confirm(r)
 	r.outcomes = s.router.executor.Execute(ctx, e)
 	s.record.add(r.outcomes)
 	s.record.Executing += time.Since(began)
@@ -243,11 +241,17 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 // compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
 func (s *rounds) compose(ctx context.Context, late bool) {
 	degraded := s.record.Answer.Degraded || late || len(s.record.failed) > 0
-	if s.q.DryRun || s.record.NeedsApproval {
+	switch {
+	case s.q.DryRun:
 		s.record.Answer = synth.Answer{Text: describePlan(s.record, s.note), Citations: []synth.Citation{}}
-	} else {
+	case s.record.NeedsApproval && !slices.ContainsFunc(s.record.Outcomes, plan.Outcome.OK):
+		s.record.Answer = synth.Answer{Text: approvalNote(s.record, s.router.opts.Execution.ConfirmWrites), Citations: []synth.Citation{}}
+	default:
 		s.q.Report.station(atSynthesizing, "Synthesizing response...")
 		s.synthesize(ctx)
+		if s.record.NeedsApproval {
+			s.record.Answer.Text += "\n\n" + approvalNote(s.record, s.router.opts.Execution.ConfirmWrites)
+		}
 	}
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }

@@ -51,6 +51,17 @@ func (a Annotations) Repeatable() bool {
 	return a.ReadOnly() || a.IdempotentHint != nil && *a.IdempotentHint
 }
 
+// Distrusted returns the annotations of a server whose claims are not believed: its warnings stay, its promises go.
+func (a Annotations) Distrusted() Annotations {
+	if a.ReadOnly() {
+		a.ReadOnlyHint = nil
+	}
+	if a.IdempotentHint != nil && *a.IdempotentHint {
+		a.IdempotentHint = nil
+	}
+	return a
+}
+
 // Where a plan came from.
 const (
 	SourceModel = "model"

@@ -11,6 +11,7 @@ const (
 	ReasonCycle            = reason.Cycle
 	ReasonDuplicateID      = reason.DuplicateID
 	ReasonDependencyFailed = reason.DependencyFailed
+	ReasonNeedsApproval    = reason.NeedsApproval
 	ReasonDeclined         = reason.Declined
 	ReasonCancelled        = reason.Cancelled
 	ReasonTimeout          = reason.Timeout

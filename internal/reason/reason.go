@@ -17,9 +17,10 @@ const (
 // The router or the user kept the step from being called, or ended its call.
 const (
 	DependencyFailed = "dependency_failed"
-	Declined         = "declined"  // the user did not allow it, or did not give an argument
-	Cancelled        = "cancelled" // the client cancelled the query, or closed the connection
-	Timeout          = "timeout"   // of the step's call or of the query
+	NeedsApproval    = "needs_approval" // it needs the user's yes, and nobody could be asked
+	Declined         = "declined"       // the user did not allow it, or did not give an argument
+	Cancelled        = "cancelled"      // the client cancelled the query, or closed the connection
+	Timeout          = "timeout"        // of the step's call or of the query
 	Internal         = "internal"
 )
 

@@ -65,7 +65,7 @@ type Request struct {
 	Problems    []plan.Problem // steps that must fail
 	Catalog     *downstream.Catalog
 	Origin      Origin
-	Confirm     Confirm // before a destructive tool; nil = do not ask
+	Confirm     Confirm // before each call; nil = any may be made
 	Progress    progress.Func
 	Began       time.Time
 	Done        []plan.Outcome // of earlier rounds
@@ -82,8 +82,9 @@ type Origin struct {
 	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
 }
 
-// Confirm asks the user whether a tool may run. The error says why it may not.
-type Confirm func(ctx context.Context, tool *downstream.Tool, arguments []byte) error
+// Confirm says whether a tool may be called with these final arguments, and may ask the user. The error is that of a step
+// that may not run. It is called from many goroutines at once.
+type Confirm func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error
 
 // since returns the time since the query began.
 func (r *Request) since() time.Duration { return time.Since(r.Began) }
@@ -138,9 +139,8 @@ func (x *Executor) step(
 		out.Err = unknown
 		return out
 	}
-	if r.Confirm != nil && tool.Annotations.Destructive() {
-		if err := r.Confirm(ctx, tool, arguments); err != nil {
-			out.Err = &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
+	if r.Confirm != nil {
+		if out.Err = r.Confirm(ctx, tool, arguments); out.Err != nil {
 			return out
 		}
 	}
@@ -162,7 +162,7 @@ func (x *Executor) step(
 	})
 	switch {
 	case err != nil:
-		out.Err = stepError(err)
+		out.Err = StepError(err)
 	case reply.Err != nil:
 		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
 	default:
@@ -196,7 +196,8 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	}
 }
 
-func stepError(err error) *plan.Error {
+// StepError is how a step fails whose call ended with err.
+func StepError(err error) *plan.Error {
 	var failure *link.Failure
 	var unknown *downstream.UnknownError
 	var input *downstream.InputError

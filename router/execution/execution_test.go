@@ -2,8 +2,8 @@ package execution_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,33 +109,52 @@ func TestFailedSteps(t *testing.T) {
 	})
 }
 
-func TestDestructiveStepsAreConfirmed(t *testing.T) {
-	s := script(tool("drop", `,"annotations":{"destructiveHint":true}`), tool("look", readOnly), tool("plain"))
+// Confirm is asked with the final arguments before each call, and its error is the step's.
+func TestConfirm(t *testing.T) {
+	s := script(tool("look", readOnly), tool("drop"))
 	k := newKit(t, nil, s)
 	var mu sync.Mutex
 	var asked []string
-	confirm := func(_ context.Context, tool *downstream.Tool, arguments []byte) error {
+	confirm := func(_ context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, tool.Full()+string(arguments))
 		if strings.Contains(string(arguments), "no") {
-			return errors.New("the user said no")
+			return &plan.Error{Reason: plan.ReasonDeclined, Message: "the user said no"}
 		}
 		return nil
 	}
-	out := k.execute(t.Context(), `[{"tool":"drop","arguments":{"x":"no"}},{"tool":"look"},{"tool":"plain"}]`, execution.Request{Confirm: confirm})
-	if out[0].OK() || out[0].Err.Reason != plan.ReasonDeclined || out[0].Text != "Error: the user said no" || !out[1].OK() || !out[2].OK() {
-		t.Errorf("got %+v, %+v, %+v; want the first declined alone", out[0].Err, out[1].Err, out[2].Err)
+	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
+	out := k.execute(t.Context(), given, execution.Request{Confirm: confirm})
+	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != plan.ReasonDeclined || out[1].Text != "Error: the user said no" || out[1].Attempts != 0 {
+		t.Errorf("got %+v and %+v, want the second declined", out[0].Err, out[1].Err)
 	}
-	if len(asked) != 1 || asked[0] != `a__drop{"x":"no"}` {
-		t.Errorf("was asked %q", asked)
+	if out[2].OK() || out[2].Err.Reason != plan.ReasonDependencyFailed || len(s.params()) != 1 {
+		t.Errorf("got %+v and %d calls, want what depends on a declined step not to run", out[2].Err, len(s.params()))
 	}
-	out = k.execute(t.Context(), `[{"tool":"drop","arguments":{"x":"yes"}}]`, execution.Request{Confirm: confirm})
-	if !out[0].OK() {
-		t.Errorf("got %+v, want it to run once allowed", out[0].Err)
+	if want := []string{`a__look{}`, `a__drop{"x":"no"}`}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
 	}
-	if n := len(s.params()); n != 3 {
-		t.Errorf("got %d calls, want 3", n)
+}
+
+// A step that writes is not started before its plan is complete.
+func TestSpeculation_StartsOnlyReads(t *testing.T) {
+	s := script(tool("look", readOnly), tool("drop"), tool("get_drop", `,"annotations":{"destructiveHint":true}`))
+	k := newKit(t, nil, s)
+	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"drop"},{"tool":"get_drop"},{"tool":"look"}]`)}
+	r.Speculation = k.Speculate(t.Context(), r)
+	for _, step := range r.Plan.Steps {
+		r.Speculation.Start(step)
+	}
+	for range 3000 {
+		if len(s.params()) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.Speculation.Stop()
+	if got := s.params(); len(got) != 1 || !strings.Contains(got[0], "look") {
+		t.Errorf("got the calls %q, want look alone", got)
 	}
 }
 
@@ -153,11 +172,11 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 	var log lines
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
-	r.Origin.Visible = func(_, tool string) bool {
-		if tool == "look" {
+	r.Confirm = func(_ context.Context, tool *downstream.Tool, _ []byte) *plan.Error {
+		if tool.Name == "look" {
 			panic("no such thing")
 		}
-		return true
+		return nil
 	}
 	r.Speculation = k.Speculate(t.Context(), r)
 	defer r.Speculation.Stop()

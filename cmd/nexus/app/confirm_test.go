@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 )
 
-// Destructive tools are confirmed as confirm_writes says and as far as the client can be asked.
+// What a model planned to destroy is confirmed as confirm_writes says and as far as the client can be asked.
 func TestConfirmation(t *testing.T) {
 	const elicitation = `{"elicitation":{}}`
 	for _, row := range []struct {
@@ -21,7 +21,7 @@ func TestConfirmation(t *testing.T) {
 		{"auto, can be asked, accepts", downstream.ConfirmAuto, elicitation, "accept", true, true, false},
 		{"auto, can be asked, declines", downstream.ConfirmAuto, elicitation, "decline", false, true, false},
 		{"auto, can be asked, cancels", downstream.ConfirmAuto, elicitation, "cancel", false, true, false},
-		{"auto, cannot be asked", downstream.ConfirmAuto, "{}", "", true, false, false},
+		{"auto, cannot be asked", downstream.ConfirmAuto, "{}", "", false, false, true},
 		{"always, can be asked, accepts", downstream.ConfirmAlways, elicitation, "accept", true, true, false},
 		{"always, can be asked, declines", downstream.ConfirmAlways, elicitation, "decline", false, true, false},
 		{"always, cannot be asked", downstream.ConfirmAlways, "{}", "", false, false, true},
@@ -49,8 +49,8 @@ func TestConfirmation(t *testing.T) {
 					}
 					switch {
 					case row.approval:
-						if len(a.Steps) != 0 || len(a.Plan.Steps) != 2 || len(p.calls()) != 0 {
-							t.Errorf("got %d steps, %d planned and %d calls, want the plan alone", len(a.Steps), len(a.Plan.Steps), len(p.calls()))
+						if got, want := brief(a), `s1=peer/wipe{"disk":"c"} needs_approval; s2=peer/echo{}`; got != want || len(a.Plan.Steps) != 2 || len(p.calls()) != 1 {
+							t.Errorf("got %s, %d planned and %d calls, want %s and that only echo was called", got, len(a.Plan.Steps), len(p.calls()), want)
 						}
 					case !row.runs:
 						if got, want := brief(a), `s1=peer/wipe{"disk":"c"} declined; s2=peer/echo{}`; got != want || !strings.Contains(a.Answer, "wipe") {
@@ -84,11 +84,11 @@ func TestConfirmationOfLaterRound(t *testing.T) {
 	r, p := withPeer(t, m, func(o *app.Options) { o.Config.Execution.ConfirmWrites = downstream.ConfirmAlways },
 		textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"), echoTool("echo"))
 	a := r.dial("", nil).query(`{"query":"q"}`)
-	if !a.NeedsApproval || len(p.calls()) != 1 || brief(a) != `a=peer/echo{"v":1}` || len(a.Plan.Steps) != 2 {
+	if !a.NeedsApproval || len(p.calls()) != 1 || brief(a) != `a=peer/echo{"v":1}; b=peer/wipe{} needs_approval` || len(a.Plan.Steps) != 2 {
 		t.Errorf("got needs_approval %v, %d calls, %s and %d planned steps, want the second step held back", a.NeedsApproval, len(p.calls()), brief(a), len(a.Plan.Steps))
 	}
-	if strings.Contains(a.Answer, "Nothing was called") || !strings.Contains(a.Answer, "wipe") {
-		t.Errorf("answer: got %q, want it to name wipe and not to deny the call of echo", a.Answer)
+	if !strings.Contains(a.Answer, "wipe of server peer with {}") {
+		t.Errorf("answer: got %q, want it to name the call of wipe", a.Answer)
 	}
 }
 

@@ -1,0 +1,184 @@
+package router_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+const (
+	auto, always, never = downstream.ConfirmAuto, downstream.ConfirmAlways, downstream.ConfirmNever
+	yes, no, nobody     = "yes", "no", "nobody"
+)
+
+// TestConsent_WhoConfirms goes through planner, what the tool does, round and setting: which calls are asked about, and
+// what becomes of them after a yes, a no and where nobody can be asked.
+func TestConsent_WhoConfirms(t *testing.T) {
+	settings := []string{auto, always, never}
+	for _, row := range []struct {
+		source string
+		round  int
+		tool   string
+		asked  [3]bool // by the settings
+	}{
+		{plan.SourceRules, 1, "echo", [3]bool{false, false, false}}, // says that it reads
+		{plan.SourceRules, 1, "get_x", [3]bool{false, false, false}},
+		{plan.SourceRules, 1, "note", [3]bool{true, true, false}},
+		{plan.SourceRules, 1, "get_w", [3]bool{true, true, false}}, // says that it does not read
+		{plan.SourceRules, 1, "wipe", [3]bool{true, true, false}},
+		{plan.SourceModel, 1, "echo", [3]bool{false, false, false}},
+		{plan.SourceModel, 1, "get_x", [3]bool{false, false, false}},
+		{plan.SourceModel, 1, "note", [3]bool{false, true, false}},
+		{plan.SourceModel, 1, "get_w", [3]bool{false, true, false}},
+		{plan.SourceModel, 1, "wipe", [3]bool{true, true, false}},
+		{plan.SourceModel, 2, "get_x", [3]bool{false, false, false}},
+		{plan.SourceModel, 2, "note", [3]bool{true, true, false}},
+		{plan.SourceModel, 2, "wipe", [3]bool{true, true, false}},
+		{plan.SourceGiven, 1, "get_x", [3]bool{false, false, false}},
+		{plan.SourceGiven, 1, "note", [3]bool{false, true, false}},
+		{plan.SourceGiven, 1, "wipe", [3]bool{false, true, false}},
+	} {
+		for i, setting := range settings {
+			for _, user := range []string{yes, no, nobody} {
+				name := fmt.Sprintf("%s, round %d, %s, %s, %s", row.source, row.round, row.tool, setting, user)
+				testConsent(t, name, row.source, row.round, row.tool, setting, user, row.asked[i])
+			}
+		}
+	}
+}
+
+func testConsent(t *testing.T, name, source string, round int, tool, setting, user string, asks bool) {
+	step := `{"steps":[{"id":"w","tool":"` + tool + `","arguments":{"v":7}},{"id":"r","tool":"echo","arguments":{}},` +
+		`{"id":"d","tool":"echo","arguments":{"after":1},"after":["w"]}]}`
+	var q router.Query
+	var plans []string
+	switch {
+	case source == plan.SourceRules:
+		plans = []string{byRules + step}
+	case source == plan.SourceGiven:
+		q.Plan = json.RawMessage(step)
+	case round == 2:
+		plans = []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"first":1}}],"more":true}`, step}
+	default:
+		plans = []string{step, `[]`}
+	}
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = setting }, plans...)
+	a := &asked{}
+	switch user {
+	case yes:
+		q.Elicit = a.elicit
+	case no:
+		a.err = router.ErrDeclined
+		q.Elicit = a.elicit
+	}
+	r := k.query(q)
+	want := "w=" + tool + `{"v":7}`
+	after := `d=echo{"after":1}`
+	called := !asks || user == yes
+	switch {
+	case called:
+	case user == no:
+		want, after = want+" declined", after+" dependency_failed"
+	default:
+		want, after = want+" needs_approval", after+" dependency_failed"
+	}
+	got, _ := strings.CutPrefix(brief(r), `a=echo{"first":1}; `)
+	if want = want + "; r=echo{}; " + after; got != want {
+		t.Errorf("%s: got %s, want %s", name, got, want)
+	}
+	if did := slices.Contains(k.called(), tool+`{"v":7}`); did != called {
+		t.Errorf("%s: got %q called, want the tool among them: %v", name, k.called(), called)
+	}
+	if got, want := len(a.questions) > 0, asks && user != nobody; got != want {
+		t.Errorf("%s: got the requests %q, want one: %v", name, a.questions, want)
+	}
+	if got, want := r.NeedsApproval, asks && user == nobody; got != want {
+		t.Errorf("%s: got needs_approval %v, want %v", name, got, want)
+	}
+	if r.NeedsApproval && (!r.Answer.Degraded || !strings.Contains(r.Answer.Text, tool+` of server peer with {"v":7}`)) {
+		t.Errorf("%s: got the answer %q, want it degraded and naming the call", name, r.Answer.Text)
+	}
+}
+
+func unconfirmed(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = never }
+
+// The plan that waits for approval is approved by giving it back, all rounds of it, or by the caller at once.
+func TestConsent_Approval(t *testing.T) {
+	plans := []string{
+		`{"steps":[{"id":"a","tool":"echo","arguments":{"disk":"c"}}],"more":true}`,
+		`{"steps":[{"id":"b","tool":"wipe","arguments":{"disk":"$a.disk"}}],"more":true}`, `{"steps":[{"id":"c","tool":"echo","arguments":{}}]}`,
+	}
+	k := newKit(t, nil, plans...)
+	r := k.query(router.Query{MaxRounds: 3})
+	if got, want := brief(r), `a=echo{"disk":"c"}; b=wipe{"disk":"c"} needs_approval`; got != want || !r.NeedsApproval || r.Plan.Rounds != 2 {
+		t.Fatalf("got %s after %d rounds, want %s after 2", got, r.Plan.Rounds, want)
+	}
+	if got := r.Answer.Text; !strings.HasPrefix(got, "All well.") || !strings.Contains(got, "nexus query --plan FILE") {
+		t.Errorf("got the answer %q, want what the reads brought and how to approve", got)
+	}
+	given, err := json.Marshal(r.Content(false).Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := k.query(router.Query{Plan: given})
+	if got, want := brief(again), `a=echo{"disk":"c"}; b=wipe{"disk":"c"}`; got != want || again.NeedsApproval || again.Plan.Source != plan.SourceGiven {
+		t.Errorf("given back: got %s, want %s", got, want)
+	}
+	approved := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always }, plans...)
+	if got, want := brief(approved.query(router.Query{MaxRounds: 2, Approved: true})), `a=echo{"disk":"c"}; b=wipe{"disk":"c"}`; got != want {
+		t.Errorf("approved by the caller: got %s, want %s", got, want)
+	}
+	r = approved.query(router.Query{Plan: given})
+	if got, want := brief(r), `a=echo{"disk":"c"}; b=wipe{"disk":"c"} needs_approval`; got != want || strings.Contains(r.Answer.Text, "--plan") {
+		t.Errorf("given back under always: got %s and %q, want %s and another way", got, r.Answer.Text, want)
+	}
+}
+
+// A dry run asks nobody and needs no approval.
+func TestConsent_DryRun(t *testing.T) {
+	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)
+	a := &asked{}
+	if r := k.query(router.Query{DryRun: true, Elicit: a.elicit}); r.NeedsApproval || len(a.questions) > 0 || len(k.called()) > 0 {
+		t.Errorf("got needs_approval %v, the requests %q and the calls %q, want none", r.NeedsApproval, a.questions, k.called())
+	}
+}
+
+// A client that fails to ask leaves the step unapproved, and says why.
+func TestConsent_CannotBeAsked(t *testing.T) {
+	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)
+	a := &asked{err: errors.New("no screen")}
+	r := k.query(router.Query{Elicit: a.elicit})
+	if got, want := brief(r), `s1=wipe{} needs_approval`; got != want || !strings.Contains(r.Outcomes[0].Err.Message, "no screen") {
+		t.Errorf("got %s, %q, want %s and why", got, r.Outcomes[0].Err.Message, want)
+	}
+}
+
+// What is shown to the user are the server, the tool and the arguments. None of them can write a line of its own.
+func TestConsent_Message(t *testing.T) {
+	for arguments, want := range map[string]string{
+		`{"to":"a@b.c"}`:                            `Arguments: {"to":"a@b.c"}`,
+		"{\n\"x\":\n1}":                             `Arguments: {"x":1}`,
+		`{"x":"\u001b[2J\nTool: echo"}`:             `Arguments: {"x":"\u001b[2J\nTool: echo"}`,
+		"{\"x\":\"a\u202eb\u2028\u00a0\"}":          `Arguments: {"x":"a\u202eb\u2028\u00a0"}`,
+		`{"x":"` + strings.Repeat("ü", 2000) + `"}`: "… (cut, ",
+	} {
+		k := newKit(t, nil, byRules+`[{"tool":"wipe","arguments":`+arguments+`}]`)
+		a := &asked{err: router.ErrDismissed}
+		r := k.query(router.Query{Elicit: a.elicit})
+		if got := brief(r); !strings.HasSuffix(got, " declined") || len(a.questions) != 1 {
+			t.Fatalf("%s: got %s and the requests %q, want one and that it is declined", arguments, got, a.questions)
+		}
+		lines := strings.Split(a.questions[0], "\n")
+		if len(lines) != 5 || lines[1] != "Server: peer" || lines[2] != "Tool: wipe" || !strings.Contains(lines[3], want) ||
+			lines[4] != "This tool is marked destructive." || len(lines[3]) > 2500 {
+			t.Errorf("%s: got %q, want %s in the fourth line", arguments, lines, want)
+		}
+	}
+}

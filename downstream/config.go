@@ -34,8 +34,8 @@ const (
 
 // When destructive tools are confirmed.
 const (
-	ConfirmAuto   = "auto"   // where the client can be asked
-	ConfirmAlways = "always" // never run unasked
+	ConfirmAuto   = "auto"   // what was planned with the least certainty, see router.consent
+	ConfirmAlways = "always" // every write
 	ConfirmNever  = "never"  // never ask
 )
 

@@ -146,3 +146,20 @@ func TestQueryRemote(t *testing.T) {
 		}
 	}
 }
+
+// A router elsewhere asks the user of nexus query by elicitation; --yes answers. Without a terminal nobody can be asked.
+func TestQueryRemote_Consent(t *testing.T) {
+	r := serve(t, "execution: {confirm_writes: always}", "--demo")
+	file := filepath.Join(t.TempDir(), "plan.json")
+	plan := `[{"tool":"send_email","arguments":{"to":"a@b.c","subject":"s","body":"b"}}]`
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[int][]string{0: {"--yes"}, 3: nil} {
+		cmd := command(t.TempDir(), append([]string{"query", "--json", "--plan", file, "send it", "--remote", r.url}, args...)...)
+		out, _ := cmd.Output() // the exit code tells
+		if got := cmd.ProcessState.ExitCode(); got != want || strings.Contains(string(out), `"needs_approval": true`) != (want == 3) {
+			t.Errorf("%q: got exit code %d and %s, want %d", args, got, out, want)
+		}
+	}
+}

@@ -31,7 +31,7 @@ const maxHits = 20
 // backend opens what the flags say.
 func (s *source) backend(w *world, r remote) (backend, func(), error) {
 	if r.Remote != "" {
-		p, err := r.connect(w.ctx)
+		p, err := r.connect(w.ctx, nil)
 		if err != nil {
 			return nil, nil, err
 		}

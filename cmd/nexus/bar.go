@@ -17,6 +17,7 @@ type bar struct {
 	w    *world
 	mu   sync.Mutex
 	on   *progressbar.ProgressBar // nil without a terminal
+	away bool                     // while the user is asked
 	last string                   // line
 }
 
@@ -34,6 +35,9 @@ func newBar(w *world) *bar {
 func (b *bar) show(fraction float64, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.away {
+		return
+	}
 	if b.on == nil {
 		line := fmt.Sprintf("%3.0f%% %s\n", fraction*100, firstLine(message, maxMessage))
 		if line != b.last { // an answer grows beyond what is shown of it
@@ -53,6 +57,16 @@ func (b *bar) room() int {
 		columns = 80
 	}
 	return max(1, min(maxMessage, columns-barColumns))
+}
+
+// hide removes the bar while the user is asked, until it is called with false.
+func (b *bar) hide(away bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.away = away
+	if away && b.on != nil {
+		_ = b.on.Clear()
+	}
 }
 
 // close removes the bar.

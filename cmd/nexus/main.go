@@ -55,11 +55,13 @@ type world struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	terminal       bool // stderr is one
+	asks           bool // stdin is one, too
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	w := &world{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)}
+	w.asks = w.terminal && isTerminal(os.Stdin)
 	if isTerminal(os.Stdout) {
 		w.stdout = screen{os.Stdout}
 	}

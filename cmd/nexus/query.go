@@ -21,6 +21,7 @@ type queryCmd struct {
 	JSON   bool     `name:"json" help:"Print the structured content."`
 	DryRun bool     `help:"Plan only; no tool is called."`
 	Plan   string   `help:"Run the plan in this file instead of planning." placeholder:"FILE" type:"existingfile"`
+	Yes    bool     `help:"Allow every call that needs your consent."`
 	Text   []string `arg:"" help:"The question."`
 }
 
@@ -43,8 +44,12 @@ func (c *queryCmd) Run(w *world) error {
 		q.Plan = plan
 	}
 	bar := newBar(w)
+	user := &prompt{w: w, bar: bar, yes: c.Yes}
 	if c.Remote != "" {
-		return c.ask(w, q, bar)
+		return c.ask(w, q, bar, user)
+	}
+	if q.Approved = c.Yes; w.asks {
+		q.Elicit = user.elicit
 	}
 	a, done, err := c.open(w)
 	if err != nil {
@@ -95,7 +100,7 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 }
 
 // ask has a router elsewhere answer.
-func (c *queryCmd) ask(w *world, q router.Query, bar *bar) error {
+func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
 	args := map[string]any{"query": q.Text}
 	if q.DryRun {
 		args["dry_run"] = true
@@ -106,7 +111,10 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar) error {
 	if q.Plan != nil {
 		args["plan"] = q.Plan
 	}
-	p, err := c.connect(w.ctx)
+	if !w.asks && !c.Yes {
+		user = nil
+	}
+	p, err := c.connect(w.ctx, user)
 	if err != nil {
 		return err
 	}

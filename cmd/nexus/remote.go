@@ -63,8 +63,8 @@ type peer struct {
 	transport *http.Transport
 }
 
-// connect opens a session with the remote router.
-func (r *remote) connect(ctx context.Context) (*peer, error) {
+// connect opens a session with the remote router, which may ask the user; nil for nobody.
+func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	url := strings.TrimSuffix(r.Remote, "/")
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is no URL; write it like http://127.0.0.1:8002", r.Remote)}
@@ -76,13 +76,17 @@ func (r *remote) connect(ctx context.Context) (*peer, error) {
 	if key := os.Getenv("NEXUS_API_KEY"); key != "" {
 		headers["Authorization"] = secret.String("Bearer " + key)
 	}
+	capabilities, handler := map[string]any{}, asked{user}
+	if user != nil {
+		capabilities["elicitation"] = map[string]any{}
+	}
 	hello, _ := json.Marshal(map[string]any{
-		"protocolVersion": downstream.ProtocolVersion, "capabilities": map[string]any{},
+		"protocolVersion": downstream.ProtocolVersion, "capabilities": capabilities,
 		"clientInfo": map[string]string{"name": "nexus", "version": version},
 	})
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	session, err := link.Connect(ctx, link.Options{
-		Server: r.Remote, Target: link.Target{URL: url, Headers: headers}, Initialize: hello, Handler: nobody{},
+		Server: r.Remote, Target: link.Target{URL: url, Headers: headers}, Initialize: hello, Handler: handler,
 		MaxMessage: 64 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -151,12 +155,17 @@ func keyed(err error) error {
 	return err
 }
 
-// nobody takes what the remote router sends of its own accord.
-type nobody struct{}
+// asked takes what the remote router sends of its own accord.
+type asked struct{ user *prompt }
 
-func (nobody) Notified(jsonrpc.Message, []*link.Call) {}
+// Notified implements link.Handler.
+func (asked) Notified(jsonrpc.Message, []*link.Call) {}
 
-func (nobody) Asked(context.Context, jsonrpc.Message, []*link.Call) (result, err []byte) {
-	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The command line cannot be asked"}
-	return nil, e.Encode()
+// Asked implements link.Handler.
+func (a asked) Asked(ctx context.Context, m jsonrpc.Message, _ []*link.Call) (result, err []byte) {
+	if a.user == nil {
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The command line cannot be asked"}
+		return nil, e.Encode()
+	}
+	return a.user.answer(ctx, m.Method, m.Params)
 }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+const (
+	maxTries = 3    // at a value that does not fit
+	maxLabel = 300  // characters of what a field is for
+	maxLine  = 4096 // bytes that are read at once
+)
+
+// errNoTerminal is why nobody can be asked.
+var errNoTerminal = errors.New("there is no terminal to ask on")
+
+// prompt asks the user on the terminal, one request at a time.
+type prompt struct {
+	w   *world
+	bar *bar
+	yes bool // answers requests for consent
+
+	mu    sync.Mutex
+	lines chan string // of standard input; nil until the first is wanted
+}
+
+// elicit implements router.Elicit. Where the form needs no field the user is asked for consent.
+func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byte, error) {
+	s, err := schema.Read(form)
+	if err != nil {
+		return nil, fmt.Errorf("reading the form: %w", err)
+	}
+	switch {
+	case p.yes && string(jsonrpc.Get(form, "properties")) == "{}":
+		return []byte(`{}`), nil
+	case !p.w.asks:
+		return nil, errNoTerminal
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.hide(true)
+	defer p.bar.hide(false)
+	fmt.Fprintln(p.w.stderr, harmless(message))
+	if len(s.Required) == 0 {
+		return []byte(`{}`), p.confirm(ctx)
+	}
+	content := []byte(`{}`)
+	for _, name := range s.Required {
+		value, err := p.field(ctx, name, s.Field(name))
+		if err != nil {
+			return nil, err
+		}
+		content = jsonrpc.Set(content, name, value)
+	}
+	return content, nil
+}
+
+// confirm takes no answer but yes for consent.
+func (p *prompt) confirm(ctx context.Context) error {
+	line, err := p.line(ctx, "[y/N] ")
+	if err == nil && line != "y" && line != "Y" && !strings.EqualFold(line, "yes") {
+		err = router.ErrDeclined
+	}
+	return err
+}
+
+// field asks for one value. An empty line declines.
+func (p *prompt) field(ctx context.Context, name string, s *schema.Schema) ([]byte, error) {
+	label := firstLine(name, maxLabel)
+	if s != nil && s.Description != "" {
+		label += " (" + firstLine(s.Description, maxLabel) + ")"
+	}
+	if s != nil && len(s.Enum) > 0 {
+		var choices []string
+		for _, v := range s.Enum {
+			choices = append(choices, jsonrpc.Text(v))
+		}
+		label += ", one of " + firstLine(strings.Join(choices, ", "), maxLabel)
+	}
+	for range maxTries {
+		line, err := p.line(ctx, label+": ")
+		if err != nil {
+			return nil, err
+		}
+		if line == "" {
+			return nil, router.ErrDeclined
+		}
+		if value, ok := valueOf(line, s); ok {
+			return value, nil
+		}
+		fmt.Fprintln(p.w.stderr, "That does not fit. An empty line leaves it open.")
+	}
+	return nil, router.ErrDeclined
+}
+
+// valueOf writes a line as the JSON value that a field takes.
+func valueOf(line string, s *schema.Schema) (value []byte, ok bool) {
+	quoted := []byte(jsonrpc.StringID(line))
+	switch {
+	case s == nil:
+		return quoted, true
+	case len(s.Enum) > 0:
+		return quoted, slices.ContainsFunc(s.Enum, func(v json.RawMessage) bool { return jsonrpc.Text(v) == line })
+	case slices.Contains(s.Types, "boolean"):
+		yes := slices.Contains([]string{"y", "yes", "true"}, strings.ToLower(line))
+		no := slices.Contains([]string{"n", "no", "false"}, strings.ToLower(line))
+		return fmt.Append(nil, yes), yes || no
+	case slices.Contains(s.Types, "number"), slices.Contains(s.Types, "integer"):
+		var n json.Number
+		return []byte(line), json.Unmarshal([]byte(line), &n) == nil && line[0] != '"' && line != "null"
+	}
+	return quoted, true
+}
+
+// line shows a prompt and reads a line.
+func (p *prompt) line(ctx context.Context, text string) (string, error) {
+	if p.lines == nil {
+		p.lines = make(chan string)
+		go p.read() // cannot be interrupted; ends with the input or the program
+	}
+	fmt.Fprint(p.w.stderr, harmless(text))
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", errNoTerminal
+		}
+		return strings.TrimSpace(line), nil
+	case <-ctx.Done():
+		fmt.Fprintln(p.w.stderr)
+		return "", context.Cause(ctx)
+	}
+}
+
+func (p *prompt) read() {
+	defer close(p.lines)
+	in := bufio.NewScanner(p.w.stdin)
+	in.Buffer(make([]byte, 0, maxLine), maxLine)
+	for in.Scan() {
+		p.lines <- in.Text()
+	}
+}
+
+// answer answers the requests of a remote router: those for consent or for arguments.
+func (p *prompt) answer(ctx context.Context, method string, params []byte) (result, rpcErr []byte) {
+	if method != "elicitation/create" {
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method}
+		return nil, e.Encode()
+	}
+	content, err := p.elicit(ctx, jsonrpc.Text(jsonrpc.Get(params, "message")), jsonrpc.Get(params, "requestedSchema"))
+	switch {
+	case err == nil:
+		return jsonrpc.Set([]byte(`{"action":"accept"}`), "content", content), nil
+	case errors.Is(err, router.ErrDeclined):
+		return []byte(`{"action":"decline"}`), nil
+	}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
+	return nil, e.Encode()
+}

@@ -175,7 +175,7 @@ func (c *conversation) start(s plan.Step) {
 	if len(plan.Check(&alone, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)) > 0 {
 		return
 	}
-	if plan.WithoutRepeats(&alone, c.req.Outcomes); len(alone.Steps) == 0 {
+	if plan.WithoutRepeats(&alone, c.req.Outcomes, c.mayLookAgain); len(alone.Steps) == 0 {
 		return
 	}
 	s = alone.Steps[0]
@@ -206,8 +206,15 @@ func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) 
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
-	plan.WithoutRepeats(&p, c.req.Outcomes)
+	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
 	return p
+}
+
+// mayLookAgain reports whether a step may make a call once more that an earlier round has made: one that reads, where
+// the model has asked for another round and not where the same plan has failed.
+func (c *conversation) mayLookAgain(s plan.Step) bool {
+	tool, unknown := c.req.Tools.Lookup(s.Tool)
+	return unknown == nil && tool.Reads() && !c.req.Replan
 }
 
 func (c *conversation) say(role, text string) {

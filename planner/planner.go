@@ -2,7 +2,8 @@
 //
 // With a model it shows the model a shortlist of the tools in compact form, reads the plan out of the answer, checks it,
 // and shows the model the exact errors once. Without a model, or when it fails or writes nothing that can be read, the
-// fallback plans, in the first round; later rounds then plan nothing more. Descriptions of tools, the conversation and
+// fallback plans, in the first round; later rounds then plan nothing more. A model that declines has the last word: then
+// nothing is planned. Descriptions of tools, the conversation and
 // earlier results reach the model only as marked data.
 //
 // A Planner allows concurrent use and keeps nothing between calls. It calls no downstream tool.
@@ -18,6 +19,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Ranker orders tools by how well they fit a question, best first, and returns at most limit of them. Tools that do not
@@ -109,6 +111,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		if cause := recover(); cause != nil {
 			p.log.Error("Planning failed: panic", "panic", cause, "stack", string(debug.Stack()))
 			result.Plan = plan.Plan{Source: plan.SourceRules, Rounds: req.Round, Steps: []plan.Step{}, Note: noPlan}
+			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			result.Problems, err = nil, nil
 			result.Warnings = append(result.Warnings, noPlan)
 		}
@@ -129,6 +132,13 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		}
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("planning: %w", context.Cause(ctx))
+		}
+		if refusal := new(llm.Error); errors.As(err, &refusal) && refusal.Declined() { // and no other planner takes its place
+			p.log.Warn("The model declined to plan", "error", err)
+			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
+			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
+			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
+			return result, nil
 		}
 		result.Warnings = append(result.Warnings, p.explain(err, req.Round))
 		if req.Round > 1 { // the fallback knows nothing of earlier rounds and would plan them again
@@ -152,6 +162,9 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	result.Plan = made
 	return result, nil
 }
+
+// maxRefusal bounds, in bytes, what a model says when it declines.
+const maxRefusal = 500
 
 // noPlan is what the user is told after a panic.
 const noPlan = "The question could not be planned because of an internal error. Try other words."

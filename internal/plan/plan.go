@@ -80,6 +80,8 @@ type Plan struct {
 	Open []Step `json:"-"` // calls that would answer but lack a required argument; for lack of it no steps
 	Note string `json:"-"` // what to tell the user about the plan, such as why no tool fits
 
+	About bool `json:"-"` // the question asks what can be done here; the catalog answers it
+
 	// Unmet are the parts of the question that the planner made no step for. Small talk and what only states something
 	// is none of them.
 	Unmet []Unmet `json:"-"`
@@ -102,6 +104,7 @@ type Step struct {
 	Server    string          `json:"server"`    // empty until resolved
 	Arguments json.RawMessage `json:"arguments"` // a JSON object; may hold references to other steps
 	After     []string        `json:"after"`     // ids of steps that must have succeeded before
+	Serves    string          `json:"-"`         // the part of the question that it serves; empty where that is not known
 	Invalid   *Error          `json:"-"`         // what reading the plan found wrong with this step; Check passes it on
 }
 

@@ -12,15 +12,19 @@ import (
 )
 
 // WithoutRepeats removes the steps of a later round that make a call which an earlier round has made, whatever came of
-// it: what is done is not done again. References to a removed step then mean the earlier one.
-func WithoutRepeats(p *Plan, done []Outcome) {
+// it: what is done is not done again. Under a new id a call that reads may be repeated, to look for a change, and one
+// that never reached its server. References to a removed step then mean the earlier one.
+func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isStep := func(id string) bool {
 		return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == id }) ||
 			slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
 	}
+	isNew := func(id string) bool {
+		return !slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
+	}
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
-		if !ok {
+		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) {
 			i++
 			continue
 		}

@@ -35,7 +35,7 @@ func TestWithoutRepeats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan.Plan{Steps: row.steps}
-			plan.WithoutRepeats(&p, done)
+			plan.WithoutRepeats(&p, done, func(plan.Step) bool { return false })
 			if len(p.Steps) == 0 && len(row.want) == 0 {
 				return
 			}
@@ -129,8 +129,29 @@ func TestRepeatsByNumber(t *testing.T) {
 	} {
 		done := []plan.Outcome{{Step: step("a", "t", `{"n":`+row.a+`}`), Value: json.RawMessage(`1`)}}
 		p := plan.Plan{Steps: []plan.Step{step("b", "t", `{"n":`+row.b+`}`)}}
-		if plan.WithoutRepeats(&p, done); len(p.Steps) == 0 != row.same {
+		if plan.WithoutRepeats(&p, done, func(plan.Step) bool { return false }); len(p.Steps) == 0 != row.same {
 			t.Errorf("%s and %s: got them the same %v, want %v", row.a, row.b, len(p.Steps) == 0, row.same)
 		}
+	}
+}
+
+// Under a new id a call that reads is made again, and one that never reached its server.
+func TestWithoutRepeats_MayBeRepeated(t *testing.T) {
+	done := []plan.Outcome{
+		{Step: plan.Step{ID: "a", Tool: "get", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)},
+		{Step: plan.Step{ID: "b", Tool: "set", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)},
+		{Step: plan.Step{ID: "c", Tool: "put", Arguments: json.RawMessage(`{}`)}, Err: &plan.Error{Reason: plan.ReasonUnavailable}},
+	}
+	p, err := plan.ParseJSON(json.RawMessage(`{"steps":[{"id":"a","tool":"get"},{"id":"d","tool":"get"},{"id":"e","tool":"set"},{"id":"f","tool":"put"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.WithoutRepeats(&p, done, func(s plan.Step) bool { return s.Tool == "get" })
+	got := ""
+	for _, s := range p.Steps {
+		got += s.ID
+	}
+	if got != "df" {
+		t.Errorf("got the steps %q, want d and f", got)
 	}
 }

@@ -107,6 +107,7 @@ func (d *decoder) numbers(s *Settings) {
 	d.atLeast("limits.sessions", s.Limits.Sessions, 1)
 	d.atLeast("limits.tracked_requests", s.Limits.TrackedRequests, 1)
 	d.atLeast("rate_limit.requests", s.RateLimit.Requests, 1)
+	d.inRange("limits.query_bytes", s.Limits.QueryBytes)
 	d.inRange("limits.body_bytes", s.Limits.BodyBytes)
 	d.inRange("limits.result_bytes", s.Limits.ResultBytes)
 }

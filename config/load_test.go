@@ -474,7 +474,7 @@ func TestJSONIsAsStrictAsYAML(t *testing.T) {
 		_, err := config.Load([]string{file}, environment())
 		want := strings.ReplaceAll(`FILE:1:25: limits.sessions: want a whole number up to 2147483647, got "1.5"
 FILE:1:44: limits.body_bytes: want an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB, got "x"
-FILE:1:49: limits: unknown key "nope"; valid keys are query_chars, body_bytes, result_bytes, sessions, tracked_requests and session_idle
+FILE:1:49: limits: unknown key "nope"; valid keys are query_chars, query_bytes, body_bytes, result_bytes, sessions, tracked_requests and session_idle
 FILE:2:23: auth.anonymous: want true or false, got "1"
 FILE:2:37: listen: want text, got a list
 FILE:3:26: log: key "level" is already given at FILE:3:9`, "FILE", file)

@@ -9,6 +9,7 @@ import (
 // Config bounds what clients and servers can make the router hold.
 type Config struct {
 	QueryChars      int           `yaml:"query_chars"` // Unicode characters
+	QueryBytes      size.Bytes    `yaml:"query_bytes"` // of the results that a query holds
 	BodyBytes       size.Bytes    `yaml:"body_bytes"`
 	ResultBytes     size.Bytes    `yaml:"result_bytes"`
 	Sessions        int           `yaml:"sessions"`
@@ -19,7 +20,7 @@ type Config struct {
 // Default returns the documented defaults.
 func Default() Config {
 	return Config{
-		QueryChars: 10_000, BodyBytes: 4 << 20, ResultBytes: 64 << 20,
+		QueryChars: 10_000, QueryBytes: 128 << 20, BodyBytes: 4 << 20, ResultBytes: 64 << 20,
 		Sessions: 10_000, TrackedRequests: 10_000, SessionIdle: 30 * time.Minute,
 	}
 }

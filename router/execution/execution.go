@@ -70,6 +70,7 @@ type Request struct {
 	Began       time.Time
 	Done        []plan.Outcome // of earlier rounds
 	Speculation *Speculation   // what was started while the plan was written; nil = nothing
+	Results     *Budget        // of all rounds; nil = no bound
 }
 
 // Origin is for whom the steps of a query run.
@@ -92,6 +93,7 @@ func (r *Request) since() time.Duration { return time.Since(r.Began) }
 // Execute runs the steps of a checked plan as their data allows and returns one outcome a step, in the
 // plan's order. A failed step fails what depends on it and nothing else.
 func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
+	r.Speculation.drop(r.Plan)
 	return dataflow.Run(ctx, r.Plan, dataflow.Options{
 		MaxParallel: x.maxParallel,
 		Problems:    r.Problems,
@@ -144,6 +146,12 @@ func (x *Executor) step(
 			return out
 		}
 	}
+	release, err := r.Speculation.slot(ctx)
+	if err != nil {
+		out.Err = StepError(err)
+		return out
+	}
+	defer release()
 	answer := &reading{hold: r.Origin.Hold}
 	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
@@ -165,6 +173,11 @@ func (x *Executor) step(
 		out.Err = StepError(err)
 	case reply.Err != nil:
 		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
+	case !r.Results.take(len(reply.Result)):
+		out.Err = &plan.Error{
+			Reason:  plan.ReasonTooLarge,
+			Message: "the results of this query are larger together than limits.query_bytes allows; ask for less",
+		}
 	default:
 		readResult(&out, reply.Result)
 	}

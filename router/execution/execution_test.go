@@ -2,10 +2,12 @@ package execution_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,5 +259,48 @@ func TestStepsAreCharged(t *testing.T) {
 	out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}})
 	if err := out[0].Err; err == nil || err.Reason != link.ReasonTooLarge || held != 0 {
 		t.Errorf("without room: got %v and %d bytes in the end, want too_large and none", err, held)
+	}
+}
+
+// limited counts the calls under way.
+type limited struct {
+	execution.Caller
+	now, most atomic.Int64
+}
+
+func (l *limited) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
+	n := l.now.Add(1)
+	defer l.now.Add(-1)
+	for most := l.most.Load(); n > most && !l.most.CompareAndSwap(most, n); most = l.most.Load() {
+	}
+	select { // long enough for others to come
+	case <-time.After(20 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return l.Caller.Call(ctx, r)
+}
+
+// Steps that began early and the others share one limit. What is not in the plan gives its places back.
+func TestOneLimit(t *testing.T) {
+	k := newKit(t, nil, script(tool("look", readOnly), tool("hang", readOnly)))
+	calls := &limited{Caller: k.servers}
+	x := execution.New(execution.Options{Servers: calls, MaxParallel: 3})
+	var steps []string
+	for i := range 12 {
+		steps = append(steps, fmt.Sprintf(`{"id":"n%d","tool":"look","arguments":{"n":%[1]d}}`, i))
+	}
+	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `{"steps":[`+strings.Join(steps, ",")+`]}`)}
+	r.Speculation = x.Speculate(t.Context(), r)
+	defer r.Speculation.Stop()
+	r.Speculation.Start(planOf(t, `[{"tool":"hang","arguments":{}}]`).Steps[0])
+	r.Speculation.Start(r.Plan.Steps[0])
+	r.Speculation.Start(r.Plan.Steps[1])
+	for _, o := range x.Execute(t.Context(), r) {
+		if !o.OK() {
+			t.Errorf("step %s: got %+v, want success", o.Step.ID, o.Err)
+		}
+	}
+	if got := calls.most.Load(); got > 3 {
+		t.Errorf("got %d calls at a time, want three at most", got)
 	}
 }

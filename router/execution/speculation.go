@@ -14,23 +14,27 @@ import (
 )
 
 // Speculation runs steps while their plan is still being written: those that only read and need nothing. When
-// the plan is there, Execute takes over the calls that are in it; Stop ends the others.
+// the plan is there, Execute takes over the calls that are in it and ends the others; Stop ends all that are left. These
+// calls and those of Execute share one limit.
 type Speculation struct {
 	x      *Executor
 	r      Request
 	ctx    context.Context
 	cancel context.CancelFunc
-	slots  chan struct{}
+	slots  chan struct{} // one for each call under way
 
 	mu      sync.Mutex
-	started map[string]*early // by step id
+	started []*early
 	wg      sync.WaitGroup
 }
 
+// early is a call that has begun before its plan was complete.
 type early struct {
 	step    plan.Step
+	cancel  context.CancelFunc
 	done    chan struct{}
-	outcome plan.Outcome
+	outcome plan.Outcome // once done
+	taken   bool         // by a step of the plan; guarded by Speculation.mu
 
 	mu     sync.Mutex
 	report progress.Func // nil until the plan is there
@@ -46,7 +50,7 @@ const maxReported = 64 // reports of a step kept until its plan is there
 
 // Speculate prepares to run steps of the query that r describes; its plan, problems and progress are not used.
 func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
-	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel), started: map[string]*early{}}
+	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
@@ -63,17 +67,20 @@ func (s *Speculation) Start(step plan.Step) {
 		return
 	}
 	c := &early{step: step, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(s.ctx)
+	c.cancel = cancel
 	s.mu.Lock()
-	s.started[step.ID] = c
+	s.started = append(s.started, c)
 	s.mu.Unlock()
 	s.wg.Go(func() {
+		defer cancel()
 		defer func() { <-s.slots }()
 		defer close(c.done)
 		defer safe.Recover(s.x.logger, "running a step speculatively", func(err error) {
 			c.outcome.Err = &plan.Error{Reason: plan.ReasonInternal, Message: err.Error()}
 		})
 		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
-		c.outcome = dataflow.Run(s.ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
+		c.outcome = dataflow.Run(ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
 			Elapsed: s.r.since,
 			Log:     s.x.logger,
 			Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, _ progress.Func) plan.Outcome {
@@ -96,6 +103,25 @@ func (c *early) progress(fraction float64, message string) {
 	c.kept = append(c.kept, reported{fraction, message})
 }
 
+// is reports whether a step makes the very call.
+func (c *early) is(step plan.Step, arguments json.RawMessage) bool {
+	return c.step.ID == step.ID && c.step.Tool == step.Tool && c.step.Server == step.Server && bytes.Equal(c.step.Arguments, arguments)
+}
+
+// drop ends the calls that are no steps of the complete plan. drop of nil does nothing.
+func (s *Speculation) drop(p plan.Plan) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.started {
+		if !slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return c.is(step, step.Arguments) }) {
+			c.cancel()
+		}
+	}
+}
+
 // take returns the outcome of the very call, waiting for it; false if it was not started early.
 func (s *Speculation) take(
 	ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func,
@@ -104,11 +130,14 @@ func (s *Speculation) take(
 		return plan.Outcome{}, false
 	}
 	s.mu.Lock()
-	c := s.started[step.ID]
-	s.mu.Unlock()
-	if c == nil || c.step.Tool != step.Tool || c.step.Server != step.Server || !bytes.Equal(c.step.Arguments, arguments) {
+	i := slices.IndexFunc(s.started, func(c *early) bool { return c.is(step, arguments) })
+	if i < 0 {
+		s.mu.Unlock()
 		return plan.Outcome{}, false
 	}
+	c := s.started[i]
+	c.taken = true
+	s.mu.Unlock()
 	c.mu.Lock()
 	c.report = report
 	for _, r := range c.kept {
@@ -118,11 +147,24 @@ func (s *Speculation) take(
 	c.mu.Unlock()
 	select {
 	case <-c.done:
-		return c.outcome, true
 	case <-ctx.Done():
-		s.cancel()
+		c.cancel()
 		<-c.done
-		return c.outcome, true
+	}
+	return c.outcome, true
+}
+
+// slot waits for a place among the calls under way, and returns what gives it back. Without a Speculation there is
+// nothing to share.
+func (s *Speculation) slot(ctx context.Context) (release func(), err error) {
+	if s == nil {
+		return func() {}, nil
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -132,4 +174,16 @@ func (s *Speculation) Stop() {
 		s.cancel()
 		s.wg.Wait()
 	}
+}
+
+// Dropped returns what came of the calls that no plan has taken over, in the order in which they began. Stop comes first.
+func (s *Speculation) Dropped() (out []plan.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.started {
+		if !c.taken && c.outcome.Attempts > 0 {
+			out = append(out, c.outcome)
+		}
+	}
+	return out
 }

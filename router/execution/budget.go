@@ -1,0 +1,24 @@
+package execution
+
+import "sync/atomic"
+
+// Budget counts the bytes of the results that a query holds. It may be used from any goroutine; nil has no bound.
+type Budget struct {
+	most int64
+	used atomic.Int64
+}
+
+// NewBudget returns a Budget of so many bytes.
+func NewBudget(most int64) *Budget { return &Budget{most: most} }
+
+// take reports whether there is room for a result, and if so counts it.
+func (b *Budget) take(n int) bool {
+	if b == nil {
+		return true
+	}
+	if b.used.Add(int64(n)) <= b.most {
+		return true
+	}
+	b.used.Add(int64(-n))
+	return false
+}

@@ -32,7 +32,7 @@ const (
 	DiscoveryEager = "eager" // at start-up
 )
 
-// When destructive tools are confirmed.
+// Which writes of a query need the user's yes.
 const (
 	ConfirmAuto   = "auto"   // what was planned with the least certainty, see router.consent
 	ConfirmAlways = "always" // every write

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -26,6 +27,7 @@ type AnswerContent struct {
 	Answer        string           `json:"answer"`
 	Degraded      bool             `json:"degraded"`
 	NeedsApproval bool             `json:"needs_approval,omitempty"`
+	Unmet         []plan.Unmet     `json:"unmet"`
 	Warnings      []string         `json:"warnings"`
 	TraceID       string           `json:"trace_id"`
 	Plan          plan.Plan        `json:"plan"`
@@ -61,7 +63,8 @@ type StepResult struct {
 // Content returns the record as structured content. full leaves results of steps uncut.
 func (r *Record) Content(full bool) *AnswerContent {
 	c := &AnswerContent{
-		Answer: r.Answer.Text, Degraded: r.Answer.Degraded, NeedsApproval: r.NeedsApproval, TraceID: r.TraceID,
+		Answer: r.Answer.Text, Degraded: r.Answer.Degraded, NeedsApproval: r.NeedsApproval,
+		Unmet: append([]plan.Unmet{}, r.Unmet...), TraceID: r.TraceID,
 		Warnings: append([]string{}, r.Warnings...), Plan: r.Plan, Steps: []StepResult{},
 		Citations: append([]synth.Citation{}, r.Answer.Citations...),
 	}
@@ -73,6 +76,10 @@ func (r *Record) Content(full bool) *AnswerContent {
 		c.Plan.Steps[i] = s
 	}
 	for _, o := range r.Outcomes {
+		c.Steps = append(c.Steps, stepResult(o, full))
+	}
+	for i, o := range r.Dropped {
+		o.Step.ID = fmt.Sprintf("%s-early-%d", o.Step.ID, i+1) // no id of the plan
 		c.Steps = append(c.Steps, stepResult(o, full))
 	}
 	c.Usage.Planner, c.Usage.Synthesizer = r.PlannerUsage, r.Answer.Usage

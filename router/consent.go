@@ -51,6 +51,9 @@ func (s *rounds) consent(r *round) consent {
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := s.consent(r)
 	return func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
+		if !c.approved && !tool.Reads() && c.mode == downstream.ConfirmNever && s.repeats(tool, arguments) {
+			return unapproved(tool, "it was called before with nearly the same arguments")
+		}
 		if !c.required(tool.Tool) {
 			return nil
 		}
@@ -115,7 +118,7 @@ func printable(text string, limit int) string {
 	return b.String()
 }
 
-// approvalNote lists the calls that wait for approval and says how to give it.
+// approvalNote lists the calls that wait for approval and what else was not done, and says how to approve.
 func approvalNote(r *Record, mode string) string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")
@@ -125,6 +128,11 @@ func approvalNote(r *Record, mode string) string {
 		}
 		fmt.Fprintf(&b, "- %s: %s of server %s with %s\n", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
 			printable(string(o.Sent), maxShownArguments))
+	}
+	for _, u := range r.Unmet {
+		if u.Reason != plan.UnmetNeedsApproval {
+			fmt.Fprintf(&b, "Not done: %s (%s)\n", printable(u.Text, maxShownName), u.Reason)
+		}
 	}
 	if mode == downstream.ConfirmAlways {
 		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")

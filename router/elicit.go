@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -73,34 +74,72 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // complete asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
-// into the plan. A step for which the user gives none has declined as its problem; once the time for all of them is up,
-// no further form is shown.
+// into the plan. So are calls that would answer but lack an argument; they become steps if the user can be asked for
+// it. A step for which the user gives none has declined as its problem; once the time for all of them is up, no further
+// form is shown.
 func (s *rounds) complete(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
 	}
 	ctx, cancel := asking(ctx)
 	defer cancel()
-	planned, before := r.plan, s.forms
-	if len(r.plan.Steps) == 0 && len(r.plan.Open) > 0 {
-		r.plan.Steps, r.plan.Note = r.plan.Open, ""
+	open, forms := r.adopt(), s.forms
+	if len(open) > 0 {
 		r.problems = s.check(r)
 	}
+	asked := map[string]bool{}
 	var declined []plan.Problem
 	for _, p := range r.problems {
 		if len(p.Missing) == 0 || s.forms == maxForms || ctx.Err() != nil {
 			continue
 		}
+		before := s.forms
 		if why := s.fill(ctx, r.plan.Step(p.Step), p.Missing); why != nil {
-			declined = append(declined, plan.Problem{Step: p.Step, Error: *why})
+			declined = append(declined, plan.Problem{Step: p.Step, Error: *why, Missing: p.Missing})
 		}
+		asked[p.Step] = s.forms > before
 	}
-	switch {
-	case s.forms > before:
-		r.problems = append(declined, s.check(r)...) // the first of a step counts
-	case len(planned.Steps) == 0: // no form could ask for what is open
-		r.plan, r.problems = planned, nil
+	r.settle(open, asked)
+	if s.forms > forms {
+		r.plan.Note = "" // it says what is lacking
 	}
+	r.problems = append(declined, s.check(r)...) // the first of a step counts
+}
+
+// adopt makes the calls that lack an argument steps, and returns what the plan said of them by their ids.
+func (r *round) adopt() map[string]plan.Unmet {
+	open := map[string]plan.Unmet{}
+	for _, step := range r.plan.Open {
+		if r.plan.Step(step.ID) != nil {
+			continue
+		}
+		i := slices.IndexFunc(r.plan.Unmet, func(u plan.Unmet) bool {
+			return u.Reason == plan.UnmetMissingArgument && u.Tool == step.Tool
+		})
+		var u plan.Unmet
+		if i >= 0 {
+			u = r.plan.Unmet[i]
+			r.plan.Unmet = slices.Delete(slices.Clone(r.plan.Unmet), i, i+1)
+		}
+		step.Serves = u.Text
+		open[step.ID] = u
+		r.plan.Steps = append(r.plan.Steps, step)
+	}
+	return open
+}
+
+// settle takes out the adopted steps again for which no form could ask.
+func (r *round) settle(open map[string]plan.Unmet, asked map[string]bool) {
+	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(step plan.Step) bool {
+		u, adopted := open[step.ID]
+		if !adopted || asked[step.ID] {
+			return false
+		}
+		if u.Reason != "" {
+			r.plan.Unmet = append(r.plan.Unmet, u)
+		}
+		return true
+	})
 }
 
 // fill asks for what one step lacks. The error is that of the step if the user gives nothing.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -49,6 +50,8 @@ var tools = []string{
 	`{"name":"finds","description":"Finds nothing",` + anything + readOnly + `}`,
 	`{"name":"long","description":"Says much",` + anything + readOnly + `}`,
 	`{"name":"wipe","description":"Wipes a disk",` + anything + `,"annotations":{"destructiveHint":true}}`,
+	`{"name":"hang","description":"Never answers",` + anything + readOnly + `}`,
+	`{"name":"works","description":"Gets on",` + anything + readOnly + `}`,
 	`{"name":"get_x","description":"X",` + anything + `}`,
 	`{"name":"get_w","description":"W",` + anything + `,"annotations":{"readOnlyHint":false}}`,
 	`{"name":"hotel",` + hotel + `}`,
@@ -75,9 +78,24 @@ const byRules = "rules: "
 // fixedRules plan the same for every question.
 type fixedRules string
 
-// Plan implements planner.Fallback.
+// Plan implements planner.Fallback. Members open, unmet and about are those of the plan.
 func (f fixedRules) Plan(context.Context, planner.Request) (plan.Plan, error) {
-	return plan.ParseJSON(json.RawMessage(f))
+	var extra struct {
+		Open  json.RawMessage
+		Unmet []plan.Unmet
+		About bool
+	}
+	p, err := plan.ParseJSON(json.RawMessage(f))
+	if err == nil && f[0] == '{' {
+		err = json.Unmarshal([]byte(f), &extra)
+	}
+	if err == nil && extra.Open != nil {
+		var open plan.Plan
+		open, err = plan.ParseJSON(extra.Open)
+		p.Open = open.Steps
+	}
+	p.Unmet, p.About = extra.Unmet, extra.About
+	return p, err
 }
 
 // newKit starts a kit whose model plans as given, one plan a round, and answers with "All well.".
@@ -121,8 +139,9 @@ func newProfileKit(
 	}
 	o := router.Options{
 		Version: "1.2.3", Finder: finder, Query: router.DefaultQuery(), Validation: router.DefaultValidation(),
-		QueryChars: 100, MaxRounds: planner.Default().MaxRounds, Execution: downstream.DefaultExecution(), Logger: logger,
+		Limits: limit.Default(), MaxRounds: planner.Default().MaxRounds, Execution: downstream.DefaultExecution(), Logger: logger,
 	}
+	o.Limits.QueryChars = 100
 	if change != nil {
 		change(&o, &servers)
 	}
@@ -175,6 +194,15 @@ func (k *kit) answer(m mcptest.Message, write func(string)) bool {
 		return reply(failure)
 	case "note":
 		if string(call.Arguments) == `{"badly":true}` {
+			return reply(failure)
+		}
+	case "hang":
+		return true
+	case "works":
+		for n := range 3 {
+			write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":4}}`+"\n", call.Meta.Token, n+1))
+		}
+		if strings.Contains(string(call.Arguments), "fail") {
 			return reply(failure)
 		}
 	case "breaks":

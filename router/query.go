@@ -100,18 +100,21 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
 
+	working, stop := context.WithTimeoutCause(bounded, limit*4/5, errQueryTimeout) // the rest is for the answer
+	defer stop()
+
 	q.Report.station(atPlanning, "Planning tool calls...")
 	s := r.newRounds(q, given, began)
-	err = s.run(bounded)
+	err = s.run(working)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the caller is gone
 	}
-	if err != nil && !errors.Is(context.Cause(bounded), errQueryTimeout) {
+	if err != nil && !errors.Is(context.Cause(working), errQueryTimeout) {
 		return nil, err
 	}
-	late := bounded.Err() != nil
+	late := working.Err() != nil
 	if late {
-		s.warn("the query's time of %v was up; the answer rests on what was there", limit)
+		s.warn("after 80 %% of the query's time of %v what still ran was cut; the answer rests on what was there", limit)
 	}
 	s.record.nameServers(r.tools.serversFor(q.Origin.Visible))
 	s.compose(bounded, late)

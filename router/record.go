@@ -21,13 +21,18 @@ type Record struct {
 	TraceID       string
 	Plan          plan.Plan
 	Outcomes      []plan.Outcome
+	Dropped       []plan.Outcome // of reads that began early and were dropped from the plan
 	PlannerUsage  llm.Usage
 	Planning      time.Duration
 	Executing     time.Duration
 	Synthesizing  time.Duration
 	Total         time.Duration
 
-	failed []plan.Outcome // that no later round made good
+	Unmet []plan.Unmet // parts of the question that no successful step serves
+
+	failed  []plan.Outcome      // that no later round made good
+	open    []plan.Unmet        // parts that the planner made no step for
+	missing map[string][]string // required arguments that steps lack, by id
 }
 
 // Called returns the number of steps that reached a tool.
@@ -38,7 +43,7 @@ func (r *Record) Called() int {
 			n++
 		}
 	}
-	return n
+	return n + len(r.Dropped)
 }
 
 // take notes the plan of a round. A round that adds nothing leaves the plan as it was.

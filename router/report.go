@@ -112,6 +112,17 @@ func (r *Reporter) answer(text string) {
 	}
 }
 
+// reached returns the value that was sent last. What was kept of the steps before it is void.
+func (r *Reporter) reached() float64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = nil
+	return r.last
+}
+
 // Close ends the reports: nothing is sent once it has returned.
 func (r *Reporter) Close() {
 	if r == nil {

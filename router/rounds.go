@@ -33,6 +33,7 @@ type rounds struct {
 	note    string // what the planner wants said
 	forms   int    // that the user was asked to fill in
 	tokens  int    // that planning has used
+	results *execution.Budget
 }
 
 // round is one planning round and what belongs to it.
@@ -50,7 +51,8 @@ func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
 	q.Origin.Visible = within(q)
 	s := &rounds{
 		router: r, q: q, given: given, began: began, most: r.opts.MaxRounds, share: atExecuting,
-		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}},
+		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)),
+		record:  &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}, missing: map[string][]string{}},
 	}
 	if q.MaxRounds > 0 {
 		s.most = q.MaxRounds
@@ -93,7 +95,7 @@ func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 		s.warn("the tools of server %s could not be listed: %s", m.Server, m.Message)
 	}
 	if len(names) > 0 && !s.catalog.SeesAny(s.q.Origin.Visible) && s.given == nil {
-		s.record.Answer.Degraded = true
+		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetNoTool}}
 		s.note = "No server could be listed: " + strings.Join(names, ", ") + "."
 		return false, nil
 	}
@@ -117,12 +119,13 @@ func (s *rounds) next() *round {
 func (s *rounds) round(ctx context.Context, r *round) error {
 	s.last = r
 	r.speculation = s.router.executor.Speculate(ctx, s.request())
-	defer r.speculation.Stop()
+	defer s.dropSpeculation(r)
 	if err := s.plan(ctx, r); err != nil {
 		return err
 	}
 	s.complete(ctx, r)
 	s.record.take(r)
+	s.record.lacks(r)
 	if r.number == 1 || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
 		s.note = r.plan.Note
 	}
@@ -138,9 +141,18 @@ func (s *rounds) round(ctx context.Context, r *round) error {
 	return nil
 }
 
+// dropSpeculation ends the calls that began early and are not in the plan, and notes them: they were made.
+func (s *rounds) dropSpeculation(r *round) {
+	r.speculation.Stop()
+	for _, o := range r.speculation.Dropped() {
+		s.record.Dropped = append(s.record.Dropped, o)
+		s.warn("%s was called as step %s while the plan was being written, and is not part of the plan", o.Step.Tool, o.Step.ID)
+	}
+}
+
 // request is what the steps of every round have in common.
 func (s *rounds) request() execution.Request {
-	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began}
+	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results}
 }
 
 // plan gets the plan of a round and checks it.
@@ -168,6 +180,9 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 			return err
 		}
 		r.plan = result.Plan
+	}
+	if r.plan.About && len(r.plan.Steps) == 0 {
+		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
 	}
 	r.problems = s.check(r)
 	if unknown := r.unknown(); len(unknown) > 0 {
@@ -218,6 +233,9 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		s.q.Report.station(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
 	}
 	lo, hi := s.share, atExecuted
+	if r.replan { // the round before had all of what was left, but rarely used it
+		lo = max(atExecuting, s.q.Report.reached())
+	}
 	if r.more {
 		hi = lo + (atExecuted-lo)/2
 	}
@@ -240,7 +258,11 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 
 // compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
 func (s *rounds) compose(ctx context.Context, late bool) {
-	degraded := s.record.Answer.Degraded || late || len(s.record.failed) > 0
+	s.record.Unmet = s.record.unmet()
+	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
+		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
+	}
+	degraded := late || len(s.record.Unmet) > 0
 	switch {
 	case s.q.DryRun:
 		s.record.Answer = synth.Answer{Text: describePlan(s.record, s.note), Citations: []synth.Citation{}}
@@ -261,7 +283,7 @@ func (s *rounds) synthesize(ctx context.Context) {
 	defer span.End()
 	began := time.Now()
 	s.record.Answer = s.router.synth.Compose(ctx, synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.Outcomes, Note: s.note,
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.Outcomes, Unmet: s.record.Unmet, Note: s.note,
 		OnText: s.q.Report.answer, Model: s.model(),
 	})
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)

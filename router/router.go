@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -36,7 +37,7 @@ type Options struct {
 	Finder     *search.Finder // its index is kept up to date with the catalog
 	Query      QueryConfig
 	Validation ValidationConfig
-	QueryChars int
+	Limits     limit.Config
 	MaxRounds  int // of planning, where a query names none
 	Execution  downstream.ExecutionConfig
 	Validator  *plan.Validator // nil makes one; sharing it shares compiled schemas
@@ -90,7 +91,7 @@ func New(opts Options) (*Router, error) {
 	if opts.Models.Status == nil {
 		opts.Models.Status = func() Models { return Models{} }
 	}
-	v, err := newValidator(opts.QueryChars, opts.Validation.DenyPatterns)
+	v, err := newValidator(opts.Limits.QueryChars, opts.Validation.DenyPatterns)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	}
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
-		Query: cfg.Query, Validation: cfg.Validation, QueryChars: cfg.Limits.QueryChars, MaxRounds: cfg.Planner.MaxRounds,
+		Query: cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans()},
 		Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,

@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 			if got := int(calls.Swap(0)); got != row.calls {
 				t.Errorf("calls at the server: got %d, want %d", got, row.calls)
 			}
-			a := c.query(`{"query":"q"}`)
+			a := c.query(`{"query":"q","max_rounds":1}`)
 			if got, want := brief(a), `s1=peer/`+row.tool+`{} `+row.reason+`; s2=peer/fine{}`; got != want {
 				t.Errorf("steps: got %s, want %s", got, want)
 			}
@@ -183,7 +183,7 @@ func TestAllDown(t *testing.T) {
 		t.Errorf("query: got %s and the warnings %q, want both servers named", brief(a), a.Warnings)
 	}
 	for _, arguments := range []string{`{"query":"what is the weather?"}`, `{"query":"what is the weather?","dry_run":true}`} {
-		if a := c.query(arguments); !a.Degraded || a.Answer != "No server could be listed: one, two." {
+		if a := c.query(arguments); !a.Degraded || !strings.HasPrefix(a.Answer, "No server could be listed: one, two.") {
 			t.Errorf("%s: got %q, degraded %v, want it to say so, and true", arguments, a.Answer, a.Degraded)
 		}
 	}

@@ -294,7 +294,8 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// When the query's time is up the running steps are cancelled at their servers, and what is there is answered.
+// When most of the query's time is over the running steps are cancelled at their servers, and the model answers from what
+// is there.
 func TestQueryTimeout(t *testing.T) {
 	for _, row := range []struct{ name, arguments string }{
 		{"of the caller", `{"query":"q","timeout_seconds":3}`},
@@ -303,21 +304,21 @@ func TestQueryTimeout(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			started, cancelled := make(chan string, 2), make(chan string, 2)
-			m := scripted(t, "never", `{"steps":[{"id":"a","tool":"text","arguments":{}},{"id":"b","tool":"hang","arguments":{"n":1}},{"id":"c","tool":"text","arguments":{},"after":["b"]}]}`)
+			m := scripted(t, "So far.", `{"steps":[{"id":"a","tool":"text","arguments":{}},{"id":"b","tool":"hang","arguments":{"n":1}},{"id":"c","tool":"text","arguments":{},"after":["b"]}]}`)
 			r, p := withPeer(t, m, func(o *app.Options) {
 				if row.name == "configured" {
 					o.Config.Query.Timeout = 3 * time.Second
 				}
 			}, textTool("text", object, "plain truth"), hangTool("hang", started, cancelled))
 			a := r.dial("", nil).query(row.arguments)
-			if !a.Degraded || !strings.Contains(a.Answer, "plain truth") || !strings.Contains(a.Answer, "hang") || len(a.Warnings) == 0 {
-				t.Errorf("got degraded %v, warnings %q and %q, want a digest that names what was there and what failed", a.Degraded, a.Warnings, a.Answer)
+			if !a.Degraded || !strings.Contains(a.Answer, "hang") || len(a.Warnings) == 0 {
+				t.Errorf("got degraded %v, warnings %q and %q, want an answer that names what failed", a.Degraded, a.Warnings, a.Answer)
 			}
 			if got, want := brief(a), `a=peer/text{}; b=peer/hang{"n":1} timeout; c=peer/text{} timeout`; got != want {
 				t.Errorf("steps: got %s, want %s", got, want)
 			}
-			if a.Timings.Total < 3000 {
-				t.Errorf("total: got %v ms, want 3000 at least", a.Timings.Total)
+			if a.Timings.Total < 2400 {
+				t.Errorf("total: got %v ms, want 80 %% of 3000 at least", a.Timings.Total)
 			}
 			select {
 			case <-cancelled:

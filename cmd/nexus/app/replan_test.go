@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 )
 
@@ -51,7 +52,8 @@ func TestReplanning(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := scripted(t, "All well.", row.plans...)
-			r, p := withPeer(t, m, nil, echoTool("echo"), fails("fails", ""), textTool("note", object, ""),
+			unconfirmed := func(o *app.Options) { o.Config.Execution.ConfirmWrites = downstream.ConfirmNever }
+			r, p := withPeer(t, m, unconfirmed, echoTool("echo"), fails("fails", ""), textTool("note", object, ""),
 				peerTool{"find", object + readOnly, func(*peerCall) (string, string) {
 					return `{"content":[],"structuredContent":{"query":"x","count":0,"results":[]}}`, ""
 				}},

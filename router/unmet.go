@@ -1,0 +1,61 @@
+package router
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// unmet lists the parts of the question that no successful step serves: those that the planner made no step for, and
+// those whose steps failed and were not made good in a later round.
+func (r *Record) unmet() []plan.Unmet {
+	out := slices.Clone(r.open)
+	for _, o := range r.failed {
+		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, o.Step.Tool), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
+		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
+		out = append(out, u)
+	}
+	return out
+}
+
+func unmetReason(reason string, lacks bool) string {
+	switch {
+	case reason == plan.ReasonNeedsApproval:
+		return plan.UnmetNeedsApproval
+	case reason == plan.ReasonDeclined:
+		return plan.UnmetDeclined
+	case reason == plan.ReasonInvalidArguments && lacks:
+		return plan.UnmetMissingArgument
+	}
+	return plan.UnmetFailed
+}
+
+// cause returns the outcome for which a step failed: its own, or that of the step that it needs.
+func (r *Record) cause(o plan.Outcome) plan.Outcome {
+	isStep := func(id string) bool {
+		return slices.ContainsFunc(r.failed, func(f plan.Outcome) bool { return f.Step.ID == id })
+	}
+	for range r.failed { // no longer than the chain of failures
+		if o.Err.Reason != plan.ReasonDependencyFailed {
+			break
+		}
+		needs := o.Step.Needs(isStep)
+		i := slices.IndexFunc(r.failed, func(f plan.Outcome) bool { return slices.Contains(needs, f.Step.ID) })
+		if i < 0 {
+			break
+		}
+		o = r.failed[i]
+	}
+	return o
+}
+
+// lacks notes what a round leaves open: parts without a step, and arguments that steps lack.
+func (r *Record) lacks(n *round) {
+	r.open = append(r.open, n.plan.Unmet...)
+	for _, p := range n.problems {
+		if len(p.Missing) > 0 {
+			r.missing[p.Step] = p.Missing
+		}
+	}
+}

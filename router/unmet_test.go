@@ -1,0 +1,120 @@
+package router_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// Every part of the question that no successful step serves is in unmet, and the answer is degraded then.
+func TestUnmet(t *testing.T) {
+	const hotel = `{"open":[{"tool":"hotel","arguments":{}}],"unmet":[{"text":"a room","reason":"missing_argument","tool":"hotel","missing":["city"]}],"steps":[{"id":"e","tool":"echo"}]}`
+	for name, row := range map[string]struct {
+		plans []string
+		q     router.Query
+		want  string
+	}{
+		"all done":              {[]string{byRules + `[{"tool":"echo"}]`}, router.Query{}, `[]`},
+		"nothing to do":         {[]string{byRules + `[]`}, router.Query{}, `[]`},
+		"said by the planner":   {[]string{byRules + `{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing","reason":"no_tool"}]}`}, router.Query{}, `[{"text":"sing","reason":"no_tool"}]`},
+		"a dry run":             {[]string{byRules + `{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing","reason":"no_tool"}]}`}, router.Query{DryRun: true}, `[{"text":"sing","reason":"no_tool"}]`},
+		"failed":                {[]string{`[{"tool":"fails"},{"tool":"echo"}]`, `[]`}, router.Query{}, `[{"text":"fails","reason":"failed","tool":"fails"}]`},
+		"made good later":       {[]string{`[{"tool":"note","arguments":{"badly":true}}]`, `[{"tool":"note","arguments":{"badly":false}}]`}, router.Query{Approved: true}, `[]`},
+		"needs approval, chain": {[]string{byRules + `{"steps":[{"id":"w","tool":"wipe"},{"id":"d","tool":"echo","after":["w"]}]}`}, router.Query{}, `[{"text":"wipe","reason":"needs_approval","tool":"wipe"},{"text":"echo","reason":"needs_approval","tool":"echo"}]`},
+		"declined":              {[]string{byRules + `[{"tool":"wipe"}]`}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"wipe","reason":"declined","tool":"wipe"}]`},
+		"lacks an argument":     {[]string{`[{"tool":"hotel"}]`}, router.Query{}, `[{"text":"hotel","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},
+		"open":                  {[]string{byRules + hotel}, router.Query{}, `[{"text":"a room","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},
+		"open, and given":       {[]string{byRules + hotel}, router.Query{Elicit: (&asked{content: `{"city":"Oslo"}`}).elicit}, `[]`},
+		"open, and declined":    {[]string{byRules + hotel}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"a room","reason":"declined","tool":"hotel","missing":["city"]}]`},
+		"given, unknown":        {nil, router.Query{Plan: json.RawMessage(`[{"tool":"nope"}]`)}, `[{"text":"nope","reason":"failed","tool":"nope"}]`},
+	} {
+		k := newKit(t, nil, row.plans...)
+		r := k.query(row.q)
+		got, err := json.Marshal(r.Content(false).Unmet)
+		if err != nil || string(got) != row.want || r.Answer.Degraded != (row.want != "[]") {
+			t.Errorf("%s: got %s and degraded %v after %s, want %s", name, got, r.Answer.Degraded, brief(r), row.want)
+		}
+	}
+}
+
+// What can be done here is told from the catalog.
+func TestAbout(t *testing.T) {
+	k := newKit(t, nil, byRules+`{"about":true,"steps":[]}`)
+	r := k.query(router.Query{Text: "what can you do?"})
+	want := fmt.Sprintf("I can use %d tools of 1 server:\n- peer (%[1]d tools): ", len(tools))
+	if !strings.Contains(r.Answer.Text, want) || !strings.Contains(r.Answer.Text, "echo – Returns its arguments") || len(k.called()) > 0 || r.Answer.Degraded {
+		t.Errorf("got %q and the calls %q, want %q and no call", r.Answer.Text, k.called(), want)
+	}
+}
+
+// A model that declines to plan has the last word.
+func TestModelDeclines(t *testing.T) {
+	for name, reply := range map[string]llmtest.Reply{
+		"a filter": {Text: "x", Finish: "content_filter"},
+		"an error": {Status: 400, Code: "content_policy_violation", Text: "no"},
+	} {
+		k := newKit(t, nil, `[]`)
+		k.model.Reset()
+		k.model.When(llmtest.Structured, reply)
+		k.model.Answer(llmtest.Reply{Text: "All well."})
+		r := k.query(router.Query{Text: "find a hotel room in Oslo"})
+		if len(r.Plan.Steps) > 0 || r.Plan.Source != "model" || len(r.Unmet) != 1 || !r.Answer.Degraded || len(k.called()) > 0 {
+			t.Errorf("%s: got %s by %s and %+v, want no plan and that it is unmet", name, brief(r), r.Plan.Source, r.Unmet)
+		}
+	}
+}
+
+// What still runs after four fifths of the time is cut, so that there is time for the answer.
+func TestStepsAreCut(t *testing.T) {
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always })
+	r := k.query(router.Query{Plan: json.RawMessage(`{"steps":[{"id":"a","tool":"hang"},{"id":"b","tool":"echo"}]}`), Timeout: 500 * time.Millisecond})
+	if got, want := brief(r), `a=hang{} timeout; b=echo{}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if want := "after 80 % of the query's time of 500ms"; !strings.Contains(strings.Join(r.Warnings, "\n"), want) {
+		t.Errorf("got warnings %q, want %q", r.Warnings, want)
+	}
+	var left time.Duration
+	user := func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		deadline, _ := ctx.Deadline()
+		left = time.Until(deadline)
+		return nil, nil
+	}
+	k.query(router.Query{Plan: json.RawMessage(`[{"tool":"wipe"}]`), Timeout: 100 * time.Second, Elicit: user})
+	if most := 48 * time.Second; left <= 0 || left > most {
+		t.Errorf("got %v for the user, want at most three fifths of four fifths of 100 s, %v", left, most)
+	}
+}
+
+// Progress goes on in a round that was not foreseen.
+func TestProgressOfReplannedRound(t *testing.T) {
+	k := newKit(t, nil, `[{"tool":"works","arguments":{"fail":1}}]`, `[{"tool":"works","arguments":{"v":2}}]`)
+	var values []float64
+	steps := 0
+	report := router.NewReporter(func(value float64, message string) {
+		values = append(values, value)
+		if strings.HasPrefix(message, "[works]") {
+			steps++
+		}
+	})
+	defer report.Close()
+	r := k.query(router.Query{Report: report})
+	if got, want := brief(r), `s1=works{"fail":1} tool_error; s2=works{"v":2}`; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	for i := range values[1:] {
+		if values[i+1] <= values[i] {
+			t.Errorf("got %v, want values that increase", values)
+		}
+	}
+	if steps != 6 {
+		t.Errorf("got %d reports of steps in %v, want three of each round", steps, values)
+	}
+}

@@ -96,7 +96,7 @@ func TestLargeResultsAreCharged(t *testing.T) {
 		charged += n
 		return func() {}, true
 	}
-	if out := k.execute(t.Context(), text, execution.Request{Hold: hold}); out[0].Err != nil || charged < size || charged > 2*size {
+	if out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}}); out[0].Err != nil || charged < size || charged > 2*size {
 		t.Errorf("got %v and %d bytes charged, want %d to %d", out[0].Err, charged, size, 2*size)
 	}
 	if out := k.execute(t.Context(), text, execution.Request{}); out[0].Err != nil {

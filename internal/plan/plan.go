@@ -68,6 +68,10 @@ type Plan struct {
 	More bool   `json:"-"` // the planner wants to see the outcomes and plan again
 	Open []Step `json:"-"` // calls that would answer but lack a required argument; for lack of it no steps
 	Note string `json:"-"` // what to tell the user about the plan, such as why no tool fits
+
+	// Unmet are the parts of the question that the planner made no step for. Small talk and what only states something
+	// is none of them.
+	Unmet []Unmet `json:"-"`
 }
 
 // Step returns the step with that id, nil if there is none.

@@ -8,6 +8,9 @@ const thesaurus = `
 get retrieve fetch obtain read show list view
 find search lookup locate discover query explore browse
 create add new generate make build insert register
+add sum plus total addition
+subtract minus difference
+multiply times product
 delete remove erase clear drop uninstall
 update modify change edit set adjust alter
 buy purchase order shop

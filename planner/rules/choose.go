@@ -1,0 +1,333 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+)
+
+var debug func(a ask, one *call, place int, ready bool)
+
+const (
+	maxCalls    = 12
+	maxClauses  = 24
+	rankedTools = 8
+	maxNearest  = 3
+
+	repeatCost = 0.3 // what evidence a tool loses that is called already
+)
+
+// call is a tool to be called with what fills it.
+type call struct {
+	f        *profile
+	fill     filling
+	evidence float64
+	first    []*call // calls whose results it needs, made for it alone
+	from     []intent.Clause
+}
+
+// chooser chooses the calls of one plan.
+type chooser struct {
+	p *Planner
+	*profiler
+	ctx     context.Context
+	tools   Catalog
+	text    string
+	now     time.Time
+	values  []values.Value
+	whole   ask         // all that may be served, with what only states something
+	fitting []plan.Tool // for the whole, best first
+	fills   map[*profile]filling
+	calls   []*call
+	open    []*call // lack only required arguments
+	unmet   []plan.Unmet
+}
+
+// asks reports whether a clause asks for something.
+func asks(c intent.Clause) bool {
+	return c.Act.MayRead() || c.Act == intent.Conditional && c.Verb != "" || c.Act == intent.Unknown
+}
+
+// states reports whether a clause may give values to what another asks for: "My order is 4711."
+func states(c intent.Clause) bool { return c.Act == intent.Statement || c.Act == intent.Conditional }
+
+// choose chooses the calls for a question: one for each clause that a tool explains, or one for the whole where the
+// clauses only add to each other.
+func (c *chooser) choose(clauses []intent.Clause) {
+	clauses = clauses[:min(len(clauses), maxClauses)]
+	var asking, useful []intent.Clause
+	for _, cl := range clauses {
+		if asks(cl) {
+			asking = append(asking, cl)
+		}
+		if asks(cl) || states(cl) {
+			useful = append(useful, cl)
+		}
+	}
+	if len(asking) == 0 {
+		c.unserved(clauses)
+		return
+	}
+	c.whole = c.askFor(useful)
+	c.fitting = c.tools.Ask(c.ctx, c.whole.query(), rankedTools)
+	made := map[int]*call{}
+	for i, cl := range asking {
+		if c.ctx.Err() != nil || len(c.calls) >= maxCalls {
+			break
+		}
+		a, ranked := c.askFor([]intent.Clause{cl}), c.fitting
+		if len(useful) > 1 {
+			ranked = c.tools.Ask(c.ctx, a.query(), rankedTools)
+		}
+		made[i] = c.merge(c.best(a, c.also(a, ranked)), a)
+	}
+	if len(useful) > 1 && len(made) > 0 && countCalls(made) < 2 {
+		c.together(made)
+	}
+	for i, cl := range asking {
+		if made[i] == nil && !c.served(cl) {
+			c.missed(c.askFor([]intent.Clause{cl}))
+		}
+	}
+	c.unserved(clauses)
+}
+
+// also adds tools of a kind that a question needs without naming it: for a calculation those that evaluate one.
+func (c *chooser) also(a ask, ranked []plan.Tool) []plan.Tool {
+	if slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Kind == values.Expression }) {
+		for _, t := range c.tools.Look("calculate evaluate arithmetic expression", 2) {
+			if !slices.ContainsFunc(ranked, func(o plan.Tool) bool { return o.Name == t.Name }) {
+				ranked = append(slices.Clip(ranked), t)
+			}
+		}
+	}
+	return ranked
+}
+
+// merge adds a call to those made. Where a clause says more about a call of the same tool, both become one.
+func (c *chooser) merge(one *call, a ask) *call {
+	if one == nil {
+		return nil
+	}
+	one.from = a.clauses
+	for i, o := range c.calls {
+		if o.f != one.f {
+			continue
+		}
+		both := c.askFor(slices.Concat(o.from, a.clauses))
+		fill := c.p.fill(both, o.f, c.calls[:i])
+		holds := func(part filling) bool {
+			for name, v := range part.chosen {
+				if j, ok := fill.chosen[name]; !ok || !reflect.DeepEqual(j.value, v.value) {
+					return false
+				}
+			}
+			return true
+		}
+		if fill.complete(o.f) && holds(one.fill) && holds(o.fill) {
+			o.fill, o.from = fill, both.clauses
+			return o
+		}
+	}
+	c.calls = append(c.calls, append(one.first, one)...)
+	return one
+}
+
+func countCalls(made map[int]*call) int {
+	n := 0
+	for _, m := range made {
+		if m != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// together serves the whole by one call where that is better than the one call of a clause, or there is none.
+func (c *chooser) together(made map[int]*call) {
+	parts := c.calls
+	c.calls = nil
+	best := c.best(c.whole, c.also(c.whole, c.fitting))
+	if best == nil || len(parts) > 0 && parts[len(parts)-1].evidence > best.evidence {
+		c.calls = parts
+		return
+	}
+	c.calls = append(best.first, best)
+}
+
+func (c *chooser) askFor(clauses []intent.Clause) ask {
+	return askFor(c.text, clauses, c.values, c.now)
+}
+
+// best returns the call of the tool that explains best what is asked, if one explains enough and can be called.
+func (c *chooser) best(a ask, ranked []plan.Tool) *call {
+	var best, open *call
+	rank := -1
+	for _, t := range ranked {
+		f := c.profile(t)
+		if f.broken || !a.mayCall(f) {
+			continue
+		}
+		rank++
+		one := &call{f: f, fill: c.p.fill(a, f, c.calls)}
+		c.complete(f, &one.fill)
+		ready := one.fill.complete(f)
+		if !ready {
+			one.first, ready = c.produce(f, &one.fill)
+		}
+		one.evidence = c.p.features(a, f, one.fill, rank).sum()
+		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
+			one.evidence -= repeatCost
+		}
+		if debug != nil {
+			debug(a, one, rank, ready)
+		}
+		switch {
+		case one.evidence < threshold:
+		case ready && (best == nil || one.evidence > best.evidence):
+			best = one
+		case !ready && (open == nil || one.evidence > open.evidence):
+			open = one
+		}
+	}
+	if best == nil && open != nil {
+		c.open = append(c.open, open.withoutGuesses())
+	}
+	return best
+}
+
+// complete reports whether all that a tool requires is known, and not merely guessed unless the tool only reads.
+func (f filling) complete(of *profile) bool {
+	if len(f.missing) > 0 {
+		return false
+	}
+	return of.reads || !slices.ContainsFunc(of.params, f.guessed)
+}
+
+// withoutGuesses leaves out what is required and only guessed.
+func (one *call) withoutGuesses() *call {
+	for _, q := range one.f.params {
+		if one.fill.guessed(q) {
+			delete(one.fill.chosen, q.Name)
+			one.fill.missing = append(one.fill.missing, q)
+		}
+	}
+	return one
+}
+
+// wholeFill is what the question as a whole gives a tool. It must not be changed.
+func (c *chooser) wholeFill(f *profile) filling {
+	fill, ok := c.fills[f]
+	if !ok {
+		fill = c.p.fill(c.whole, f, nil)
+		c.fills[f] = fill
+	}
+	return fill
+}
+
+// complete fills required parameters that a clause leaves open from the question as a whole.
+func (c *chooser) complete(f *profile, fill *filling) {
+	for _, q := range f.required() {
+		if _, has := fill.chosen[q.Name]; has && !fill.guessed(q) {
+			continue
+		}
+		if v, ok := c.wholeFill(f).chosen[q.Name]; ok && v.score >= sure {
+			v.score -= 0.5
+			v.start, v.end = 0, 0
+			fill.chosen[q.Name] = v
+			fill.missing = slices.DeleteFunc(fill.missing, func(m param) bool { return m.Name == q.Name })
+		}
+	}
+}
+
+// served reports whether a clause that has no call of its own only asks for what a call returns or uses.
+func (c *chooser) served(cl intent.Clause) bool {
+	a := c.askFor([]intent.Clause{cl})
+	for _, one := range c.calls {
+		all, known := 0.0, 0.0
+		for _, w := range a.words {
+			if w.weight < 1 {
+				continue
+			}
+			all++
+			returned := slices.ContainsFunc(one.f.outputs, func(o output) bool { return slices.ContainsFunc(o.stems, w.has) })
+			if returned || c.p.knows(one.f, w) == 1 || one.fill.uses(w) > 0 {
+				known++
+			}
+		}
+		if known == all && (all > 0 || !cl.Act.MayWrite()) || all > 1 && known/all > 0.6 && !cl.Act.MayWrite() {
+			return true
+		}
+	}
+	return false
+}
+
+// missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest.
+func (c *chooser) missed(a ask) {
+	u := plan.Unmet{Text: strings.TrimSpace(a.clauses[0].Text), Reason: plan.UnmetNoTool}
+	for _, one := range c.open {
+		if slices.ContainsFunc(a.words, func(w word) bool { return c.p.knows(one.f, w) == 1 }) {
+			u.Reason, u.Tool, u.Missing = plan.UnmetMissingArgument, one.f.tool.Name, names(one.fill.missing)
+			if len(one.fill.unclear) > 0 {
+				u.Reason = plan.UnmetUnclear
+			}
+		}
+	}
+	if u.Tool == "" {
+		u.Nearest = c.nearest(a)
+		if len(u.Nearest) > 0 {
+			u.Tool = u.Nearest[0].Tool
+		}
+	}
+	if a.clauses[0].Act == intent.Conditional || a.clauses[0].Act == intent.Unknown {
+		u.Reason = plan.UnmetUnclear
+	}
+	if topic := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 }); topic && !about(a.clauses[0]) {
+		c.unmet = append(c.unmet, u)
+	}
+}
+
+// nearest are the tools that share a word with what is asked, and what they lack.
+func (c *chooser) nearest(a ask) []plan.Nearest {
+	var out []plan.Nearest
+	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
+		f := c.profile(t)
+		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight == 1 && c.p.knows(f, w) > 0 }) {
+			out = append(out, plan.Nearest{Tool: t.Name, Missing: names(c.p.fill(a, f, nil).missing)})
+		}
+	}
+	return out
+}
+
+// unserved notes questions about an action: nothing is done for them, and nothing answers them.
+func (c *chooser) unserved(clauses []intent.Clause) {
+	for _, cl := range clauses {
+		if cl.Act == intent.ActionQuestion && !about(cl) {
+			c.missed(c.askFor([]intent.Clause{cl}))
+		}
+	}
+}
+
+func names(params []param) []string {
+	var out []string
+	for _, q := range params {
+		out = append(out, q.Name)
+	}
+	return out
+}
+
+// encode writes arguments as JSON; what came from schemas and text always can be.
+func encode(args map[string]any) json.RawMessage {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}

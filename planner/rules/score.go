@@ -1,0 +1,337 @@
+package rules
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+)
+
+// class is what a parameter of text is about, by its name.
+type class int
+
+const (
+	classText class = iota
+	classQuery
+	classPlace
+	classID
+)
+
+var (
+	queryStems = stemSet("query keyword keywords search topic question prompt term q subject")
+	placeStems = stemSet("location city place address area region destination origin where town country state airport station timezone")
+	idStems    = stemSet("id uuid identifier sku isbn code number")
+	aboutCues  = []string{"about", "on", "for"}
+	placeCues  = []string{"in", "at", "from", "to", "near", "of", "for", "around"}
+)
+
+func (q param) class() class {
+	has := func(set map[string]bool) bool {
+		return slices.ContainsFunc(q.stems, func(s string) bool { return set[s] })
+	}
+	switch {
+	case has(placeStems):
+		return classPlace
+	case len(q.stems) > 0 && idStems[q.stems[len(q.stems)-1]]:
+		return classID
+	case has(queryStems):
+		return classQuery
+	}
+	return classText
+}
+
+// take adds what a value could give a parameter.
+func (l *filler) take(out []choice, q param, v values.Value) []choice {
+	fitted, ok := v.Fit(q.Property)
+	if !ok {
+		return out
+	}
+	score := l.cue(q, v.Start, v.End) + side(q, v)
+	switch kind := kindOf(q.Schema); kind {
+	case "integer", "number":
+		score += fitted.Score + l.counts(q, v)
+	case "boolean":
+		score += 1
+	default:
+		score += 2.5*fitted.Score + l.suits(q, v)
+	}
+	return append(out, choice{value: fitted.Value, score: score, start: v.Start, end: v.End, unclear: fitted.Ambiguous && v.Kind != values.Percent})
+}
+
+var (
+	moneyStems = stemSet("price amount cost budget salary income revenue payment principal loan fee value balance investment deposit money fund")
+	shareStems = stemSet("rate percent percentage ratio discount tax interest share yield probability")
+)
+
+// counts is how well the kind of a number suits a parameter that is a number.
+func (l *filler) counts(q param, v values.Value) float64 {
+	says := func(set map[string]bool) bool {
+		return slices.ContainsFunc(q.stems, func(s string) bool { return set[s] })
+	}
+	score := 0.0
+	switch v.Kind {
+	case values.Money:
+		score = -0.5
+		if says(moneyStems) {
+			score = 1.5
+		}
+	case values.Percent:
+		if says(shareStems) {
+			score = 1
+		}
+	case values.Number:
+		if !strings.ContainsAny(v.Text, "0123456789") { // "two numbers, 36 and 48"
+			score = -0.2
+			if l.digits > 0 && (v.Number == json.Number(strconv.Itoa(l.digits)) || v.Number == "1") {
+				score = -2
+			}
+		}
+	}
+	return score
+}
+
+// suits is how well the kind of a value suits a parameter that takes a text.
+func (l *filler) suits(q param, v values.Value) float64 {
+	c := q.class()
+	switch v.Kind {
+	case values.Number, values.Ordinal, values.Percent, values.Money, values.Quantity, values.Duration:
+		return -1
+	case values.Quotation:
+		return 0.6
+	case values.Name:
+		switch {
+		case c == classPlace && slices.Contains(placeCues, v.Cue):
+			return 1.4
+		case c == classID:
+			return -1
+		}
+	case values.Phrase:
+		switch {
+		case v.Label != "" && v.Label != "about":
+			return 1
+		case c == classQuery && slices.Contains(aboutCues, v.Cue):
+			return 0.9
+		case c == classID:
+			return -2
+		case c != classQuery && v.Label == "about":
+			return -1.2
+		case c == classQuery:
+			return -0.2
+		case v.Cue != "":
+			return -0.4
+		}
+		return -0.8
+	case values.Identifier:
+		switch {
+		case v.Label == "owner" || v.Label == "repo":
+			if slices.Contains(q.stems, v.Label) {
+				return 2
+			}
+			return -2
+		case c == classID:
+			return 0.5
+		}
+	case values.Expression:
+		return 1.5
+	case values.Date, values.DateTime, values.Time, values.DateRange, values.TimeRange:
+		if !slices.ContainsFunc(q.stems, func(s string) bool { return momentStems[s] }) && q.Format == "" {
+			return -1
+		}
+		return 0.5
+	}
+	return 0
+}
+
+var momentStems = stemSet("date time day datetime when deadline start end begin from to until since checkin checkout departure arrival return birthday year month period")
+
+var (
+	fromStems = stemSet("from start origin source begin initial departure since low lower min minimum first pickup base old")
+	toStems   = stemSet("to end destination target final arrival until high upper max maximum second last dropoff new return checkout")
+)
+
+// side weighs on which side of a pair a value and a parameter are: "from A to B".
+func side(q param, v values.Value) float64 {
+	of := func(from, to bool) int {
+		switch {
+		case from == to:
+			return 0
+		case from:
+			return 1
+		}
+		return -1
+	}
+	has := func(set map[string]bool) bool {
+		return slices.ContainsFunc(q.stems, func(s string) bool { return set[s] })
+	}
+	param := of(has(fromStems), has(toStems))
+	value := of(slices.Contains([]string{"from", "since", "between", "after", "over"}, v.Cue), slices.Contains([]string{"to", "until", "before", "under"}, v.Cue))
+	return 1.5 * float64(param*value)
+}
+
+// cue weighs the words around a part of the question against a parameter: "a radius of 5" speaks for radius, "for 5 years"
+// for time_in_years. Nearer words count more, the parameter's name more than its description.
+func (l *filler) cue(q param, start, end int) float64 {
+	words := l.a.words
+	at, _ := slices.BinarySearchFunc(words, start, func(w word, at int) int { return w.start - at })
+	best, weight := 0.0, 1.0
+	for i, content, edge := at-1, 0, start; i >= 0 && content < 4 && at-i < 9; i-- {
+		between := l.a.text[words[i].end:max(edge, words[i].end)]
+		edge = words[i].start
+		if strings.ContainsAny(between, ".?!;") || i < at-1 && numeral(words[i+1]) {
+			break
+		}
+		if strings.Contains(between, ",") {
+			weight *= 0.6
+		}
+		best = max(best, weight*l.names(q, words[i]))
+		if words[i].weight > 0 {
+			content++
+			weight *= 0.75
+		}
+	}
+	for _, w := range words {
+		if w.start >= start && w.end <= end && !numeral(w) && w.start > start { // the unit of a number
+			best = max(best, 0.8*l.names(q, w))
+		}
+	}
+	weight = 0.8
+	after, _ := slices.BinarySearchFunc(words, end, func(w word, at int) int { return w.start - at })
+	for i, content, edge := after, 0, end; i < len(words) && content < 2 && i-after < 4; i++ {
+		if strings.Trim(l.a.text[min(edge, words[i].start):words[i].start], " \"'") != "" || words[i].lower == "and" || words[i].lower == "or" || numeral(words[i]) {
+			break
+		}
+		edge = words[i].end
+		best = max(best, weight*l.names(q, words[i]))
+		if words[i].weight > 0 {
+			content++
+		}
+		weight *= 0.7
+	}
+	return best
+}
+
+// names is how well one word of the question names a parameter. A word that several parameters or the tool itself have in
+// common says little.
+func (l *filler) names(q param, w word) float64 {
+	best := 0.0
+	for _, s := range w.stems {
+		switch {
+		case slices.Contains(q.stems, s):
+			v := 3 / float64(max(1, l.f.shared[s]))
+			if w.weight == 0 {
+				v = min(v, 0.5)
+			}
+			best = max(best, v)
+		case w.weight == 0:
+		case q.about[s] && l.f.words[s]:
+			best = max(best, 0.5)
+		case q.about[s]:
+			best = max(best, 1.2/float64(max(1, l.describing(s))))
+		case slices.ContainsFunc(q.stems, func(n string) bool {
+			return shortens(n, s) || len(n) >= 5 && shortens(s, n) || l.p.thesaurus.Related(s, n) && l.f.shared[s] == 0
+		}):
+			best = max(best, 2)
+		}
+	}
+	return best
+}
+
+// describing is how many parameters' descriptions have a stem.
+func (l *filler) describing(stem string) int {
+	n := 0
+	for _, q := range l.f.params {
+		if q.about[stem] {
+			n++
+		}
+	}
+	return n
+}
+
+// shortens reports whether a is a shortened b, as in "temp" and "temperature".
+func shortens(a, b string) bool { return len(a) >= 3 && len(b) > len(a) && b[:len(a)] == a }
+
+// cut returns the phrases of ordinary words that could be texts: what lies between function words and other values,
+// without words at the ends that only say which tool is meant; and what is asked about, up to the end of a clause.
+func (l *filler) cut() []values.Value {
+	var out []values.Value
+	words := l.a.words
+	covered := func(w word) bool {
+		return slices.ContainsFunc(l.a.values, func(v values.Value) bool { return v.Start < w.end && w.start < v.End })
+	}
+	for i := 0; i < len(words); {
+		j := i
+		for j < len(words) && words[j].weight > 0 && !covered(words[j]) && (j == i || strings.Trim(l.a.text[words[j-1].end:words[j].start], " -") == "") {
+			j++
+		}
+		if j == i {
+			i++
+			continue
+		}
+		from, to := i, j
+		for from < to && l.explains(words[from]) {
+			from++
+		}
+		for to > from && l.explains(words[to-1]) {
+			to--
+		}
+		if from < to {
+			out = append(out, l.phrase(from, to))
+		}
+		if from == i { // "Amazon rainforest"
+			for _, v := range l.a.values {
+				if v.Kind == values.Name && strings.TrimSpace(l.a.text[v.End:max(v.End, words[i].start)]) == "" && v.End < words[i].start && to > from {
+					v.End, v.Text = words[to-1].end, l.a.text[v.Start:words[to-1].end]
+					out = append(out, v)
+				}
+			}
+		}
+		i = j
+	}
+	for i := 1; i < len(words); i++ {
+		if slices.Contains(aboutCues, l.cueAt(i)) && words[i].weight > 0 {
+			end := i + 1
+			for end < len(words) && !strings.ContainsAny(l.a.text[words[end-1].end:words[end].start], ".?!;,") {
+				end++
+			}
+			if v := l.phrase(i, end); !slices.ContainsFunc(out, func(o values.Value) bool { return o.Start == v.Start && o.End == v.End }) {
+				v.Label = "about"
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// phrase is a value of the words [i,j).
+func (l *filler) phrase(i, j int) values.Value {
+	start, end := l.a.words[i].start, l.a.words[j-1].end
+	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: l.a.text[start:end], Cue: l.cueAt(i)}
+}
+
+// cueAt is the function word before word i, articles skipped.
+func (l *filler) cueAt(i int) string {
+	for i--; i >= 0 && l.a.words[i].weight == 0; i-- {
+		switch w := l.a.words[i].lower; {
+		case slices.Contains(placeCues, w) || slices.Contains(aboutCues, w) || w == "with" || w == "by":
+			return w
+		case slices.Contains([]string{"a", "an", "the", "my", "our", "your", "this", "that", "some", "any"}, w):
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+// explains reports whether a word says which tool or parameter is meant rather than what to give it.
+func (l *filler) explains(w word) bool {
+	if search.RequestVerb(w.lower) {
+		return true
+	}
+	return slices.ContainsFunc(w.stems, func(s string) bool {
+		return l.f.words[s] || slices.ContainsFunc(l.f.params, func(q param) bool { return slices.Contains(q.stems, s) }) ||
+			slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.thesaurus.Related(s, n) })
+	})
+}

@@ -71,7 +71,10 @@ func (f *profile) does(verb []string) bool {
 			return true
 		}
 		for _, p := range f.params { // "decline the invitation": response is accept or decline
-			if slices.ContainsFunc(choices(p.Schema, 20), func(c string) bool { return search.Stem(strings.ToLower(c)) == v }) {
+			if slices.ContainsFunc(choices(p.Schema, 20), func(c string) bool {
+				s := search.Stem(strings.ToLower(c))
+				return s == v || sameGroup(s, v)
+			}) {
 				return true
 			}
 		}

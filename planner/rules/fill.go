@@ -91,18 +91,35 @@ func (p *Planner) fill(a ask, f *profile, earlier []*call) filling {
 	return l.fill(f.params, 0)
 }
 
-// parts adds the parts of "owner/name" as values where a tool takes them apart.
+// parts adds to the values what a tool may want of them: the parts of "owner/name", and a place with the region after it
+// or the number before it.
 func (l *filler) parts() []values.Value {
-	out := l.a.values
-	if !slices.ContainsFunc(l.f.params, func(q param) bool { return q.Name == "owner" || q.Name == "org" }) {
-		return out
-	}
-	for _, v := range l.a.values {
-		if owner, name, ok := strings.Cut(v.Text, "/"); ok && v.Kind == values.Identifier && !strings.Contains(name, "/") {
+	out := slices.Clip(l.a.values)
+	owned := slices.ContainsFunc(l.f.params, func(q param) bool { return q.Name == "owner" || q.Name == "org" })
+	for i, v := range l.a.values {
+		if owner, name, ok := strings.Cut(v.Text, "/"); owned && ok && v.Kind == values.Identifier && !strings.Contains(name, "/") {
 			left, right := v, v
 			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
 			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
-			out = append(slices.Clip(out), left, right)
+			out = append(out, left, right)
+		}
+		if v.Kind != values.Name {
+			continue
+		}
+		wide := v
+		for _, next := range l.a.values[i+1:] {
+			if next.Kind == values.Name && next.Start > wide.End && strings.TrimSpace(l.a.text[wide.End:next.Start]) == "," {
+				wide.End = next.End
+			}
+		}
+		for _, before := range l.a.values[:i] {
+			if before.Kind <= values.Ordinal && before.End < v.Start && strings.TrimSpace(l.a.text[before.End:v.Start]) == "" {
+				wide.Start = before.Start
+			}
+		}
+		if wide.Start < v.Start || wide.End > v.End {
+			wide.Text, wide.Label = l.a.text[wide.Start:wide.End], "region"
+			out = append(out, wide)
 		}
 	}
 	return out
@@ -341,6 +358,18 @@ func (l *filler) choices(q param) (out []choice) {
 		var v any
 		if json.Unmarshal(q.Enum[slices.Index(texts, m.Choice)], &v) == nil {
 			out = append(out, choice{value: v, score: 3 + 0.5*l.cue(q, m.Start, m.End), start: m.Start, end: m.End, named: true})
+		}
+	}
+	if len(out) == 0 { // "remove" for delete
+		var meant []int
+		for i, text := range texts {
+			if slices.ContainsFunc(l.a.verb, func(v string) bool { return sameGroup(v, search.Stem(strings.ToLower(text))) }) {
+				meant = append(meant, i)
+			}
+		}
+		var v any
+		if len(meant) == 1 && json.Unmarshal(q.Enum[meant[0]], &v) == nil {
+			out = append(out, choice{value: v, score: 2.5, named: true})
 		}
 	}
 	for _, v := range l.a.values {

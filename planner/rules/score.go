@@ -103,6 +103,12 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		return 0.6
 	case values.Name:
 		switch {
+		case l.listed(q, v.Text):
+			return -2
+		case v.Label == "region" && (c != classPlace || slices.Contains(q.stems, "citi") && !strings.Contains(q.Description, ",")):
+			return -2
+		case v.Label == "region":
+			return 2
 		case c == classPlace && slices.Contains(placeCues, v.Cue):
 			return 1.4
 		case c == classID:
@@ -110,6 +116,8 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		}
 	case values.Phrase:
 		switch {
+		case l.listed(q, v.Text), strings.HasPrefix(v.Label, "=") && v.Label[1:] != q.Name:
+			return -2
 		case v.Label != "" && v.Label != "about":
 			return 1
 		case c == classQuery && slices.Contains(aboutCues, v.Cue):
@@ -143,6 +151,13 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		return 0.5
 	}
 	return 0
+}
+
+// listed reports whether a text is a choice of another parameter: "in Celsius" is no place.
+func (l *filler) listed(q param, text string) bool {
+	return slices.ContainsFunc(l.f.params, func(o param) bool {
+		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema, maxEnum), func(c string) bool { return strings.EqualFold(c, text) })
+	})
 }
 
 var momentStems = stemSet("date time day datetime when deadline start end begin from to until since checkin checkout departure arrival return birthday year month period")
@@ -290,19 +305,33 @@ func (l *filler) cut() []values.Value {
 		}
 		i = j
 	}
+	for i := 1; i < len(words); i++ { // "with content go to sleep at nine"
+		k := slices.IndexFunc(l.f.params, func(q param) bool {
+			return q.Required && kindOf(q.Schema) == "string" && len(q.stems) == 1 && words[i-1].has(q.stems[0]) && !genericWords[q.stems[0]]
+		})
+		if k >= 0 && words[i].weight > 0 && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
+			end := l.clauseEnd(i)
+			v := l.phrase(i, end)
+			v.Label = "=" + l.f.params[k].Name
+			out = append(out, v)
+		}
+	}
 	for i := 1; i < len(words); i++ {
 		if slices.Contains(aboutCues, l.cueAt(i)) && words[i].weight > 0 {
-			end := i + 1
-			for end < len(words) && !strings.ContainsAny(l.a.text[words[end-1].end:words[end].start], ".?!;,") {
-				end++
-			}
-			if v := l.phrase(i, end); !slices.ContainsFunc(out, func(o values.Value) bool { return o.Start == v.Start && o.End == v.End }) {
+			if v := l.phrase(i, l.clauseEnd(i)); !slices.ContainsFunc(out, func(o values.Value) bool { return o.Start == v.Start && o.End == v.End }) {
 				v.Label = "about"
 				out = append(out, v)
 			}
 		}
 	}
 	return out
+}
+
+// clauseEnd is the word after the last one before the next mark.
+func (l *filler) clauseEnd(i int) int {
+	for i++; i < len(l.a.words) && !strings.ContainsAny(l.a.text[l.a.words[i-1].end:l.a.words[i].start], ".?!;,"); i++ {
+	}
+	return i
 }
 
 // phrase is a value of the words [i,j).

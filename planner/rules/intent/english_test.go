@@ -127,12 +127,12 @@ Question | exchange rate from EUR to USD
 Question | Check if ticket 88 is closed
 Question | archive ticket 88?
 Question | 15% of $2500
-Question | Who can archive tickets and delete the logs?
+Question Question | Who can archive tickets and delete the logs?
 Question | hello
 Question | what can you do?
 Question | What does "archive ticket 88" mean?
 ActionQuestion | Should I archive ticket 88?
-ActionQuestion | should we archive ticket 88 or close it?
+ActionQuestion ActionQuestion | should we archive ticket 88 or close it?
 ActionQuestion | Can I delete the backup?
 ActionQuestion | May I archive ticket 88?
 ActionQuestion | Shall I send the minutes?
@@ -147,7 +147,7 @@ ActionQuestion | Did you archive ticket 88?
 ActionQuestion | have you archived ticket 88 yet?
 ActionQuestion | Is it OK to archive ticket 88?
 ActionQuestion | is it safe to delete the backup
-ActionQuestion | Would it be wise to delete the backup?
+Hypothetical | Would it be wise to delete the backup?
 ActionQuestion | What happens when I archive ticket 88?
 ActionQuestion | Why don't you archive ticket 88?
 ActionQuestion | why not archive ticket 88
@@ -179,7 +179,7 @@ Negated | archive no tickets today
 Negated Negated | Neither archive nor delete ticket 88
 Negated Negated | Do not archive or delete ticket 88
 Negated Negated | never merge the branch and deploy the site
-Negated Negated Negated | Do not archive, close or delete ticket 88
+Negated Negated | Do not archive, close or delete ticket 88
 Negated Command:list | Do not archive ticket 88, list my tickets instead
 Negated Command:list | Don't archive ticket 88 but list my tickets
 Negated Command:list | don't archive ticket 88; list my tickets
@@ -248,7 +248,7 @@ Past | I had already archived it
 Past | Ticket 88 was archived yesterday
 Past | The release has been deployed
 Past | archived the ticket yesterday
-Past Past | I archived ticket 88 and deleted the backup
+Past | I archived ticket 88 and deleted the backup
 Past Command:list | I archived ticket 88. List my tickets.
 Statement | I work in Madrid
 Statement | I will archive ticket 88

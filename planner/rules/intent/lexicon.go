@@ -1,6 +1,7 @@
 package intent
 
 import (
+	_ "embed"
 	"strings"
 	"unicode"
 )
@@ -37,8 +38,24 @@ type lexicon struct {
 	particles, phrasal map[string]bool // of verbs, and verbs that take those that are prepositions
 }
 
-// newLexicon reads lines "name: words". The names in lower case are the fields above.
-func newLexicon(language, words, starts, trailing string) *lexicon {
+// The files of the languages have three sections: words, rules for how a clause starts, and rules for what trails a command.
+var (
+	//go:embed en.txt
+	en string
+	//go:embed de.txt
+	de string
+	//go:embed fr.txt
+	fr string
+	//go:embed es.txt
+	es string
+)
+
+var english, german, french, spanish = newLexicon("en", en), newLexicon("de", de), newLexicon("fr", fr), newLexicon("es", es)
+
+// newLexicon reads a file of a language. The names of its words are the fields above.
+func newLexicon(language, file string) *lexicon {
+	words, rest, _ := strings.Cut(file, "\nstarts\n")
+	starts, trailing, _ := strings.Cut(rest, "\ntrailing\n")
 	classes := map[string]string{}
 	for line := range strings.Lines(words) {
 		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {

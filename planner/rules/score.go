@@ -63,6 +63,7 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 
 var (
 	moneyStems = stemSet("price amount cost budget salary income revenue payment principal loan fee value balance investment deposit money fund")
+	yearStems  = stemSet("year season start end from to since until")
 	shareStems = stemSet("rate percent percentage ratio discount tax interest share yield probability")
 )
 
@@ -83,6 +84,12 @@ func (l *filler) counts(q param, v values.Value) float64 {
 			score = 1
 		}
 	case values.Number:
+		if year := len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2'); year {
+			score = -0.8
+			if says(yearStems) {
+				score = 2
+			}
+		}
 		if !strings.ContainsAny(v.Text, "0123456789") { // "two numbers, 36 and 48"
 			score = -0.2
 			if l.digits > 0 && (v.Number == json.Number(strconv.Itoa(l.digits)) || v.Number == "1") {
@@ -111,8 +118,12 @@ func (l *filler) suits(q param, v values.Value) float64 {
 			return 2
 		case c == classPlace && slices.Contains(placeCues, v.Cue):
 			return 1.4
+		case c == classPlace && v.Cue == "":
+			return -0.4
 		case c == classID:
 			return -1
+		case v.Cue != "":
+			return 0.3
 		}
 	case values.Phrase:
 		switch {
@@ -202,9 +213,12 @@ func (l *filler) cue(q param, start, end int) float64 {
 			weight *= 0.6
 		}
 		best = max(best, weight*l.names(q, words[i]))
-		if words[i].weight > 0 {
+		switch {
+		case words[i].weight > 0:
 			content++
 			weight *= 0.75
+		case words[i].lower != "of" && slices.Contains(placeCues, words[i].lower): // "cuisine in Seattle"
+			weight *= 0.6
 		}
 	}
 	for _, w := range words {
@@ -310,10 +324,11 @@ func (l *filler) cut() []values.Value {
 			return q.Required && kindOf(q.Schema) == "string" && len(q.stems) == 1 && words[i-1].has(q.stems[0]) && !genericWords[q.stems[0]]
 		})
 		if k >= 0 && words[i].weight > 0 && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
-			end := l.clauseEnd(i)
-			v := l.phrase(i, end)
+			v := l.phrase(i, l.clauseEnd(i))
 			v.Label = "=" + l.f.params[k].Name
-			out = append(out, v)
+			if !strings.ContainsAny(v.Text, "\"'“„«") {
+				out = append(out, v)
+			}
 		}
 	}
 	for i := 1; i < len(words); i++ {
@@ -361,6 +376,6 @@ func (l *filler) explains(w word) bool {
 	}
 	return slices.ContainsFunc(w.stems, func(s string) bool {
 		return l.f.words[s] || slices.ContainsFunc(l.f.params, func(q param) bool { return slices.Contains(q.stems, s) }) ||
-			slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.thesaurus.Related(s, n) })
+			slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.related(s, n) })
 	})
 }

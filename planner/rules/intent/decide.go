@@ -19,7 +19,7 @@ func (s *sentence) rule(i, n int) (act Act, verb, next int, ok bool) {
 func (s *sentence) decide(spans []span, n int) {
 	asks := len(s.t) > n && strings.ContainsAny(s.t[n].lower, "?？")
 	continued := s.scope.act
-	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] {
+	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] && continued != Hypothetical {
 		continued = Unknown
 	}
 	s.scope.act = continued
@@ -31,6 +31,9 @@ func (s *sentence) decide(spans []span, n int) {
 		s.classify(p, asked)
 		if p.otherwise && p.act.MayWrite() {
 			p.act = Conditional
+		}
+		if p.act == Conditional && len(spans) == 1 && asks && s.lex.wh[s.t[p.head].lower] {
+			p.act = Question
 		}
 		if inverted[s.t[p.head].lower] && !asks && k+1 < len(spans) && !spans[k+1].join.and {
 			p.act = Conditional
@@ -185,7 +188,7 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 		return !number, number
 	case t.kind == word && (l.wh[t.lower] || l.inner[t.lower]):
 		return true, false
-	case t.lower == "if", l == german && (t.lower == "sie" || t.lower == "ihr"):
+	case t.lower == "if", l.negation[t.lower], l == german && (t.lower == "sie" || t.lower == "ihr"):
 		return true, false
 	case l.joins[t.lower]:
 		strong, bare = s.verbFirst(j+1, len(s.t), false)
@@ -276,11 +279,13 @@ func (s *sentence) tells(p *span, from int) bool {
 			return false
 		}
 		if t.kind == word && s.lex.reports[t.lower] {
-			return s.t[p.head].lower != "i" && s.t[p.head].lower != "we"
+			return !firstPerson[s.t[p.head].lower]
 		}
 	}
 	return false
 }
+
+var firstPerson = set("i we ich wir je j nous yo nosotros")
 
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
 func (s *sentence) pastTense(from, end int) bool {
@@ -310,8 +315,12 @@ func (s *sentence) underCondition(p *span) bool {
 		for _, r := range s.lex.trailing {
 			_, next, ok := s.match(r.items, i, p.end)
 			strong := next > i+1 || s.t[i].lower == "if" || s.t[i].lower == "unless"
-			if !ok || i > main && !strong {
+			if !ok || s.lex == english && i > main && !strong {
 				continue
+			}
+			if r.act == Request {
+				i = next
+				break
 			}
 			p.act = r.act
 			if i == p.verb+1 && s.lex.inner[s.t[i].lower] || i == p.verb+1 && s.t[i].lower == "if" {

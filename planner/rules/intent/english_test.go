@@ -71,7 +71,7 @@ Command:email | email a.b@c.de the report, e.g. as PDF
 Command:schedule | schedule a call at 10:30 a.m. on Monday
 Command:search | search: latest rust release
 Command:cancel | Task: cancel the booking
-Command:cancel Command:list | Do the following: cancel the booking and list my trips
+Question Command:cancel Command:list | Do the following: cancel the booking and list my trips
 Request:archive | Please archive ticket 88
 Request:archive | archive ticket 88 please
 Request:archive | Could you archive ticket 88?

@@ -81,7 +81,7 @@ Hypothetical:fais | Fais comme si tu archivais le ticket
 Reported | Il a dit d'archiver le ticket
 Reported | Elle m'a demandé de supprimer le fichier
 Reported | Bob dit d'archiver le ticket
-Reported | Selon Bob, archive le ticket
+Reported Reported:archive | Selon Bob, archive le ticket
 Reported | Mon chef veut archiver le ticket
 Quoted | « Archive le ticket »
 Past | J'ai archivé le ticket

@@ -13,7 +13,7 @@ Command:löschen | Alle alten Dateien im Ordner löschen
 Command:absag | Sag den Termin am Montag ab
 Command:anleg | Leg einen Ordner an
 Command:archivieren | Archivieren Sie das Ticket 88
-Command:buche | Buche am 3. Mai einen Raum
+Command:buche | Buche einen Raum am 3. Mai
 Command:überweise | Überweise 1.250,50 EUR an die Firma
 Command:übersetze | Übersetze „Lösche alle Dateien“ ins Englische
 Command:übersetze | Übersetze ins Englische: lösche alle Dateien
@@ -29,7 +29,7 @@ Request:archivieren | Können Sie das Ticket 88 archivieren?
 Request:archivieren | Kannst du das Ticket archivieren
 Request:archivieren | Würdest du das Ticket archivieren?
 Request:archivieren | Ich möchte das Ticket 88 archivieren
-Request:archivieren | Ich will, dass du das Ticket archivierst
+Request:archivierst | Ich will, dass du das Ticket archivierst
 Request:archivieren | Lass uns das Ticket archivieren
 Request:archivieren Question | Könntest du das Ticket archivieren und mir sagen, wer es geöffnet hat?
 Question | Wer arbeitet in Bonn?
@@ -57,7 +57,7 @@ ActionQuestion | Haben Sie das Ticket archiviert?
 ActionQuestion | Was passiert, wenn ich das Ticket archiviere?
 ActionQuestion | Ist es sicher, die Datei zu löschen?
 ActionQuestion | Warum sollte ich das Ticket archivieren?
-ActionQuestion | Meinst du, ich soll das Ticket archivieren?
+ActionQuestion Reported | Meinst du, ich soll das Ticket archivieren?
 Negated | Archiviere das Ticket nicht
 Negated | Archiviere das Ticket 88 nicht!
 Negated | Lösche niemals die Datei
@@ -83,14 +83,14 @@ Conditional:archivieren | Könntest du das Ticket archivieren, wenn es alt ist?
 Conditional:archiviere | Archiviere das Ticket nur, sobald Bob zustimmt
 Conditional Conditional:archiviere | Sollte es regnen, archiviere das Ticket
 Hypothetical | Was wäre, wenn ich das Ticket archiviere?
-Hypothetical | Angenommen, ich archiviere das Ticket
+Hypothetical Statement | Angenommen, ich archiviere das Ticket
 Hypothetical | Ich überlege, das Ticket zu archivieren
 Hypothetical | Ich könnte das Ticket archivieren
 Hypothetical | Vielleicht das Ticket archivieren
-Hypothetical | Stell dir vor, ich lösche die Datei
-Hypothetical:tu | Tu so, als ob du das Ticket archivierst
-Reported | Bob sagte, ich soll das Ticket archivieren
-Reported | Er hat gesagt, lösche die Datei
+Hypothetical Statement | Stell dir vor, ich lösche die Datei
+Command:tu Hypothetical | Tu so, als ob du das Ticket archivierst
+Reported Reported | Bob sagte, ich soll das Ticket archivieren
+Reported Reported:lösche | Er hat gesagt, lösche die Datei
 Reported | Laut Bob soll das Ticket archiviert werden
 Reported | Mein Chef will das Ticket archivieren
 Reported | Sie sagte, das Ticket sei alt

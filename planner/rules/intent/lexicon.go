@@ -66,7 +66,7 @@ func newLexicon(language, file string) *lexicon {
 	function := map[string]bool{}
 	for name, list := range classes {
 		sets[name] = set(list)
-		if name != "nominal" && name != "heads" && name != "notVerb" && name != "verb" && name != "final" && name != "reports" && name != "phrasal" {
+		if name != "nominal" && name != "heads" && name != "notVerb" && name != "verb" && name != "final" && name != "reports" && name != "phrasal" && name != "particles" {
 			for w := range sets[name] {
 				function[w] = true
 			}
@@ -86,7 +86,7 @@ var lexicons = []*lexicon{english, german, french, spanish}
 
 // foreign are frequent function words of other languages in Latin script.
 var foreign = set(`non il gli della dello delle degli dei di che sono è perché questo mi cosa dove quali nel nella e per favore puoi ed
-	os uma não das dos em você minha meu isso está com ao pelo quem onde nunca qual
+	os uma não dos em você minha meu isso está com ao pelo quem onde nunca qual
 	het een niet van ik je mijn voor aan naar wie waar kun kunt geen dit nooit wat zijn graag alstublieft alsjeblieft
 	nie w z jest się proszę czy dla jak moje mój och inte att det ett är på jag som ikke jeg og af ikkje aldrig aldri
 	ve bir bu için lütfen mi değil nu nem az és ei ole ja että tidak jangan dan yang tolong untuk ne nekad prosím není`)

@@ -88,7 +88,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 	verb = -1
 	for k, i := range items {
 		if i.gap {
-			for skip := at; skip < min(end, at+maxGap) && s.t[skip].kind < pause; skip++ {
+			for skip := at; skip < min(end, at+maxGap) && (s.t[skip].kind < pause || s.lex == german); skip++ {
 				if v, n, ok := s.match(items[k+1:], skip, end); ok {
 					return v, n, true
 				}
@@ -99,7 +99,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 			v := s.finalVerb(at, end)
 			return v, at, v >= 0
 		}
-		for at < end && (i.verb || !s.fits(i, s.t[at])) && s.lex.fillers[s.t[at].lower] {
+		for at < end && (i.verb || !s.fits(i, s.t[at])) && (s.lex.fillers[s.t[at].lower] || s.t[at].kind == pause && !i.end && !i.maybe) && k > 0 {
 			at++
 		}
 		if i.verb {

@@ -137,7 +137,7 @@ volume sound
 percentage percent ratio
 average mean
 equation formula
-big large
+big large size
 area region
 country nation
 city town

@@ -102,7 +102,11 @@ func (a ask) mayCall(f *profile) bool {
 		return true
 	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
-		return c.Act.MayWrite() && c.Verb != "" && f.does(verbStems(c)) && (!c.Bare || a.fitsAfter(f, c))
+		verb := verbStems(c)
+		if slices.ContainsFunc(verb, func(v string) bool { return light[v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+			verb = []string{f.verb}
+		}
+		return c.Act.MayWrite() && c.Verb != "" && f.does(verb) && (!c.Bare || a.fitsAfter(f, c))
 	})
 }
 

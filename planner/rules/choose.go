@@ -78,18 +78,18 @@ func (c *chooser) choose(clauses []intent.Clause) {
 	c.whole = c.askFor(useful)
 	c.fitting = c.tools.Ask(c.ctx, c.whole.query(), rankedTools)
 	made := map[int]*call{}
-	for i, cl := range asking {
+	for i, unit := range units(useful) {
 		if c.ctx.Err() != nil || len(c.calls) >= maxCalls {
 			break
 		}
-		a, ranked := c.askFor([]intent.Clause{cl}), c.fitting
-		if len(useful) > 1 {
+		a, ranked := c.askFor(unit), c.fitting
+		if len(unit) < len(useful) {
 			ranked = c.tools.Ask(c.ctx, a.query(), rankedTools)
 		}
 		made[i] = c.merge(c.best(a, c.also(a, ranked)), a)
 	}
-	if len(useful) > 1 && len(made) > 0 && countCalls(made) < 2 {
-		c.together(made)
+	if len(asking) > 1 && countCalls(made) < 2 {
+		c.together()
 	}
 	for i, cl := range asking {
 		if made[i] == nil && !c.served(cl) {
@@ -97,6 +97,22 @@ func (c *chooser) choose(clauses []intent.Clause) {
 		}
 	}
 	c.unserved(clauses)
+}
+
+// units puts each clause that asks together with what is only stated before the first and after each.
+func units(clauses []intent.Clause) [][]intent.Clause {
+	var out [][]intent.Clause
+	var unit []intent.Clause
+	asked := false
+	for _, cl := range clauses {
+		if asks(cl) && asked {
+			out = append(out, unit)
+			unit = nil
+		}
+		asked = asked || asks(cl)
+		unit = append(unit, cl)
+	}
+	return append(out, unit)
 }
 
 // also adds tools of a kind that a question needs without naming it: for a calculation those that evaluate one.
@@ -151,7 +167,7 @@ func countCalls(made map[int]*call) int {
 }
 
 // together serves the whole by one call where that is better than the one call of a clause, or there is none.
-func (c *chooser) together(made map[int]*call) {
+func (c *chooser) together() {
 	parts := c.calls
 	c.calls = nil
 	best := c.best(c.whole, c.also(c.whole, c.fitting))
@@ -235,10 +251,8 @@ func (c *chooser) wholeFill(f *profile) filling {
 // complete fills required parameters that a clause leaves open from the question as a whole.
 func (c *chooser) complete(f *profile, fill *filling) {
 	for _, q := range f.required() {
-		if _, has := fill.chosen[q.Name]; has && !fill.guessed(q) {
-			continue
-		}
-		if v, ok := c.wholeFill(f).chosen[q.Name]; ok && v.score >= sure {
+		own, has := fill.chosen[q.Name]
+		if v, ok := c.wholeFill(f).chosen[q.Name]; ok && v.score >= known && (!has || v.score > own.score+0.7) {
 			v.score -= 0.5
 			v.start, v.end = 0, 0
 			fill.chosen[q.Name] = v

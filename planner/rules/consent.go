@@ -29,6 +29,7 @@ answer reply respond
 pay transfer send
 log record note track add
 add sum total plus
+read say contain print
 get show read list view display open fetch retrieve find search look give tell see
 `)
 
@@ -47,6 +48,9 @@ var creating = stemSet("create make add new send post write log give put leave s
 // changes are verbs that ask for a change, so that a tool that only reads does not serve them.
 var changes = stemSet(`create add make delete remove update change modify edit rename send email mail message write save move book reserve buy purchase
 order cancel abort close merge post publish pay transfer deploy install upload schedule reschedule reply invite assign submit print play`)
+
+// light verbs leave it to a noun to say what is to be done: "make a reservation".
+var light = stemSet("make do have give take place perform establish set put need want get carry")
 
 // toolVerb is the stem of what a tool does: the first verb of its name, else that of its description.
 func toolVerb(t plan.Tool) string {

@@ -357,7 +357,21 @@ func (l *filler) choices(q param) (out []choice) {
 		}
 		var v any
 		if json.Unmarshal(q.Enum[slices.Index(texts, m.Choice)], &v) == nil {
-			out = append(out, choice{value: v, score: 3 + 0.5*l.cue(q, m.Start, m.End), start: m.Start, end: m.End, named: true})
+			c := choice{value: v, score: 3 + 0.5*l.cue(q, m.Start, m.End), start: m.Start, end: m.End, named: true}
+			if search.IsStopWord(strings.ToLower(m.Choice)) {
+				c.score -= 1.5
+			}
+			out = append(out, c)
+		}
+	}
+	for i, text := range texts { // "PostgreSQL" for postgres
+		for _, w := range l.a.words {
+			if one := strings.ToLower(text); len(one) >= 4 && len(w.lower) >= 4 && one != w.lower && (strings.HasPrefix(one, w.lower) || strings.HasPrefix(w.lower, one)) {
+				var v any
+				if json.Unmarshal(q.Enum[i], &v) == nil {
+					out = append(out, choice{value: v, score: 2.2, start: w.start, end: w.end, named: true})
+				}
+			}
 		}
 	}
 	if len(out) == 0 { // "remove" for delete

@@ -49,6 +49,9 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 	if !ok {
 		return out
 	}
+	if (v.Kind == values.Name || v.Kind == values.Phrase) && l.labels(v) {
+		return out
+	}
 	score := l.cue(q, v.Start, v.End) + side(q, v)
 	switch kind := kindOf(q.Schema); kind {
 	case "integer", "number":
@@ -104,7 +107,12 @@ func (l *filler) counts(q param, v values.Value) float64 {
 func (l *filler) suits(q param, v values.Value) float64 {
 	c := q.class()
 	switch v.Kind {
-	case values.Number, values.Ordinal, values.Percent, values.Money, values.Quantity, values.Duration:
+	case values.Number:
+		if c == classID {
+			return 0.5
+		}
+		return -1
+	case values.Ordinal, values.Percent, values.Money, values.Quantity, values.Duration:
 		return -1
 	case values.Quotation:
 		return 0.6
@@ -121,6 +129,8 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		case c == classPlace && v.Cue == "":
 			return -0.4
 		case c == classID:
+			return -1
+		case (v.Cue == "in" || v.Cue == "at") && slices.ContainsFunc(l.f.params, func(o param) bool { return o.class() == classPlace }):
 			return -1
 		case v.Cue != "":
 			return 0.3
@@ -162,6 +172,13 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		return 0.5
 	}
 	return 0
+}
+
+// labels reports whether a text only names parameters: "the ID".
+func (l *filler) labels(v values.Value) bool {
+	return !slices.ContainsFunc(readWords(v.Text, 0, len(v.Text), l.a.lang), func(w word) bool {
+		return w.weight == 1 && !w.has("ip") && !slices.ContainsFunc(w.stems, func(s string) bool { return l.f.shared[s] > 0 })
+	})
 }
 
 // listed reports whether a text is a choice of another parameter: "in Celsius" is no place.
@@ -221,9 +238,9 @@ func (l *filler) cue(q param, start, end int) float64 {
 			weight *= 0.6
 		}
 	}
-	for _, w := range words {
-		if w.start >= start && w.end <= end && !numeral(w) && w.start > start { // the unit of a number
-			best = max(best, 0.8*l.names(q, w))
+	for _, w := range words { // the unit of a number, or "Hotel Paradise" for a hotel
+		if w.start >= start && w.end <= end {
+			best = max(best, 0.6*l.names(q, w))
 		}
 	}
 	weight = 0.8
@@ -246,6 +263,9 @@ func (l *filler) cue(q param, start, end int) float64 {
 // common says little.
 func (l *filler) names(q param, w word) float64 {
 	best := 0.0
+	if numeral(w) {
+		return 0
+	}
 	for _, s := range w.stems {
 		switch {
 		case slices.Contains(q.stems, s):
@@ -323,10 +343,13 @@ func (l *filler) cut() []values.Value {
 		k := slices.IndexFunc(l.f.params, func(q param) bool {
 			return q.Required && kindOf(q.Schema) == "string" && len(q.stems) == 1 && words[i-1].has(q.stems[0]) && !genericWords[q.stems[0]]
 		})
-		if k >= 0 && words[i].weight > 0 && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
+		if k >= 0 && words[i].weight > 0 && !l.explains(words[i]) && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
 			v := l.phrase(i, l.clauseEnd(i))
 			v.Label = "=" + l.f.params[k].Name
-			if !strings.ContainsAny(v.Text, "\"'“„«") {
+			inside := func(o values.Value) bool {
+				return (o.Kind == values.Quotation || o.Kind == values.Name || o.Kind == values.Identifier) && o.Start < v.End && v.Start < o.End
+			}
+			if !slices.ContainsFunc(l.a.values, inside) {
 				out = append(out, v)
 			}
 		}

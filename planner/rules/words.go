@@ -69,7 +69,7 @@ func newWord(text string, start, end int, lang string) word {
 	stems, empty := search.StemsIn(strings.ReplaceAll(strings.TrimSuffix(w.lower, "'s"), "'", ""), lang)
 	w.stems = unique(append(w.stems, stems...))
 	w.weight = weigh(w)
-	if empty || len(search.Words(w.text)) == 0 {
+	if empty || introducing[w.lower] || len(search.Words(w.text)) == 0 {
 		w.weight = 0
 	}
 	return w
@@ -101,6 +101,9 @@ func stemSet(words string) map[string]bool {
 	}
 	return out
 }
+
+// introducing words stand before a value and carry no topic.
+var introducing = wordSet("called named titled entitled saying stating located using given following")
 
 // genericWords say little about what a tool is for.
 var genericWords = stemSet(`information info data detail details list lists name names number numbers result results type types item items value

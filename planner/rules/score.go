@@ -33,7 +33,7 @@ func (q param) class() class {
 		return slices.ContainsFunc(q.stems, func(s string) bool { return set[s] })
 	}
 	switch {
-	case has(placeStems):
+	case has(placeStems), (has(fromStems) || has(toStems)) && len(q.stems) == 1 && (q.about["citi"] || q.about["locat"] || q.about["airport"] || q.about["station"]):
 		return classPlace
 	case len(q.stems) > 0 && idStems[q.stems[len(q.stems)-1]]:
 		return classID
@@ -60,6 +60,9 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 		score += 1
 	default:
 		score += 2.5*fitted.Score + l.suits(q, v)
+	}
+	if text, ok := fitted.Value.(string); ok && (v.Kind == values.Name || v.Kind == values.Phrase) && q.class() == classPlace {
+		fitted.Value = q.place(text)
 	}
 	return append(out, choice{value: fitted.Value, score: score, start: v.Start, end: v.End, unclear: fitted.Ambiguous && v.Kind != values.Percent})
 }

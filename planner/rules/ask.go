@@ -37,7 +37,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value, now time.T
 		}
 		a.writes = a.writes || c.Act.MayWrite()
 		for _, v := range all {
-			if v.Start >= c.Start && v.End <= c.End {
+			if middle := (v.Start + v.End) / 2; middle >= c.Start && middle < c.End {
 				a.values = append(a.values, v)
 			}
 		}
@@ -83,6 +83,9 @@ func (a ask) query() string {
 		b.WriteString(c.Text)
 	}
 	for _, w := range a.words {
+		if w.has("who") {
+			b.WriteString(" person")
+		}
 		if a.lang == "en" || a.lang == "" {
 			break
 		}

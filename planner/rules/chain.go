@@ -152,7 +152,7 @@ func (c *chooser) producer(consumer *profile, q param, called []*call) (best ref
 			continue
 		}
 		x := c.p.features(c.whole, f, fill, 0)
-		if s := fit + x[filled] + x[nameSaid] + x[purposeSaid] - 2*x[weak]; s > score {
+		if s := fit + x[filled] + 1.4*x[nameSaid] - 2*x[weak]; s > score {
 			best, score = reference{&call{f: f, fill: fill}, path}, s
 		}
 	}

@@ -42,6 +42,7 @@ type chooser struct {
 	text    string
 	now     time.Time
 	values  []values.Value
+	context ask         // the whole question; reads may take values from there
 	whole   ask         // all that may be served, with what only states something
 	fitting []plan.Tool // for the whole, best first
 	fills   map[*profile]filling
@@ -75,7 +76,7 @@ func (c *chooser) choose(clauses []intent.Clause) {
 		c.unserved(clauses)
 		return
 	}
-	c.whole = c.askFor(useful)
+	c.whole, c.context = c.askFor(useful), c.askFor(clauses)
 	c.fitting = c.tools.Ask(c.ctx, c.whole.query(), rankedTools)
 	made := map[int]*call{}
 	for i, unit := range units(useful) {
@@ -252,7 +253,11 @@ func (c *chooser) wholeFill(f *profile) filling {
 func (c *chooser) complete(f *profile, fill *filling) {
 	for _, q := range f.required() {
 		own, has := fill.chosen[q.Name]
-		if v, ok := c.wholeFill(f).chosen[q.Name]; ok && v.score >= known && (!has || v.score > own.score+0.7) {
+		v, ok := c.wholeFill(f).chosen[q.Name]
+		if !ok && !has && f.reads { // "don't restart it, only show its state"
+			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
+		}
+		if ok && v.score >= known && (!has || own.score < 1.6 && v.score > own.score+0.7) {
 			v.score -= 0.5
 			v.start, v.end = 0, 0
 			fill.chosen[q.Name] = v

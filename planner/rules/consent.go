@@ -74,6 +74,9 @@ func (f *profile) does(verb []string) bool {
 		if v == f.verb || sameGroup(v, f.verb) || slices.Contains(f.name, v) && !f.module[v] && (creating[f.verb] || slices.Index(f.name, v) == 0) {
 			return true
 		}
+		if f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) }) { // "add" for get_sum
+			return true
+		}
 		for _, p := range f.params { // "decline the invitation": response is accept or decline
 			if slices.ContainsFunc(choices(p.Schema, 20), func(c string) bool {
 				s := search.Stem(strings.ToLower(c))

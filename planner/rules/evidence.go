@@ -13,7 +13,6 @@ type features [featureCount]float64
 const (
 	allKnown      = iota // share of the question that the tool or its arguments explain
 	nameSaid             // share of the tool's name that the question says
-	purposeSaid          // share of the description's first sentence that the question says
 	topicHits            // how much of the topic the tool explains, absolutely
 	topicStrange         // how much of the topic it does not, absolutely
 	missing              // required parameters without a value
@@ -21,7 +20,6 @@ const (
 	filled               // how well required parameters are filled
 	strongArgs           // how many parameters are filled well
 	nothingNeeded        // the tool has no required parameters
-	nameRun              // longest part of the tool's name that the question says in one go
 	headKnown            // share of what is asked for first that the tool explains
 	verbSaid             // the question's verb asks for what the tool does
 	verbStrange          // it asks for a change that the tool does not make
@@ -32,26 +30,24 @@ const (
 
 // weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
 var weights = features{
-	allKnown:      0.3,
-	nameSaid:      1.3,
-	purposeSaid:   0.8,
-	topicHits:     0.5,
-	topicStrange:  -0.2,
-	missing:       -2.4,
-	weak:          -1.35,
-	filled:        1.45,
-	strongArgs:    0.7,
-	nothingNeeded: 0.5,
-	nameRun:       0.35,
-	headKnown:     0.4,
-	verbSaid:      0.3,
-	verbStrange:   -0.5,
-	choiceSaid:    0.7,
-	place:         -1.05,
+	allKnown:      0.75,
+	nameSaid:      1.2,
+	topicHits:     1.1,
+	topicStrange:  -0.8,
+	missing:       -1.0,
+	weak:          -2.1,
+	filled:        2.1,
+	strongArgs:    0.65,
+	nothingNeeded: 2.1,
+	headKnown:     0.25,
+	verbSaid:      0.15,
+	verbStrange:   -0.8,
+	choiceSaid:    1.7,
+	place:         -5.0,
 }
 
 // threshold is the evidence a call needs.
-const threshold = 1.8
+const threshold = 2.15
 
 func (x features) sum() float64 {
 	total := 0.0
@@ -63,7 +59,7 @@ func (x features) sum() float64 {
 
 // features measures a tool, with what fills it, against what is asked.
 func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
-	x := features{place: float64(rank)}
+	x := features{place: float64(min(rank, 2)) / 2}
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
 	for _, w := range a.words {
 		if w.has("who") && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }) {
@@ -85,8 +81,6 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
 	x[nameSaid] = p.said(a.words, f.name, f.module)
-	x[purposeSaid] = p.said(a.words, f.purpose, nil)
-	x[nameRun] = run(a.words, f.name)
 	x[headKnown] = p.head(a, f, fill)
 	switch {
 	case f.does(a.verb):
@@ -117,8 +111,14 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 			x[weak]++
 		}
 		if has {
+			if numeric(kindOf(q.Schema)) {
+				c.score += 1.5
+			}
 			score += min(max(c.score, 0), strong) / strong
 		}
+	}
+	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {
+		x[place] = 1
 	}
 	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)
 	x[filled], x[choiceSaid] = score/max(required, 1), said/max(listed, 1)
@@ -187,23 +187,6 @@ func (p *Planner) said(words []word, stems []string, minor map[string]bool) floa
 		}
 	}
 	return hit / max(total, 1)
-}
-
-// run is the length of the longest run of words of the question that are words of the name, by the length of the name
-// (at most 3).
-func run(words []word, name []string) float64 {
-	longest, n := 0.0, 0.0
-	for _, w := range words {
-		switch {
-		case w.weight == 0:
-		case slices.ContainsFunc(name, func(s string) bool { return w.has(s) && !genericWords[s] }):
-			n++
-			longest = max(longest, n)
-		default:
-			n = 0
-		}
-	}
-	return min(longest, 3) / float64(max(1, min(len(name), 3)))
 }
 
 // head is how well the tool explains what is asked for: the first words after the opening of a clause, as in "what is the

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
@@ -52,19 +53,42 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 	if (v.Kind == values.Name || v.Kind == values.Phrase) && l.labels(v) {
 		return out
 	}
-	score := l.cue(q, v.Start, v.End) + side(q, v)
+	c := choice{value: fitted.Value, score: l.cue(q, v.Start, v.End) + side(q, v), start: v.Start, end: v.End}
+	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
 	switch kind := kindOf(q.Schema); kind {
 	case "integer", "number":
-		score += fitted.Score + l.counts(q, v)
+		c.score += 1.25*fitted.Score + l.counts(q, v)
+		if i := strings.IndexFunc(v.Text, unicode.IsDigit); i >= 0 { // the unit may say something else: "250 dollars"
+			c.start, c.end = v.Start+i, v.Start+strings.LastIndexFunc(v.Text, unicode.IsDigit)+1
+		}
 	case "boolean":
-		score += 1
+		c.score++
 	default:
-		score += 2.5*fitted.Score + l.suits(q, v)
+		c.score += 2.5*fitted.Score + l.suits(q, v)
+		if fitted.Score >= 0.9 {
+			c.score += 0.75
+		}
+		if q.exemplifies(v.Text) {
+			c.score += 1.5
+			c.named = true
+		}
+		if text, ok := fitted.Value.(string); ok && (v.Kind == values.Name || v.Kind == values.Phrase) && q.class() == classPlace {
+			c.value = q.place(text)
+		}
 	}
-	if text, ok := fitted.Value.(string); ok && (v.Kind == values.Name || v.Kind == values.Phrase) && q.class() == classPlace {
-		fitted.Value = q.place(text)
+	return append(out, c)
+}
+
+// exemplifies reports whether a parameter's description names a value: "City: Berlin, Lisbon or Toronto".
+func (q param) exemplifies(text string) bool {
+	about, text := strings.ToLower(clip(q.Description, 600)), strings.ToLower(text)
+	i := strings.Index(about, text)
+	if i <= 0 || len(text) < 3 || !strings.ContainsAny(about[:i], ":'\"(,.") {
+		return false
 	}
-	return append(out, choice{value: fitted.Value, score: score, start: v.Start, end: v.End, unclear: fitted.Ambiguous && v.Kind != values.Percent})
+	letter := func(r byte) bool { return r >= 'a' && r <= 'z' }
+	end := i + len(text)
+	return !letter(about[i-1]) && (end == len(about) || !letter(about[end])) && (end == len(about) || strings.IndexByte(",.;)'\" ", about[end]) >= 0 && about[end] != ' ' || strings.HasPrefix(about[end:], " or "))
 }
 
 var (
@@ -121,7 +145,7 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		return 0.6
 	case values.Name:
 		switch {
-		case l.listed(q, v.Text):
+		case l.listed(q, v.Text), !strings.Contains(v.Text, " ") && l.f.words[search.Stem(strings.ToLower(v.Text))]:
 			return -2
 		case v.Label == "region" && (c != classPlace || slices.Contains(q.stems, "citi") && !strings.Contains(q.Description, ",")):
 			return -2
@@ -142,6 +166,10 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		switch {
 		case l.listed(q, v.Text), strings.HasPrefix(v.Label, "=") && v.Label[1:] != q.Name:
 			return -2
+		case v.Label == "rest" && c != classQuery:
+			return -3
+		case v.Label == "rest":
+			return -0.3
 		case v.Label != "" && v.Label != "about":
 			return 1
 		case c == classQuery && slices.Contains(aboutCues, v.Cue):
@@ -170,7 +198,7 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		return 1.5
 	case values.Date, values.DateTime, values.Time, values.DateRange, values.TimeRange:
 		if !slices.ContainsFunc(q.stems, func(s string) bool { return momentStems[s] }) && q.Format == "" {
-			return -1
+			return -2
 		}
 		return 0.5
 	}
@@ -341,6 +369,14 @@ func (l *filler) cut() []values.Value {
 			}
 		}
 		i = j
+	}
+	for i := 0; i < len(words); i++ { // all that a search may be for
+		if words[i].weight > 0 && !search.RequestVerb(words[i].lower) {
+			v := l.phrase(i, l.clauseEnd(i))
+			v.Label = "rest"
+			out = append(out, v)
+			break
+		}
 	}
 	for i := 1; i < len(words); i++ { // "with content go to sleep at nine"
 		k := slices.IndexFunc(l.f.params, func(q param) bool {

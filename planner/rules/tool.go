@@ -20,7 +20,6 @@ type profile struct {
 	verb    string          // stem of what the tool does: the verb of its name, or of its description
 	name    []string        // stems of name and title, without stop words
 	module  map[string]bool // stems of the name that only say where the tool belongs: "geo" of "geo.find_city"
-	purpose []string        // stems of the first sentence of the description
 	words   map[string]bool // stems of name and description
 	labels  map[string]bool // stems of parameter names, descriptions and choices
 	params  []param
@@ -75,7 +74,6 @@ func (r *profiler) profile(t plan.Tool) *profile {
 			f.module[s] = !slices.Contains(r.stems(t.Tool[i:]), s)
 		}
 	}
-	f.purpose = unique(r.stems(firstSentence(t.Description)))
 	add(f.words, f.name)
 	add(f.words, r.stems(clip(t.Description, 2000)))
 	f.verb = toolVerb(t)

@@ -56,7 +56,7 @@ var grammars = []grammar{
 	{"de",
 		[]string{"storniere stornieren storniere storniert -", "lösche löschen lösche gelöscht -", "sende senden sende gesendet -",
 			"buche buchen buche gebucht -", "archiviere archivieren archiviere archiviert -", "überschreibe überschreiben überschreibe überschrieben -"},
-		[]string{"die Bestellung 4711", "das Ticket", "alle Dateien im Ordner", "meine Termine am 3. Mai", "es", "den Raum für Bob",
+		[]string{"die Bestellung 4711", "das Ticket", "alle Dateien im Ordner", "meine Termine am 3. Mai", "sie alle", "den Raum für Bob",
 			"diese E-Mail an a@b.de", "die Rechnung über 1.250,50 EUR"},
 		[]string{"%[1]s %[6]s", "Bitte %[1]s %[6]s", "Könntest du bitte %[6]s %[2]s?", "Ich möchte %[6]s %[2]s", "Können Sie %[6]s %[2]s?",
 			"bitte %[6]s %[2]s", "Lass uns %[6]s %[2]s"},

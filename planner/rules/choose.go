@@ -87,7 +87,9 @@ func (c *chooser) choose(clauses []intent.Clause) {
 		if len(unit) < len(useful) {
 			ranked = c.tools.Ask(c.ctx, a.query(), rankedTools)
 		}
-		made[i] = c.merge(c.best(a, c.also(a, ranked)), a)
+		if made[i] = c.merge(c.best(a, c.also(a, ranked)), a); made[i] == nil {
+			made[i] = c.extend(a)
+		}
 	}
 	if len(asking) > 1 && countCalls(made) < 2 {
 		c.together()
@@ -138,23 +140,51 @@ func (c *chooser) merge(one *call, a ask) *call {
 		if o.f != one.f {
 			continue
 		}
+		if one.fill.within(o.fill) {
+			return o
+		}
 		both := c.askFor(slices.Concat(o.from, a.clauses))
 		fill := c.p.fill(both, o.f, c.calls[:i])
-		holds := func(part filling) bool {
-			for name, v := range part.chosen {
-				if j, ok := fill.chosen[name]; !ok || !reflect.DeepEqual(j.value, v.value) {
-					return false
-				}
-			}
-			return true
-		}
-		if fill.complete(o.f) && holds(one.fill) && holds(o.fill) {
+		if fill.complete(o.f) && one.fill.within(fill) && o.fill.within(fill) {
 			o.fill, o.from = fill, both.clauses
 			return o
 		}
 	}
 	c.calls = append(c.calls, append(one.first, one)...)
 	return one
+}
+
+// extend lets the last call take what a clause without a call of its own adds: "set the starting level to 5".
+func (c *chooser) extend(a ask) *call {
+	if len(c.calls) == 0 {
+		return nil
+	}
+	last := c.calls[len(c.calls)-1]
+	both := c.askFor(slices.Concat(last.from, a.clauses))
+	fill := c.p.fill(both, last.f, c.calls[:len(c.calls)-1])
+	if !fill.complete(last.f) || !last.fill.within(fill) || len(fill.chosen) == len(last.fill.chosen) {
+		return nil
+	}
+	for name, v := range fill.chosen { // every word that says something has to be of use
+		_, had := last.fill.chosen[name]
+		for _, w := range a.words {
+			if !had && w.weight == 1 && !numeral(w) && fill.uses(w) == 0 && c.p.knows(last.f, w) == 0 || v.score < takeOptional {
+				return nil
+			}
+		}
+	}
+	last.fill, last.from = fill, both.clauses
+	return last
+}
+
+// within reports whether another filling has all that this one has.
+func (f filling) within(o filling) bool {
+	for name, c := range f.chosen {
+		if other, ok := o.chosen[name]; !ok || !reflect.DeepEqual(c.value, other.value) {
+			return false
+		}
+	}
+	return true
 }
 
 func countCalls(made map[int]*call) int {

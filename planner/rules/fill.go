@@ -441,7 +441,7 @@ func (l *filler) lists(q param) (out []choice) {
 				continue
 			}
 			elements = append(slices.Clone(elements), next.value)
-			row.value, row.end, row.score = elements, next.end, max(row.score, next.score)+0.8
+			row.value, row.end, row.score = elements, next.end, max(row.score, next.score)+1.3
 			out = append(out, row)
 		}
 	}

@@ -36,10 +36,16 @@ func readPlaces(text string) (cities, regions map[string]string) {
 // wantsPair is how descriptions ask for a city together with its state or country.
 var wantsPair = regexp.MustCompile(`(?i)city,? (and |& |or )?(the )?(state|country|st\b)|[A-Z][a-z]+, [A-Z][A-Z]\b`)
 
+// wantsCode is how descriptions ask for a state by its postal code.
+var wantsCode = regexp.MustCompile(`(?i)abbrev|code|'(?-i:[A-Z]{2})'`)
+
 // place writes a place as a parameter wants it: a large city with its state or country, and a state by its code after it.
 func (q param) place(text string) string {
 	city, region, pair := strings.Cut(text, ", ")
+	code := regionCode[strings.ToLower(text)]
 	switch {
+	case slices.Contains(q.stems, "state") && len(code) == 2 && wantsCode.MatchString(q.Description):
+		return code
 	case !wantsPair.MatchString(q.Description) || slices.Contains(q.stems, "state") || slices.Contains(q.stems, "countri"):
 		return text
 	case pair && len(regionCode[strings.ToLower(region)]) == 2:

@@ -40,6 +40,8 @@ func (q param) class() class {
 		return classID
 	case has(queryStems):
 		return classQuery
+	case q.about["locat"] && kindOf(q.Schema) == "string" && strings.Contains(strings.ToLower(clip(q.Description, 40)), "location"):
+		return classPlace
 	}
 	return classText
 }
@@ -83,7 +85,7 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 func (q param) exemplifies(text string) bool {
 	about, text := strings.ToLower(clip(q.Description, 600)), strings.ToLower(text)
 	i := strings.Index(about, text)
-	if i <= 0 || len(text) < 3 || !strings.ContainsAny(about[:i], ":'\"(,.") {
+	if i <= 0 || len(text) < 2 || !strings.ContainsAny(about[:i], ":'\"(,.") {
 		return false
 	}
 	letter := func(r byte) bool { return r >= 'a' && r <= 'z' }
@@ -133,6 +135,12 @@ func (l *filler) counts(q param, v values.Value) float64 {
 // suits is how well the kind of a value suits a parameter that takes a text.
 func (l *filler) suits(q param, v values.Value) float64 {
 	c := q.class()
+	if v.Cue == "named" && v.Kind >= values.Quotation {
+		if slices.Contains(q.stems, "name") || slices.Contains(q.stems, "titl") {
+			return 2
+		}
+		return 0.8
+	}
 	switch v.Kind {
 	case values.Number:
 		if c == classID {
@@ -151,6 +159,8 @@ func (l *filler) suits(q param, v values.Value) float64 {
 			return -2
 		case v.Label == "region":
 			return 2
+		case regionOf[strings.ToLower(v.Text)] != "" && (slices.Contains(q.stems, "state") || slices.Contains(q.stems, "countri")):
+			return -0.7
 		case c == classPlace && slices.Contains(placeCues, v.Cue):
 			return 1.4
 		case c == classPlace && v.Cue == "":
@@ -174,7 +184,7 @@ func (l *filler) suits(q param, v values.Value) float64 {
 			return 1
 		case c == classQuery && slices.Contains(aboutCues, v.Cue):
 			return 0.9
-		case c == classID:
+		case c == classID, c == classPlace && !slices.Contains(placeCues, v.Cue):
 			return -2
 		case c != classQuery && v.Label == "about":
 			return -1.2
@@ -275,6 +285,9 @@ func (l *filler) cue(q param, start, end int) float64 {
 		}
 	}
 	weight = 0.8
+	if start < len(l.a.text) && !unicode.IsDigit(rune(l.a.text[start])) {
+		weight = 0.4 // "the tennis player": the word after a name says less than the one before
+	}
 	after, _ := slices.BinarySearchFunc(words, end, func(w word, at int) int { return w.start - at })
 	for i, content, edge := after, 0, end; i < len(words) && content < 2 && i-after < 4; i++ {
 		if strings.Trim(l.a.text[min(edge, words[i].start):words[i].start], " \"'") != "" || words[i].lower == "and" || words[i].lower == "or" || numeral(words[i]) {
@@ -382,7 +395,7 @@ func (l *filler) cut() []values.Value {
 		k := slices.IndexFunc(l.f.params, func(q param) bool {
 			return q.Required && kindOf(q.Schema) == "string" && len(q.stems) == 1 && words[i-1].has(q.stems[0]) && !genericWords[q.stems[0]]
 		})
-		if k >= 0 && words[i].weight > 0 && !l.explains(words[i]) && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
+		if k >= 0 && !functionWords[words[i].lower] && !introducing[words[i].lower] && !l.explains(words[i]) && strings.TrimSpace(l.a.text[words[i-1].end:words[i].start]) == "" {
 			v := l.phrase(i, l.clauseEnd(i))
 			v.Label = "=" + l.f.params[k].Name
 			inside := func(o values.Value) bool {
@@ -403,6 +416,9 @@ func (l *filler) cut() []values.Value {
 	}
 	return out
 }
+
+// functionWords are those that may follow the name of a parameter without being its value.
+var functionWords = wordSet("of is are was to for in on at from with by and or the a an as that which who be")
 
 // clauseEnd is the word after the last one before the next mark.
 func (l *filler) clauseEnd(i int) int {

@@ -233,7 +233,7 @@ func (s *sentence) fragment(p span, i int) bool {
 		return false
 	}
 	for _, t := range s.t[p.head:i] {
-		if t.is(negation) || t.kind >= pause {
+		if t.is(negation|reports) || t.kind >= pause {
 			return false
 		}
 	}

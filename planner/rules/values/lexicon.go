@@ -39,6 +39,9 @@ var (
 	grammar  = readGrammar()
 )
 
+// firsts are the classes that amounts, dates and calculations begin with; most words of a text are of none.
+const firsts = "number scale half one minus ordinal month weekday day next edge period ahead back noon halfto ten quarter currency p pt function"
+
 // lines reads a file.
 func lines(name string, each func(first string, rest []string)) {
 	text, _ := files.ReadFile("lexicon/" + name + ".txt")
@@ -51,7 +54,7 @@ func lines(name string, each func(first string, rest []string)) {
 func readLexicons() map[string]lexicon {
 	out := map[string]lexicon{}
 	for _, language := range codes {
-		l := lexicon{}
+		l := lexicon{"morpheme": {}}
 		out[language] = l
 		add := func(class string, fields []string) {
 			if l[class] == nil {
@@ -67,6 +70,9 @@ func readLexicons() map[string]lexicon {
 				}
 				for written := range strings.SplitSeq(phrases, ",") {
 					words := strings.Split(written, "_")
+					if (class == "number" || class == "scale") && len(words) == 1 {
+						l["morpheme"][written] = append(l["morpheme"][written], phrase{nil, means})
+					}
 					list := append(l[class][words[0]], phrase{words[1:], means})
 					slices.SortStableFunc(list, func(a, b phrase) int { return len(b.rest) - len(a.rest) })
 					l[class][words[0]] = list
@@ -75,6 +81,12 @@ func readLexicons() map[string]lexicon {
 		}
 		lines(language, add)
 		lines("all", add)
+		l["first"] = map[string][]phrase{}
+		for class := range strings.FieldsSeq(firsts) {
+			for word, phrases := range l[class] {
+				l["first"][word] = append(l["first"][word], phrases...)
+			}
+		}
 	}
 	return out
 }

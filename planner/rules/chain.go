@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // reference stands for a field of another call's result.
@@ -171,7 +172,8 @@ func (l *filler) references(q param) []choice {
 		}
 		for _, o := range c.f.outputs {
 			s := fits(q, o, c.f)
-			if s > fitsPartly && (q.identifies() || akin(l.f, c.f, q)) {
+			taken := strings.Contains(strings.ToLower(l.a.clauses[0].Text), "the "+strings.ToLower(strings.Join(search.Words(o.path), " ")))
+			if s > fitsPartly && (q.identifies() || taken || akin(l.f, c.f, q)) {
 				if c.f.shared[o.stems[0]] > 0 {
 					s = fitsPartly // the tool only repeats what it was given
 				}

@@ -244,7 +244,8 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 			open = one
 		}
 	}
-	if best == nil && open != nil {
+	if open != nil && (best == nil || open.evidence > best.evidence+1) { // rather ask than call another tool
+		best = nil
 		c.open = append(c.open, open.withoutGuesses())
 	}
 	return best
@@ -287,13 +288,18 @@ func (c *chooser) complete(f *profile, fill *filling) {
 		if !ok && !has && f.reads { // "don't restart it, only show its state"
 			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
 		}
-		if ok && v.score >= known && (!has || own.score < 1.6 && v.score > own.score+0.7) {
+		if ok && v.score >= known && (!has || own.score < 1.6 && v.score > own.score+0.7 && c.stated(v)) {
 			v.score -= 0.5
 			v.start, v.end = 0, 0
 			fill.chosen[q.Name] = v
 			fill.missing = slices.DeleteFunc(fill.missing, func(m param) bool { return m.Name == q.Name })
 		}
 	}
+}
+
+// stated reports whether a value is in a clause that only states something.
+func (c *chooser) stated(v choice) bool {
+	return slices.ContainsFunc(c.whole.clauses, func(cl intent.Clause) bool { return !asks(cl) && cl.Start <= v.start && v.end <= cl.End })
 }
 
 // served reports whether a clause that has no call of its own only asks for what a call returns or uses.

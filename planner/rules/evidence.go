@@ -30,24 +30,24 @@ const (
 
 // weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
 var weights = features{
-	allKnown:      0.75,
-	nameSaid:      1.2,
-	topicHits:     1.1,
-	topicStrange:  -0.8,
-	missing:       -1.0,
-	weak:          -2.1,
-	filled:        2.1,
-	strongArgs:    0.65,
-	nothingNeeded: 2.1,
-	headKnown:     0.25,
-	verbSaid:      0.15,
+	allKnown:      0.55,
+	nameSaid:      1.25,
+	topicHits:     1.2,
+	topicStrange:  -1.0,
+	missing:       -1.5,
+	weak:          -1.9,
+	filled:        1.7,
+	strongArgs:    0.85,
+	nothingNeeded: 1.8,
+	headKnown:     0.2,
+	verbSaid:      0.1,
 	verbStrange:   -0.8,
-	choiceSaid:    1.7,
-	place:         -5.0,
+	choiceSaid:    1.75,
+	place:         -3.0,
 }
 
 // threshold is the evidence a call needs.
-const threshold = 2.15
+const threshold = 1.67
 
 func (x features) sum() float64 {
 	total := 0.0

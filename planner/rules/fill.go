@@ -366,7 +366,7 @@ func (l *filler) choices(q param) (out []choice) {
 	}
 	for i, text := range texts { // "PostgreSQL" for postgres
 		for _, w := range l.a.words {
-			if one := strings.ToLower(text); len(one) >= 4 && len(w.lower) >= 4 && one != w.lower && (strings.HasPrefix(one, w.lower) || strings.HasPrefix(w.lower, one)) {
+			if one := strings.ToLower(text); w.weight > 0 && len(one) >= 4 && len(w.lower) >= 4 && one != w.lower && (strings.HasPrefix(one, w.lower) || strings.HasPrefix(w.lower, one)) {
 				var v any
 				if json.Unmarshal(q.Enum[i], &v) == nil {
 					out = append(out, choice{value: v, score: 2.2, start: w.start, end: w.end, named: true})

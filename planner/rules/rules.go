@@ -142,13 +142,19 @@ func note(p plan.Plan) string {
 	if len(p.Steps) > 0 || p.About {
 		return ""
 	}
-	var near []string
+	var near, open []string
 	for _, u := range p.Unmet {
+		if u.Reason == plan.UnmetMissingArgument {
+			open = append(open, "`"+u.Tool+"`"+needs(u.Missing))
+		}
 		for _, n := range u.Nearest {
 			if text := "`" + n.Tool + "`" + needs(n.Missing); !slices.Contains(near, text) && len(near) < maxNearest {
 				near = append(near, text)
 			}
 		}
+	}
+	if len(open) > 0 {
+		return "An argument is missing: " + strings.Join(open, ", ") + "."
 	}
 	if len(near) == 0 {
 		return "No tool matches."

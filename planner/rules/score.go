@@ -135,11 +135,13 @@ func (l *filler) counts(q param, v values.Value) float64 {
 // suits is how well the kind of a value suits a parameter that takes a text.
 func (l *filler) suits(q param, v values.Value) float64 {
 	c := q.class()
-	if v.Cue == "named" && v.Kind >= values.Quotation {
-		if slices.Contains(q.stems, "name") || slices.Contains(q.stems, "titl") {
+	if v.Cue == "named" && v.Kind >= values.Path {
+		if slices.ContainsFunc(q.stems, func(s string) bool { return nameStems[s] }) {
 			return 2
 		}
-		return 0.8
+		if v.Kind > values.Path {
+			return 0.8
+		}
 	}
 	switch v.Kind {
 	case values.Number:
@@ -179,7 +181,7 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		case v.Label == "rest" && c != classQuery:
 			return -3
 		case v.Label == "rest":
-			return -0.3
+			return 0.3
 		case v.Label != "" && v.Label != "about":
 			return 1
 		case c == classQuery && slices.Contains(aboutCues, v.Cue):
@@ -228,6 +230,8 @@ func (l *filler) listed(q param, text string) bool {
 		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema, maxEnum), func(c string) bool { return strings.EqualFold(c, text) })
 	})
 }
+
+var nameStems = stemSet("name title pattern query search")
 
 var momentStems = stemSet("date time day datetime when deadline start end begin from to until since checkin checkout departure arrival return birthday year month period")
 

@@ -141,13 +141,14 @@ sequences:
 
 func (r *reader) element(e element, i int) int {
 	c, t := capture{name: e.name, at: i}, r.tok(i)
-	switch length := t.end - t.start; {
+	switch length := t.size(); {
 	case e.tight && t.gap:
 	case grammar[e.name] != nil:
 		return r.parse(e.name, i)
 	case e.high != "":
 		c.means = t.fold
-		if n := atoi(t.fold); t.kind == 'd' && length <= len(e.high) && length >= min(len(e.low), len(e.high)) && n >= atoi(e.low) && n <= atoi(e.high) {
+		n := atoi(t.fold)
+		if t.kind == 'd' && length >= len(e.low) && length <= len(e.high) && n >= atoi(e.low) && n <= atoi(e.high) {
 			c.next = i + 1
 		}
 	case !unicode.IsLetter(rune(e.name[0])):
@@ -196,11 +197,12 @@ func (r *reader) terminal(i int, c *capture) (next int) {
 	case "lower":
 		return here(r.is(i-1, "el"))
 	case "plain": // nothing that a number counts
-		return here(!r.word(i) && r.tok(i).kind != 'd' && !r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past") && r.ends(i))
+		counted := r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past")
+		return here(!r.word(i) && r.tok(i).kind != 'd' && !counted && r.ends(i))
 	}
 	c.means, next = r.match(i, c.name)
 	if t := r.tok(i); c.name == "month" && next > 0 {
-		if r.mark(next, ".") && t.end-t.start < 5 && r.tok(next+1).kind == 'd' {
+		if r.mark(next, ".") && t.size() < 5 && r.tok(next+1).kind == 'd' {
 			next++ // Apr. 3
 		} else if verb := c.means == "3" || c.means == "5"; verb && r.Language == "en" && !t.upper && r.tok(i-1).kind != 'd' {
 			return 0 // may, march
@@ -249,7 +251,8 @@ func (r *reader) before(i int) (cue, label string) {
 	}
 	// A label is a word, two if the second is one such as "number", three before a colon.
 	end := j
-	for j >= 0 && r.word(j) && !r.taken[j] && !r.tok(j+1).stop && (j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
+	for j >= 0 && r.word(j) && !r.taken[j] && !r.tok(j+1).stop &&
+		(j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
 		j--
 	}
 	if j < end {

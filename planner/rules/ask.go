@@ -102,7 +102,7 @@ func (a ask) mayCall(f *profile) bool {
 		if a.lang == "" {
 			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))
 		}
-		return true
+		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] })
 	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)

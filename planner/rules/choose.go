@@ -160,6 +160,9 @@ func (c *chooser) extend(a ask) *call {
 		return nil
 	}
 	last := c.calls[len(c.calls)-1]
+	if slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] }) && !last.f.does(a.verb) {
+		return nil
+	}
 	both := c.askFor(slices.Concat(last.from, a.clauses))
 	fill := c.p.fill(both, last.f, c.calls[:len(c.calls)-1])
 	if !fill.complete(last.f) || !last.fill.within(fill) || len(fill.chosen) == len(last.fill.chosen) {
@@ -354,7 +357,7 @@ func (c *chooser) nearest(a ask) []plan.Nearest {
 	var out []plan.Nearest
 	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
 		f := c.profile(t)
-		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight == 1 && c.p.knows(f, w) > 0 }) {
+		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight >= 0.8 && c.p.knows(f, w) > 0 }) {
 			out = append(out, plan.Nearest{Tool: t.Name, Missing: names(c.p.fill(a, f, nil).missing)})
 		}
 	}

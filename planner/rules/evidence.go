@@ -22,7 +22,6 @@ const (
 	nothingNeeded        // the tool has no required parameters
 	headKnown            // share of what is asked for first that the tool explains
 	verbSaid             // the question's verb asks for what the tool does
-	verbStrange          // it asks for a change that the tool does not make
 	choiceSaid           // share of the required choices that the question says
 	place                // in the ranking
 	featureCount
@@ -41,7 +40,6 @@ var weights = features{
 	nothingNeeded: 1.8,
 	headKnown:     0.2,
 	verbSaid:      0.1,
-	verbStrange:   -0.8,
 	choiceSaid:    1.75,
 	place:         -3.0,
 }
@@ -82,11 +80,8 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[topicStrange] = min(topic-topicHit, 5) / 5
 	x[nameSaid] = p.said(a.words, f.name, f.module)
 	x[headKnown] = p.head(a, f, fill)
-	switch {
-	case f.does(a.verb):
+	if f.does(a.verb) {
 		x[verbSaid] = 1
-	case slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] }):
-		x[verbStrange] = 1
 	}
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
 	for _, q := range f.params {

@@ -52,7 +52,7 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 	if !ok {
 		return out
 	}
-	if (v.Kind == values.Name || v.Kind == values.Phrase) && l.labels(v) {
+	if (v.Kind == values.Name || v.Kind == values.Phrase) && (l.labels(v) || q.identifies() && kindOf(q.Schema) == "string" && v.Label == "") || v.Kind == values.Name && q.identifies() {
 		return out
 	}
 	c := choice{value: fitted.Value, score: l.cue(q, v.Start, v.End) + side(q, v), start: v.Start, end: v.End}

@@ -34,6 +34,7 @@ type Request struct {
 	Sent     func()                     // the request is on its way; may be nil
 	Streams  func()                     // the server answers with a stream; may be nil
 	Reserve  func(total int) bool       // asked before an answer takes more memory, which the caller pays for; may be nil
+	Hold     Hold                       // charges what is kept of the request after the call; may be nil
 	Step     bool                       // a step of a plan: the limits of execution apply
 	Attempts *int                       // counts the calls made; may be nil
 	Modern   bool                       // the client takes input_required results of a modern server itself
@@ -238,7 +239,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 func (m *Manager) retry(next caller) caller {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff
-		for {
+		for unknown := 0; ; {
 			*r.Attempts++
 			reply, err := next(ctx, r)
 			if err == nil {
@@ -258,6 +259,11 @@ func (m *Manager) retry(next caller) caller {
 					failure = &unknown
 				}
 				return link.Reply{}, failure
+			}
+			if failure.Unknown {
+				if unknown++; unknown > 1 && !m.repeatable(r) {
+					return link.Reply{}, refusedAnew(failure)
+				}
 			}
 			if !retryable(failure) || *r.Attempts >= m.opts.Execution.Attempts || r.server.ctx.Err() != nil {
 				return link.Reply{}, failure
@@ -288,6 +294,12 @@ func (m *Manager) retry(next caller) caller {
 	}
 }
 
+// refusedAnew is the failure of a call that the server answered with "unknown session" in a session that had just begun
+// for it. The server, or a proxy before it, answers so to this call, whatever the session.
+func refusedAnew(f *link.Failure) *link.Failure {
+	return &link.Failure{Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun"}
+}
+
 // repeatable reports whether a call does no harm if it is made twice.
 func (m *Manager) repeatable(r *Request) bool {
 	if r.Tool == "" {
@@ -311,7 +323,7 @@ func (m *Manager) send(ctx context.Context, r *Request) (link.Reply, error) {
 		if errors.As(err, &failure) {
 			// What happened to the handshake did not happen to the call.
 			unsent := *failure
-			unsent.Delivered, unsent.Lost = false, false
+			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
 			err = &unsent
 		}
 		return link.Reply{}, err

@@ -519,3 +519,15 @@ func TestFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestValidate(t *testing.T) {
+	m := start(t, pipes([]string{"a"}, newServer(`{"name":"n","inputSchema":{"type":"object","required":["x"]}}`)))
+	for args, fine := range map[string]bool{`{}`: false, `{"x":1}`: true} {
+		if bad, err := m.Validate(t.Context(), "a", "n", []byte(args)); err != nil || (bad == nil) != fine {
+			t.Errorf("Validate(%s): got %v, %v", args, bad, err)
+		}
+	}
+	if bad, err := m.Validate(t.Context(), "a", "unknown", []byte(`{}`)); bad != nil || err != nil {
+		t.Errorf("got %v, %v; want nothing to be known of an unknown tool", bad, err)
+	}
+}

@@ -36,6 +36,7 @@ type Visible func(server, tool string) bool
 type Catalog struct {
 	Missing   []Missing // servers that could not be listed, in configuration order
 	policy    string    // of equal names
+	nameLimit int       // of names in lists
 	configs   []ServerConfig
 	places    map[string]int // of servers in configs, by name
 	lists     []*listing     // by place; nil where a server could not be listed
@@ -128,7 +129,7 @@ func (c *Catalog) full(name string) (tool *Tool) {
 }
 
 // Lookup finds a tool by any of its names: the plan name, bare where that is unique among what the
-// caller sees, server__tool, server:tool or server.tool.
+// caller sees, server__tool, server:tool or server.tool, and the alias that it is listed under.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	sees := func(t *Tool) bool { return visible == nil || visible(t.Server, t.Tool.Tool) }
 	if t := c.full(name); t != nil && sees(t) {
@@ -153,6 +154,9 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	case 1:
 		return found, nil
 	case 0:
+		if t := c.aliased(name, sees); t != nil {
+			return t, nil
+		}
 		if f := c.Quarantined(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
 		}

@@ -38,8 +38,9 @@ type logLevel struct {
 type client struct {
 	id            string
 	record        record
-	subscriptions int // in all
-	bytes         int // of subscriptions and levels
+	subscriptions int                 // in all
+	bytes         int                 // of subscriptions and levels
+	releases      map[resource]func() // of what subscriptions are charged
 	slots         map[*server]*slot
 	left          bool // it gets no sessions any more
 }
@@ -296,9 +297,9 @@ func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err 
 	}, nil
 }
 
-// subscribe notes a subscription before it is sent: its first update may follow the answer at once. undo takes
-// it back.
-func (cs *clients) subscribe(of resource, id string, shared bool, params []byte) (undo func(), err error) {
+// subscribe notes a subscription before it is sent: its first update may follow the answer at once. hold charges it
+// to the caller until it ends. undo takes it back.
+func (cs *clients) subscribe(of resource, id string, shared bool, params []byte, hold Hold) (undo func(), err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.client(id)
@@ -314,6 +315,14 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte)
 	case c.bytes+size > maxRecord:
 		err = tooMuch(of.server)
 	}
+	var release func()
+	if err == nil {
+		var ok bool
+		if release, ok = hold.take(size); !ok {
+			err = &link.Failure{Server: of.server, Reason: link.ReasonOverloaded,
+				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the answers that wait"}
+		}
+	}
 	if err != nil {
 		cs.settle(c, of.server)
 		return nil, err
@@ -326,6 +335,10 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte)
 		c.record.Subscriptions[of.server] = subscriptions
 	}
 	subscriptions[of.uri] = bytes.Clone(params)
+	if c.releases == nil {
+		c.releases = map[resource]func(){}
+	}
+	c.releases[of] = release
 	c.subscriptions++
 	c.bytes += size
 	cs.watch(of).clients[c] = struct{}{}
@@ -363,6 +376,8 @@ func (cs *clients) remove(c *client, of resource) {
 	}
 	c.subscriptions--
 	c.bytes -= len(of.uri) + len(params)
+	c.releases[of]()
+	delete(c.releases, of)
 	w := cs.watch(of)
 	delete(w.clients, c)
 	cs.release(of, w)

@@ -2,10 +2,13 @@ package downstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
 // The state of clients is indexed in several ways; nothing is left of a client in any of them when it has gone.
@@ -18,7 +21,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 		}
 		for n := range 20 {
 			of := resource{fmt.Sprint("server ", n%3), fmt.Sprint("x:", n)}
-			if _, err := cs.subscribe(of, id, true, []byte(`{"uri":"x"}`)); err != nil {
+			if _, err := cs.subscribe(of, id, true, []byte(`{"uri":"x"}`), nil); err != nil {
 				t.Fatal(err)
 			}
 			if n%4 == 0 {
@@ -49,7 +52,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 func TestClients_NotEntered(t *testing.T) {
 	cs := newClients()
 	of := resource{"a", "x:1"}
-	if _, err := cs.subscribe(of, "c", true, []byte(`{"uri":"x:1"}`)); err != nil {
+	if _, err := cs.subscribe(of, "c", true, []byte(`{"uri":"x:1"}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	cs.unsubscribe(of, "c")
@@ -64,22 +67,22 @@ func TestClients_BoundsBytes(t *testing.T) {
 	large := []byte(`{"uri":"` + strings.Repeat("x", maxRecord/4) + `"}`)
 	uri := func(n int) resource { return resource{"a", fmt.Sprint("x:", n)} }
 	for n := range 3 {
-		if _, err := cs.subscribe(uri(n), "c", false, large); err != nil {
+		if _, err := cs.subscribe(uri(n), "c", false, large, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := cs.subscribe(uri(3), "c", false, large)
+	_, err := cs.subscribe(uri(3), "c", false, large, nil)
 	if err == nil || !strings.Contains(err.Error(), "unsubscribe") {
 		t.Errorf("a fourth: got %v, want it refused", err)
 	}
 	if _, err := cs.setLevel("a", "c", large); err == nil {
 		t.Error("a level of that size: got no error")
 	}
-	if _, err := cs.subscribe(uri(3), "other", false, large); err != nil {
+	if _, err := cs.subscribe(uri(3), "other", false, large, nil); err != nil {
 		t.Errorf("another client: got %v", err)
 	}
 	cs.unsubscribe(uri(0), "c")
-	if _, err := cs.subscribe(uri(3), "c", false, large); err != nil {
+	if _, err := cs.subscribe(uri(3), "c", false, large, nil); err != nil {
 		t.Errorf("after one was ended: got %v", err)
 	}
 	for n := range 4 {
@@ -116,7 +119,7 @@ func TestRecord_IsSerialisable(t *testing.T) {
 		if _, err := cs.setLevel(server, "c", []byte(`{"level":"debug"}`)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cs.subscribe(resource{server, "x:1"}, "c", false, []byte(`{"uri":"x:1","future":1}`)); err != nil {
+		if _, err := cs.subscribe(resource{server, "x:1"}, "c", false, []byte(`{"uri":"x:1","future":1}`), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +143,7 @@ func TestClients_ReplayIsOfOneClient(t *testing.T) {
 	for i := range 3 {
 		id := fmt.Sprint("client ", i)
 		for n := range i + 1 {
-			if _, err := cs.subscribe(resource{"a", fmt.Sprint("x:", n)}, id, false, []byte(id)); err != nil {
+			if _, err := cs.subscribe(resource{"a", fmt.Sprint("x:", n)}, id, false, []byte(id), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -166,5 +169,31 @@ func TestClients_ReplayIsOfOneClient(t *testing.T) {
 	}
 	if got := cs.interested("a"); len(got) != 3 || cs.interested("b") != nil {
 		t.Errorf("got interested %v, want the three clients", got)
+	}
+}
+
+// A subscription that its caller has no room for is refused and leaves nothing.
+func TestClients_ChargeSubscriptions(t *testing.T) {
+	cs := newClients()
+	held := 0
+	hold := func(n int) (func(), bool) {
+		if held += n; held > 100 {
+			held -= n
+			return nil, false
+		}
+		return func() { held -= n }, true
+	}
+	params := []byte(`{"future":"` + strings.Repeat("x", 60) + `"}`)
+	undo, err := cs.subscribe(resource{"a", "x:1"}, "c", false, params, hold)
+	if err != nil || held < len(params) {
+		t.Fatalf("got %v and %d bytes, want it charged", err, held)
+	}
+	var f *link.Failure
+	if _, err := cs.subscribe(resource{"a", "x:2"}, "c", false, params, hold); !errors.As(err, &f) || f.Reason != link.ReasonOverloaded {
+		t.Errorf("beyond what the caller may hold: got %v, want overloaded", err)
+	}
+	undo()
+	if held != 0 || len(cs.byID)+len(cs.interest) > 0 {
+		t.Errorf("got %d bytes, clients %v and servers %v, want none", held, cs.byID, cs.interest)
 	}
 }

@@ -144,7 +144,7 @@ func TestCrashLoopHasPauses(t *testing.T) {
 		m.Start()
 		time.Sleep(10 * time.Minute)
 		close(stop)
-		if s.connections() < 10 || s.connections() > 60 {
+		if s.connections() < 10 || s.connections() > 150 { // without pauses there are 30,000
 			t.Errorf("got %d connections in 10 minutes", s.connections())
 		}
 		time.Sleep(time.Minute)

@@ -1,4 +1,4 @@
-// Package downstream runs what plans and clients ask of the downstream servers.
+// Package downstream sends requests to the downstream servers.
 //
 // A Manager owns the sessions with all servers. Manager.Call is the only way to a server: authorization,
 // time limits, tracing and retries stand there once. All methods may be called from any goroutine. Start
@@ -26,10 +26,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // ProtocolVersion is what the router offers downstream servers in the handshake.
-const ProtocolVersion = "2025-11-25"
+const ProtocolVersion = string(protocol.V20251125)
 
 // Options of a Manager. Zero durations and counts take the documented defaults.
 type Options struct {
@@ -37,6 +38,7 @@ type Options struct {
 	Execution     ExecutionConfig
 	Health        HealthConfig
 	NameConflicts string
+	NameLimit     int             // of names in lists of tools: longer ones get an alias; 0 = none
 	ListDeadline  time.Duration   // for the lists of one server
 	ProxyTimeout  time.Duration   // idle limit of calls that are no steps of a plan
 	MaxMessage    int             // bytes of one message from a server
@@ -315,6 +317,7 @@ func (m *Manager) catalogOf(f *fleet, lists []*listing, missing []Missing) *Cata
 		}
 	} else {
 		former = newCatalog(f.configs(), m.opts.NameConflicts)
+		former.nameLimit = m.opts.NameLimit
 	}
 	catalog := former.with(lists, missing)
 	m.snapshot.Store(&snapshot{catalog, f, lists})

@@ -70,44 +70,6 @@ func TestLostContinuation(t *testing.T) {
 	}
 }
 
-// A step whose tool needs input has it from the client, or fails and says why.
-func TestInputOfSteps(t *testing.T) {
-	answering := func(result, err string) downstream.Asker {
-		return func(context.Context, downstream.Question) ([]byte, []byte) {
-			if result != "" {
-				return []byte(result), nil
-			}
-			if err != "" {
-				return nil, []byte(err)
-			}
-			return nil, nil
-		}
-	}
-	for name, row := range map[string]struct {
-		ask  downstream.Asker
-		want string
-	}{
-		"given":            {accepting(0), `<nil> got {"action":"accept","of":"elicitation/create"}`},
-		"nobody to ask":    {nil, "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
-		"cannot be asked":  {answering("", ""), "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
-		"does not know it": {answering("", `{"code":-32601,"message":"Method not found"}`), "tool_error Error: server a needs an answer to elicitation/create: the client refused: Method not found"},
-		"refused":          {answering("", `{"code":-1,"message":"no"}`), "declined Error: server a needs an answer to elicitation/create: the client refused: no"},
-		"declined":         {answering(`{"action":"decline"}`, ""), "declined Error: server a needs an answer to elicitation/create: the user declined"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := start(t, pipes([]string{"a"}, modern(tool("form"))))
-			out := execute(t.Context(), t, m, `[{"tool":"form"}]`, downstream.Execution{Ask: row.ask})[0]
-			reason := "<nil>"
-			if out.Err != nil {
-				reason = out.Err.Reason
-			}
-			if got := reason + " " + out.Text; got != row.want || out.Attempts != 1 {
-				t.Errorf("got %s after %d attempts, want %s after 1", got, out.Attempts, row.want)
-			}
-		})
-	}
-}
-
 // A result of another kind than the known ones is no success.
 func TestUnknownResultType(t *testing.T) {
 	for _, kind := range []string{`"riddle"`, `7`, `{}`} {

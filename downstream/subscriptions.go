@@ -60,7 +60,7 @@ func (m *Manager) inTurn(ctx context.Context, r *Request, next caller, call func
 }
 
 func (m *Manager) subscribe(ctx context.Context, r *Request, next caller) (link.Reply, error) {
-	undo, err := m.clients.subscribe(r.resource(), r.Client, !r.server.perClient(), r.Params)
+	undo, err := m.clients.subscribe(r.resource(), r.Client, !r.server.perClient(), r.Params, r.Hold)
 	if err != nil {
 		return link.Reply{}, err
 	}

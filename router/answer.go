@@ -110,7 +110,7 @@ func (r *Router) processQuery(ctx context.Context, x *edge.Exchange, args argume
 	if q.Meta = jsonrpc.Get(x.Message.Params, "_meta"); q.Meta != nil {
 		q.Meta = jsonrpc.Remove(q.Meta, "progressToken")
 	}
-	q.Ask, q.Elicit, q.Lent = asker(x), elicitor(x), lender(x)
+	q.Ask, q.Elicit, q.Lent, q.Hold = asker(x), elicitor(x), lender(x), x.Hold
 	if token := progressToken(x); token != "" {
 		q.Report = NewReporter(func(fraction float64, message string) { x.Notify(progressMessage(token, fraction, message)) })
 		defer q.Report.Close()

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -38,7 +39,7 @@ type round struct {
 	replan     bool // the round before failed or found nothing
 	plan       plan.Plan
 	problems   []plan.Problem
-	early      *downstream.Early // steps that began while the plan was written
+	begun      *execution.Speculation // steps that began while the plan was written
 	outcomes   []plan.Outcome
 }
 
@@ -90,8 +91,8 @@ func (j *job) available(ctx context.Context) (*downstream.Catalog, error) {
 
 // round plans once and runs the plan, whose progress covers lo to hi. more asks for another round.
 func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi float64, err error) {
-	r.early = j.servers.Early(ctx, j.execution())
-	defer r.early.Stop()
+	r.begun = j.executor.Speculate(ctx, j.request())
+	defer r.begun.Stop()
 	if err := j.plan(ctx, r); err != nil {
 		return false, lo, err
 	}
@@ -125,10 +126,11 @@ func (j *job) round(ctx context.Context, r *round, lo float64) (more bool, hi fl
 	return more, hi, nil
 }
 
-// execution is what the steps of every round have in common.
-func (j *job) execution() downstream.Execution {
-	return downstream.Execution{
-		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Caller: j.q.Caller, Ask: j.q.Ask, Began: j.began,
+// request is what the steps of every round have in common.
+func (j *job) request() execution.Request {
+	return execution.Request{
+		Catalog: j.catalog, Visible: j.visible, Meta: j.q.Meta, Client: j.q.Client, Caller: j.q.Caller, Ask: j.q.Ask, Hold: j.q.Hold,
+		Began: j.began,
 	}
 }
 
@@ -145,7 +147,7 @@ func (j *job) plan(ctx context.Context, r *round) error {
 			Replan: r.replan, Tokens: j.tokens, CanAsk: j.q.Elicit != nil, Model: j.lent(),
 		}
 		if !j.q.DryRun && !j.asksFirst() {
-			request.OnStep = r.early.Start
+			request.OnStep = r.begun.Start
 		}
 		result, err := j.planner.Plan(ctx, request)
 		j.record.PlannerUsage.Add(result.Usage)
@@ -185,7 +187,7 @@ func (r *round) unknown() (names []string) {
 }
 
 func (j *job) check(r *round) []plan.Problem {
-	return j.servers.Check(&r.plan, j.catalog, j.visible, j.record.Outcomes)
+	return j.executor.Check(&r.plan, j.catalog, j.visible, j.record.Outcomes)
 }
 
 // lent is the client's model, where it may stand in for one that is not configured.
@@ -213,8 +215,8 @@ func (j *job) execute(ctx context.Context, r *round, report progress.Func) []pla
 	ctx, span := j.tracer.Start(ctx, "execution")
 	defer span.End()
 	began := time.Now()
-	e := j.execution()
-	e.Plan, e.Problems, e.Progress, e.Done, e.Early = r.plan, r.problems, report, j.record.Outcomes, r.early
+	e := j.request()
+	e.Plan, e.Problems, e.Progress, e.Done, e.Begun = r.plan, r.problems, report, j.record.Outcomes, r.begun
 	if j.q.Elicit != nil && j.opts.Execution.ConfirmWrites != downstream.ConfirmNever {
 		e.Confirm = func(ctx context.Context, tool *downstream.Tool, arguments []byte) error {
 			ctx, cancel := asking(ctx)
@@ -224,8 +226,8 @@ func (j *job) execute(ctx context.Context, r *round, report progress.Func) []pla
 			return err
 		}
 	}
-	outcomes := j.servers.Execute(ctx, e)
-	j.record.Outcomes = append(j.record.Outcomes, outcomes...)
+	outcomes := j.executor.Execute(ctx, e)
+	j.record.add(outcomes)
 	j.record.Executing += time.Since(began)
 	failed := 0
 	for _, o := range outcomes {

@@ -141,9 +141,13 @@ func (k *kit) answer(m mcptest.Message, write func(string)) bool {
 		write(m.Response(result) + "\n")
 		return true
 	}
-	switch call.Name {
+	switch failure := `{"isError":true,"content":[{"type":"text","text":"it rained"}]}`; call.Name {
 	case "fails":
-		return reply(`{"isError":true,"content":[{"type":"text","text":"it rained"}]}`)
+		return reply(failure)
+	case "note":
+		if string(call.Arguments) == `{"badly":true}` {
+			return reply(failure)
+		}
 	case "breaks":
 		write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32001,"message":"it broke"}}` + "\n")
 		return true

@@ -38,6 +38,7 @@ type Query struct {
 	Caller    string           // whose share of the servers it takes: an API key or a remote address
 	Meta      []byte           // raw _meta for each step, or nil
 	Ask       downstream.Asker // answers requests of servers; nil = nobody
+	Hold      downstream.Hold  // charges the caller for what is read; nil = nobody pays
 	Elicit    Elicit           // asks the user; nil = cannot be asked
 	Lent      llm.Model        // of the client, for where no model is configured and this is allowed; nil = none
 	Report    *Reporter
@@ -56,6 +57,8 @@ type Record struct {
 	Executing     time.Duration
 	Synthesizing  time.Duration
 	Total         time.Duration
+
+	failed []plan.Outcome // that no later round made good
 }
 
 // Called returns the number of steps that reached a tool.
@@ -69,9 +72,35 @@ func (r *Record) Called() int {
 	return n
 }
 
-// failed reports whether steps ran and none brought a result, so that the answer rests on nothing.
-func (r *Record) failed() bool {
-	return len(r.Outcomes) > 0 && !slices.ContainsFunc(r.Outcomes, plan.Outcome.OK)
+// add notes the outcomes of a round. A failed call is made good by one of the same tool that succeeds in a later round.
+func (r *Record) add(round []plan.Outcome) {
+	r.Outcomes = append(r.Outcomes, round...)
+	r.failed = slices.DeleteFunc(r.failed, func(f plan.Outcome) bool {
+		return slices.ContainsFunc(round, func(o plan.Outcome) bool {
+			return o.OK() && o.Step.Tool == f.Step.Tool && o.Step.Server == f.Step.Server
+		})
+	})
+	for _, o := range round {
+		if !o.OK() {
+			r.failed = append(r.failed, o)
+		}
+	}
+}
+
+// nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are those
+// that the caller may know of.
+func (r *Record) nameServers(servers []string) {
+	name := func(s *plan.Step) {
+		if s.Server == "" {
+			s.Server = serverOf(s.Tool, servers)
+		}
+	}
+	for i := range r.Plan.Steps {
+		name(&r.Plan.Steps[i])
+	}
+	for i := range r.Outcomes {
+		name(&r.Outcomes[i].Step)
+	}
 }
 
 // errQueryTimeout is a deadline that was exceeded, so that steps which it ends fail as timed out.
@@ -158,6 +187,7 @@ func (r *Router) answer(ctx context.Context, q Query, began time.Time) (*Record,
 	}
 	record := j.record
 	err = j.work(bounded)
+	record.nameServers(r.serversFor(q.Visible))
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the caller is gone
 	}
@@ -169,7 +199,7 @@ func (r *Router) answer(ctx context.Context, q Query, began time.Time) (*Record,
 		record.Warnings = append(record.Warnings, fmt.Sprintf("the query's time of %v was up; the answer rests on what was there", limit))
 	}
 	if q.DryRun || record.NeedsApproval {
-		record.Answer = synth.Answer{Text: describePlan(record, j.note), Degraded: record.Answer.Degraded || late, Citations: []synth.Citation{}}
+		record.Answer = synth.Answer{Text: describePlan(record, j.note), Degraded: record.Answer.Degraded || late || len(record.failed) > 0, Citations: []synth.Citation{}}
 		q.Report.station(atComplete, "Complete!")
 		return record, nil
 	}
@@ -178,7 +208,7 @@ func (r *Router) answer(ctx context.Context, q Query, began time.Time) (*Record,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	record.Answer.Degraded = record.Answer.Degraded || late || record.failed()
+	record.Answer.Degraded = record.Answer.Degraded || late || len(record.failed) > 0
 	q.Report.station(atComplete, "Complete!")
 	return record, nil
 }

@@ -154,8 +154,8 @@ func TestAnswerContent(t *testing.T) {
 	if !d.Success || string(d.Result) != `{"v":9007199254740993}` || d.Error != nil {
 		t.Errorf("got %+v, want the value exactly", d)
 	}
-	if r.Called() != 3 || full.Degraded || full.Plan.Steps[0].After == nil || full.Warnings == nil || full.Citations == nil || full.Timings.Total <= 0 || full.Timings.Execute <= 0 {
-		t.Errorf("got %d calls and %+v, want lists that are there, and times", r.Called(), full)
+	if r.Called() != 3 || !full.Degraded || full.Plan.Steps[0].After == nil || full.Warnings == nil || full.Citations == nil || full.Timings.Total <= 0 || full.Timings.Execute <= 0 {
+		t.Errorf("got %d calls and %+v, want a degraded answer, lists that are there, and times", r.Called(), full)
 	}
 	if !strings.Contains(full.Answer, "fails") {
 		t.Errorf("got the answer %q, want it to name what failed", full.Answer)
@@ -232,6 +232,62 @@ func TestObservedQueries(t *testing.T) {
 	for _, want := range []string{`msg="Query processed in 0.`, "query_length=1 ", "tools_called=1 ", `msg="Query failed: Query is empty"`, `msg="Query failed: broken"`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("log: got %q, want %q in it", log, want)
+		}
+	}
+}
+
+// A step whose tool cannot be found shows the server that its name names, if the caller may know of it.
+func TestServersOfFailedSteps(t *testing.T) {
+	k := newKit(t, twoServers)
+	given := json.RawMessage(`[{"tool":"down__x"},{"tool":"down.x"},{"tool":"down:x"},{"tool":"peer__x"},{"tool":"who__x"},{"tool":"x"}]`)
+	servers := func(r *router.Record) (in string) {
+		c := r.Content(false)
+		for i, s := range c.Steps {
+			if in += s.Server + " "; c.Plan.Steps[i].Server != s.Server {
+				t.Errorf("%s: got the server %q in the plan and %q in the steps", s.Tool, c.Plan.Steps[i].Server, s.Server)
+			}
+		}
+		return in
+	}
+	r := k.query(router.Query{Plan: given})
+	if got, want := servers(r), "down down down peer   "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	hidden := func(server, _ string) bool { return server != "down" }
+	if got, want := servers(k.query(router.Query{Plan: given, Visible: hidden})), "   peer   "; got != want {
+		t.Errorf("a server that is hidden: got %q, want %q", got, want)
+	}
+	first := brief(r)
+	given, err := json.Marshal(r.Content(false).Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := k.query(router.Query{Plan: given})
+	if got := brief(again); got != first {
+		t.Errorf("given back: got %s, want %s", got, first)
+	}
+	if got := again.Outcomes[3].Err.Message; got != "Unknown tool: peer__x" {
+		t.Errorf("given back: got %q, want the tool as the plan names it", got)
+	}
+}
+
+// An answer is degraded if a step failed, unless its tool succeeded in a later round.
+func TestDegraded(t *testing.T) {
+	const badly, well = `{"tool":"note","arguments":{"badly":true}}`, `{"tool":"note","arguments":{"badly":false}}`
+	for name, row := range map[string]struct {
+		plans []string
+		want  bool
+	}{
+		"none failed":             {[]string{`[{"tool":"echo"}]`}, false},
+		"one of two failed":       {[]string{`[{"tool":"echo"},` + badly + `]`, `[]`}, true},
+		"succeeded another time":  {[]string{`[` + badly + `,` + well + `]`, `[]`}, true},
+		"succeeded later":         {[]string{`[` + badly + `]`, `[` + well + `]`}, false},
+		"failed later":            {[]string{`{"more":true,"steps":[` + well + `]}`, `[` + badly + `]`}, true},
+		"another succeeded later": {[]string{`[` + badly + `,{"tool":"fails"}]`, `[` + well + `]`}, true},
+	} {
+		k := newKit(t, nil, row.plans...)
+		if r := k.query(router.Query{}); r.Answer.Degraded != row.want {
+			t.Errorf("%s: got degraded %v after %s, want %v", name, r.Answer.Degraded, brief(r), row.want)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -43,8 +44,9 @@ type Options struct {
 	QueryChars int
 	Planning   planner.Config
 	Execution  downstream.ExecutionConfig
-	Models     func() Models // how the models are; nil = there are none
-	UseClient  bool          // there is no model, and clients may lend theirs
+	Validator  *plan.Validator // nil makes one; sharing it shares compiled schemas
+	Models     func() Models   // how the models are; nil = there are none
+	UseClient  bool            // there is no model, and clients may lend theirs
 	Logger     *slog.Logger
 	Tracer     trace.Tracer
 	Observe    func(outcome string, took time.Duration) // after each query; may be nil
@@ -67,6 +69,7 @@ func (m Models) rejected() bool {
 type Router struct {
 	opts      Options
 	servers   *downstream.Manager
+	executor  *execution.Executor
 	planner   *planner.Planner
 	synth     *synth.Synthesizer
 	validator *validator
@@ -101,6 +104,9 @@ func New(opts Options) (*Router, error) {
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(), index: indexing{index: opts.Finder.Index()},
 	}
+	r.executor = execution.New(execution.Options{
+		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
+	})
 	if r.mcp, err = r.newMCP(); err != nil {
 		return nil, err
 	}

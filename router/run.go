@@ -48,6 +48,9 @@ func (r *Router) run(ctx context.Context, x *edge.Exchange) {
 // that server alone, and works while others cannot be listed.
 func (r *Router) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string, err error) {
 	began := time.Now()
+	if server, tool, ok := r.aliased(ctx, name, visible); ok {
+		return server, tool, nil
+	}
 	for _, separator := range separators {
 		server, tool, ok := strings.Cut(name, separator)
 		if !ok || tool == "" {

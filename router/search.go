@@ -64,17 +64,20 @@ func (r *Router) ServeSearch(ctx context.Context, x *edge.Exchange) {
 		return
 	}
 	tools := []FoundTool{}
-	names := make([]string, 0, len(found))
+	exposed := make([]string, 0, len(found))
+	names := make([]string, 0, len(found)) // as they are listed
 	for _, f := range found {
-		tools = append(tools, FoundTool{Name: f.Full(), Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
-		names = append(names, f.Full())
+		name := r.servers.ListedName(f.Server, f.Tool.Tool.Tool)
+		tools = append(tools, FoundTool{Name: name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
+		exposed = append(exposed, f.Full())
+		names = append(names, name)
 	}
 	text := fmt.Sprintf("No tools found matching '%s'. Try other words, or list_available_tools.", query)
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
 		if !x.Modern { // there a list may not vary by connection
 			e, most := r.exposures(x)
-			e.set(clientOf(x), names, most)
+			e.set(clientOf(x), exposed, most)
 		}
 	}
 	raw := encodeResult(result(text, map[string]any{"tools": tools}))
@@ -116,7 +119,7 @@ func (r *Router) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) 
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
 		if t, unknown := catalog.Lookup(name, x.Caller.Filter()); unknown == nil {
-			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(name))))
+			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(r.servers.ListedName(t.Server, t.Tool.Tool)))))
 		}
 	}
 	tools := []byte{'['}

@@ -27,13 +27,13 @@ func (r *Router) Serve(ctx context.Context, x *edge.Exchange) {
 	switch {
 	case name == ToolRun && r.offers(ToolRun):
 		r.run(ctx, x)
-	case r.Limited(x, name):
-	case name == ToolSearchTools && r.offers(ToolSearchTools):
-		r.ServeSearch(ctx, x)
-	case r.offers(name):
-		r.protocol(ctx, x)
-	default:
+	case !r.offers(name):
 		r.hidden(ctx, x, name)
+	case r.Limited(x, name):
+	case name == ToolSearchTools:
+		r.ServeSearch(ctx, x)
+	default:
+		r.protocol(ctx, x)
 	}
 }
 
@@ -53,14 +53,18 @@ func (r *Router) Limited(x *edge.Exchange, names ...string) bool {
 // Ended implements edge.Handler.
 func (r *Router) Ended(session string) { r.exposed.forget(session) }
 
-// hidden calls a tool of a server by its full name, listed or not.
+// hidden calls a tool of a server by its full name or its alias, listed or not.
 func (r *Router) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, ok := downstream.SplitFull(name)
-	if !ok {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
+	server, tool, known := r.aliased(ctx, name, x.Caller.Filter())
+	if r.Limited(x, name, downstream.FullName(server, tool)) {
 		return
 	}
-	known, err := r.servers.Has(ctx, server, "", tool, x.Caller.Filter())
+	var err error
+	if full := false; !known {
+		if server, tool, full = downstream.SplitFull(name); full {
+			known, err = r.servers.Has(ctx, server, "", tool, x.Caller.Filter())
+		}
+	}
 	switch {
 	case err != nil:
 		Fail(x, err)
@@ -80,7 +84,7 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 	x.Sent() // nothing that follows has to wait for it
 	message := x.Message.Raw
 	if x.Message.Method == "initialize" { // mcp-go refuses params of types it does not know; the edge has read what counts
-		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(x.Version)+`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
+		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(string(x.Version))+`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
 	}
 	reply := r.mcp.HandleMessage(context.WithValue(ctx, exchangeKey{}, x), json.RawMessage(message))
 	switch m := reply.(type) {
@@ -91,7 +95,7 @@ func (r *Router) protocol(ctx context.Context, x *edge.Exchange) {
 		raw := encodeResult(m.Result)
 		switch x.Message.Method {
 		case "initialize":
-			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(x.Version))) // the one that is in force
+			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the one that is in force
 		case "server/discover":
 			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
 		case "tools/list":
@@ -132,7 +136,7 @@ func clientOf(x *edge.Exchange) string {
 // asker passes requests of servers on to the client.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-		if q.Input && !x.Supports(q.Method) {
+		if q.Input && !x.Client.Supports(q.Method) {
 			return nil, nil
 		}
 		return edge.Answered(x.Request(ctx, q.Method, q.Params))

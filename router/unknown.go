@@ -2,6 +2,7 @@ package router
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -23,7 +24,7 @@ func (r *Router) explain(unknown *plan.Error, name string, catalog *downstream.C
 	}
 	status := r.servers.Status()
 	var starting, lost []string
-	named := serverOf(name, status)
+	named := serverOf(name, r.servers.Servers())
 	for _, m := range missing(catalog, visible) {
 		if named != "" && m.Server != named {
 			continue
@@ -51,12 +52,10 @@ func (r *Router) explain(unknown *plan.Error, name string, catalog *downstream.C
 }
 
 // serverOf returns the server that a tool's name names, empty if it may be any.
-func serverOf(name string, servers map[string]downstream.Status) string {
-	for _, separator := range [...]string{"__", ":", "."} {
-		if server, _, ok := strings.Cut(name, separator); ok {
-			if _, known := servers[server]; known {
-				return server
-			}
+func serverOf(name string, servers []string) string {
+	for _, separator := range separators {
+		if server, _, ok := strings.Cut(name, separator); ok && slices.Contains(servers, server) {
+			return server
 		}
 	}
 	return ""

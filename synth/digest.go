@@ -2,6 +2,7 @@ package synth
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -17,30 +18,34 @@ const (
 
 // digest shows the results as they are: a part for each step, in the order of the plan, then what failed.
 func digest(req Request) string {
-	if len(req.Outcomes) == 0 {
-		if req.Note != "" {
-			return req.Note
-		}
-		return "No tool was called for this question, so there is nothing to show."
-	}
-	limit := max(min(maxPart, maxDigest/len(req.Outcomes)), minPart)
-	var parts, failed []string
+	var parts []string
+	limit := max(min(maxPart, maxDigest/max(len(req.Outcomes), 1)), minPart)
 	for _, o := range req.Outcomes {
 		if o.OK() {
 			parts = append(parts, part(o, limit))
-		} else {
-			failed = append(failed, "- "+failureLine(o))
 		}
 	}
-	switch {
-	case len(failed) == 0:
-	case len(parts) == 0:
-		parts = append(parts, "No tool brought a result:\n"+strings.Join(failed, "\n"))
-	default:
-		parts = append(parts, "Not everything worked:\n"+strings.Join(failed, "\n"))
+	heading := someFailed
+	if len(parts) == 0 {
+		heading = allFailed
 	}
-	if req.Note != "" {
-		parts = append(parts, req.Note)
+	lines := undoneOf(req).lines(
+		heading, func(string) bool { return false },
+		func(i int) bool { return strings.Contains(req.Note, req.Unmet[i].Text) },
+	)
+	switch {
+	case len(req.Outcomes) > 0:
+		parts = append(parts, lines...)
+		if req.Note != "" {
+			parts = append(parts, req.Note)
+		}
+	case req.Note != "":
+		parts = append([]string{req.Note}, lines...)
+	default:
+		parts = lines
+	}
+	if len(parts) == 0 {
+		return "No tool was called for this question, so there is nothing to show."
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -61,8 +66,12 @@ func part(o plan.Outcome, limit int) string {
 	return heading + "\n" + text
 }
 
+// terminalCodes are the sequences that colour a terminal and move its cursor.
+var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
 // clean removes what could play tricks on a terminal.
 func clean(text string) string {
+	text = terminalCodes.ReplaceAllString(text, "")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
 			return r
@@ -75,7 +84,8 @@ func clean(text string) string {
 type page struct {
 	text  strings.Builder
 	limit int
-	left  int // lines that found no room
+	left  int  // lines that found no room
+	cut   bool // there is more that was not read
 }
 
 func (p *page) line(indent int, format string, args ...any) {
@@ -90,8 +100,11 @@ func (p *page) line(indent int, format string, args ...any) {
 
 func (p *page) String() string {
 	text := strings.TrimRight(p.text.String(), "\n")
-	if p.left > 0 {
-		text = strings.TrimSpace(text + fmt.Sprintf("\n… (%d more lines)", p.left))
+	switch {
+	case p.cut:
+		text += "\n… (and more)"
+	case p.left > 0:
+		text += fmt.Sprintf("\n… (%d more lines)", p.left)
 	}
-	return text
+	return strings.TrimSpace(text)
 }

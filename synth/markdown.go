@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Members that stand for a whole object, by what they hold, the telling ones first.
 var (
-	titleKeys = []string{"title", "name", "headline", "subject", "label"}
+	titleKeys = []string{"name", "title", "headline", "subject", "label"}
 	linkKeys  = []string{"url", "link", "href", "uri"}
 	textKeys  = []string{"snippet", "summary", "description", "text", "content", "body"}
 	valueKeys = []string{"result", "answer", "value", "output"}
@@ -34,14 +32,17 @@ func markdown(value json.RawMessage, limit int) string {
 		return ""
 	}
 	p := &page{limit: limit}
-	n := parse(json.RawMessage(llm.WithoutBinary(string(value)))).unwrapped()
+	read := min(16*limit, maxWhole) // what is written is hardly shorter
+	text := readable(value, read)
+	n := node{kind: '"', text: text}
+	if value[0] != '"' {
+		n = parse(json.RawMessage(text), len(value) <= read).unwrapped()
+	}
 	if n.scalar() && len(n.text) > limit {
 		return short.Text(n.text, limit)
 	}
 	p.value(n, 0)
-	if n.cut {
-		p.left++
-	}
+	p.cut = n.cut
 	return p.String()
 }
 
@@ -79,6 +80,10 @@ func (p *page) object(n node, indent int) {
 	}
 	if line, ok := n.result(); ok {
 		p.line(indent, "%s", line)
+		return
+	}
+	if len(n.items) == 1 && !n.items[0].blank() {
+		p.line(indent, "%s: %s", n.keys[0], short.Line(n.items[0].text, maxSnippet))
 		return
 	}
 	if n.titled() {
@@ -208,13 +213,7 @@ func (p *page) entry(n node, indent int) {
 		if k == titleKey || hasLink && k == linkKey || hasText && k == textKey || item.blank() {
 			continue
 		}
-		if item.scalar() {
-			rest = append(rest, k+": "+short.Line(item.text, maxInline))
-		} else if flat := item.flat(); flat != "" {
-			rest = append(rest, k+": "+flat)
-		} else {
-			rest = append(rest, k+": "+item.json(maxInline))
-		}
+		rest = append(rest, item.inline(k))
 	}
 	line := "**" + short.Line(title.text, maxSnippet) + "**"
 	if len(rest) > 0 {
@@ -233,86 +232,63 @@ func (p *page) entry(n node, indent int) {
 func (n node) members() string {
 	var texts []string
 	for i, k := range n.keys {
-		switch item := n.items[i]; {
-		case item.blank():
-		case item.scalar():
-			texts = append(texts, k+": "+short.Line(item.text, maxInline))
-		default:
-			texts = append(texts, k+": "+item.json(maxInline))
+		if item := n.items[i]; !item.blank() {
+			texts = append(texts, item.inline(k))
 		}
 	}
 	return short.Text(strings.Join(texts, ", "), maxSnippet)
 }
 
-// table reports whether the list reads best as a table: objects of the same few short scalars and no title.
-func (n node) table() bool {
-	if len(n.items) < 2 || len(n.items) > maxRows || n.cut {
-		return false
+// inline writes a value on one line behind the path of its keys: "tags: red, blue", "wind.speed: 7, wind.unit: m/s". The
+// objects of a list stand in brackets.
+func (n node) inline(path string) string {
+	var parts []string
+	size := 0
+	n.walk(path, func(path, text string) bool {
+		part := path + ": " + text
+		parts = append(parts, part)
+		size += len(part)
+		return size <= maxInline
+	})
+	return short.Text(strings.Join(parts, ", "), maxInline+len(path))
+}
+
+// walk yields the values of an object with the paths of their keys until yield returns false.
+func (n node) walk(path string, yield func(path, text string) bool) bool {
+	switch {
+	case n.scalar():
+		return yield(path, short.Line(n.text, maxInline))
+	case n.kind == '[':
+		return yield(path, n.elements())
 	}
-	columns := n.items[0].keys
-	if len(columns) < 2 || len(columns) > maxColumns {
-		return false
-	}
-	for _, row := range n.items {
-		if row.kind != '{' || !slices.Equal(row.keys, columns) {
+	for i, key := range n.keys {
+		if item := n.items[i]; !item.blank() && !item.walk(path+"."+key, yield) {
 			return false
-		}
-		for _, cell := range row.items {
-			if !cell.scalar() || utf8.RuneCountInString(cell.text) > maxCell || strings.ContainsAny(cell.text, "\n|") {
-				return false
-			}
 		}
 	}
 	return true
 }
 
-func (p *page) rows(n node, indent int) {
-	columns := n.items[0].keys
-	p.line(indent, "| %s |", strings.Join(columns, " | "))
-	p.line(indent, "|%s", strings.Repeat(" --- |", len(columns)))
-	for _, row := range n.items {
-		cells := make([]string, len(row.items))
-		for i, cell := range row.items {
-			if cell.kind != 'n' {
-				cells[i] = cell.text
-			}
+// elements writes the elements of a list on one line.
+func (n node) elements() string {
+	var texts []string
+	size := 0
+	for _, item := range n.items {
+		text := ""
+		switch {
+		case item.blank():
+			continue
+		case item.scalar():
+			text = short.Line(item.text, maxInline)
+		case item.kind == '[':
+			text = "(" + item.elements() + ")"
+		default:
+			text = "(" + item.members() + ")"
 		}
-		p.line(indent, "| %s |", strings.Join(cells, " | "))
-	}
-}
-
-// json writes a nested value in compact form.
-func (n node) json(limit int) string {
-	var out strings.Builder
-	n.write(&out, limit)
-	return short.Text(out.String(), limit)
-}
-
-func (n node) write(out *strings.Builder, limit int) {
-	if out.Len() > limit {
-		return
-	}
-	if n.scalar() {
-		out.WriteString(short.Line(n.text, limit))
-		return
-	}
-	if n.kind == '[' {
-		out.WriteByte('[')
-	} else {
-		out.WriteByte('{')
-	}
-	for i, item := range n.items {
-		if i > 0 {
-			out.WriteString(", ")
+		texts = append(texts, text)
+		if size += len(text); size > maxInline {
+			break
 		}
-		if n.kind == '{' {
-			out.WriteString(n.keys[i] + ": ")
-		}
-		item.write(out, limit)
 	}
-	if n.kind == '[' {
-		out.WriteByte(']')
-	} else {
-		out.WriteByte('}')
-	}
+	return short.Text(strings.Join(texts, ", "), maxInline)
 }

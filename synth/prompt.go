@@ -17,59 +17,68 @@ var promptFiles embed.FS
 
 var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
 
-// Bounds of what the model gets to read, in bytes.
+// Bounds of what the model gets to read beside the results.
 const (
-	maxResults = 32 << 10 // of all results together
-	maxResult  = 8 << 10  // of one
-	minResult  = 400      // of one, however many there are
-	maxSteps   = 64       // results that are shown
-	maxHistory = 8 << 10  // of the conversation so far
+	maxSteps   = 64      // results that are shown, and failures, and unmet parts
+	maxSent    = 200     // bytes of the arguments of a call
+	maxHistory = 8 << 10 // bytes of the conversation so far
 )
 
-// shown is what the templates see of a request.
-type shown struct {
+// view is what the templates see of a request.
+type view struct {
 	Query   string
 	Context string   // data block, may be empty
 	Results []string // data blocks
-	Failed  []string // lines that name failed steps
+	Failed  []string // data blocks
+	Unmet   []string // data blocks
 	Hidden  int      // results beyond the bounds
 	Note    string   // data block, may be empty
 }
 
 // prompt writes the instructions and the question.
 func prompt(req Request) (system, user string, err error) {
-	view := show(req)
+	v := viewOf(req)
 	var out [2]strings.Builder
 	for i, name := range []string{"answer_system.tmpl", "answer_user.tmpl"} {
-		if err := prompts.ExecuteTemplate(&out[i], name, view); err != nil {
+		if err := prompts.ExecuteTemplate(&out[i], name, v); err != nil {
 			return "", "", fmt.Errorf("writing the prompt: %w", err)
 		}
 	}
 	return strings.TrimSpace(out[0].String()), strings.TrimSpace(out[1].String()), nil
 }
 
-func show(req Request) shown {
-	view := shown{Query: req.Query, Context: llm.Conversation(req.Context, maxHistory)}
+func viewOf(req Request) view {
+	v := view{Query: req.Query, Context: llm.Conversation(req.Context, maxHistory)}
 	if req.Note != "" {
-		view.Note = llm.Data("the planner", req.Note)
+		v.Note = llm.Data("the planner", req.Note)
 	}
 	var worked []plan.Outcome
 	for _, o := range req.Outcomes {
 		if o.OK() {
 			worked = append(worked, o)
-		} else if len(view.Failed) < maxSteps {
-			view.Failed = append(view.Failed, llm.Data("step "+o.Step.ID+" failed", failureLine(o)))
+		} else if len(v.Failed) < maxSteps {
+			v.Failed = append(v.Failed, llm.Data("step "+o.Step.ID+" failed", failureLine(o)))
 		}
 	}
 	if len(worked) > maxSteps {
-		view.Hidden = len(worked) - maxSteps
+		v.Hidden = len(worked) - maxSteps
 		worked = worked[:maxSteps]
 	}
-	limit := max(min(maxResult, maxResults/max(len(worked), 1)), minResult)
-	for _, o := range worked {
-		view.Results = append(view.Results, llm.Data(provenance(o), result(o, limit)))
+	values := make([]json.RawMessage, len(worked))
+	for i, o := range worked {
+		values[i] = o.Value
 	}
-	return view
+	for i, excerpt := range excerpts(req.Query, values) {
+		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], excerpt)))
+	}
+	undone := undoneOf(req)
+	for i, part := range req.Unmet {
+		if _, caused := undone.step[i]; !caused && len(v.Unmet) < maxSteps {
+			line := short.Line(part.Text, maxUnmetText) + ": " + undone.because(i)
+			v.Unmet = append(v.Unmet, llm.Data(unmetID(i)+" not done", line))
+		}
+	}
+	return v
 }
 
 // provenance says where a result comes from.
@@ -83,9 +92,8 @@ func provenance(o plan.Outcome) string {
 
 // result is what the model reads of one step: what was asked for, and an excerpt of what came. Images and other
 // blocks that are no text are only named.
-func result(o plan.Outcome, limit int) string {
-	text := llm.Excerpt(o.Value, limit)
-	if sent := llm.Excerpt(o.Sent, 200); sent != "" && sent != "{}" {
+func result(o plan.Outcome, text string) string {
+	if sent := llm.Excerpt(o.Sent, maxSent); sent != "" && sent != "{}" {
 		text = "called with " + sent + "\n" + text
 	}
 	if names := blockNames(o.Blocks); names != "" {

@@ -1,8 +1,12 @@
 // Package synth turns a question and what the tools brought into an answer.
 //
-// With a model the answer is the model's, written from capped excerpts of the results that are marked as data, and
-// with citations of the steps it rests on. Without one, or when it fails, the answer is a readable digest of the
-// results. Either way every failed step is named. Compose never fails and runs no tool; a Synthesizer allows
+// With a model the answer is the model's, written from excerpts of the results that are marked as data: the passages
+// that match the question where there is more than the model is shown. Its citations are verified against the whole
+// results, in time linear in results plus quotes. Without a model, or when it fails, the answer is a readable digest of
+// the results. A refusal of the model is an answer. Either way every failed step and every unmet part of the question
+// is named: what the model does not mark is added.
+//
+// Compose never fails and runs no tool. What it holds beside the results is bounded by a few MiB. A Synthesizer allows
 // concurrent use and keeps nothing between calls.
 package synth
 
@@ -15,7 +19,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Options are what a Synthesizer is made of. The zero value writes digests.
@@ -44,18 +47,13 @@ type Request struct {
 	Query    string
 	Context  []llm.Message  // the conversation so far, untrusted
 	Outcomes []plan.Outcome // of all rounds, in the order of the plan
+	Unmet    []plan.Unmet   // parts of the question that no successful step serves
 	Note     string         // what the planner wants the user to know, such as why no tool fits
 	Model    llm.Model      // used instead of the configured one; nil for that
 
 	// OnText gets the growing answer, whole each time, from the goroutine that called Compose. What it got is void
 	// if the model fails. May be nil.
 	OnText func(text string)
-}
-
-// Citation says that an answer rests on a step.
-type Citation struct {
-	Step  string `json:"step"`
-	Quote string `json:"quote,omitempty"` // verbatim from the step's result
 }
 
 // Answer is what the user gets.
@@ -76,7 +74,8 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	if model == nil {
 		return Answer{Text: digest(req), Citations: []Citation{}}
 	}
-	resp, err := ask(ctx, model, req)
+	steps := stepsByID(req.Outcomes)
+	d, resp, err := ask(ctx, model, req, steps)
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) { // nobody has gone away
 			s.log.Error("Synthesis failed: " + err.Error())
@@ -86,89 +85,71 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
 	}
-	text, citations := cite(resp.Text, req.Outcomes)
-	return Answer{Text: nameFailures(text, req.Outcomes), Citations: citations, Usage: resp.Usage}
+	return Answer{Text: complete(req, d), Citations: verified(d.claims, steps), Usage: resp.Usage}
+}
+
+// complete adds to the model's answer what it does not name: failed steps, unmet parts, and where no tool was called
+// for lack of one what the planner says of it.
+func complete(req Request, d *draft) string {
+	parts := []string{d.shown()}
+	if len(req.Outcomes) == 0 && len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
+		parts = append(parts, req.Note)
+	}
+	parts = append(parts, undoneOf(req).lines(
+		someFailed, func(id string) bool { return d.failed[id] },
+		func(i int) bool { return d.notDone[i] },
+	)...)
+	return strings.Join(parts, "\n\n")
 }
 
 // minGrowth is by how many bytes an answer grows before it is shown again; long ones grow by more, so that showing them
 // costs little.
 const minGrowth = 16
 
-// ask gets the model's answer, without what it thought on the way.
-func ask(ctx context.Context, model llm.Model, req Request) (llm.Response, error) {
+// ask gets the model's answer and shows it as it grows, without reasoning and half marks. A refusal is an answer.
+func ask(
+	ctx context.Context, model llm.Model, req Request, steps map[string]*plan.Outcome,
+) (*draft, llm.Response, error) {
 	system, user, err := prompt(req)
 	if err != nil {
-		return llm.Response{}, err
+		return nil, llm.Response{}, err
 	}
 	question := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {
-		var raw strings.Builder
-		next, shown := 0, ""
-		question.OnRestart = func() {
-			raw.Reset()
-			next = 0
-		}
-		question.OnDelta = func(piece string) {
-			raw.WriteString(piece)
-			if raw.Len() < next {
-				return
-			}
-			next = raw.Len() + max(minGrowth, raw.Len()/50)
-			if text := presentable(raw.String(), req.Outcomes); text != "" && text != shown {
-				shown = text
-				req.OnText(text)
-			}
-		}
+		show(&question, req, steps)
 	}
 	resp, err := model.Complete(ctx, question)
+	var failure *llm.Error
+	if errors.As(err, &failure) && failure.Refusal {
+		resp.Text, err = failure.Message, nil
+	}
 	if err != nil {
-		return resp, err
+		return nil, resp, err
 	}
-	if resp.Text = withoutThoughts(resp.Text); resp.Text == "" {
-		return resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
+	d := newDraft(steps, req.Unmet)
+	d.add(resp.Text, true)
+	if d.shown() == "" {
+		return nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
 	}
-	return resp, nil
+	return d, resp, nil
 }
 
-// nameFailures adds the failed steps that the text does not name.
-func nameFailures(text string, outcomes []plan.Outcome) string {
-	succeeded := map[string]bool{}
-	for _, o := range outcomes {
-		if o.OK() {
-			succeeded[o.Step.Tool] = true
+// show passes the growing answer on.
+func show(question *llm.Request, req Request, steps map[string]*plan.Outcome) {
+	var d *draft
+	var next, read int
+	var shown string
+	question.OnRestart = func() { d, next, read = newDraft(steps, req.Unmet), 0, 0 }
+	question.OnRestart()
+	question.OnDelta = func(piece string) {
+		d.add(piece, false)
+		if read += len(piece); read < next {
+			return
+		}
+		next = read + max(minGrowth, read/50)
+		if text := d.shown(); text != "" && text != shown {
+			shown = text
+			req.OnText(text)
 		}
 	}
-	var missing strings.Builder
-	for _, o := range outcomes {
-		if o.OK() || names(text, o, succeeded[o.Step.Tool]) {
-			continue
-		}
-		fmt.Fprintf(&missing, "\n- %s", failureLine(o))
-	}
-	if missing.Len() == 0 {
-		return text
-	}
-	return text + "\n\nNot everything worked:" + missing.String()
-}
-
-// names reports whether the text speaks of a failed step. Where another step of the same tool worked, the tool's
-// name alone does not tell.
-func names(text string, o plan.Outcome, ambiguous bool) bool {
-	if !strings.Contains(text, toolLabel(o)) {
-		return false
-	}
-	return !ambiguous || strings.Contains(text, "["+o.Step.ID+"]")
-}
-
-// failureLine is "tool: reason" on one line.
-func failureLine(o plan.Outcome) string {
-	return toolLabel(o) + ": " + short.Line(strings.TrimPrefix(o.Err.Message, "Error: "), 300)
-}
-
-func toolLabel(o plan.Outcome) string {
-	label := o.Step.Tool
-	if label == "" {
-		label = "step " + o.Step.ID
-	}
-	return short.Line(label, 120)
 }

@@ -64,6 +64,8 @@ var (
 	mail = failed("s3", "mail", "send_email", "timeout", "Tool execution timed out after 30s")
 )
 
+const mailFailed = "Not everything worked:\n- send_email: Tool execution timed out after 30s"
+
 const question = "What's the latest AI news and what's 15% of $2500?"
 
 func TestModelAnswers(t *testing.T) {
@@ -90,15 +92,25 @@ func TestModelAnswers(t *testing.T) {
 			[]synth.Citation{{Step: "s5", Quote: "it rains"}}},
 		{"curly quotes", "Yes [s1: “twice as fast”].", "Yes [s1].", []plan.Outcome{news}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}}},
 		{"quoted from one of several", `Yes [s1, s2: "twice as fast"].`, "Yes [s1, s2].", []plan.Outcome{news, sum}, []synth.Citation{{Step: "s1", Quote: "twice as fast"}, {Step: "s2"}}},
-		{"quote of a failed step", `No send_email [s3: "timed out"].`, "No send_email .", []plan.Outcome{mail}, nil},
+		{"quote of a failed step", `No send_email [s3: "timed out"].`, "No send_email .\n\n" + mailFailed, []plan.Outcome{mail}, nil},
 		{"made up", `Yes [s9], [see below], [s9: "words"].`, "Yes [s9], [see below], .", []plan.Outcome{news}, nil},
-		{"failed step is no evidence", "No mail by send_email [s3].", "No mail by send_email [s3].", []plan.Outcome{mail}, nil},
-		{"failure named", "375, but send_email timed out.", "375, but send_email timed out.", []plan.Outcome{sum, mail}, nil},
-		{"failure not named", "375.", "375.\n\nNot everything worked:\n- send_email: Tool execution timed out after 30s", []plan.Outcome{sum, mail}, nil},
+		{"failed step is no evidence", "No mail by send_email [s3].", "No mail by send_email [s3].\n\n" + mailFailed, []plan.Outcome{mail}, nil},
+		{"failure marked", "375 [s2], aber keine Mail [s3 failed].", "375 [s2], aber keine Mail [s3: send_email failed].", []plan.Outcome{sum, mail}, []synth.Citation{{Step: "s2"}}},
+		{"failures marked together", "Neither [s3, s4 failed], [s3; s9  failed].", "Neither [s3: send_email failed, s4: calculate failed], [s3: send_email failed].",
+			[]plan.Outcome{mail, failed("s4", "math", "calculate", "tool_error", "no")}, nil},
+		{"tool mentioned", "375, and I used send_email for the mail.", "375, and I used send_email for the mail.\n\n" + mailFailed, []plan.Outcome{sum, mail}, nil},
+		{"failure not named", "375.", "375.\n\n" + mailFailed, []plan.Outcome{sum, mail}, nil},
+		{"marked as failed, but worked", "No sum [s2 failed].", "No sum .", []plan.Outcome{sum}, nil},
+		{"marks of no step", "It says [build failed] and [n1 not done], [s2 fails], [s2 fai", "It says [build failed] and [n1 not done], [s2 fails], [s2 fai", []plan.Outcome{sum}, nil},
+		{"no marks", "a[1], [ s2], [s2:], [s2: x], [s2: \"], [s2: \"\"], [s2: \"x\" y], [s2: \"a]b\"], [s2,], [s2 , s2 ].",
+			"a[1], [ s2], [s2:], [s2: x], [s2: \"], [s2: \"\"], [s2: \"x\" y], [s2: \"a]b\"], [s2,], [s2 , s2].", []plan.Outcome{sum}, []synth.Citation{{Step: "s2"}}},
+		{"refusal in words", "I can't help with that.", "I can't help with that.", []plan.Outcome{sum}, nil},
+		{"reasoning never ends", "375<think>or not [s2]", "375", []plan.Outcome{sum}, nil},
+		{"other tags", "a < b <thin> [s2] </b> <", "a < b <thin> [s2] </b> <", []plan.Outcome{sum}, []synth.Citation{{Step: "s2"}}},
 		{"one of two of a tool", "calculate says 375.", "calculate says 375.\n\nNot everything worked:\n- calculate: division by zero",
 			[]plan.Outcome{sum, failed("s4", "math", "calculate", "tool_error", "division by zero")}, nil},
-		{"thoughts", "<think>Is it 375? [s2]</think>\n375", "375", []plan.Outcome{sum}, nil},
-		{"end of a thought alone", "Is it?</think>375", "375", []plan.Outcome{sum}, nil},
+		{"reasoning", "<think>Is it 375? [s2]</think>\n375", "375", []plan.Outcome{sum}, nil},
+		{"end of reasoning alone", "Is it [s2]?</think>375", "375", []plan.Outcome{sum}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := connect(t)
@@ -121,8 +133,8 @@ func TestModelAnswers(t *testing.T) {
 				t.Error("got no partial text, want the growing answer")
 			}
 			for _, p := range partial {
-				if strings.Contains(p, "think") || strings.Contains(p, `: "`) {
-					t.Errorf("got partial text %q, want neither thoughts nor half citations", p)
+				if strings.Contains(p, "<think>") || strings.Contains(p, `: "`) && !strings.Contains(row.want, `: "`) {
+					t.Errorf("got partial text %q, want neither reasoning nor half marks", p)
 				}
 				if !strings.Contains(row.says, "think") && !strings.HasPrefix(row.want, p) {
 					t.Errorf("got partial text %q, want a beginning of %q", p, row.want)
@@ -249,6 +261,14 @@ func TestDigest(t *testing.T) {
 		"entries": {Outcomes: []plan.Outcome{worked("s1", "a", "find", `[{"title":"Whole","url":"https://example.org/1","snippet":"Below","year":2024,"tags":["x","y"],"deep":{"a":{"b":[1,2]}},"none":""},`+
 			`{"title":"Odd kinds","url":7,"snippet":["not","text"]},{"title":"Blank","url":"","snippet":""},{"title":"Alone"},"plain",{"other":1},[1,2],[{"title":"Inner"}]]`)}},
 		"nested": {Outcomes: []plan.Outcome{worked("s1", "a", "weather", `{"city":"Oslo","now":{"temperature":-3.5,"wind":{"speed":7,"unit":"m/s"}},"days":[{"day":"Mon","hours":[1,2,3]},{"day":"Tue","hours":[]}],"tags":["cold","clear"]}`)}},
+		"people": {Outcomes: []plan.Outcome{worked("s1", "hr", "query_hr", `{"count":2,"employees":[{"id":"E001","name":"Amara Lindqvist","title":"Chief Executive Officer","department":"Management","location":"Berlin","email":"amara@example.com","manager":""},`+
+			`{"id":"E020","name":"Freya Nakamura","title":"Chief Financial Officer","department":"Finance","location":"Berlin","email":"freya@example.com","manager":"Amara Lindqvist"}]}`)}},
+		"offices": {Outcomes: []plan.Outcome{worked("s1", "hr", "query_hr", `[{"name":"Amara Lindqvist","office":"Berlin"},{"name":"Freya Nakamura","office":"Berlin"}]`), worked("s2", "hr", "query_hr", `[{"name":"Amara Lindqvist","office":"Berlin"}]`)}},
+		"objects": {Outcomes: []plan.Outcome{
+			worked("s1", "a", "get_user", `{"id":7,"login":"amara","plan":{"name":"pro","seats":5},"teams":[{"id":1,"role":"owner"},{"id":2,"role":"member"}],"note":null}`),
+			worked("s2", "a", "get_file", `{"path":"notes.txt","size":120,"modified":"2026-11-22"}`),
+			worked("s3", "a", "list_events", `[{"at":"09:00","place":{"room":"A1","floor":2},"guests":["Ann","Bob"],"links":[{"rel":"self","n":[1,[2,3]]}]},{"at":"10:00"}]`),
+			worked("s4", "a", "count", `{"count":12}`), worked("s5", "a", "read", `"All is well."`), worked("s6", "a", "colour", "\"\u001b[1;31mred\u001b[0m alert\"")}},
 		"binary": {Outcomes: []plan.Outcome{worked("s1", "a", "shot", `{"png":"`+strings.Repeat("iVBORw0KGgo", 50)+`"}`)}},
 		"blocks": {Outcomes: []plan.Outcome{image}},
 	} {

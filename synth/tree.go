@@ -50,19 +50,29 @@ func (n node) get(keys ...string) (key string, value node, ok bool) {
 	return "", node{}, false
 }
 
-// parse reads a value within bounds. What is no JSON comes out as a string.
-func parse(value json.RawMessage) node {
-	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	budget := maxNodes
-	n, err := read(d, &budget)
+// parse reads a value within bounds; whole says that this is all of it. What is no JSON comes out as a string.
+func parse(value json.RawMessage, whole bool) node {
+	p := parser{
+		decoder: jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		left:    maxNodes,
+		whole:   whole,
+	}
+	n, err := p.read()
 	if err != nil {
-		return node{kind: '"', text: string(value)}
+		return node{kind: '"', text: string(value), cut: !whole}
 	}
 	return n
 }
 
-func read(d *jsontext.Decoder, budget *int) (node, error) {
-	*budget--
+type parser struct {
+	decoder *jsontext.Decoder
+	left    int // nodes that may still be read
+	whole   bool
+}
+
+func (p *parser) read() (node, error) {
+	d := p.decoder
+	p.left--
 	kind := d.PeekKind()
 	switch {
 	case kind != '{' && kind != '[':
@@ -80,20 +90,24 @@ func read(d *jsontext.Decoder, budget *int) (node, error) {
 	}
 	n := node{kind: kind}
 	for k := d.PeekKind(); k != '}' && k != ']'; k = d.PeekKind() {
-		if *budget <= 0 {
+		if p.left <= 0 {
 			n.cut = true
 			return n, nil
 		}
+		var key string
 		if kind == '{' {
 			name, err := d.ReadToken()
 			if err != nil {
-				return node{}, err
+				return n.ended(p.whole, err)
 			}
-			n.keys = append(n.keys, short.Line(name.String(), maxKey))
+			key = short.Line(name.String(), maxKey)
 		}
-		item, err := read(d, budget)
+		item, err := p.read()
 		if err != nil {
-			return node{}, err
+			return n.ended(p.whole, err)
+		}
+		if kind == '{' {
+			n.keys = append(n.keys, key)
 		}
 		n.items = append(n.items, item)
 		if item.cut {
@@ -105,13 +119,11 @@ func read(d *jsontext.Decoder, budget *int) (node, error) {
 	return n, err
 }
 
-// eachString calls yield with every string of a value until it returns false.
-func eachString(value json.RawMessage, yield func(string) bool) {
-	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		token, err := d.ReadToken()
-		if err != nil || token.Kind() == '"' && !yield(token.String()) {
-			return
-		}
+// ended returns what was read of a list or an object before the text ended.
+func (n node) ended(whole bool, err error) (node, error) {
+	if whole {
+		return node{}, err
 	}
+	n.cut = true
+	return n, nil
 }

@@ -432,7 +432,7 @@ func TestManyCalls(t *testing.T) {
 // themselves.
 func TestSSEStatus(t *testing.T) {
 	for status, want := range map[int]link.Failure{
-		401: {Reason: link.ReasonUnauthorized}, 404: {Reason: link.ReasonDisconnected, Lost: true}, 400: {Reason: link.ReasonProtocol},
+		401: {Reason: link.ReasonUnauthorized}, 404: {Reason: link.ReasonDisconnected, Lost: true, Unknown: true}, 400: {Reason: link.ReasonProtocol},
 		413: {Reason: link.ReasonTooLarge}, 429: {Reason: link.ReasonOverloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: link.ReasonUnavailable, Delivered: true},
 		503: {Reason: link.ReasonUnavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: link.ReasonProtocol},
 	} {
@@ -450,7 +450,7 @@ func TestSSEStatus(t *testing.T) {
 		bad.Store(true)
 		_, err := call(t, s, "echo")
 		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != want.Reason || f.Lost != want.Lost || f.Delivered != want.Delivered || f.After != want.After {
+		if !errors.As(err, &f) || f.Reason != want.Reason || f.Lost != want.Lost || f.Unknown != want.Unknown || f.Delivered != want.Delivered || f.After != want.After {
 			t.Errorf("%d: got %+v, want %+v", status, f, want)
 		}
 		if lost := s.Err() != nil; lost != want.Lost {

@@ -109,6 +109,7 @@ type Failure struct {
 	Message   string
 	Delivered bool // the request may have reached the tool
 	Lost      bool // the session is of no more use
+	Unknown   bool // the server answered that it does not know the session
 	After     time.Duration
 
 	status int // of HTTP, if that is what failed

@@ -40,7 +40,7 @@ func (s *Session) gone() *Failure {
 	s.forgotten.Store(true)
 	f := s.failure(ReasonDisconnected, "the session is gone")
 	s.lose(f)
-	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true}
+	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true, Unknown: true}
 }
 
 // probes are the pings that tell whether the server still knows the session. The calls that doubt it at the same

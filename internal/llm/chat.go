@@ -62,7 +62,7 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 	defer stream.Close()
 	var a answer
 	var finish openai.FinishReason
-	var refusal string
+	var refused string
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -81,7 +81,7 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 		if choice.FinishReason != "" {
 			finish = choice.FinishReason
 		}
-		refusal += choice.Delta.Refusal
+		refused += choice.Delta.Refusal
 		if err := t.add(choice.Delta.Content); err != nil {
 			return a, err
 		}
@@ -93,8 +93,8 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 		return a, failure(Refused, "the endpoint's content filter stopped the answer")
 	case finish == "" && !t.guard.done:
 		return a, failure(Cut, "the stream ended before the answer was complete")
-	case t.text.Len() == 0 && refusal != "":
-		return a, failure(Refused, "%s", refusal)
+	case t.text.Len() == 0 && refused != "":
+		return a, refusal(refused)
 	case t.text.Len() == 0:
 		return a, failure(Invalid, "the answer is empty")
 	}

@@ -80,18 +80,30 @@ const (
 	minBinaryLine = 60
 )
 
+// dataURI is what stands before encoded data of any length in a URI.
+const dataURI = ";base64,"
+
 // WithoutBinary replaces base64 and its like, whole or in lines, by a note of its size: models can only waste tokens
-// on it. In JSON it does so within strings, so that JSON stays JSON.
+// on it. In JSON it does so within strings, so that JSON stays JSON. It skips text that can hold no run, so that it
+// looks at few bytes of ordinary text.
 func WithoutBinary(text string) string {
 	var out strings.Builder
 	kept := 0
+	uri := afterURI(text, 0)
 	for i := 0; i < len(text); {
-		if !isBase64(text[i]) {
+		if i > uri {
+			uri = afterURI(text, i)
+		}
+		if next := min(noRunBefore(text, i), uri); next > i {
+			i = next
+			continue
+		}
+		if !isBase64[text[i]] {
 			i++
 			continue
 		}
 		end := binaryEnd(text, i)
-		if end-i >= minBinary || strings.HasSuffix(text[kept:i], ";base64,") {
+		if end-i >= minBinary || i == uri {
 			out.WriteString(text[kept:i])
 			fmt.Fprintf(&out, "[%d bytes of binary data left out]", end-i)
 			kept = end
@@ -105,12 +117,35 @@ func WithoutBinary(text string) string {
 	return out.String()
 }
 
+// afterURI is where the data of the next data URI begins, or the end of the text.
+func afterURI(text string, from int) int {
+	from = max(0, from-len(dataURI))
+	if i := strings.Index(text[from:], dataURI); i >= 0 {
+		return from + i + len(dataURI)
+	}
+	return len(text)
+}
+
+// noRunBefore returns a place at or after i before which no run begins that is long enough to be encoded data: such a
+// run begins with minBinaryLine bytes of its alphabet or of an escaped slash.
+func noRunBefore(text string, i int) int {
+	if i+minBinaryLine > len(text) {
+		return len(text)
+	}
+	for j := i + minBinaryLine - 1; j >= i; j-- {
+		if !isBase64[text[j]] && text[j] != '\\' {
+			return j + 1
+		}
+	}
+	return i
+}
+
 // binaryEnd is where the run ends that begins at i. A line end, also one escaped in JSON, continues the run if
 // the line before it is long.
 func binaryEnd(text string, i int) int {
 	for line := i; i < len(text); {
 		switch {
-		case isBase64(text[i]):
+		case isBase64[text[i]]:
 			i++
 		case strings.HasPrefix(text[i:], `\/`):
 			i += 2
@@ -135,9 +170,13 @@ func lineEndAt(text string) int {
 	return 0
 }
 
-func isBase64(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/=_-", c) >= 0
-}
+// isBase64 has the bytes of the alphabets of base64.
+var isBase64 = func() (is [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
+		is[c] = true
+	}
+	return is
+}()
 
 // Conversation is the newest part of a conversation as a data block of about limit bytes at most, or "" if there was
 // none.

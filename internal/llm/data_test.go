@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,4 +96,63 @@ func TestConversation(t *testing.T) {
 			t.Errorf("%d bytes of %q: got %q, want %q", row.limit, row.turns, got, want)
 		}
 	}
+}
+
+// FuzzWithoutBinary compares with a search that looks at every byte.
+func FuzzWithoutBinary(f *testing.F) {
+	run := strings.Repeat("QUJD", 70)
+	lines := strings.Repeat(strings.Repeat("QUJD", 19)+"\n", 10)
+	for _, text := range []string{
+		"", "plain text", run, "see " + run + " there", "a\\n" + run, run[:255] + " " + run[:256], lines, "x" + lines + run,
+		";base64,iVBO", "a;base64,;base64,QQ== b;base64,", strings.Repeat(`QUJD\/`, 50), strings.Repeat(`word\nword`, 80),
+		strings.Repeat("a", 59) + "\n" + run, strings.Repeat("a", 60) + `\r\n` + run[:200] + "é", strings.Repeat("long words in a row ", 20) + run,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := llm.WithoutBinary(text), byteByByte(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	})
+}
+
+// byteByByte replaces the longest runs of base64 of 256 bytes or more, or behind ";base64,". Lines of 60 bytes or more
+// go on in the next one.
+func byteByByte(text string) string {
+	in := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/=_-", c) >= 0
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		end, line := i, i
+		for end < len(text) && (end > i || in(text[i])) {
+			lineEnd := ""
+			for _, s := range []string{"\r\n", "\n", `\r\n`, `\n`} {
+				if lineEnd == "" && strings.HasPrefix(text[end:], s) {
+					lineEnd = s
+				}
+			}
+			if in(text[end]) {
+				end++
+			} else if strings.HasPrefix(text[end:], `\/`) {
+				end += 2
+			} else if lineEnd != "" && end-line >= 60 {
+				end += len(lineEnd)
+				line = end
+			} else {
+				break
+			}
+		}
+		switch {
+		case end == i:
+			out.WriteByte(text[i])
+			end++
+		case end-i >= 256 || strings.HasSuffix(text[:i], ";base64,"):
+			fmt.Fprintf(&out, "[%d bytes of binary data left out]", end-i)
+		default:
+			out.WriteString(text[i:end])
+		}
+		i = end
+	}
+	return out.String()
 }

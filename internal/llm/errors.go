@@ -32,6 +32,7 @@ type Error struct {
 	Kind    Kind
 	Status  int    // HTTP status, 0 if there was none
 	Message string // one line
+	Refusal bool   // the model itself refuses, and Message is what it says
 
 	model       string
 	code        string        // the endpoint's own code, such as insufficient_quota
@@ -68,6 +69,13 @@ func (e *Error) Retryable() bool {
 
 func failure(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), retryAfter: -1}
+}
+
+// refusal is the failure of a model that refuses.
+func refusal(words string) *Error {
+	e := failure(Refused, "%s", words)
+	e.Refusal = true
+	return e
 }
 
 // Bounds of an endpoint's own words, in bytes: as they come, and in an error.

@@ -50,7 +50,7 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 	}
 	defer stream.Close()
 	var a answer
-	var refusal string
+	var refused string
 	for {
 		ev, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -66,7 +66,7 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 			}
 			continue
 		case openai.ResponseStreamEventRefusalDelta:
-			refusal += ev.Delta
+			refused += ev.Delta
 			continue
 		}
 		if ev.Response == nil {
@@ -80,12 +80,12 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 				return a, err
 			}
 		}
-		return a.finish(ev, refusal, t)
+		return a.finish(ev, refused, t)
 	}
 }
 
 // finish judges the event that ends a response.
-func (a answer) finish(ev openai.ResponseStreamEvent, refusal string, t *transcript) (answer, error) {
+func (a answer) finish(ev openai.ResponseStreamEvent, refused string, t *transcript) (answer, error) {
 	switch ev.Type {
 	case openai.ResponseStreamEventFailed:
 		if e := ev.Response.Error; e != nil {
@@ -99,8 +99,8 @@ func (a answer) finish(ev openai.ResponseStreamEvent, refusal string, t *transcr
 		return a, failure(Truncated, "the answer reached the length limit")
 	}
 	switch {
-	case t.text.Len() == 0 && refusal != "":
-		return a, failure(Refused, "%s", refusal)
+	case t.text.Len() == 0 && refused != "":
+		return a, refusal(refused)
 	case t.text.Len() == 0:
 		return a, failure(Invalid, "the answer is empty")
 	}

@@ -93,11 +93,21 @@ func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	if s.Server == "" || err == nil && tool.Server == s.Server {
 		return tool, err
 	}
-	tool, err = lookup(s.Server + "." + s.Tool)
+	other, unknown := lookup(s.Server + "." + s.Tool)
+	if unknown != nil && err != nil && s.namesServer() {
+		return Tool{}, err // in the words for the name as it stands
+	}
+	tool, err = other, unknown
 	if err == nil && tool.Server != s.Server {
 		err = &Error{ReasonUnknownTool, fmt.Sprintf("server %s has no tool %s", quoteShort(s.Server), quoteShort(s.Tool))}
 	}
 	return tool, err
+}
+
+// namesServer reports whether the tool's name in the plan begins with the step's server.
+func (s *Step) namesServer() bool {
+	rest, ok := strings.CutPrefix(s.Tool, s.Server)
+	return ok && (strings.HasPrefix(rest, "__") || strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "."))
 }
 
 // sameCall reports whether two steps call the same tool with the same arguments.

@@ -26,12 +26,19 @@ var (
 	ErrBroken  = errors.New("plan cannot be read")
 )
 
-// ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, and the plan object
-// of a process_query result. The JSON is held to be strict: no text around it, no repeated names.
-// The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
+// ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a
+// process_query result, or a JSON string that holds one of these, as some clients write objects. The
+// JSON is held to be strict: no text around it, no repeated names. The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
 func ParseJSON(raw json.RawMessage) (Plan, error) {
 	if len(raw) > MaxText {
 		return Plan{}, ErrTooLong
+	}
+	if raw = bytes.TrimSpace(raw); bytes.HasPrefix(raw, []byte{'"'}) {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return Plan{}, fmt.Errorf("%w: %w", ErrBroken, err)
+		}
+		raw = json.RawMessage(text)
 	}
 	s, err := scan(new(jsontext.Decoder), raw)
 	if err != nil {

@@ -1,270 +1,196 @@
 package edge
 
 import (
-	"errors"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// item is one message of a batch, as judged before any of them is served.
+// item is one message of a batch, as checked before any of them is served.
 type item struct {
-	in     inbound
-	caller auth.Caller
-	answer *message // instead of serving it
-	skip   bool
+	in       inbound.Message
+	caller   auth.Caller
+	response *output.Message // instead of serving it; may be nil
+	skip     bool            // it is neither served nor answered
 }
 
-// splitBatch judges the messages of a batch. verdict is keyMissing if one of them needs a key.
-func (f *surface) splitBatch(src source, s *session, version string, body []byte) ([]item, verdict, *jsonrpc.Error) {
+func (it *item) respond(m output.Message) { it.response = &m }
+
+// splitBatch parses and authorizes the messages of a batch. The verdict is not access.Admitted if the whole batch is
+// refused for the key of one of them.
+func (f *surface) splitBatch(
+	src source, s *session, version protocol.Version, body []byte,
+) ([]item, access.Verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
 	if err != nil {
-		return nil, admitted, err
+		return nil, access.Admitted, err
 	}
-	if version != versionBatch {
-		return nil, admitted, invalidRequest("protocol version " + version + " has no batches")
+	if version != protocol.V20250326 {
+		return nil, access.Admitted, noBatches(version)
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
 	for i, raw := range raws {
 		it := &items[i]
-		it.in, err = parse(raw)
-		switch {
-		case err != nil:
-		case it.in.version != nil:
-			err = invalidRequest("protocol version " + versionModern + " has no batches")
-		case it.in.msg.Method == "initialize":
-			err = invalidRequest("initialize must stand alone")
-		case it.in.msg.IsRequest():
-			if ids[string(it.in.msg.ID)] {
-				err = inFlight(it.in.msg.ID)
-			}
-			ids[string(it.in.msg.ID)] = true
-		}
-		if err != nil {
-			it.answer = &message{form: failure, id: it.in.msg.ID, body: err.Encode()}
+		if err := it.parse(raw, ids); err != nil {
+			it.respond(output.Error(it.in.ID, err))
 			continue
 		}
-		f.edge.arrived(s, &it.in)
-		var v verdict
-		switch it.caller, v = f.edge.admit(&it.in, src); {
-		case v == keyWrong && it.in.msg.IsRequest():
-			m := wrongKey(&it.in.msg, false)
-			it.answer = &m
-		case v == stranger && it.in.msg.IsRequest():
-			m := f.edge.toStranger(&it.in)
-			it.answer = &m
-		case v == stranger:
+		logReceived(f.edge.log, s, &it.in)
+		var v access.Verdict
+		switch it.caller, v = f.edge.authorize(&it.in, src); {
+		case v == access.KeyWrong && it.in.IsRequest():
+			it.respond(wrongKey(&it.in.Message, ""))
+		case v == access.Unauthenticated && it.in.IsRequest():
+			it.respond(f.edge.unauthenticated(&it.in))
+		case v == access.Unauthenticated:
 			it.skip = true
-		case v != admitted:
+		case v != access.Admitted:
 			return nil, v, nil
 		}
-		if it.answer != nil && src.shared && s.busyWith(it.in.msg.ID) {
-			return nil, admitted, inFlight(it.in.msg.ID)
+		if it.response != nil && src.shared && s.inFlight.has(it.in.ID) {
+			return nil, access.Admitted, inFlightError(it.in.ID)
 		}
 	}
-	return items, admitted, nil
+	return items, access.Admitted, nil
 }
 
-func invalidRequest(reason string) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid request: " + reason}
-}
-
-func inFlight(id jsonrpc.ID) *jsonrpc.Error {
-	return invalidRequest("the id " + id.Text() + " is in flight already")
-}
-
-// batch collects the responses to the requests of a batch: one array, when the last of them is done.
-type batch struct {
-	edge   *Edge
-	caller string // who pays for errors of our own
-	out    outlet
-	lane   lane
-
-	mu    sync.Mutex
-	parts []message
-	left  int
-}
-
-// slot is the outlet of one request of a batch. What is not its response goes out at once.
-type slot struct {
-	batch  *batch
-	index  int
-	mu     sync.Mutex
-	closed bool
-}
-
-func (p *slot) send(l *lane, m message, last bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
+// parse parses a message of a batch. ids has the requests so far.
+func (it *item) parse(raw []byte, ids map[string]bool) (err *jsonrpc.Error) {
+	it.in, err = inbound.Parse(raw)
+	switch {
+	case err != nil:
+		return err
+	case it.in.Version != nil:
+		return noBatches(protocol.V20260728)
+	case it.in.Method == "initialize":
+		return inbound.InvalidRequest("initialize must stand alone")
+	case !it.in.IsRequest():
+		return nil
+	case ids[string(it.in.ID)]:
+		return inFlightError(it.in.ID)
 	}
-	if !last {
-		return p.batch.out.send(l, m, false)
-	}
-	p.closed = true
-	p.batch.set(p.index, m)
-	return true
+	ids[string(it.in.ID)] = true
+	return nil
 }
 
-func (p *slot) open() bool { return p.batch.out.open() }
-
-func (p *slot) favour()                            { p.batch.out.favour() }
-func (p *slot) quiet(now, heartbeat time.Duration) { p.batch.out.quiet(now, heartbeat) }
-func (p *slot) lost() <-chan struct{}              { return p.batch.out.lost() }
-
-// set takes the response to a request.
-func (b *batch) set(i int, m message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if m.paid == 0 {
-		m.payer = b.caller
-		m.paid = m.size()
-		b.edge.budget.Charge(m.payer, m.paid)
-	}
-	b.parts[i] = m
+func noBatches(v protocol.Version) *jsonrpc.Error {
+	return inbound.InvalidRequest("protocol version " + string(v) + " has no batches")
 }
 
-// leave counts one request less. The last one sends the array, unless nothing is in it.
-func (b *batch) leave() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left--; b.left > 0 {
-		return
-	}
-	m := message{keep: true}
-	for _, part := range b.parts {
-		if part.paid > 0 { // others were cancelled
-			m.batch = append(m.batch, part)
-		}
-	}
-	if len(m.batch) > 0 && !b.out.send(&b.lane, m, true) {
-		settle(b.edge.budget, m)
-	}
-}
-
-// serveBatch serves a batch in the order it stands in. It returns whether there will be an answer, and a
-// function that waits for it.
-func (f *surface) serveBatch(src source, s *session, items []item, out outlet) (answers bool, wait func()) {
+// serveBatch serves the messages of a batch in their order. It returns whether there will be a response, and a function
+// that waits for it.
+func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (responds bool, wait func()) {
 	e := f.edge
-	b := &batch{edge: e, caller: src.caller.ID, out: out, parts: make([]message, len(items)), left: 1}
+	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
 	var served sync.WaitGroup
 	for i := range items {
 		it := &items[i]
 		src.caller = it.caller
 		switch {
-		case it.answer != nil:
-			b.set(i, *it.answer)
-			answers = true
+		case it.response != nil:
+			b.Set(i, *it.response)
+			responds = true
 			continue
 		case it.skip:
 			continue
-		case s != nil && !s.of(it.caller):
-			if it.in.msg.IsRequest() {
-				b.set(i, message{form: failure, id: it.in.msg.ID, body: invalidRequest("the session belongs to another key").Encode()})
-				answers = true
+		case s != nil && !s.belongsTo(it.caller):
+			if it.in.IsRequest() {
+				b.Set(i, output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
+				responds = true
 			}
 			continue
-		case !it.in.msg.IsRequest():
-			_ = f.takeOne(src, s, &it.in) // notifications in a batch have no answer of their own
+		case !it.in.IsRequest():
+			_ = f.accept(src, s, &it.in) // notifications in a batch have no status of their own
 			continue
 		}
-		answers = true
+		responds = true
 		x := &Exchange{}
 		ctx := f.fill(x, src, s, &it.in)
-		x.out = &slot{batch: b, index: i}
+		x.out.outlet = b.Outlet(i)
 		if err := e.track(x); err != nil {
 			x.abort(nil)
-			b.set(i, message{form: failure, id: it.in.msg.ID, body: wireError(err).Encode()})
+			b.Set(i, output.Error(it.in.ID, wireError(err)))
 			continue
 		}
-		b.mu.Lock()
-		b.left++
-		b.mu.Unlock()
+		b.Add()
 		served.Add(1)
-		e.spawn("serving a batch", func() {
+		e.life.spawn("serving a batch", func() {
 			defer served.Done()
-			defer b.leave()
+			defer b.Done()
 			defer e.untrack(x)
-			e.request(ctx, f.handler, x)
+			f.serveRequest(ctx, x)
 		})
 	}
-	b.leave()
-	return answers, served.Wait
-}
-
-// wireError is what track's errors look like in a response.
-func wireError(err error) *jsonrpc.Error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		return wire
-	}
-	return ownError(false, "The request was not served: "+err.Error(), "unavailable", false)
+	b.Done()
+	return responds, served.Wait
 }
 
 // batch serves a batch over streamable HTTP.
 func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) {
 	e := t.edge
-	version := headerVersion(r.Header)
+	version := inbound.HeaderVersion(r.Header)
 	if version == "" {
-		version = versionBatch
-	} else if version != versionModern && !knownHandshake(version) {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(version, true))
+		version = protocol.V20250326
+	} else if version != protocol.V20260728 && !version.IsHandshake() {
+		t.reply.error(w, http.StatusBadRequest, "", inbound.Unsupported(version, protocol.Versions()))
 		return
 	}
 	src := httpSource(r, caller)
 	id := sessionID(r.Header)
-	s := t.present(src, id)
+	s := t.current(src, id)
 	if s != nil {
-		version, _ = s.agreed()
-	} else if record, ok := t.sealed(src, id); ok {
-		version = record.version
+		version, _ = s.handshake.agreed()
+	} else if record, ok := e.sessions.sealed(src, id); ok {
+		version = record.Version
 	} else if id != "" {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		e.writeError(w, http.StatusBadRequest, "", err)
+		t.reply.error(w, http.StatusBadRequest, "", err)
 		return
-	case v != admitted:
-		e.unauthorized(w, "", v == keyWrong)
+	case v != access.Admitted:
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 		return
 	}
 	if id != "" {
 		var err error
 		if s, err = t.sessionOf(src, id, items); err != nil {
-			e.noSession(w, "", err)
+			t.reply.noSession(w, "", err)
 			return
 		}
 	}
-	e.busy.Add(1) // until the answer is written
-	defer e.done()
-	a := &answer{}
-	a.begin(e, w, r, false)
-	answers, wait := t.serveBatch(src, s, items, a)
-	if !answers {
+	e.life.begin() // until the response is written
+	defer e.life.done()
+	resp := &output.Response{}
+	resp.Begin(&e.out, w, r, nil)
+	responds, wait := t.serveBatch(src, s, items, resp)
+	if !responds {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	wait()
-	a.finish()
+	resp.Finish()
 }
 
-// sessionOf returns the session that a batch is for, and has the handler know it. It is nil where the batch is
-// answered without one, because no message of it has a key.
+// sessionOf returns the session of a batch after completing its handshake. It is nil if no message of the batch has a
+// key: then the edge answers without the session.
 func (t *streamable) sessionOf(src source, id string, items []item) (*session, error) {
 	for i := range items {
-		if it := &items[i]; it.answer == nil && !it.skip {
+		if it := &items[i]; it.response == nil && !it.skip {
 			src.caller = it.caller
-			s, err := t.session(src, id)
+			s, err := t.edge.sessions.find(&t.surface, src, id)
 			if err == nil {
-				t.settle(s, src, it.in.msg.Method)
+				t.completeHandshake(s, src, it.in.Method)
 			}
 			return s, err
 		}

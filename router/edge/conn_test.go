@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // writes are what connections were given to write.
@@ -38,7 +39,7 @@ func TestAnswersHaveADeadline(t *testing.T) {
 	defer stop(t, e)
 	web := httptest.NewUnstartedServer(e.Streamable(newServer()))
 	d := &deadlines{Listener: web.Listener}
-	web.Listener = edge.OnePiece(web.Config, d)
+	web.Listener = output.CoalesceWrites(web.Config, d)
 	web.Start()
 	defer web.Close()
 	transport := &http.Transport{}
@@ -111,7 +112,7 @@ func TestEventsInOnePiece(t *testing.T) {
 	defer stop(t, e)
 	web := httptest.NewUnstartedServer(e.Streamable(srv))
 	w := &writes{Listener: web.Listener}
-	web.Listener = edge.OnePiece(web.Config, w)
+	web.Listener = output.CoalesceWrites(web.Config, w)
 	web.Start()
 	defer web.Close()
 	transport := &http.Transport{}

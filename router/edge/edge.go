@@ -1,34 +1,9 @@
-// Package edge serves MCP to clients: streamable HTTP of every protocol version, HTTP+SSE and stdio.
-//
-// It hands every request and notification to a Handler, with all that may be known about it, as an
-// Exchange. What it promises:
-//
-//   - Concurrency: handlers run concurrently, also for one session, and may take their time: only their own
-//     answer waits for them. All exported functions may be called from any goroutine.
-//   - Ordering: one writer per stream. What an Exchange sends arrives in the order it was sent, on the
-//     stream of its request, and before its response; after the response nothing follows. A session's
-//     notifications keep their place among its requests and responses (see Exchange.Sent).
-//   - Ownership: byte slices given to the edge belong to it from then on; slices in an Exchange belong to
-//     the handler. Nothing is decoded and encoded again.
-//   - Access: a client that has shown no key where one is needed is answered by the edge alone.
-//   - Bounds: sessions, requests in flight, bodies, queues and replay logs are bounded, and what is in memory
-//     for one caller is bounded in bytes. A client that does not read loses its oldest notifications, then its
-//     connection; it never holds up anybody else.
-//   - Ends: a session ends by DELETE, by the end of its SSE stream or of stdin, by idling, when the key of
-//     its client is revoked, when another caller needs its place, or with the edge. Its requests are cancelled,
-//     and when the last has returned, Handler.Ended is called once.
-//   - Revival: a session of streamable HTTP that did not end by DELETE exists again when its client comes back
-//     within 24 hours of its start. The handler is served the client's initialize and notifications/initialized
-//     again before anything else; their answers go nowhere. See Edge.Keep.
 package edge
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,119 +12,87 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessions"
 )
 
 // Handler serves the messages of one surface.
 type Handler interface {
-	// Serve handles one request or notification and returns when that is done. For a request it calls one
-	// of Reply, Fail and FailRaw, as the last thing it does: a plain answer is written when Serve returns.
-	// Without any of them the client gets -32603. ctx ends when the request is cancelled (the cause is a
-	// *Cancelled), when its session ends (ErrSessionEnded), when its connection closes, where that counts
-	// as cancelling, when its caller's key is revoked (ErrKeyRevoked), and when the edge stops (ErrStopped).
+	// Serve handles one request or notification. For a request it calls one of Reply, Fail and FailRaw, as the last
+	// thing it does: a plain response is written when Serve returns. If it calls none, the client gets -32603. ctx ends
+	// when the request is cancelled (the cause is a *Cancelled), when its session ends (ErrSessionEnded), when its
+	// connection closes and that counts as cancelling, when its caller's key is revoked (ErrKeyRevoked), and when the
+	// edge stops (ErrStopped).
 	Serve(ctx context.Context, x *Exchange)
-	// Ended tells that a client session is over. Nothing of it is in flight any more.
+	// Ended tells that a client session has ended. Nothing of it is in flight any more.
 	Ended(session string)
 }
 
-// Causes of ended contexts and reasons why a client does not answer.
-var (
-	ErrSessionEnded = errors.New("the client session has ended")
-	ErrStopped      = errors.New("the server is shutting down")
-	ErrNoClient     = errors.New("it takes no requests")
-	ErrClientGone   = errors.New("the client went away before it answered")
-	ErrKeyRevoked   = errors.New("the API key is not valid any more")
-)
-
-// Options are the dependencies and limits of an Edge. The zero value serves everybody within the default
-// limits, and logs nothing.
+// Options are the dependencies and limits of an Edge. The zero value serves everybody within the default limits, and
+// logs nothing.
 type Options struct {
 	Logger         *slog.Logger
-	Name, Version  string     // of the server, as clients without a key are told
+	Name, Version  string     // of the server, for unauthenticated clients
 	Keys           *auth.Keys // nil = no keys
 	Limits         limit.Config
 	AllowedOrigins []string // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
 	Loopback       bool          // bound to loopback: the Host header must be loopback too
-	Public         bool          // bound beyond it: without keys the Host header must be an address or an allowed host
+	Public         bool          // bound to other addresses: without keys, Host must be an address or an allowed host
 	Heartbeat      time.Duration // quiet time before a comment is sent; 0 = 15 s
 }
 
-// Edge holds the client sessions and all that is in flight. Create it with New and end it with Stop.
+// Edge holds the client sessions and the requests in flight. Create it with New and end it with Stop.
 type Edge struct {
-	log       *slog.Logger
-	name      string
-	version   string
-	keys      *auth.Keys
-	limits    limit.Config
-	trusted   []netip.Prefix
-	origins   map[string]bool
-	hosts     map[string]bool // of origins
-	loopback  bool
-	public    bool
-	heartbeat time.Duration
-	epoch     time.Time // all other times are counted from here
+	log     *slog.Logger
+	name    string
+	version string
+	access  *access.Policy
+	limits  limit.Config
+	epoch   time.Time // all other times are counted from here
 
-	mu     sync.RWMutex
-	closed bool // no more work of any kind
-
-	sessions sessions
-	seal     sealer
-	tombs    tombs
-
-	loose    scope         // exchanges without a session
-	trips    sync.Map      // *trip by the requestState that its client comes back with
-	budget   *limit.Budget // requests in flight and bytes in memory, by caller
-	busy     atomic.Int64  // requests and notifications not yet served, and answers not yet written
-	refused  atomic.Int64  // requests that there was no room for
-	stopping atomic.Bool
-	idle     chan struct{}  // told when busy falls to 0 while stopping
-	quit     chan struct{}  // ends the janitor
-	work     sync.WaitGroup // everything that runs here
+	life        *lifetime
+	out         output.Outputs
+	sessions    registry
+	sessionless inFlight      // exchanges without a session
+	mrtrs       sync.Map      // *mrtr by the requestState of its next round
+	budget      *limit.Budget // requests in flight and bytes in memory, by caller
+	refused     atomic.Int64  // requests for which there was no room
 }
 
 // New returns a running Edge.
 func New(o Options) *Edge {
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	e := &Edge{
-		log:       o.Logger,
-		name:      o.Name,
-		version:   o.Version,
-		keys:      o.Keys,
-		limits:    o.Limits,
-		trusted:   o.TrustedProxies,
-		origins:   make(map[string]bool, len(o.AllowedOrigins)),
-		hosts:     make(map[string]bool, len(o.AllowedOrigins)),
-		loopback:  o.Loopback,
-		public:    o.Public,
-		heartbeat: o.Heartbeat,
-		epoch:     time.Now(),
-		seal:      temporarySealer(),
-		idle:      make(chan struct{}, 1),
-		quit:      make(chan struct{}),
+		log:     log,
+		name:    o.Name,
+		version: o.Version,
+		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins,
+			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
+		limits: withDefaults(o.Limits),
+		epoch:  time.Now(),
+		life:   newLifetime(log),
 	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
+	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
+	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat, Now: e.now,
+		Spawn: e.life.spawn, Stopping: e.life.stopping.Load}
+	if e.out.Heartbeat <= 0 {
+		e.out.Heartbeat = 15 * time.Second
 	}
-	if e.heartbeat <= 0 {
-		e.heartbeat = 15 * time.Second
-	}
-	e.defaultLimits()
-	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(e.log))
-	e.sessions = sessions{most: e.limits.Sessions, now: e.now, byID: map[string]*session{}, holders: map[string]*holder{}}
-	for _, origin := range o.AllowedOrigins {
-		host := origin
-		if u, err := url.Parse(origin); err == nil && u.Host != "" {
-			host, origin = u.Host, u.Scheme+"://"+u.Host
-		}
-		e.origins[lower(origin)] = true
-		e.hosts[lower(hostname(host))] = true
-	}
-	e.work.Go(e.watch)
+	store := sessions.New[*session](e.limits.Sessions, e.now)
+	e.sessions = registry{edge: e, store: store, ids: sessionid.New()}
+	e.life.work.Go(e.watch)
 	return e
 }
 
-func (e *Edge) defaultLimits() {
+// withDefaults returns limits with default values for those that are not set.
+func withDefaults(l limit.Config) limit.Config {
 	d := limit.Default()
-	l := &e.limits
 	if l.BodyBytes <= 0 {
 		l.BodyBytes = d.BodyBytes
 	}
@@ -165,10 +108,16 @@ func (e *Edge) defaultLimits() {
 	if l.SessionIdle <= 0 {
 		l.SessionIdle = d.SessionIdle
 	}
+	return l
 }
 
+// Keep keeps the key of session ids in a folder, which is created if necessary, so that sessions survive a restart of
+// the router. Without Keep, or if it fails, the key lives with the process. It is called once, before the edge serves.
+// Several processes may use one folder.
+func (e *Edge) Keep(folder string) error { return e.sessions.ids.Keep(folder) }
+
 // Sessions returns the number of client sessions.
-func (e *Edge) Sessions() int { return e.sessions.count() }
+func (e *Edge) Sessions() int { return e.sessions.store.Count() }
 
 // Tracked returns the number of requests in flight.
 func (e *Edge) Tracked() int { return e.budget.InFlight() }
@@ -176,122 +125,84 @@ func (e *Edge) Tracked() int { return e.budget.InFlight() }
 // Held returns the bytes of messages that the edge holds for its callers.
 func (e *Edge) Held() int { return int(e.budget.Held()) }
 
-// Refused returns the number of requests so far that there was no room for.
+// Refused returns the number of requests so far that were refused as overload.
 func (e *Edge) Refused() int { return int(e.refused.Load()) }
 
-// Send queues a whole notification that belongs to no request for the session's own stream: the GET
-// stream, the SSE stream or stdout. It reports whether the session exists and the message will be sent. As
-// long as nobody reads, the newest 1,000 messages wait, within 1 MiB and what the client's caller may hold.
+// Send queues a notification that belongs to no request for the session's own stream: the GET stream, the SSE stream or
+// stdout. It reports whether the session exists and the message will be sent. While nobody reads the stream, the newest
+// 1,000 messages are kept, within 1 MiB and what the client's caller may hold.
 func (e *Edge) Send(session string, message []byte) bool {
-	s := e.sessions.get(session)
+	s := e.sessions.store.Get(session)
 	if s == nil {
 		return false
 	}
-	return s.send(wholeMessage(message))
+	return s.send(output.Whole(message))
 }
 
-// Request asks the client of a session on the session's own stream and waits for the answer, which is a
-// response with a result or an error. The error is ErrNoClient if there is no such stream, ErrClientGone if
-// the answer cannot come any more, or the cause of ctx.
+// Request sends a request to the client of a session on the session's own stream and waits for the response, which
+// has a result or an error. The error is ErrNoClient if nobody reads that stream, ErrClientGone if the response
+// cannot come any more, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
-	s := e.sessions.get(session)
+	s := e.sessions.store.Get(session)
 	if s == nil {
 		return jsonrpc.Message{}, ErrNoClient
 	}
-	return s.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
-		return s.own.lost, s.attached() && s.send(m)
+	return s.requests.call(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
+		return s.own.Lost(), s.Attached() && s.send(m)
 	})
 }
 
-// enter counts an activity that Stop waits for, unless the edge is closed.
-func (e *Edge) enter() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return false
-	}
-	e.work.Add(1)
-	return true
-}
-
-// now returns the time since the edge was made.
+// now returns the time since the edge was created.
 func (e *Edge) now() time.Duration { return time.Since(e.epoch) }
 
-// watch runs the periodic work until the edge stops: it opens answers that have been quiet for long, and ends
-// sessions that nobody uses and whatever belongs to revoked keys.
+// watch runs periodic work until the edge stops: heartbeats, the expiry of sessions and the revocation of keys.
 func (e *Edge) watch() {
-	tick := time.NewTicker(max(min(time.Second, e.heartbeat/4, e.limits.SessionIdle/4), time.Millisecond))
+	tick := time.NewTicker(max(min(time.Second, e.out.Heartbeat/4, e.limits.SessionIdle/4), time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
-		case <-e.quit:
+		case <-e.life.quit:
 			return
 		case <-tick.C:
 		}
 		now := e.now()
-		e.lookAtLoose(now)
-		for _, s := range e.sessions.all() {
-			s.look(now)
+		e.checkSessionless(now)
+		for _, s := range e.sessions.store.All() {
+			s.check(now)
 		}
 	}
 }
 
-func (e *Edge) lookAtLoose(now time.Duration) {
+// checkSessionless sends heartbeats and cancels requests of revoked keys.
+func (e *Edge) checkSessionless(now time.Duration) {
 	defer safe.Recover(e.log, "watching requests", nil)
-	e.loose.tick(now, e.heartbeat)
-	e.loose.cancel(ErrKeyRevoked, e.revoked)
+	e.sessionless.tick(now, e.out.Heartbeat)
+	e.sessionless.cancel(ErrKeyRevoked, e.revoked)
 }
 
-// spawn runs f, which Stop waits for, on a goroutine of its own. A panic is logged and ends only f.
-func (e *Edge) spawn(what string, f func()) {
-	e.work.Go(func() {
-		defer safe.Recover(e.log, what, nil)
-		f()
-	})
-}
-
-// Stop refuses new requests and sessions, waits until ctx ends for what is in flight and for clients to read
-// their answers, then cancels the rest, ends all sessions and closes their streams. The error tells what did not
-// end in time. Stop may be called again.
+// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client. Until ctx ends it
+// waits for other requests in flight, and for clients to read their responses. Then it cancels what is left, ends all
+// sessions and closes their streams. The error tells what did not end in time. Stop may be called again.
 func (e *Edge) Stop(ctx context.Context) error {
-	e.stopping.Store(true)
-	for ctx.Err() == nil && e.busy.Load() > 0 {
-		select {
-		case <-e.idle:
-		case <-ctx.Done():
-		}
+	e.life.stopping.Store(true)
+	e.stopMRTRs()
+	e.life.drain(ctx)
+	for _, s := range e.sessions.store.All() {
+		s.own.Drain(ctx)
 	}
-	for _, s := range e.sessions.all() {
-		s.own.drain(ctx)
-	}
-	e.loose.cancel(ErrStopped, all)
-	for _, s := range e.sessions.all() {
-		s.end(ErrStopped)
-	}
-	e.mu.Lock()
-	again := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if again {
+	e.sessionless.cancel(ErrStopped, all)
+	e.endSessions()
+	if !e.life.close() {
 		return nil
 	}
-	e.sessions.close()
-	for _, s := range e.sessions.all() { // those that came in between
-		s.end(ErrStopped)
-	}
-	close(e.quit)
-	ended := make(chan struct{})
-	go func() {
-		e.work.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-time.After(stopGrace):
-		return fmt.Errorf("stopping: %d requests and some connections do not end", e.busy.Load())
-	}
+	e.sessions.store.Close()
+	e.endSessions() // those opened meanwhile
+	close(e.life.quit)
+	return e.life.wait()
 }
 
-// stopGrace is how long Stop waits for handlers that it has cancelled.
-const stopGrace = 2 * time.Second
+func (e *Edge) endSessions() {
+	for _, s := range e.sessions.store.All() {
+		s.end(ErrStopped)
+	}
+}

@@ -2,142 +2,71 @@ package edge
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
-	"sync/atomic"
-	"time"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// Cancelled is the cause of a context whose request the client cancelled.
-type Cancelled struct {
-	Reason []byte // raw JSON string, or nil
-	Params []byte // raw params of the notification
-}
-
-// Error implements error.
-func (c *Cancelled) Error() string {
-	if reason := jsonrpc.Text(c.Reason); reason != "" {
-		return "cancelled by the client: " + reason
-	}
-	return "cancelled by the client"
-}
-
-// ClientInfo is what a client told about itself: raw JSON objects, or nil.
-type ClientInfo struct {
-	Capabilities json.RawMessage
-	Info         json.RawMessage
-}
-
-// Exchange is one request or notification, all that is known about it, and the way back. Its fields are
-// not to be changed. Its methods may be called from any goroutine, also after Serve has returned.
+// Exchange is one request or notification, what is known about it, and the way back to its client. Its deadline is that
+// of the context given to the handler. Its fields do not change. Its methods may be called from any goroutine, also
+// after Serve has returned.
 type Exchange struct {
-	Message    jsonrpc.Message // request or notification, without _meta.api_key
-	Caller     auth.Caller
-	Session    string      // id of the client session; empty without one and in the modern era
-	Version    string      // protocol version in force; for initialize the one to answer with
-	Modern     bool        // protocol version 2026-07-28
-	Client     ClientInfo  // from initialize or, in the modern era, from the request
-	Header     http.Header // without keys; nil on stdio
-	RemoteAddr string      // address of the client; empty on stdio
+	Message       jsonrpc.Message // without _meta.api_key
+	Caller        auth.Caller
+	Visible       func(server, tool string) bool // what the caller may see and use, see auth.Caller.Filter
+	Session       string                         // id of the client session; empty without one, as since 2026-07-28
+	Version       protocol.Version               // in force; for initialize the one to answer with
+	Modern        bool                           // protocol version 2026-07-28
+	Client        inbound.ClientInfo             // from initialize or, since 2026-07-28, from the request
+	ProgressToken []byte                         // raw; nil if the client wants no progress
+	Header        http.Header                    // without keys; nil on stdio
 
 	edge    *Edge
-	session *session        // nil without one
-	out     outlet          // nil for notifications
-	trip    *trip           // of a client of the modern era that can be asked; nil otherwise
-	conn    <-chan struct{} // closed when the connection of its answer ends; nil if it shares one
+	session *session // nil without one
+	mrtr    *mrtr    // nil if the client takes no requests, or before 2026-07-28
 	cancel  context.CancelCauseFunc
-	lane    lane
-	state   atomic.Uint32
-
-	reserved atomic.Int64 // bytes for the answer that its message has not taken over; over in the end
-	free     func()       // see Reuse
-
-	// Guarded by the mutex of scope.
-	scope   *scope
-	id      jsonrpc.ID // under which it can be cancelled
-	barrier uint64     // how many notifications come before it
-	sent    bool
-	sentCh  chan struct{} // closed when sent; made by those who wait
-	listed  bool
-	prev    *Exchange
-	next    *Exchange
+	entry   entry
+	out     response
 }
 
-// States of a request. The first of response and cancellation wins.
-const (
-	live uint32 = iota
-	succeeded
-	failed
-	cancelled
-)
-
-// over marks an exchange that reserves nothing any more.
-const over = -1
-
-// outlet is where the messages of an exchange go.
-type outlet interface {
-	// send queues a message and reports whether it will be written. The last one closes the lane.
-	send(l *lane, m message, last bool) bool
-	// open makes the answer a stream, if the client takes one.
-	open() bool
-	// favour makes the answer a stream as soon as there is something to send, if the client takes one.
-	favour()
-	// quiet tells the time, for answers that nothing was heard of for long.
-	quiet(now, heartbeat time.Duration)
-	// lost is closed when nobody will read what is sent any more. Only for open outlets.
-	lost() <-chan struct{}
-}
-
-// pipe is the outlet of requests that share the own stream of their session.
-type pipe struct{ stream *stream }
-
-func (p pipe) send(l *lane, m message, last bool) bool { return p.stream.put(l, m, last) }
-func (p pipe) open() bool                              { return true }
-
-func (p pipe) favour()                            {}
-func (p pipe) quiet(time.Duration, time.Duration) {}
-func (p pipe) lost() <-chan struct{}              { return p.stream.lost }
-
-// Notify sends a whole notification that relates to this request, on its stream and before its response.
-// It is dropped after the response. Where the client takes no event stream, progress is dropped, and the rest goes to the session's own stream if that is read.
-// Notify does not wait for the client: of more than 1,000 unwritten messages, and of more bytes than the caller may
-// hold, the oldest are dropped. It reports whether the message will be written.
+// Notify sends a notification that relates to this request, on its stream and before its response. After the response
+// it is dropped. If the client accepts no event stream, progress is dropped, and other notifications go to the
+// session's own stream if that is read. Notify does not wait for the client: of more than 1,000 unwritten messages,
+// and of more bytes than the caller may hold, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
-	if x.out == nil || x.state.Load() != live {
+	outlet := x.out.outlet
+	if outlet == nil || x.out.state.Load() != live {
 		return false
 	}
-	if x.session == nil || x.Modern || x.out.open() {
-		return x.send(wholeMessage(message), false)
+	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || outlet.Open() {
+		return x.send(output.Whole(message), false)
 	}
-	return x.session.attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
-		x.session.send(wholeMessage(message))
+	return x.session.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
+		x.session.send(output.Whole(message))
 }
 
-// Reserve makes room for an answer of n bytes in all while it is being read. False means that the caller holds too
-// much: the answer has to be given up as overloaded.
-func (x *Exchange) Reserve(n int) bool {
-	for {
-		have := x.reserved.Load()
-		switch more := n - int(have); {
-		case have == over:
-			return false
-		case more <= 0:
-			return true
-		case !x.edge.budget.Reserve(x.Caller.ID, more):
-			return false
-		case x.reserved.CompareAndSwap(have, int64(n)):
-			return true
-		default:
-			x.edge.budget.Release(x.Caller.ID, more)
-		}
+// levels are the severities of log messages, the lowest first.
+var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// Wants reports whether a server's notification that relates to the request may be sent to the client. Since 2026-07-28
+// a log message needs a request whose _meta names its level or a lower one.
+func (x *Exchange) Wants(m jsonrpc.Message) bool {
+	if !x.Version.AtLeast(protocol.V20260728) || m.Method != "notifications/message" {
+		return true
 	}
+	asked := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "_meta", mcp.MetaKeyLogLevel))
+	least := slices.Index(levels[:], asked)
+	return least >= 0 && slices.Index(levels[:], jsonrpc.Text(jsonrpc.Get(m.Params, "level"))) >= least
 }
 
-// Hold charges n bytes to the caller, for what is kept of the message after Serve, until release is called once.
+// Hold charges n bytes to the caller for what is kept of the message after Serve. release is called once.
 func (x *Exchange) Hold(n int) (release func(), ok bool) {
 	budget, caller := x.edge.budget, x.Caller.ID
 	if !budget.Reserve(caller, n) {
@@ -146,133 +75,60 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 	return func() { budget.Release(caller, n) }, true
 }
 
-// Reuse has free called once the result that follows is written, if it is too large to be kept for a client that
-// comes back. Then nothing refers to the memory of the result any more. It is called before Reply.
-func (x *Exchange) Reuse(free func()) { x.free = free }
-
-// CancelParams returns the raw params of the notification, which go on to the server that is asked to stop.
-func (c *Cancelled) CancelParams() []byte { return c.Params }
-
-// Reply answers with a raw result. In the modern era, where each result says whether it is the last word,
-// one that does not is complete.
-func (x *Exchange) Reply(rawResult []byte) {
-	if x.Modern && jsonrpc.Get(rawResult, "resultType") == nil {
-		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
-	}
-	x.respond(message{form: result, id: x.Message.ID, body: rawResult}, succeeded)
-}
-
-// Fail answers with an error.
-func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
-
-// FailRaw answers with a raw error object.
-func (x *Exchange) FailRaw(err []byte) {
-	x.respond(message{form: failure, id: x.Message.ID, body: err}, failed)
-}
-
-func (x *Exchange) respond(m message, state uint32) {
-	if x.out == nil || !x.state.CompareAndSwap(live, state) {
-		return
-	}
-	m.keep = true
-	if x.trip != nil {
-		var there bool
-		if m.id, there = x.trip.back(); !there {
-			return
-		}
-	}
-	if m.size() > smallMessage && !x.Reserve(m.size()) {
-		x.edge.refused.Add(1)
-		m.form, m.body = failure, ownError(x.Modern, "The result is more than the caller may hold beside the answers that it has not read", "too_large", false).Encode()
-	} else if len(m.body) > replayBytes {
-		m.free = x.free
-	}
-	m.paid = int(max(0, x.reserved.Swap(0)))
-	x.scope.settle(x)
-	if !x.send(m, true) {
-		m.free = nil // others may still refer to it
-		m.payer = x.Caller.ID
-		settle(x.edge.budget, m)
-	}
-}
-
-func (x *Exchange) send(m message, last bool) bool {
-	m.payer = x.Caller.ID
-	x.edge.trace("Message sent", x.session, m)
-	return x.out.send(&x.lane, m, last)
-}
-
-// ForceStream makes the answer an event stream, also if nothing precedes the response.
+// ForceStream makes the response an event stream, also if nothing precedes the result.
 func (x *Exchange) ForceStream() {
-	if x.out != nil {
-		x.out.open()
+	if x.out.outlet != nil {
+		x.out.outlet.Open()
 	}
 }
 
-// PreferStream makes the answer an event stream where the client takes both kinds; nothing is sent yet.
+// PreferStream makes the response an event stream if the client accepts both kinds. Nothing is sent yet.
 func (x *Exchange) PreferStream() {
-	if x.out != nil {
-		x.out.favour()
+	if x.out.outlet != nil {
+		x.out.outlet.PreferStream()
 	}
 }
 
-// Request asks the client on the stream of this request, or on the session's own where the client takes no
-// event stream, or in the modern era by an input_required result, and waits for the answer: a response with a
-// result or an error. The id is our own. The error is ErrNoClient where the client cannot be asked and was sent
-// nothing, ErrClientGone where the answer cannot come any more, or the cause of ctx; then the client is told that
-// the request is cancelled, in the words of a cause with CancelParams. Asking implies Sent, for the answer comes behind what the client has said since.
+// Request sends a request to the client and waits for the response, which has a result or an error. The request goes on
+// the stream of this exchange, on the session's own stream if the client accepts no event stream, or, since 2026-07-28,
+// into an input_required result. Its id is the router's. The error is ErrNoClient if the client was sent nothing,
+// ErrClientGone if the response cannot come any more, or the cause of ctx. In the last case the client is told that the
+// request is cancelled, with the params of a cause that has CancelParams. Since 2026-07-28 Stop ends it with
+// ErrClientGone. Request implies Sent, because the response follows what the client has sent since.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	if x.trip != nil {
+	if x.mrtr != nil {
 		x.Sent()
-		return x.trip.ask(ctx, method, params)
+		return x.mrtr.request(ctx, method, params)
 	}
-	if x.session == nil || x.Modern {
+	if x.session == nil || x.Version.AtLeast(protocol.V20260728) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	x.Sent()
-	if x.out == nil || !x.out.open() {
+	outlet := x.out.outlet
+	if outlet == nil || !outlet.Open() {
 		return x.edge.Request(ctx, x.session.id, method, params)
 	}
-	return x.session.ask(ctx, method, params, func(m message) (<-chan struct{}, bool) {
-		return x.out.lost(), x.state.Load() == live && x.send(m, false)
+	return x.session.requests.call(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
+		return outlet.Lost(), x.out.state.Load() == live && x.send(m, false)
 	})
 }
 
-// Supports reports whether the client has said that it answers requests of a method.
-func (x *Exchange) Supports(method string) bool {
-	capability := askable[method]
-	return capability != "" && jsonrpc.Get(x.Client.Capabilities, capability) != nil
-}
-
-// Gone reports whether the connection of the answer has ended and the client listens on no other of its session.
+// Gone reports whether the connection of the response has ended and the client reads no other stream of its session.
 func (x *Exchange) Gone() bool {
 	select {
-	case <-x.conn:
-		return x.session == nil || !x.session.attached()
+	case <-x.out.conn:
+		return x.session == nil || !x.session.Attached()
 	default:
 		return false
 	}
 }
 
-// Answered turns what Request returned into the raw result or error for whoever wanted to know. Both are nil
-// if the client was sent nothing.
-func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
-	switch {
-	case errors.Is(err, ErrNoClient):
-		return nil, nil
-	case err != nil:
-		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The client cannot be asked: " + err.Error()}
-		return nil, e.Encode()
-	}
-	return m.Result, m.Err
-}
+// Sent tells that the message has been passed on, or need not be. Later notifications of the session wait for that, and
+// the requests after them, but no longer than 5 seconds. Returning from Serve implies it.
+func (x *Exchange) Sent() { x.entry.table.markSent(x) }
 
-// Sent tells that the message has been handed on, or need not be: notifications of the session that came
-// after it may pass. Returning from Serve implies it. Until then they wait, 5 seconds at most, and the
-// requests after them.
-func (x *Exchange) Sent() { x.scope.markSent(x) }
+// abort ends the context of the exchange.
+func (x *Exchange) abort(cause error) { x.cancel(cause) }
 
-// abort ends the exchange's context.
-func (x *Exchange) abort(cause error) {
-	x.cancel(cause)
-}
+// size returns the bytes that the exchange itself is charged for.
+func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }

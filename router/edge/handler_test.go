@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
 // server is the handler under the edge: a small MCP server whose tools are its methods.
@@ -85,7 +86,7 @@ func (s *server) cause(err error) {
 type seen struct {
 	Session, Version, Caller, Method string
 	Modern                           bool
-	Client                           edge.ClientInfo
+	Client                           inbound.ClientInfo
 	Header                           http.Header
 	Params                           json.RawMessage
 	Raw                              json.RawMessage
@@ -102,16 +103,16 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.greet("initialize:" + x.Version)
+		s.greet("initialize:" + string(x.Version))
 		if jsonrpc.Get(m.Params, "fail") != nil {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
 			return
 		}
-		x.Reply([]byte(`{"protocolVersion":"` + x.Version + `","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
+		x.Reply([]byte(`{"protocolVersion":"` + string(x.Version) + `","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
 	case "ping":
 		x.Reply([]byte(`{}`))
 	case "seen":
-		b, _ := json.Marshal(seen{x.Session, x.Version, x.Caller.ID, m.Method, x.Modern, x.Client, x.Header, m.Params, m.Raw})
+		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Modern, x.Client, x.Header, m.Params, m.Raw})
 		x.Reply(b)
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})
@@ -191,6 +192,10 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			return
 		}
 		x.Reply(append([]byte(`{"answer":`), append(orNull(m.Result), '}')...))
+	case "hold-and-ask":
+		<-s.release
+		_, err := x.Request(ctx, "sampling/createMessage", []byte(`{}`))
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprint(err)})
 	case "ask-twice": // reports progress in between, and at the end
 		for i := range 2 {
 			m, err := x.Request(ctx, "sampling/createMessage", fmt.Appendf(nil, `{"q":%d}`, i))

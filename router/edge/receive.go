@@ -2,11 +2,21 @@ package edge
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
+
+// surface is one endpoint of the router with its handler. A session belongs to the surface that it was opened on.
+type surface struct {
+	edge    *Edge
+	handler Handler
+}
 
 // source is where a message came from.
 type source struct {
@@ -15,43 +25,43 @@ type source struct {
 	header http.Header
 	addr   string
 	path   string
-	local  bool // no key is asked for
-	shared bool // answered on the own stream of the session, not on a connection of its own
+	local  bool // no key is needed
+	shared bool // responses go to the session's own stream, not to the connection of the message
 }
 
 func httpSource(r *http.Request, caller auth.Caller) source {
 	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path}
 }
 
-// fill describes a message for its handler and returns its context. A session's messages outlive the
-// connection they came on; others end with it.
-func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context.Context {
+// fill describes a message for its handler and returns the context. A message of a session outlives the connection that
+// it came on; others end with it.
+func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
 	ctx := src.ctx
 	x.edge = f.edge
-	x.Message, x.id = in.msg, in.msg.ID
-	x.Caller = src.caller
+	x.Message, x.entry.id = in.Message, in.ID
+	x.Caller, x.Visible = src.caller, src.caller.Filter()
+	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
-	x.RemoteAddr = src.addr
-	x.scope = &f.edge.loose
+	x.entry.table = &f.edge.sessionless
 	if s != nil {
 		s.touch()
-		x.session, x.scope = s, &s.scope
+		x.session, x.entry.table = s, &s.inFlight
 		ctx = context.WithoutCancel(ctx)
 	}
 	if !src.shared {
-		x.conn = src.ctx.Done()
+		x.out.conn = src.ctx.Done()
 	}
 	switch {
-	case in.version != nil:
+	case in.Version != nil:
 		x.Modern = true
-		x.Version = versionModern
-		x.Client = ClientInfo{Capabilities: in.caps, Info: object(in.info)}
+		x.Version = in.DeclaredVersion()
+		x.Client = inbound.ClientInfo{Capabilities: in.Capabilities, Info: inbound.Object(in.ClientInfo)}
 	case s != nil:
 		x.Session = s.id
-		x.Version, x.Client = s.agreed()
+		x.Version, x.Client = s.handshake.agreed()
 	default:
-		x.Version = versionBatch
-		if v := headerVersion(src.header); knownHandshake(v) {
+		x.Version = protocol.V20250326
+		if v := inbound.HeaderVersion(src.header); v.IsHandshake() {
 			x.Version = v
 		}
 	}
@@ -59,56 +69,43 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound) context
 	return ctx
 }
 
-// initialize agrees on the version, and opens a session unless there is one.
+// initialize agrees on the version, and opens a session if there is none.
 func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
-	client, err := introduction(params)
+	client, err := inbound.ReadClientInfo(params)
 	if err != nil {
 		return nil, false, err
 	}
-	version := negotiate(params)
+	version := inbound.Negotiate(params)
 	if s == nil {
-		s, err = f.open(src, version, client)
+		s, err = f.edge.sessions.open(f, src, version, client)
 		return s, true, err
 	}
-	s.negotiated(version, client)
+	s.handshake.agree(version, client)
 	return s, false, nil
 }
 
-// take accepts a notification or a response.
-func (f *surface) take(w http.ResponseWriter, src source, s *session, in *inbound) {
-	e := f.edge
-	switch err := f.takeOne(src, s, in); {
-	case err == nil:
-		w.WriteHeader(http.StatusAccepted)
-	case s != nil || e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, "", err)
-	default:
-		e.tooBusy(w, "", err)
-	}
-}
-
-// takeOne accepts a notification or a response. The error is that there is no room: those of a session may wait
-// for their turn in some number, others take a place among the requests in flight.
-func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
+// accept takes a notification or a response. The error says that there is no room: the notifications of a session wait
+// in a bounded queue, others count as requests in flight.
+func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
 	e := f.edge
 	if s != nil {
 		s.touch()
 	}
 	switch {
-	case in.msg.IsResponse():
-		if s == nil || !s.answered(in.msg) {
-			e.log.Debug("Dropped a response that nobody waits for", "id", in.msg.ID.Text())
+	case in.IsResponse():
+		if s == nil || !s.requests.deliver(in.Message) {
+			e.log.Debug("Dropped a response that nobody waits for", "id", in.ID.Text())
 		}
 		return nil
-	case in.msg.Method == "notifications/cancelled":
-		e.cancelled(s, &in.msg)
+	case in.Method == "notifications/cancelled":
+		cancelByClient(e.log, s, &in.Message)
 		return nil
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
 	if s != nil {
-		if !s.accept(ctx, x) {
-			return e.noRoom(x.Modern)
+		if !s.notifications.accept(ctx, x) {
+			return e.noRoom(x.Version)
 		}
 		return nil
 	}
@@ -116,68 +113,72 @@ func (f *surface) takeOne(src source, s *session, in *inbound) *jsonrpc.Error {
 		x.abort(nil)
 		return wireError(err)
 	}
-	e.run(ctx, f.handler, x)
+	f.run(ctx, x)
 	e.untrack(x)
 	return nil
 }
 
-// serveShared serves a request whose answer goes to the session's own stream, on a goroutine of its own.
-// The error is that of track.
-func (f *surface) serveShared(src source, s *session, in *inbound) error {
+// cancelByClient carries out a client's notifications/cancelled. s is nil if the client has no session; then its
+// requests cannot be named.
+func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
+	raw := jsonrpc.Get(m.Params, "requestId")
+	id := jsonrpc.ID(raw)
+	if jsonrpc.ValidID(raw) && s != nil {
+		c := &Cancelled{Params: m.Params}
+		if reason := jsonrpc.Get(m.Params, "reason"); len(reason) > 0 && reason[0] == '"' {
+			c.Reason = reason
+		}
+		if s.inFlight.cancelRequest(id, c) {
+			return
+		}
+	}
+	if raw == nil {
+		id = "null"
+	} else if len(raw) > jsonrpc.MaxID {
+		id = id[:jsonrpc.MaxID]
+	}
+	log.Warn("Cannot route cancellation for unknown request " + id.Text())
+}
+
+// serveShared serves a request on a goroutine of its own. The response goes to the session's own stream. The error is
+// that of track.
+func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
 	e := f.edge
-	if way, err := f.returning(src.caller, in); err != nil {
+	outlet := s.own.Outlet()
+	if m, err := f.findMRTR(src.caller, in); err != nil {
 		return err
-	} else if way != nil {
-		if !s.scope.relist(way.x, in.msg.ID) {
-			return inFlight(in.msg.ID)
-		}
-		if !way.goOn(newLeg(&in.msg, pipe{&s.own}), jsonrpc.Get(in.msg.Params, "inputResponses")) {
-			s.scope.settle(way.x)
-			return staleState()
-		}
-		return nil
+	} else if m != nil {
+		return m.resumeShared(s, in, outlet)
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
-	x.out = pipe{&s.own}
-	if in.travels() {
-		f.travel(ctx, x, newLeg(&in.msg, x.out))
+	x.out.outlet = outlet
+	if in.TakesRequests() {
+		f.newMRTR(ctx, x, newRound(in, outlet))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)
 		return err
 	}
-	before, greeted := s.greet(x)
-	e.spawn("serving a request", func() {
-		defer greeted()
+	before, served := s.handshake.follow(x.Message.Method)
+	e.life.spawn("serving a request", func() {
+		defer served()
 		defer e.untrack(x)
-		s.waitFor(before)
-		e.request(ctx, f.handler, x)
+		s.notifications.waitFor(before)
+		f.serveRequest(ctx, x)
 		s.touch()
 	})
 	return nil
 }
 
-// greet keeps what a client sends behind its initialize from overtaking it. It returns what x waits for,
-// and what to call when x is done.
-func (s *session) greet(x *Exchange) (before []<-chan struct{}, done func()) {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	if x.Message.Method == "initialize" {
-		greeting := make(chan struct{})
-		s.greeting = greeting
-		return nil, func() { close(greeting) }
+// resumeShared begins the next round of an mrtr on the session's own stream.
+func (t *mrtr) resumeShared(s *session, in *inbound.Message, outlet output.Outlet) error {
+	if !s.inFlight.rename(t.x, in.ID) {
+		return inFlightError(in.ID)
 	}
-	if s.greeting != nil {
-		before = []<-chan struct{}{s.greeting}
+	if !t.resume(newRound(in, outlet), jsonrpc.Get(in.Params, "inputResponses")) {
+		s.inFlight.freeID(t.x)
+		return staleState()
 	}
-	return before, func() {}
-}
-
-// answerShared sends a response of our own making on the session's own stream.
-func (s *session) answerShared(m message) {
-	m.keep = true
-	m.payer = s.owner.ID
-	s.edge.trace("Message sent", s, m)
-	s.own.put(&lane{}, m, true)
+	return nil
 }

@@ -59,6 +59,10 @@ func TestRevival(t *testing.T) {
 		}
 	}
 
+	forged := "A" + id[1:]
+	if forged == id {
+		forged = "B" + id[1:]
+	}
 	after := newWire(t, options).keep(folder)
 	for name, row := range map[string]struct {
 		path string
@@ -66,7 +70,7 @@ func TestRevival(t *testing.T) {
 	}{
 		"another key":     {"/mcp", with(bob, "Mcp-Session-Id", id)},
 		"another path":    {"/other", lasting},
-		"forged":          {"/mcp", with(ann, "Mcp-Session-Id", "A"+id[1:])},
+		"forged":          {"/mcp", with(ann, "Mcp-Session-Id", forged)},
 		"longer":          {"/mcp", with(ann, "Mcp-Session-Id", id+"A")},
 		"deleted":         {"/mcp", deleted},
 		"unkeyed by none": {"/mcp", with(ann, "Mcp-Session-Id", "x")},

@@ -1,387 +1,208 @@
 package edge
 
 import (
-	"context"
-	"crypto/rand"
-	"errors"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// ownBytes bounds what waits on a session's own stream, if only unrelated messages go there.
-const ownBytes = 1 << 20
-
-// surface is one face of the router. A session belongs to the one it was opened on.
-type surface struct {
-	edge    *Edge
-	handler Handler
-}
-
-// session is what a client opened with initialize, GET /sse or by starting us on stdio.
+// session is what a client opens with initialize, with GET /sse or by starting the router on stdio. The registry owns
+// it; it ends only by end.
 type session struct {
-	greeting <-chan struct{} // closed when initialize is answered; guarded by scope.mu; nil without one
-
 	id      string
-	path    string // that the id is good for; empty where it is not sealed
-	record  record // what the id holds; zero where it is not sealed
-	edge    *Edge
+	path    string           // that the id is valid on; empty if the id is not sealed
+	record  sessionid.Record // sealed in the id; zero if it is not
 	surface *surface
-	local   bool        // no key is asked for
 	owner   auth.Caller // who opened it
-	seat    seat        // guarded by sessions.mu
-	scope   scope
-	order   order
-	used    atomic.Int64  // when the client last sent something
-	over    chan struct{} // closed by end
-	deaf    chan struct{} // closed when the client will say nothing more
-	done    chan struct{} // closed when Ended has returned
-	replay  *replay       // nil where streams cannot be resumed
+	local   bool        // on stdio: no key is needed
 
-	own       stream // unrelated messages: the GET stream; on SSE and stdio everything
-	ownLane   lane
-	ownCursor *cursor      // belongs to who writes own; nil where it cannot be resumed
-	readers   atomic.Int32 // connections that read own
-
-	debt debt // what the handler has to be told first
-
-	// Guarded by scope.mu.
-	version     string
-	client      ClientInfo
-	initialized bool // on shared streams: the client has sent initialize
-	ended       bool
-	retired     bool
-	refs        int // 1 for being open, 1 for each thing in flight
-	asked       uint64
-	waiting     map[string]chan<- response // our requests to the client
+	used          atomic.Int64 // when the client last sent something
+	handshake     handshake
+	inFlight      inFlight
+	notifications notifications
+	requests      clientRequests
+	own           output.SessionStream
+	life          sessionLife
 }
 
-// open adds a session of who sends from src. The error is that there is no place.
-func (f *surface) open(src source, version string, client ClientInfo) (*session, *jsonrpc.Error) {
-	s := f.newSession(src, version, client)
-	if src.shared {
-		s.id = rand.Text()
-	} else {
-		s.path = src.path
-		s.record = record{start: time.Now(), owner: tagOf(src.caller), unkeyed: src.caller.Anonymous, version: version, client: client}
-		s.id = f.edge.seal.seal(&s.record, s.path)
-		s.record.client = ClientInfo{}
-	}
-	if _, err := f.edge.addSession(s); err != nil {
-		return nil, err
-	}
-	return s, nil
+// sessionState is how far a session is on its way to its end. States only advance.
+type sessionState uint8
+
+const (
+	sessionOpen    sessionState = iota
+	sessionClosing              // accepts nothing more; what is in flight goes on
+	sessionEnding               // what is in flight is cancelled
+)
+
+// sessionLife is the lifecycle of a session. The mutex of inFlight guards state and refs.
+type sessionLife struct {
+	state   sessionState
+	refs    int           // 1 while open, 1 for each activity
+	closing chan struct{} // closed when the client can send nothing more
+	ending  chan struct{} // closed when what is in flight is cancelled
+	done    chan struct{} // closed when Handler.Ended has returned
 }
 
 // newSession makes a session that has no id yet.
-func (f *surface) newSession(src source, version string, client ClientInfo) *session {
+func (f *surface) newSession(src source, version protocol.Version, client inbound.ClientInfo) *session {
 	e := f.edge
 	s := &session{
-		edge:    e,
-		surface: f,
-		local:   src.local,
-		over:    make(chan struct{}),
-		deaf:    make(chan struct{}),
-		done:    make(chan struct{}),
-		owner:   src.caller,
-		version: version,
-		client:  client,
-		refs:    1,
+		surface:   f,
+		owner:     src.caller,
+		local:     src.local,
+		handshake: handshake{version: version, client: client},
+		life: sessionLife{
+			refs:    1,
+			closing: make(chan struct{}),
+			ending:  make(chan struct{}),
+			done:    make(chan struct{}),
+		},
 	}
-	s.scope.byID = make(map[string]*Exchange)
-	s.own.shared = src.shared
-	switch {
-	case src.shared:
-		s.own.init(e.budget, int(e.limits.ResultBytes))
-	case version == versionReplay:
-		s.replay = &replay{session: s}
-		s.ownCursor = &cursor{replay: s.replay}
-		fallthrough
-	default:
-		s.own.init(e.budget, ownBytes)
+	s.inFlight.byID = make(map[string]*Exchange)
+	s.notifications.session, s.requests.session = s, s
+	if src.shared {
+		s.own.InitShared(&e.out)
+	} else {
+		s.own.Init(e.budget, version == protocol.V20251125, src.caller.ID)
 	}
 	s.touch()
 	return s
 }
 
-// addSession gives s a place among the sessions. Where there is one with the same id already it returns that.
-func (e *Edge) addSession(s *session) (*session, *jsonrpc.Error) {
-	if e.stopping.Load() {
-		return nil, e.noRoom(false)
-	}
-	other, gone, ok := e.sessions.add(s)
-	switch {
-	case !ok:
-		return nil, e.noRoom(false)
-	case other != nil:
-		return other, nil
-	case gone != nil:
-		e.log.Debug("Session gave way to one of another caller", "caller", gone.owner.Name)
-		gone.end(ErrSessionEnded)
-	}
-	return s, nil
+// ID implements sessions.Session.
+func (s *session) ID() string { return s.id }
+
+// Owner implements sessions.Session.
+func (s *session) Owner() string { return s.owner.ID }
+
+// Evictable implements sessions.Session. Nobody else can use the session of stdio.
+func (s *session) Evictable() bool { return !s.local }
+
+// LastUsed implements sessions.Session.
+func (s *session) LastUsed() time.Duration { return time.Duration(s.used.Load()) }
+
+// Attached implements sessions.Session. It reports whether a client reads the session's own stream.
+func (s *session) Attached() bool { return s.own.Attached() }
+
+// InFlight implements sessions.Session. It reports whether requests are in flight or notifications wait.
+func (s *session) InFlight() bool {
+	s.inFlight.mu.Lock()
+	defer s.inFlight.mu.Unlock()
+	return s.life.refs > 1
 }
 
-func (s *session) touch()                  { s.used.Store(int64(s.edge.now())) }
-func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
-func (s *session) attached() bool          { return s.readers.Load() > 0 }
+func (s *session) touch() { s.used.Store(int64(s.surface.edge.now())) }
 
-// inFlight reports whether the session has requests in flight, or notifications waiting.
-func (s *session) inFlight() bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	return s.refs > 1
+// belongsTo reports whether the caller may use the session.
+func (s *session) belongsTo(caller auth.Caller) bool {
+	return s.local || !s.surface.edge.access.NeedsKey() || s.owner.ID == caller.ID
 }
 
-// of reports whether the caller may use the session.
-func (s *session) of(caller auth.Caller) bool {
-	return s.local || !s.edge.needsKey() || s.owner.ID == caller.ID
-}
-
-// endIfRevoked ends what the keys do not admit any more, and the session if it is its caller who is not admitted.
-func (s *session) endIfRevoked() {
-	if s.local {
-		return
+// check sends heartbeats, cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
+func (s *session) check(now time.Duration) {
+	e := s.surface.edge
+	defer safe.Recover(e.log, "watching a session", nil)
+	inUse := s.inFlight.tick(now, e.out.Heartbeat)
+	if !s.local {
+		s.inFlight.cancel(ErrKeyRevoked, e.revoked)
+		if !e.access.Valid(s.owner) {
+			s.end(ErrKeyRevoked)
+		}
 	}
-	s.scope.cancel(ErrKeyRevoked, s.edge.revoked)
-	if !s.edge.admits(s.owner) {
-		s.end(ErrKeyRevoked)
-	}
-}
-
-// look does the periodic work of the session.
-func (s *session) look(now time.Duration) {
-	defer safe.Recover(s.edge.log, "watching a session", nil)
-	inUse := s.scope.tick(now, s.edge.heartbeat)
-	s.endIfRevoked()
-	if !inUse && !s.attached() && now-s.lastUsed() >= s.edge.limits.SessionIdle {
+	if !inUse && !s.Attached() && now-s.LastUsed() >= e.limits.SessionIdle {
 		s.end(ErrSessionEnded)
 	}
 }
 
-// negotiated stores what initialize agreed on.
-func (s *session) negotiated(version string, client ClientInfo) {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	s.version, s.client, s.initialized = version, client, true
-}
-
-// negotiatedFirst stores what a client without a key agrees on, unless the session has been initialized.
-func (s *session) negotiatedFirst(version string, client ClientInfo) bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	if s.initialized {
-		return false
-	}
-	s.version, s.client, s.initialized = version, client, true
-	return true
-}
-
-// busyWith reports whether a request with the id is in flight.
-func (s *session) busyWith(id jsonrpc.ID) bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	return s.scope.byID[id.Key()] != nil
-}
-
-func (s *session) agreed() (version string, client ClientInfo) {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	return s.version, s.client
-}
-
 // send queues a message on the session's own stream.
-func (s *session) send(m message) bool {
-	m.payer = s.owner.ID
-	s.edge.trace("Message sent", s, m)
-	return s.own.put(&s.ownLane, m, false)
+func (s *session) send(m output.Message) bool {
+	m.Payer = s.owner.ID
+	logSent(s.surface.edge.log, s, m)
+	return s.own.Send(m)
 }
 
-// end ends the session: what is in flight is cancelled, and Ended is called when it has returned.
+// respond queues a response that needs no handler on the session's own stream.
+func (s *session) respond(m output.Message) {
+	m.Keep = true
+	m.Payer = s.owner.ID
+	logSent(s.surface.edge.log, s, m)
+	s.own.Respond(m)
+}
+
+// end ends the session: it accepts nothing more, and what is in flight is cancelled with cause. Without a cause that
+// goes on. When the last activity has returned, Handler.Ended is called. end may be called again, also with a cause
+// after a call without.
 func (s *session) end(cause error) {
-	s.scope.mu.Lock()
-	if s.ended {
-		s.scope.mu.Unlock()
-		return
+	s.inFlight.mu.Lock()
+	closes := s.life.state == sessionOpen
+	cancels := cause != nil && s.life.state != sessionEnding
+	switch {
+	case cancels:
+		s.life.state = sessionEnding
+		close(s.life.ending)
+	case closes:
+		s.life.state = sessionClosing
 	}
-	s.ended = true
-	close(s.over)
-	s.scope.mu.Unlock()
-	s.scope.cancel(cause, all)
-	s.retire()
+	s.inFlight.mu.Unlock()
+	if cancels {
+		s.inFlight.cancel(cause, all) // before closing is closed: contexts tell the cause
+	}
+	if closes {
+		close(s.life.closing)
+		s.surface.edge.sessions.remove(s)
+		s.release()
+	}
 }
 
-// retire ends the session once all that is in flight has returned. The client says nothing more.
-func (s *session) retire() {
-	s.scope.mu.Lock()
-	if s.retired {
-		s.scope.mu.Unlock()
-		return
-	}
-	s.retired = true
-	close(s.deaf)
-	s.scope.mu.Unlock()
-	s.edge.sessions.remove(s)
-	s.release()
-}
-
+// release ends one activity. The last one finishes the session.
 func (s *session) release() {
-	s.scope.mu.Lock()
-	s.refs--
-	last := s.refs == 0
-	s.scope.mu.Unlock()
+	s.inFlight.mu.Lock()
+	s.life.refs--
+	last := s.life.refs == 0
+	s.inFlight.mu.Unlock()
 	if last {
 		s.finish()
 	}
 }
 
-// finish tells the handler, and lets go of what the session holds. It runs beside its caller, which may
-// have others waiting for it.
+// finish ends the stream and tells the handler, on a goroutine of its own: others may wait for its caller.
 func (s *session) finish() {
-	s.edge.spawn("ending a session", func() {
-		defer close(s.done)
-		s.own.close()
-		s.own.abandonUnread()
-		if s.replay != nil {
-			s.replay.clear()
-		}
+	s.surface.edge.life.spawn("ending a session", func() {
+		defer close(s.life.done)
+		s.own.End()
 		s.surface.handler.Ended(s.id)
 	})
 }
 
-// begin lists a request of the session. It fails with -32600 if its id is in flight, and with
-// ErrSessionEnded when the session is over.
+// begin lists a request of the session. The error is a *jsonrpc.Error if the id is in flight, or ErrSessionEnded.
 func (s *session) begin(x *Exchange) error {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	if s.retired {
+	s.inFlight.mu.Lock()
+	defer s.inFlight.mu.Unlock()
+	if s.life.state != sessionOpen {
 		return ErrSessionEnded
 	}
-	if !s.scope.addLocked(x) {
-		return inFlight(x.Message.ID)
+	if !s.inFlight.addLocked(x) {
+		return inFlightError(x.Message.ID)
 	}
-	x.barrier = s.order.arrived
-	s.refs++
+	x.entry.barrier = s.notifications.arrived
+	s.life.refs++
 	return nil
 }
 
-// leave takes x off the session: its handler has returned.
+// leave takes a request off the session: its handler has returned.
 func (s *session) leave(x *Exchange) {
-	s.scope.mu.Lock()
-	s.scope.removeLocked(x)
-	s.refs--
-	last := s.refs == 0
-	s.scope.mu.Unlock()
+	s.inFlight.mu.Lock()
+	s.inFlight.removeLocked(x)
+	s.life.refs--
+	last := s.life.refs == 0
+	s.inFlight.mu.Unlock()
 	if last {
 		s.finish()
 	}
-}
-
-// cancelRequest carries out notifications/cancelled.
-func (s *session) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
-	s.scope.mu.Lock()
-	x := s.scope.byID[id.Key()]
-	if x == nil || !x.state.CompareAndSwap(live, cancelled) {
-		s.scope.mu.Unlock()
-		return false
-	}
-	s.scope.settleLocked(x)
-	s.scope.mu.Unlock()
-	x.abort(c)
-	return true
-}
-
-// response is a client's answer, which comes after so many of its notifications.
-type response struct {
-	jsonrpc.Message
-	barrier uint64
-}
-
-// ask sends a request to the client by way of send, and waits for the response and for the notifications
-// before it. send returns when nobody will read it any more, and whether it went out.
-func (s *session) ask(ctx context.Context, method string, params []byte,
-	send func(message) (<-chan struct{}, bool)) (jsonrpc.Message, error) {
-	if ctx.Err() != nil {
-		return jsonrpc.Message{}, context.Cause(ctx)
-	}
-	reply := make(chan response, 1)
-	s.scope.mu.Lock()
-	s.asked++
-	id := jsonrpc.StringID("nexus-" + strconv.FormatUint(s.asked, 10))
-	if s.waiting == nil {
-		s.waiting = make(map[string]chan<- response)
-	}
-	s.waiting[string(id)] = reply
-	s.scope.mu.Unlock()
-	defer func() {
-		s.scope.mu.Lock()
-		delete(s.waiting, string(id))
-		s.scope.mu.Unlock()
-	}()
-	m := wholeMessage(jsonrpc.Request(id, method, params))
-	m.keep = true
-	lost, ok := send(m)
-	if !ok {
-		return jsonrpc.Message{}, ErrNoClient
-	}
-	var err error
-	select {
-	case r := <-reply:
-		return s.inPlace(ctx, r)
-	case <-lost:
-		err = ErrClientGone
-	case <-s.deaf:
-		err = ErrClientGone
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	select {
-	case r := <-reply: // it came just before
-		return s.inPlace(ctx, r)
-	default:
-	}
-	if ctx.Err() != nil {
-		s.withdraw(id, err, send)
-	}
-	return jsonrpc.Message{}, err
-}
-
-// inPlace returns a response after the notifications before it, which it must not overtake when ctx ends either.
-func (s *session) inPlace(ctx context.Context, r response) (jsonrpc.Message, error) {
-	if !s.inOrder(ctx, r.barrier) {
-		return jsonrpc.Message{}, context.Cause(ctx)
-	}
-	return r.Message, nil
-}
-
-// withdraw tells the client that its answer to a request of ours is not waited for any more, in the words of
-// the server whose request it was, if the cause knows them.
-func (s *session) withdraw(id jsonrpc.ID, cause error, send func(message) (<-chan struct{}, bool)) {
-	var params []byte
-	var told interface{ CancelParams() []byte }
-	if errors.As(cause, &told) {
-		params = told.CancelParams()
-	}
-	m := wholeMessage(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
-	m.keep = true
-	if _, ok := send(m); !ok {
-		s.send(m) // the stream of the question has ended, its client may still be asking
-	}
-}
-
-// answered hands a client's response to whoever asked, and reports whether somebody did.
-func (s *session) answered(m jsonrpc.Message) bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	key := m.ID.Key()
-	reply, ok := s.waiting[key]
-	if ok {
-		delete(s.waiting, key)
-		reply <- response{m, s.order.arrived}
-	}
-	return ok
 }

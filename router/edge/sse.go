@@ -7,34 +7,41 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream is the handler of GET, messages that of
-// POST. Clients are told to post to messagesPath + "/?session_id=…".
+// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream handles GET, and messages handles POST. Clients are
+// told to post to messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
-	t := &sse{surface: surface{edge: e, handler: h}, path: strings.TrimRight(messagesPath, "/") + "/?session_id="}
-	return t.methods(http.MethodGet, t.get), t.methods(http.MethodPost, t.post)
+	t := &sse{
+		surface:  surface{edge: e, handler: h},
+		reply:    replies{e},
+		endpoint: strings.TrimRight(messagesPath, "/") + "/?session_id=",
+	}
+	return t.only(http.MethodGet, t.get), t.only(http.MethodPost, t.post)
 }
 
 type sse struct {
 	surface
-	path string
+	reply    replies
+	endpoint string // URL of POST without the session id
 }
 
-// methods wraps a handler of one method with what all need.
-func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
+// only returns a handler that checks the request and accepts one method.
+func (t *sse) only(method string, serve http.HandlerFunc) http.Handler {
 	methods := method + ", OPTIONS"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !t.edge.enter() {
-			t.edge.writeError(w, http.StatusServiceUnavailable, "", t.edge.noRoom(false))
+		if !t.reply.enter(w) {
 			return
 		}
-		defer t.edge.work.Done()
-		t.edge.partWays(w.Header())
+		defer t.edge.life.leave()
 		switch {
-		case !t.edge.guard(w, r, methods):
+		case !t.reply.checkOrigin(w, r, methods):
 		case r.Method != method:
-			t.edge.notAllowed(w, methods)
+			t.reply.methodNotAllowed(w, methods)
 		default:
 			serve(w, r)
 		}
@@ -43,54 +50,40 @@ func (t *sse) methods(method string, serve http.HandlerFunc) http.Handler {
 
 // get opens a session, which ends with the connection.
 func (t *sse) get(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
-		return
-	}
-	if e.needsKey() && caller.Anonymous {
-		e.unauthorized(w, "", false)
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.open(src, version2024, ClientInfo{})
+	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
-		e.writeError(w, http.StatusServiceUnavailable, "", err)
+		t.reply.unavailable(w, "", err)
 		return
 	}
 	defer s.end(ErrSessionEnded)
-	s.readers.Add(1)
-	turn := s.own.attach()
-	defer s.own.detach(turn)
-	e.eventHeaders(w.Header())
-	sink := newEventSink(w, nil, connOf(r))
-	if sink.event("endpoint", t.path+s.id) == nil {
-		_ = s.own.run(turn, r.Context().Done(), sink, e.heartbeat) // the client sees that it ended
-	}
-	s.own.abandon()
+	s.own.WriteEndpoint(&t.edge.out, w, r, t.endpoint+s.id)
 }
 
-// post takes a message of a session. What there is to say to it goes to the session's stream.
+// post takes a message of a session. Responses go to the session's own stream.
 func (t *sse) post(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.identify(w, r)
 	if !ok {
 		return
 	}
 	id := r.URL.Query().Get("session_id")
 	if id == "" {
-		e.writeError(w, http.StatusBadRequest, "", invalidRequest("session_id is missing"))
+		t.reply.error(w, http.StatusBadRequest, "", inbound.InvalidRequest("session_id is missing"))
 		return
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s := t.present(src, id)
+	s := t.edge.sessions.get(&t.surface, src, id)
 	if s == nil {
-		e.notFound(w, "")
+		t.reply.sessionNotFound(w, "")
 		return
 	}
-	body, ok := e.readBody(w, r, caller)
+	body, ok := t.reply.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -98,42 +91,48 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, src, s, body)
 		return
 	}
-	in, err := parse(body)
-	if err == nil && in.version == nil {
-		err = checkHandshakeHeader(r.Header, &in)
+	in, err := inbound.Parse(body)
+	if err == nil && in.Version == nil {
+		err = inbound.CheckHeader(r.Header, &in)
 	}
 	if err != nil {
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, err)
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
 		return
 	}
-	e.arrived(s, &in)
-	var v verdict
-	src.caller, v = e.admit(&in, src)
+	logReceived(t.edge.log, s, &in)
+	t.serve(w, src, s, &in)
+}
+
+// serve authorizes a message and serves it.
+func (t *sse) serve(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+	var v access.Verdict
+	src.caller, v = t.edge.authorize(in, src)
+	rejected := v == access.Unauthenticated || v == access.KeyWrong
 	switch {
-	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
-		e.unauthorized(w, in.msg.ID, v == keyWrong)
-	case v != stranger && !src.caller.Anonymous && !s.of(src.caller):
-		e.notFound(w, in.msg.ID)
-	case (v == stranger || v == keyWrong) && in.msg.IsRequest() && s.busyWith(in.msg.ID):
-		e.writeError(w, http.StatusBadRequest, in.msg.ID, inFlight(in.msg.ID)) // it must not answer for the owner's request
-	case v == keyWrong:
-		s.answerShared(wrongKey(&in.msg, false))
+	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
+		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
+	case v != access.Unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
+		t.reply.sessionNotFound(w, in.ID)
+	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // else the error would answer the owner's request
+		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID))
+	case v == access.KeyWrong:
+		s.respond(wrongKey(&in.Message, ""))
 		accepted(w)
-	case in.version != nil:
-		// Clients that probe for the modern era go on with initialize if they get a proper answer.
-		if in.msg.IsRequest() {
-			s.answerShared(message{form: failure, id: in.msg.ID, body: checkModern(nil, &in, false).Encode()})
+	case in.Version != nil:
+		// A client that probes for 2026-07-28 goes on with initialize if it gets a proper response.
+		if in.IsRequest() {
+			s.respond(output.Error(in.ID, inbound.CheckVersion(nil, in, false)))
 		}
 		accepted(w)
-	case v == stranger:
-		t.stranger(w, s, &in)
-	case in.msg.IsRequest():
-		t.settle(s, src, in.msg.Method)
-		t.request(w, src, s, &in)
+	case v == access.Unauthenticated:
+		t.serveUnauthenticated(w, s, in)
+	case in.IsRequest():
+		t.completeHandshake(s, src, in.Method)
+		t.request(w, src, s, in)
 	default:
-		t.settle(s, src, in.msg.Method)
-		if err := t.takeOne(src, s, &in); err != nil {
-			e.writeError(w, http.StatusServiceUnavailable, "", err)
+		t.completeHandshake(s, src, in.Method)
+		if err := t.accept(src, s, in); err != nil {
+			t.reply.unavailable(w, "", err)
 			return
 		}
 		accepted(w)
@@ -145,10 +144,10 @@ func accepted(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, "Accepted")
 }
 
-func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound) {
-	if in.msg.Method == "initialize" {
-		if _, _, err := t.initialize(s, src, in.msg.Params); err != nil {
-			s.answerShared(message{form: failure, id: in.msg.ID, body: err.Encode()})
+func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+	if in.Method == "initialize" {
+		if _, _, err := t.initialize(s, src, in.Params); err != nil {
+			s.respond(output.Error(in.ID, err))
 			accepted(w)
 			return
 		}
@@ -159,26 +158,26 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	case err == nil:
 		accepted(w)
 	case !errors.As(err, &wire):
-		t.edge.notFound(w, in.msg.ID)
+		t.reply.sessionNotFound(w, in.ID)
 	case wire.Code == jsonrpc.CodeInvalidRequest:
-		t.edge.writeError(w, http.StatusBadRequest, in.msg.ID, wire)
+		t.reply.error(w, http.StatusBadRequest, in.ID, wire)
 	default:
-		s.answerShared(message{form: failure, id: in.msg.ID, body: wire.Encode()})
+		s.respond(output.Error(in.ID, wire))
 		accepted(w)
 	}
 }
 
 func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) {
-	version, _ := s.agreed()
+	version, _ := s.handshake.agreed()
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
-		t.edge.writeError(w, http.StatusBadRequest, "", err)
-	case v != admitted:
-		t.edge.unauthorized(w, "", v == keyWrong)
+		t.reply.error(w, http.StatusBadRequest, "", err)
+	case v != access.Admitted:
+		t.reply.unauthorized(w, "", v == access.KeyWrong)
 	default:
-		t.settle(s, src, "")
-		t.serveBatch(src, s, items, pipe{&s.own})
+		t.completeHandshake(s, src, "")
+		t.serveBatch(src, s, items, s.own.Outlet())
 		accepted(w)
 	}
 }

@@ -7,42 +7,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// ServeStdio serves h to the one client at the other end of in and out, until in ends: then what was read
-// is answered, and nil is returned. It also returns when ctx ends or the edge stops, after cancelling what
-// is in flight, and when out fails. If in is an io.Closer it is closed then, to end a Read that waits; one
-// that cannot be ended so is left behind.
+// ServeStdio serves h to one client over in and out until in ends. Then it answers what it has read, and returns nil.
+// It also returns when ctx ends or the edge stops, after cancelling what is in flight, and when writing to out fails.
+// If in is an io.Closer it is closed then, to end a Read that waits; a Read that does not end so is abandoned.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
-	if !e.enter() {
+	if !e.life.enter() {
 		return ErrStopped
 	}
-	defer e.work.Done()
+	defer e.life.leave()
 	t := &stdio{
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := t.open(t.src, versionReplay, ClientInfo{})
+	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{})
 	if refused != nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}
 	t.s = s
-	s.readers.Add(1)
-
 	var writeErr error
 	written := make(chan struct{})
-	turn := s.own.attach() // before anything is read: without a writer, a session that ends drops its answers
-	e.spawn("writing to the client", func() {
+	write := s.own.WriteLines(out) // before anything is read: a session that ends without a writer drops its responses
+	e.life.spawn("writing to the client", func() {
 		defer close(written)
-		defer s.own.abandon()
-		defer s.own.detach(turn)
-		writeErr = errors.New("panicked") // unless run returns
-		writeErr = s.own.run(turn, nil, &lineSink{w: out}, 0)
+		writeErr = errors.New("panicked") // unless write returns
+		writeErr = write()
 	})
 	read := make(chan error, 1)
 	go func() {
@@ -51,44 +48,18 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		defer safe.Recover(e.log, "reading standard input", nil)
 		err = t.readLines(in)
 	}()
-
-	var err error
-	select {
-	case err = <-read:
-		s.retire() // then the writer ends when all is answered and written
-		select {
-		case <-written:
-		case <-e.quit: // it has ended the other sessions; this one is not among them any more
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-	case <-written:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
+	err := t.wait(ctx, read, written)
 	s.end(ErrSessionEnded)
 	if closer, ok := in.(io.Closer); ok {
 		_ = closer.Close() // only to end a Read that waits
 	}
-	if !within(stopGrace, s.done) {
-		s.own.abandon()
+	if !within(stopGrace, s.life.done) {
+		s.own.Abandon()
 	}
 	if within(stopGrace, written) && err == nil && writeErr != nil {
 		err = fmt.Errorf("writing to the client: %w", writeErr)
 	}
 	return err
-}
-
-// within waits for done, so long at most, and reports whether it is closed.
-func within(patience time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 type stdio struct {
@@ -97,13 +68,31 @@ type stdio struct {
 	src source
 }
 
+// wait waits until everything is read and written, or ctx ends, or the edge stops.
+func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan struct{}) (err error) {
+	select {
+	case err = <-read:
+		t.s.end(nil) // the writer ends when everything is answered and written
+		select {
+		case <-written:
+		case <-t.edge.life.quit: // Stop does not find the session any more
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	case <-written:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
 // readLines takes the messages of in until it ends.
 func (t *stdio) readLines(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := readLine(r, int(t.edge.limits.BodyBytes))
-		if errors.Is(err, errTooLarge) {
-			t.reject("", invalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
+		if errors.Is(err, inbound.ErrTooLarge) {
+			t.reject("", inbound.InvalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
 			continue
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -118,7 +107,7 @@ func (t *stdio) readLines(in io.Reader) error {
 	}
 }
 
-// readLine reads a line of at most limit bytes. A longer one is skipped and reported as errTooLarge.
+// readLine reads a line of at most limit bytes. A longer one is skipped, with the error inbound.ErrTooLarge.
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -127,7 +116,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 			for err == bufio.ErrBufferFull {
 				_, err = r.ReadSlice('\n')
 			}
-			return nil, errTooLarge
+			return nil, inbound.ErrTooLarge
 		}
 		line = append(line, part...)
 		if err != bufio.ErrBufferFull {
@@ -136,67 +125,40 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// line takes one message.
+// line serves one message or a batch.
 func (t *stdio) line(line []byte) {
 	s := t.s
 	if jsonrpc.IsBatch(line) {
-		version, _ := s.agreed()
+		version, _ := s.handshake.agreed()
 		items, _, err := t.splitBatch(t.src, s, version, line)
 		if err != nil {
 			t.reject("", err)
 			return
 		}
-		t.serveBatch(t.src, s, items, pipe{&s.own})
+		t.serveBatch(t.src, s, items, s.own.Outlet())
 		return
 	}
-	in, err := parse(line)
-	if err == nil && in.version != nil {
-		err = checkModern(nil, &in, true)
+	in, err := inbound.Parse(line)
+	if err == nil && in.Version != nil {
+		err = inbound.CheckVersion(nil, &in, true)
 	}
-	if err == nil && in.version == nil && in.msg.Method == "initialize" && in.msg.IsRequest() {
-		_, _, err = t.initialize(s, t.src, in.msg.Params)
+	if err == nil && in.Version == nil && in.Method == "initialize" && in.IsRequest() {
+		_, _, err = t.initialize(s, t.src, in.Params)
 	}
 	if err != nil {
-		t.reject(in.msg.ID, err)
+		t.reject(in.ID, err)
 		return
 	}
-	t.edge.arrived(s, &in)
-	if !in.msg.IsRequest() {
-		if t.takeOne(t.src, s, &in) != nil {
-			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.msg.Method)
+	logReceived(t.edge.log, s, &in)
+	if !in.IsRequest() {
+		if t.accept(t.src, s, &in) != nil {
+			t.edge.log.Warn("Dropped a notification: too many are waiting", "method", in.Method)
 		}
 		return
 	}
 	if err := t.serveShared(t.src, s, &in); err != nil {
-		t.reject(in.msg.ID, wireError(err))
+		t.reject(in.ID, wireError(err))
 	}
 }
 
-func (t *stdio) reject(id jsonrpc.ID, err *jsonrpc.Error) {
-	t.s.answerShared(message{form: failure, id: id, body: err.Encode()})
-}
-
-// lineSink writes messages as lines.
-type lineSink struct {
-	w   io.Writer
-	buf []byte
-}
-
-func (s *lineSink) write(ms []message) error {
-	s.buf = s.buf[:0]
-	for _, m := range ms {
-		var err error
-		if s.buf, err = m.put(s.buf, s.put); err != nil {
-			return err
-		}
-		s.buf = append(s.buf, '\n')
-	}
-	return s.put(s.buf)
-}
-
-func (s *lineSink) put(b []byte) error {
-	_, err := s.w.Write(b)
-	return err
-}
-
-func (s *lineSink) beat() error { return nil }
+func (t *stdio) reject(id jsonrpc.ID, err *jsonrpc.Error) { t.s.respond(output.Error(id, err)) }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // A quiet answer becomes a stream and shows signs of life, as do the streams of sessions.
@@ -333,7 +334,7 @@ func TestStuckClients(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn)}
 		server := &http.Server{Handler: mux}
 		served := make(chan error, 1)
-		go func() { served <- server.Serve(edge.OnePiece(server, l)) }()
+		go func() { served <- server.Serve(output.CoalesceWrites(server, l)) }()
 		dial := func() net.Conn {
 			client, conn := net.Pipe()
 			l.conns <- conn

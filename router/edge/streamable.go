@@ -1,33 +1,36 @@
 package edge
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// Streamable serves h as streamable HTTP of every protocol version, on one path. A session belongs to the path that
-// it was opened on.
+// Streamable serves h as streamable HTTP of every protocol version. A session belongs to the path that it was opened
+// on.
 func (e *Edge) Streamable(h Handler) http.Handler {
-	return &streamable{surface{edge: e, handler: h}}
+	return &streamable{surface{edge: e, handler: h}, replies{e}}
 }
 
-type streamable struct{ surface }
+type streamable struct {
+	surface
+	reply replies
+}
 
 const streamableMethods = "GET, POST, DELETE, OPTIONS"
 
 // ServeHTTP implements http.Handler.
 func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	if !e.enter() {
-		e.writeError(w, http.StatusServiceUnavailable, "", e.noRoom(false))
+	if !t.reply.enter(w) {
 		return
 	}
-	defer e.work.Done()
-	e.partWays(w.Header())
-	if !e.guard(w, r, streamableMethods) {
+	defer t.edge.life.leave()
+	if !t.reply.checkOrigin(w, r, streamableMethods) {
 		return
 	}
 	switch r.Method {
@@ -38,34 +41,8 @@ func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		t.delete(w, r)
 	default:
-		e.notAllowed(w, streamableMethods)
+		t.reply.methodNotAllowed(w, streamableMethods)
 	}
-}
-
-func (e *Edge) notAllowed(w http.ResponseWriter, methods string) {
-	w.Header().Set("Allow", methods)
-	e.writeError(w, http.StatusMethodNotAllowed, "", &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Method not allowed; use " + methods})
-}
-
-// notFound answers a request of a session that is not there: it has ended, or shutdown has ended it.
-func (e *Edge) notFound(w http.ResponseWriter, id jsonrpc.ID) {
-	if e.stopping.Load() {
-		e.writeError(w, http.StatusServiceUnavailable, id, e.noRoom(false))
-		return
-	}
-	e.writeError(w, http.StatusNotFound, id, &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidRequest, Message: "Session not found"})
-}
-
-// noSession answers a request whose session cannot be used, for the reason that surface.session gave.
-func (e *Edge) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
-		e.writeError(w, http.StatusServiceUnavailable, id, wire)
-		return
-	}
-	e.notFound(w, id)
 }
 
 func sessionID(h http.Header) string {
@@ -75,13 +52,18 @@ func sessionID(h http.Header) string {
 	return ""
 }
 
+// current returns the session of the surface with an id if it exists now; else nil.
+func (t *streamable) current(src source, id string) *session {
+	return t.edge.sessions.get(&t.surface, src, id)
+}
+
+// post serves one message or a batch.
 func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+	caller, ok := t.reply.identify(w, r)
 	if !ok {
 		return
 	}
-	body, ok := e.readBody(w, r, caller)
+	body, ok := t.reply.readBody(w, r, caller)
 	if !ok {
 		return
 	}
@@ -89,104 +71,129 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, r, caller, body)
 		return
 	}
-	in, err := parse(body)
-	status := http.StatusBadRequest
-	if err == nil && in.version == nil {
-		err = checkHandshakeHeader(r.Header, &in)
-	} else if err == nil {
-		if err = checkModern(r.Header, &in, true); err != nil {
-			status = modernStatus(err.Code)
-		}
-	}
+	in, status, err := parsePost(r.Header, body)
 	if err != nil {
-		e.writeError(w, status, in.msg.ID, err)
+		t.reply.error(w, status, in.ID, err)
 		return
 	}
 	id := ""
-	if in.version == nil {
+	if in.Version == nil {
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
-	e.arrived(t.present(src, id), &in)
-	var v verdict
-	switch src.caller, v = e.admit(&in, src); {
-	case v == keyMissing, v == keyWrong && !in.msg.IsRequest():
-		e.unauthorized(w, in.msg.ID, v == keyWrong)
-		return
-	case v == keyWrong:
-		e.writeOwn(w, http.StatusOK, wrongKey(&in.msg, in.version != nil))
-		return
-	case v == stranger:
-		t.stranger(w, src, id, &in)
-		return
+	logReceived(t.edge.log, t.current(src, id), &in)
+	var v access.Verdict
+	switch src.caller, v = t.edge.authorize(&in, src); {
+	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
+		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
+	case v == access.KeyWrong:
+		t.reply.message(w, http.StatusOK, wrongKey(&in.Message, in.DeclaredVersion()))
+	case v == access.Unauthenticated:
+		t.serveUnauthenticated(w, src, id, &in)
+	default:
+		t.serve(w, r, src, id, &in)
 	}
+}
+
+// parsePost parses the message of a POST and compares it with the headers. status is that of the error.
+func parsePost(h http.Header, body []byte) (in inbound.Message, status int, err *jsonrpc.Error) {
+	in, err = inbound.Parse(body)
+	switch {
+	case err != nil:
+	case in.Version == nil:
+		err = inbound.CheckHeader(h, &in)
+	default:
+		if err = inbound.CheckVersion(h, &in, true); err != nil {
+			return in, inbound.HTTPStatus(err.Code), err
+		}
+	}
+	return in, http.StatusBadRequest, err
+}
+
+// serve serves an admitted message of the session with an id, or of none if it is empty.
+func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message) {
 	var s *session
 	if id != "" {
 		var err error
-		if s, err = t.session(src, id); err != nil {
-			e.noSession(w, in.msg.ID, err)
+		if s, err = t.edge.sessions.find(&t.surface, src, id); err != nil {
+			t.reply.noSession(w, in.ID, err)
 			return
 		}
-		t.settle(s, src, in.msg.Method)
+		t.completeHandshake(s, src, in.Method)
 	}
-	if in.msg.IsRequest() {
-		t.request(w, r, src, s, &in)
-	} else {
-		t.take(w, src, s, &in)
+	if in.IsRequest() {
+		t.request(w, r, src, s, in)
+		return
+	}
+	switch err := t.accept(src, s, in); {
+	case err == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case s != nil || t.edge.life.stopping.Load():
+		t.reply.unavailable(w, "", err)
+	default:
+		t.reply.tooManyRequests(w, "", err)
 	}
 }
 
-// call is an exchange with its answer, made in one piece.
+// call is an exchange and its HTTP response, allocated together.
 type call struct {
 	Exchange
-	answer answer
+	response output.Response
 }
 
-// request serves one request and writes its answer.
-func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound) {
+// statusOf returns the function from error codes to HTTP statuses for a version, see output.Response.Begin.
+func statusOf(v protocol.Version) func(code int) int {
+	if v.AtLeast(protocol.V20260728) {
+		return inbound.HTTPStatus
+	}
+	return nil
+}
+
+// request serves one request and writes its response.
+func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
 	e := t.edge
 	opening := false
-	if in.msg.Method == "initialize" && in.version == nil {
+	if in.Method == "initialize" && in.Version == nil {
 		var err *jsonrpc.Error
-		if s, opening, err = t.initialize(s, src, in.msg.Params); err != nil {
-			e.writeError(w, initializeStatus(err), in.msg.ID, err)
+		if s, opening, err = t.initialize(s, src, in.Params); err != nil {
+			t.reply.error(w, initializeStatus(err), in.ID, err)
 			return
 		}
 		w.Header()["Mcp-Session-Id"] = []string{s.id}
 	}
-	if t.travelled(w, r, src, in) {
+	if t.serveMRTR(w, r, src, in) {
 		return
 	}
 	c := &call{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.answer.begin(e, w, r, x.Modern)
+	c.response.Begin(&e.out, w, r, statusOf(x.Version))
 	if s != nil {
-		c.answer.replay = s.replay
+		c.response.UseReplay(&s.own)
 	}
-	x.out = &c.answer
+	x.out.outlet = &c.response
 	if err := e.track(x); err != nil {
 		if opening {
 			s.end(ErrSessionEnded)
 			w.Header().Del("Mcp-Session-Id")
 		}
-		e.refuse(w, x, err)
+		t.reply.refused(w, x, err)
 		return
 	}
-	e.request(ctx, t.handler, x)
-	e.busy.Add(1) // until the answer is written
-	defer e.done()
+	t.serveRequest(ctx, x)
+	e.life.begin() // until the response is written
+	defer e.life.done()
 	e.untrack(x)
 	if s != nil {
 		s.touch()
 	}
-	if opening && x.state.Load() != succeeded {
+	if opening && x.out.state.Load() != succeeded {
 		s.end(ErrSessionEnded)
-		if !c.answer.streaming() {
+		if !c.response.Streaming() {
 			w.Header().Del("Mcp-Session-Id")
 		}
 	}
-	c.answer.finish()
+	c.response.Finish()
 }
 
 func initializeStatus(err *jsonrpc.Error) int {
@@ -196,95 +203,57 @@ func initializeStatus(err *jsonrpc.Error) int {
 	return http.StatusBadRequest
 }
 
-// refuse answers a request that track would not have.
-func (e *Edge) refuse(w http.ResponseWriter, x *Exchange, err error) {
-	x.abort(nil)
-	var wire *jsonrpc.Error
-	switch {
-	case !errors.As(err, &wire):
-		e.notFound(w, x.Message.ID)
-	case wire.Code == jsonrpc.CodeInvalidRequest:
-		e.writeError(w, http.StatusBadRequest, x.Message.ID, wire)
-	case e.stopping.Load():
-		e.writeError(w, http.StatusServiceUnavailable, x.Message.ID, wire)
-	default:
-		e.tooBusy(w, x.Message.ID, wire)
-	}
-}
-
-// tooBusy answers a request that there is no room for.
-func (e *Edge) tooBusy(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
-	w.Header()["Retry-After"] = []string{"1"}
-	e.writeError(w, http.StatusTooManyRequests, id, err)
-}
-
-// named identifies who sends a GET or DELETE and returns the session id that it names, or answers why it is refused.
-func (t *streamable) named(w http.ResponseWriter, r *http.Request) (src source, id string, ok bool) {
-	e := t.edge
-	caller, ok := e.identify(w, r)
+// bodyless checks a GET or DELETE, and returns its source and the session id that it names. Otherwise it answers.
+func (t *streamable) bodyless(w http.ResponseWriter, r *http.Request) (src source, id string, ok bool) {
+	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
 		return src, "", false
 	}
-	if e.needsKey() && caller.Anonymous {
-		e.unauthorized(w, "", false)
-		return src, "", false
-	}
-	if v := headerVersion(r.Header); v != "" && v != versionModern && !knownHandshake(v) {
-		e.writeError(w, http.StatusBadRequest, "", unsupported(v, true))
+	if v := inbound.HeaderVersion(r.Header); v != "" && v != protocol.V20260728 && !v.IsHandshake() {
+		t.reply.error(w, http.StatusBadRequest, "", inbound.Unsupported(v, protocol.Versions()))
 		return src, "", false
 	}
 	return httpSource(r, caller), sessionID(r.Header), true
 }
 
-// endPatience is how long DELETE waits for the handler.
-const endPatience = 5 * time.Second
+// endTimeout is how long DELETE waits for the session to end.
+const endTimeout = 5 * time.Second
 
-// delete ends a session, which cannot be revived then, and waits a little for its end.
+// delete ends a session and forbids its revival.
 func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
-	e := t.edge
-	src, id, ok := t.named(w, r)
+	src, id, ok := t.bodyless(w, r)
 	switch {
 	case !ok:
 		return
 	case id == "":
-		e.writeError(w, http.StatusBadRequest, "", &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "The Mcp-Session-Id header is missing"})
+		t.reply.invalidRequest(w, http.StatusBadRequest, "", "The Mcp-Session-Id header is missing")
 		return
 	}
-	s := t.present(src, id)
+	owner := &t.edge.sessions
+	s := t.current(src, id)
 	if s == nil {
-		record, ok := t.sealed(src, id)
-		if !ok || !e.mayRevive(record, src) {
-			e.notFound(w, "")
+		record, ok := owner.sealed(src, id)
+		if !ok || !owner.mayRevive(record, src) {
+			t.reply.sessionNotFound(w, "")
 			return
 		}
-		e.bury(record)
-		s = t.present(src, id) // it was being revived
-	} else if !s.of(src.caller) {
-		e.notFound(w, "")
+		owner.forbidRevival(record)
+		s = t.current(src, id) // it may have been revived meanwhile
+	} else if !s.belongsTo(src.caller) {
+		t.reply.sessionNotFound(w, "")
 		return
 	} else {
-		e.bury(&s.record)
+		owner.forbidRevival(&s.record)
 	}
 	if s != nil {
 		s.end(ErrSessionEnded)
-		patience := time.NewTimer(endPatience)
-		defer patience.Stop()
+		timeout := time.NewTimer(endTimeout)
+		defer timeout.Stop()
 		select {
-		case <-s.done:
+		case <-s.life.done:
 		case <-r.Context().Done():
-		case <-patience.C:
+		case <-timeout.C:
 		}
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// bury has the session of r never revived.
-func (e *Edge) bury(r *record) {
-	if !r.fresh(time.Now()) {
-		return
-	}
-	if err := e.tombs.add(r); err != nil {
-		e.log.Warn("cannot note that a session has ended; after a restart its id counts again", "error", err)
-	}
 }

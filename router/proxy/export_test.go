@@ -1,6 +1,9 @@
 package proxy
 
-import "github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+import (
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
 
 // Naming is how a surface calls the things of its servers.
 type Naming struct{ n naming }
@@ -11,7 +14,7 @@ func NewNaming(c Config, servers []string) *Naming { return &Naming{newNaming(c,
 // Name returns how a tool is listed, and whether it could be told from that to be one of the server.
 func (n *Naming) Name(server, tool string) (listed string, found bool) {
 	listed = n.n.name(server, tool)
-	return listed, mayBeAlias(listed, server)
+	return listed, downstream.MayBeAlias(listed, server)
 }
 
 // URI returns how a resource is called.

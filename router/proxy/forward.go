@@ -24,7 +24,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
 		Visible: x.Caller.Filter(), Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "", Gone: x.Gone,
-		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve,
+		Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 		Progress: func(params []byte) {
 			if token != "" {
 				x.Notify(jsonrpc.Notification("notifications/progress", jsonrpc.Set(params, "progressToken", []byte(token))))
@@ -33,7 +33,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Notify: func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
 		Modern: x.Modern,
 		Ask: func(ctx context.Context, q downstream.Question) (result, rpcErr []byte) {
-			if q.Input && !x.Supports(q.Method) {
+			if q.Input && !x.Client.Supports(q.Method) {
 				return nil, nil
 			}
 			return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {

@@ -7,11 +7,9 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
-
-// supported are the protocol versions of our surfaces, the newest first.
-const supported = `["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]`
 
 // moment is how long initialize waits for servers that are not connected, or for which the client's own session
 // is not open yet.
@@ -20,7 +18,7 @@ const moment = time.Second
 // initialize answers at once with what the servers that are there can do together. The client's sessions with
 // them open in the background.
 func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
-	version := []byte(jsonrpc.StringID(x.Version))
+	version := []byte(jsonrpc.StringID(string(x.Version)))
 	s.p.servers.Enter(x.Session, jsonrpc.Set(x.Message.Params, "protocolVersion", version))
 	answer, err := s.introduce(ctx, x)
 	if err != nil {
@@ -110,5 +108,5 @@ func (s *Surface) discover(ctx context.Context, x *edge.Exchange) {
 		meta := jsonrpc.Set(jsonrpc.Get(answer, "_meta"), "io.modelcontextprotocol/serverInfo", info)
 		answer = jsonrpc.Set(jsonrpc.Remove(answer, "serverInfo"), "_meta", meta)
 	}
-	x.Reply(cacheable(jsonrpc.Set(answer, "supportedVersions", []byte(supported))))
+	x.Reply(cacheable(jsonrpc.Set(answer, "supportedVersions", protocol.JSON(protocol.Versions()))))
 }

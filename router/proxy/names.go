@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -39,45 +37,7 @@ func (n *naming) name(server, name string) string {
 	if !n.prefixed {
 		return name
 	}
-	full := downstream.FullName(server, name)
-	if (n.limit == 0 || len(full) <= n.limit) && plain(full) {
-		return full
-	}
-	sum := sha256.Sum256([]byte(full))
-	suffix := "_" + hex.EncodeToString(sum[:3])
-	kept := strings.Map(func(r rune) rune {
-		if plainRune(r) {
-			return r
-		}
-		return '_'
-	}, full)
-	if n.limit > 0 {
-		kept = kept[:min(len(kept), n.limit-len(suffix))]
-	}
-	return kept + suffix
-}
-
-func plain(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !plainRune(r) }) < 0
-}
-
-func plainRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-}
-
-// mayBeAlias reports whether a name could be an alias of something of the server.
-func mayBeAlias(name, server string) bool {
-	cut := len(name) - 7
-	if cut < 0 || name[cut] != '_' {
-		return false
-	}
-	for _, c := range name[cut+1:] {
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
-			return false
-		}
-	}
-	prefix := downstream.FullName(server, "")
-	return strings.HasPrefix(name[:cut], prefix) || strings.HasPrefix(prefix, name[:cut])
+	return downstream.Alias(server, name, n.limit)
 }
 
 // uri returns how a resource, or a template of resources, is called.

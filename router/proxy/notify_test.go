@@ -447,3 +447,31 @@ func TestHiddenServersAreNotHeard(t *testing.T) {
 		seen.change(func() { seen.received, seen.headers = nil, nil })
 	}
 }
+
+// What is kept of subscriptions is charged to the caller until they end.
+func TestSubscriptionsAreCharged(t *testing.T) {
+	s := withResources("file:///x", "file:///y")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	c := w.dial(proxyPath)
+	const size = 100_000
+	do := func(method, uri, more string) {
+		t.Helper()
+		if got := c.do("resources/"+method, `{"uri":`+quote(uri)+more+`}`); got.result != "{}" {
+			t.Fatalf("%s %s: got %s, want {}", method, uri, got.err)
+		}
+	}
+	held := func(what string, subscriptions int) {
+		t.Helper()
+		eventually(t, what, func() bool { return w.edge.Held()/size == subscriptions })
+	}
+	large := `,"future":"` + strings.Repeat("x", size) + `"`
+	do("subscribe", "hr__file:///x", large)
+	do("subscribe", "hr__file:///x", large)
+	held("one is held once", 1)
+	do("subscribe", "hr__file:///y", large)
+	held("two are held", 2)
+	do("unsubscribe", "hr__file:///x", "")
+	held("one has ended", 1)
+	c.leave()
+	held("the session has ended", 0)
+}

@@ -94,7 +94,7 @@ func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name stri
 // are asked for again where it is missing.
 func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server, own string, err error) {
 	for _, server := range s.reach(x) {
-		if !mayBeAlias(alias, server) {
+		if !downstream.MayBeAlias(alias, server) {
 			continue
 		}
 		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
@@ -137,7 +137,7 @@ func (s *Surface) findPrompt(ctx context.Context, x *edge.Exchange, name string)
 	}
 	server, own, ok = downstream.SplitFull(name)
 	ok = ok && slices.Contains(s.reach(x), server)
-	if ok && !mayBeAlias(name, server) || ok && s.hasPrompt(ctx, x, server, own) {
+	if ok && !downstream.MayBeAlias(name, server) || ok && s.hasPrompt(ctx, x, server, own) {
 		return server, own, true
 	}
 	if server, own, err := s.findAlias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {

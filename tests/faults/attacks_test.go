@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"flag"
@@ -56,8 +55,9 @@ var attacks = []attack{
 	}},
 	{"notifications of 4 MiB", func(ctx context.Context, a *attacker) {
 		note := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 4*mib-200) + `"}}`
-		session := a.open(ctx, "x")
-		a.flood(ctx, 8, func() { a.post(ctx, note, session) })
+		server := a.base + "/servers/loud/mcp" // the proxy surface sends them to the server of the others, too
+		session := a.openAt(ctx, server, "x")
+		a.flood(ctx, 8, func() { a.postTo(ctx, server, note, session) })
 	}},
 	{"uploads that stall", func(ctx context.Context, a *attacker) {
 		a.flood(ctx, a.size(300, 2000), func() { a.upload(ctx, 4*mib, mib/4) })
@@ -65,7 +65,7 @@ var attacks = []attack{
 	{"subscriptions with large params", func(ctx context.Context, a *attacker) {
 		session, n := a.open(ctx, "x"), atomic.Int64{}
 		a.flood(ctx, 8, func() {
-			a.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"tools+x:%[1]d","_meta":{"x":%q}}}`,
+			a.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"loud+x:%[1]d","_meta":{"x":%q}}}`,
 				n.Add(1), strings.Repeat("x", a.size(64<<10, mib))), session)
 		})
 	}},
@@ -87,7 +87,7 @@ func TestAttacks(t *testing.T) {
 		t.Skip("memory is read from /proc")
 	}
 	for _, at := range attacks {
-		t.Run(at.name, func(t *testing.T) { newAttacked(t).suffer(at) })
+		t.Run(at.name, func(t *testing.T) { newAttacked(t, at).suffer() })
 	}
 }
 
@@ -96,15 +96,18 @@ type attacked struct {
 	t    *testing.T
 	pid  int
 	base string
+
+	attacker *attackerProcess
 }
 
 // key is the API key of a caller.
 func key(caller int) string { return fmt.Sprintf("the key of caller %d", caller) }
 
 // newAttacked starts a router before a tool server.
-func newAttacked(t *testing.T) *attacked {
+func newAttacked(t *testing.T, at attack) *attacked {
 	tools := httptest.NewServer(&mcptest.Server{OnHTTP: loud})
 	t.Cleanup(func() { tools.CloseClientConnections(); tools.Close() })
+	attacker := startAttacker(t, at)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +115,8 @@ func newAttacked(t *testing.T) *attacked {
 	addr := l.Addr().String()
 	l.Close()
 	var config strings.Builder
-	fmt.Fprintf(&config, "listen: %s\nlog: {level: error}\nmcpServers: {tools: {url: %q}}\nauth:\n  api_keys:\n", addr, tools.URL)
+	fmt.Fprintf(&config, "listen: %s\nlog: {level: error}\nmcpServers: {tools: {url: %q}, loud: {url: %q}}\nauth:\n  api_keys:\n",
+		addr, tools.URL, attacker.tools)
 	for i := range victims + 1 {
 		fmt.Fprintf(&config, "  - {name: c%d, sha256: %x}\n", i, sha256.Sum256([]byte(key(i))))
 	}
@@ -135,7 +139,7 @@ func newAttacked(t *testing.T) *attacked {
 		defer kill.Stop()
 		_ = cmd.Wait() // how it ends is not what is tested
 	})
-	w := &attacked{t: t, pid: cmd.Process.Pid, base: "http://" + addr}
+	w := &attacked{t: t, pid: cmd.Process.Pid, base: "http://" + addr, attacker: attacker}
 	for end := time.Now().Add(ample); ; time.Sleep(5 * time.Millisecond) {
 		if resp, err := http.Get(w.base + "/readyz"); err == nil {
 			resp.Body.Close()
@@ -159,6 +163,11 @@ func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
 		w.Header().Set("Mcp-Session-Id", "one")
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, m.Response(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"loud","version":"1"}}`))
+		return true
+	case m.Method == "tools/list":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, m.Response(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}},`+
+			`{"name":"big","inputSchema":{"type":"object"}},{"name":"noise","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}}]}`))
 		return true
 	case m.Method == "resources/subscribe":
 		w.Header().Set("Content-Type", "application/json")
@@ -207,7 +216,7 @@ func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
 }
 
 // suffer compares the victims' calls without and with an attack.
-func (w *attacked) suffer(at attack) {
+func (w *attacked) suffer() {
 	quiet, loud := time.Second/2, 2*time.Second
 	if *full {
 		quiet, loud = attackTime/2, attackTime
@@ -219,8 +228,7 @@ func (w *attacked) suffer(at attack) {
 	before := w.visit(clients, quiet)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	a := &attacker{attacked: w, http: w.caller(0)}
-	wg.Go(func() { at.run(ctx, a) })
+	w.attacker.begin(w.base)
 	var peak atomic.Int64
 	wg.Go(func() {
 		for ctx.Err() == nil {
@@ -230,41 +238,41 @@ func (w *attacked) suffer(at attack) {
 	})
 	during := w.visit(clients, loud)
 	cancel()
-	a.http.CloseIdleConnections()
 	wg.Wait()
+	sent, refused := w.attacker.end()
 	w.t.Logf("p99 of the others %v, %v without the attack: %.1f ×; peak %d MiB; %d requests, %d refused", during.Round(10*time.Microsecond),
-		before.Round(10*time.Microsecond), during.Seconds()/before.Seconds(), peak.Load()/mib, a.sent.Load(), a.refused.Load())
+		before.Round(10*time.Microsecond), during.Seconds()/before.Seconds(), peak.Load()/mib, sent, refused)
 	if peak.Load() > mostMemory && !strings.Contains(os.Getenv("GOFLAGS"), "-race") {
 		w.t.Errorf("got %d MiB resident, want %d at most", peak.Load()/mib, mostMemory/mib)
 	}
-	if a.sent.Load() == 0 {
+	if sent == 0 {
 		w.t.Error("got no request of the attacker through, want an attack")
 	}
 }
 
-// caller returns the HTTP client of a caller.
-func (w *attacked) caller(i int) *http.Client {
-	t := &http.Transport{MaxIdleConnsPerHost: 100}
-	w.t.Cleanup(t.CloseIdleConnections)
-	return &http.Client{Transport: withKey{t, key(i)}}
+// clientOf returns the HTTP client of a caller.
+func clientOf(caller int) *http.Client {
+	return &http.Client{Transport: withKey{&http.Transport{MaxIdleConnsPerHost: 100}, key(caller)}}
 }
 
 // withKey adds an API key to requests.
 type withKey struct {
-	http.RoundTripper
+	*http.Transport
 	key string
 }
 
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("X-API-Key", k.key)
-	return k.RoundTripper.RoundTrip(r)
+	return k.Transport.RoundTrip(r)
 }
 
 func (w *attacked) dial(i int) *mcptest.Client {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), slack)
 	defer cancel()
-	c, err := mcptest.Dial(ctx, w.caller(i), w.base+"/proxy/mcp")
+	client := clientOf(i)
+	w.t.Cleanup(client.CloseIdleConnections)
+	c, err := mcptest.Dial(ctx, client, w.base+"/proxy/mcp")
 	if err != nil {
 		w.t.Fatalf("connecting to the router: %v", err)
 	}
@@ -313,170 +321,4 @@ func (w *attacked) memory() int64 {
 	var kib int64
 	_, _ = fmt.Sscan(rest, &kib)
 	return kib << 10
-}
-
-// attacker is the caller who attacks.
-type attacker struct {
-	*attacked
-	http          *http.Client
-	sent, refused atomic.Int64
-}
-
-// size returns how large an attack is.
-func (a *attacker) size(short, long int) int {
-	if *full {
-		return long
-	}
-	return short
-}
-
-// flood does something in several goroutines again and again until ctx ends.
-func (a *attacker) flood(ctx context.Context, at int, do func()) {
-	var wg sync.WaitGroup
-	for range at {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				do()
-				time.Sleep(20 * time.Millisecond) // it is to load the router, not the machine
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func (a *attacker) call(tool string, ms int) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tools__%s","arguments":{"ms":%d}}}`, tool, ms)
-}
-
-// open begins a session of a client of that name and returns the headers of its requests.
-func (a *attacker) open(ctx context.Context, name string) http.Header {
-	h := a.post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}}`, nil)
-	return http.Header{"Mcp-Session-Id": {h.Get("Mcp-Session-Id")}}
-}
-
-// post sends a message to the proxy surface, waits for the answer and drops it.
-func (a *attacker) post(ctx context.Context, message string, h http.Header) http.Header {
-	return a.postTo(ctx, a.base+"/proxy/mcp", message, h)
-}
-
-func (a *attacker) postTo(ctx context.Context, url, message string, h http.Header) http.Header {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(message))
-	if err != nil {
-		a.t.Error(err)
-		return nil
-	}
-	for name, values := range h {
-		req.Header[name] = values
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return nil // it is cut, or the attack is over
-	}
-	defer resp.Body.Close()
-	a.count(resp.StatusCode)
-	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.Header
-}
-
-func (a *attacker) count(status int) {
-	a.sent.Add(1)
-	if status >= 300 {
-		a.refused.Add(1)
-	}
-}
-
-// send sends a request on a connection of its own and reads the head of the answer, for as long as the router bears
-// it.
-func (a *attacker) send(ctx context.Context, body string, h http.Header) {
-	a.raw(ctx, body, len(body), h)
-}
-
-// upload announces a body, sends a part of it and stalls.
-func (a *attacker) upload(ctx context.Context, announced, part int) {
-	a.raw(ctx, strings.Repeat(" ", part), announced, nil)
-}
-
-func (a *attacker) raw(ctx context.Context, body string, length int, h http.Header) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second) // then it begins again
-	defer cancel()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	fmt.Fprintf(conn, "POST /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nAccept: application/json\r\nContent-Length: %d\r\n", key(0), length)
-	for name, values := range h {
-		fmt.Fprintf(conn, "%s: %s\r\n", name, values[0])
-	}
-	if _, err := io.WriteString(conn, "\r\n"+body); err != nil {
-		return
-	}
-	a.sent.Add(1)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return
-	}
-	if resp.StatusCode >= 300 {
-		a.refused.Add(1)
-		return
-	}
-	<-ctx.Done()
-}
-
-// unreadSSE opens an SSE stream and never reads what it asks for on it.
-func unreadSSE(ctx context.Context, a *attacker) {
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
-	if err != nil {
-		a.t.Error(err)
-		return
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "GET /proxy/sse HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\n\r\n", key(0))
-	r := bufio.NewReader(conn)
-	path := ""
-	for path == "" {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			a.t.Error(err)
-			return
-		}
-		path, _ = strings.CutPrefix(strings.TrimSpace(line), "data: ")
-		if !strings.HasPrefix(path, "/") {
-			path = ""
-		}
-	}
-	var id atomic.Int64
-	a.flood(ctx, 8, func() {
-		n := id.Add(1)
-		tool, size := "noise", 8*mib
-		if n%3 == 0 {
-			tool, size = "big", 16*mib
-		}
-		a.postTo(ctx, a.base+path, strings.Replace(a.call(tool, size), `"id":1`, fmt.Sprintf(`"id":%d`, n), 1), nil)
-	})
-}
-
-// unreadGET opens the streams of sessions and never reads what calls cause on them.
-func unreadGET(ctx context.Context, a *attacker) {
-	sessions := make([]http.Header, a.size(20, 200))
-	for i := range sessions {
-		sessions[i] = a.open(ctx, "x")
-		conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))
-		if err != nil {
-			a.t.Error(err)
-			return
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", key(0), sessions[i].Get("Mcp-Session-Id"))
-	}
-	var id atomic.Int64
-	a.flood(ctx, 8, func() {
-		n := id.Add(1)
-		h := sessions[n%int64(len(sessions))].Clone()
-		h.Set("Accept", "application/json")
-		a.post(ctx, strings.Replace(a.call("noise", 8*mib), `"id":1`, fmt.Sprintf(`"id":%d`, n), 1), h)
-	})
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -99,7 +100,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
 		OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
@@ -152,7 +153,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
 		Rate: a.rate, Tools: cfg.Router, Query: cfg.Query, Validation: cfg.Validation,
-		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Models: models,
+		QueryChars: cfg.Limits.QueryChars, Planning: cfg.Planner, Execution: cfg.Execution, Validator: validator, Models: models,
 		UseClient: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans(),
 		Logger:    a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})
@@ -244,7 +245,7 @@ func (a *App) Listen(ctx context.Context) error {
 		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	listener = edge.OnePiece(a.http, listener)
+	listener = output.CoalesceWrites(a.http, listener)
 	a.wg.Go(func() {
 		if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			a.log.Error("serving HTTP ended", "error", err)

@@ -28,7 +28,7 @@ func TestRefusedQueries(t *testing.T) {
 		{"servers is a text", `{"query":"q","servers":"peer"}`, "servers"},
 		{"servers of numbers", `{"query":"q","servers":[1]}`, "servers"},
 		{"unknown server", `{"query":"q","servers":["peer","nope"]}`, "servers: Unknown server: nope"},
-		{"plan is a text", `{"query":"q","plan":"[]"}`, "plan"},
+		{"plan is a text", `{"query":"q","plan":"the first one"}`, "plan"},
 		{"plan is a number", `{"query":"q","plan":1}`, "plan"},
 		{"plan without steps", `{"query":"q","plan":{"a":1}}`, "plan"},
 		{"dry_run is a text", `{"query":"q","dry_run":"yes"}`, "dry_run"},

@@ -168,3 +168,21 @@ func TestSearchByKey(t *testing.T) {
 		}
 	}
 }
+
+// The limit of names holds on every surface: a tool is called by the name that it is listed under elsewhere.
+func TestNameLimit(t *testing.T) {
+	long := "summarize_the_quarterly_report_of_a_department_for_its_head"
+	r, _ := withPeer(t, nil, nil, textTool(long, object, "done"))
+	c := r.dial("", nil)
+	c.result(c.call("search_available_tools", `{"query":"summarize a report"}`, ""))
+	listed := names(c.list())
+	i := slices.IndexFunc(listed, func(name string) bool { return strings.HasPrefix(name, "peer__") })
+	if i < 0 || len(listed[i]) != 46 {
+		t.Fatalf("listed: got %q, want a name of 46 characters", listed)
+	}
+	for _, call := range []*reply{c.call(listed[i], `{}`, ""), c.call("run", `{"tool":"`+listed[i]+`"}`, "")} {
+		if got := c.result(call).text(); got != "done" {
+			t.Errorf("%s: got %s, want done", listed[i], got)
+		}
+	}
+}

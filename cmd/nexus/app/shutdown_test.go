@@ -12,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 // slowTool answers once it is told to.
@@ -148,6 +149,32 @@ func TestForcedShutdown(t *testing.T) {
 		t.Errorf("run: got a result %s, want an error", run.Result)
 	}
 	r.stop(time.Second) // may be called again
+}
+
+// A query whose client was asked and is away is no work in flight: it ends at once, and so does the call of a tool that
+// asks.
+func TestShutdownWhileClientsAreAway(t *testing.T) {
+	asking := peerTool{"asks", object, func(c *peerCall) (string, string) {
+		return string(c.ask("elicitation/create", `{}`).Result), ""
+	}}
+	r, _ := withPeer(t, nil, nil, peerTool{"hotel", bookSchema, echoTool("").call}, asking)
+	for _, params := range []string{
+		`"name":"process_query","arguments":{"query":"q","plan":[{"tool":"hotel"}]}`,
+		`"name":"run","arguments":{"tool":"asks"}`,
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+		name := jsonrpc.Text(jsonrpc.Get([]byte("{"+params+"}"), "name"))
+		header := map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name, "Accept": "application/json, text/event-stream"}
+		if _, got := r.raw(http.MethodPost, "/mcp", body, header); !strings.Contains(got, "input_required") {
+			t.Fatalf("%s: got %s, want input_required", name, got)
+		}
+	}
+	began := time.Now()
+	r.stop(30 * time.Second)
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("Stop: got back after %v, want at once", took)
+	}
 }
 
 // Servers are closed in reverse order of the configuration, HTTP sessions with DELETE.

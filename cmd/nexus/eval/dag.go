@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/dataflow"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
 // DAGOptions say what to measure.

@@ -1,0 +1,127 @@
+package access
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+)
+
+// Options are what a Policy goes by. The zero value admits everybody.
+type Options struct {
+	Keys           *auth.Keys // nil = no keys
+	AllowedOrigins []string   // "https://app.example.com", or the host alone
+	TrustedProxies []netip.Prefix
+	Loopback       bool // bound to loopback: the Host header must be loopback too
+	Public         bool // bound beyond it: without keys the Host header must be an address or an allowed host
+}
+
+// Policy decides who may talk to the router.
+type Policy struct {
+	keys     *auth.Keys
+	trusted  []netip.Prefix
+	origins  map[string]bool
+	hosts    map[string]bool // of origins
+	loopback bool
+	public   bool
+}
+
+// New returns a Policy.
+func New(o Options) *Policy {
+	p := &Policy{
+		keys:     o.Keys,
+		trusted:  o.TrustedProxies,
+		origins:  make(map[string]bool, len(o.AllowedOrigins)),
+		hosts:    make(map[string]bool, len(o.AllowedOrigins)),
+		loopback: o.Loopback,
+		public:   o.Public,
+	}
+	for _, origin := range o.AllowedOrigins {
+		host := origin
+		if u, err := url.Parse(origin); err == nil && u.Host != "" {
+			host, origin = u.Host, u.Scheme+"://"+u.Host
+		}
+		p.origins[strings.ToLower(origin)] = true
+		p.hosts[strings.ToLower(hostname(host))] = true
+	}
+	return p
+}
+
+// NeedsKey reports whether callers must show a key.
+func (p *Policy) NeedsKey() bool { return p.keys != nil && p.keys.Required() }
+
+// Valid reports whether the key of a caller still counts or, for a caller without one, that none is needed.
+func (p *Policy) Valid(c auth.Caller) bool {
+	if c.Anonymous {
+		return !p.NeedsKey()
+	}
+	_, valid := c.Now()
+	return valid
+}
+
+// Identify returns the caller of a request by its headers; without a key that is its address. It is false if the key is
+// wrong. The key is removed from the headers.
+func (p *Policy) Identify(r *http.Request) (auth.Caller, bool) {
+	var key string
+	var present bool
+	if p.NeedsKey() {
+		key, present = p.keys.FromHeaders(r.Header)
+	}
+	delete(r.Header, "Authorization")
+	delete(r.Header, "X-Api-Key")
+	if !present {
+		return p.Remote(r), true
+	}
+	return p.keys.Identify(key)
+}
+
+// Remote returns the caller that stands for the address of a request.
+func (p *Policy) Remote(r *http.Request) auth.Caller {
+	return auth.Anonymous(auth.ClientAddr(r, p.trusted))
+}
+
+// Verdict is what the key of a message, or the lack of one, leads to.
+type Verdict int
+
+// Verdicts.
+const (
+	Admitted        Verdict = iota
+	KeyMissing              // the message needs a key
+	KeyWrong                // the message has a wrong key
+	Unauthenticated         // only the router itself may answer, see Open
+)
+
+// Open reports whether a method is answered without a key, so that one can follow in _meta.
+func Open(method string) bool {
+	switch method {
+	case "initialize", "notifications/initialized", "ping", "server/discover":
+		return true
+	}
+	return false
+}
+
+// Admit checks a message by its _meta.api_key and by the caller that its headers named, and returns its caller.
+func (p *Policy) Admit(in *inbound.Message, caller auth.Caller) (auth.Caller, Verdict) {
+	if !p.NeedsKey() {
+		return caller, Admitted
+	}
+	if in.HasKey {
+		named, ok := p.keys.Identify(in.Key)
+		if !ok {
+			return caller, KeyWrong
+		}
+		if caller.Anonymous {
+			caller = named
+		}
+	}
+	switch {
+	case !caller.Anonymous:
+		return caller, Admitted
+	case Open(in.Method):
+		return caller, Unauthenticated
+	}
+	return caller, KeyMissing
+}

@@ -1,0 +1,101 @@
+package edge
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+// Causes of ended contexts, and errors of requests to clients.
+var (
+	ErrSessionEnded = errors.New("the client session has ended")
+	ErrStopped      = errors.New("the server is shutting down")
+	ErrNoClient     = errors.New("it takes no requests")
+	ErrClientGone   = errors.New("the client went away before it answered")
+	ErrKeyRevoked   = errors.New("the API key is not valid any more")
+)
+
+// Ended reports whether err is why the edge ended a request. The handler need not reply: the edge does.
+func Ended(err error) bool {
+	return errors.Is(err, ErrSessionEnded) || errors.Is(err, ErrKeyRevoked) || errors.Is(err, ErrStopped)
+}
+
+// Cancelled is the cause of a context whose request the client cancelled.
+type Cancelled struct {
+	Reason []byte // raw JSON string, or nil
+	Params []byte // raw params of the notification
+}
+
+// Error implements error.
+func (c *Cancelled) Error() string {
+	if reason := jsonrpc.Text(c.Reason); reason != "" {
+		return "cancelled by the client: " + reason
+	}
+	return "cancelled by the client"
+}
+
+// CancelParams returns the raw params of the notification, to be passed on to the server that is asked to stop.
+func (c *Cancelled) CancelParams() []byte { return c.Params }
+
+// Answered turns the results of [Exchange.Request] into the raw result or error for the server that sent the request.
+// Both are nil if the client was sent nothing.
+func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
+	switch {
+	case errors.Is(err, ErrNoClient):
+		return nil, nil
+	case err != nil:
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The client cannot be asked: " + err.Error()}
+		return nil, e.Encode()
+	}
+	return m.Result, m.Err
+}
+
+// routerError returns the error for a request that the router itself does not complete. Its code depends on the
+// version in force, which may be unknown.
+func routerError(v protocol.Version, text, reason string, retryable bool) *jsonrpc.Error {
+	code := jsonrpc.CodeServer
+	if v.AtLeast(protocol.V20260728) {
+		code = jsonrpc.CodeInternal
+	}
+	data := strconv.AppendBool([]byte(`{"server":"","reason":"`+reason+`","retryable":`), retryable)
+	return &jsonrpc.Error{Code: code, Message: text, Data: append(data, '}')}
+}
+
+// noReply returns the error for a request whose handler did not reply. If the edge ended it, its effects are unknown.
+func noReply(cause error, v protocol.Version) *jsonrpc.Error {
+	if !Ended(cause) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Internal error: the request was not answered"}
+	}
+	return routerError(v, "The request was not answered: "+cause.Error(), "outcome_unknown", false)
+}
+
+// wireError returns an error of Edge.track as it is sent to the client.
+func wireError(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		return wire
+	}
+	return routerError("", "The request was not served: "+err.Error(), "unavailable", false)
+}
+
+// inFlightError returns the error for a request whose id another request in flight has.
+func inFlightError(id jsonrpc.ID) *jsonrpc.Error {
+	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
+}
+
+// wrongKey returns the response to a request whose _meta.api_key is wrong.
+func wrongKey(m *jsonrpc.Message, v protocol.Version) output.Message {
+	const text = "Invalid API key"
+	if m.Method != "tools/call" {
+		return output.Error(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
+	}
+	body := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`
+	if v.AtLeast(protocol.V20260728) {
+		body = `{"resultType":"complete",` + body[1:]
+	}
+	return output.Result(m.ID, []byte(body))
+}

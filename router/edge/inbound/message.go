@@ -1,0 +1,115 @@
+package inbound
+
+import (
+	"bytes"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+)
+
+// Message is a message of a client, with what its _meta says. Raw values are nil if absent.
+type Message struct {
+	jsonrpc.Message        // without the API key
+	Key             string // _meta.api_key
+	HasKey          bool
+	Version         []byte // protocol version; only 2026-07-28 and later name it in each message
+	ClientInfo      []byte // as named in _meta beside Version
+	Capabilities    []byte // of the client, as named in _meta beside Version
+	ProgressToken   []byte // nil if it is not a valid one
+	SessionID       []byte // _meta.session_id, which is only logged
+}
+
+// DeclaredVersion returns the version of a message that names one and has passed CheckVersion; empty if it names none.
+func (m *Message) DeclaredVersion() protocol.Version {
+	if m.Version == nil {
+		return ""
+	}
+	return protocol.V20260728
+}
+
+// Members of _meta that are read.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaInfo         = "io.modelcontextprotocol/clientInfo"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaKey          = "api_key"
+	metaToken        = "progressToken"
+	metaSession      = "session_id"
+)
+
+// Parse reads a message and takes the API key out of it. With an error the id of the message is set if it is known.
+func Parse(b []byte) (Message, *jsonrpc.Error) {
+	m, err := jsonrpc.Parse(b)
+	in := Message{Message: m}
+	if err != nil {
+		return in, err
+	}
+	return in, in.readMeta()
+}
+
+// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers
+// differ in which of two they take.
+func (m *Message) readMeta() *jsonrpc.Error {
+	params := m.Params
+	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
+		return nil
+	}
+	place, ambiguous := jsonrpc.Find(params, "_meta")
+	if ambiguous {
+		return InvalidRequest("_meta is ambiguous")
+	}
+	meta := place.Of(params)
+	unclear := ""
+	jsonrpc.Members(meta, func(name []byte, value jsonrpc.Span) bool {
+		raw := value.Of(meta)
+		var slot *[]byte
+		switch string(name) {
+		case metaVersion:
+			slot = &m.Version
+		case metaInfo:
+			slot = &m.ClientInfo
+		case metaCapabilities:
+			slot = &m.Capabilities
+		case metaSession:
+			m.SessionID = raw
+			return true
+		case metaKey:
+			if m.HasKey {
+				unclear = metaKey
+			}
+			m.Key, m.HasKey = jsonrpc.Text(raw), true
+			return true
+		default:
+			return true
+		}
+		if *slot != nil {
+			unclear = string(name)
+		}
+		*slot = raw
+		return true
+	})
+	token, ambiguous := jsonrpc.Find(meta, metaToken)
+	if ambiguous {
+		unclear = metaToken
+	}
+	if raw := token.Of(meta); jsonrpc.ValidID(raw) {
+		m.ProgressToken = raw
+	}
+	if unclear != "" {
+		return InvalidRequest("_meta." + unclear + " is ambiguous")
+	}
+	if m.HasKey {
+		m.cutKey(place, meta)
+	}
+	return nil
+}
+
+// cutKey removes the API key, so that it reaches no log, model or server.
+func (m *Message) cutKey(place jsonrpc.Span, meta []byte) {
+	m.Params = jsonrpc.Splice(m.Params, jsonrpc.Edit{Span: place, With: jsonrpc.Remove(meta, metaKey)})
+	if m.ID != "" {
+		m.Raw = jsonrpc.Request(m.ID, m.Method, m.Params)
+	} else {
+		m.Raw = jsonrpc.Notification(m.Method, m.Params)
+	}
+}

@@ -1,0 +1,113 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+)
+
+// stopGrace is how long Stop waits for handlers that it has cancelled.
+const stopGrace = 2 * time.Second
+
+// lifetime counts the work of an Edge, so that Stop can refuse more of it and wait for the rest.
+type lifetime struct {
+	log *slog.Logger
+
+	mu     sync.RWMutex
+	closed bool // no more work of any kind
+
+	stopping atomic.Bool    // no more requests
+	busy     atomic.Int64   // requests and notifications not yet served, and responses not yet written
+	idle     chan struct{}  // receives when busy falls to 0 while stopping
+	quit     chan struct{}  // closed with the lifetime
+	work     sync.WaitGroup // all goroutines, and the HTTP handlers that have entered
+}
+
+func newLifetime(log *slog.Logger) *lifetime {
+	return &lifetime{log: log, idle: make(chan struct{}, 1), quit: make(chan struct{})}
+}
+
+// enter counts an activity until leave is called. It is false once the lifetime is closed.
+func (l *lifetime) enter() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return false
+	}
+	l.work.Add(1)
+	return true
+}
+
+func (l *lifetime) leave() { l.work.Done() }
+
+// spawn runs f on a goroutine that wait waits for. A panic is logged and ends only f.
+func (l *lifetime) spawn(what string, f func()) {
+	l.work.Go(func() {
+		defer safe.Recover(l.log, what, nil)
+		f()
+	})
+}
+
+// begin counts a request or a notification until done is called. It comes before a look at stopping: drain waits for
+// what is not refused.
+func (l *lifetime) begin() { l.busy.Add(1) }
+
+func (l *lifetime) done() {
+	if l.busy.Add(-1) == 0 && l.stopping.Load() {
+		select {
+		case l.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain waits until nothing is busy or ctx ends.
+func (l *lifetime) drain(ctx context.Context) {
+	for ctx.Err() == nil && l.busy.Load() > 0 {
+		select {
+		case <-l.idle:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// close refuses further work. It is false if the lifetime was closed before.
+func (l *lifetime) close() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.closed = true
+	return true
+}
+
+// wait waits for all work to end, but no longer than stopGrace.
+func (l *lifetime) wait() error {
+	ended := make(chan struct{})
+	go func() {
+		l.work.Wait()
+		close(ended)
+	}()
+	if !within(stopGrace, ended) {
+		return fmt.Errorf("stopping: %d requests and some connections do not end", l.busy.Load())
+	}
+	return nil
+}
+
+// within waits until done is closed, but no longer than limit, and reports whether it is.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

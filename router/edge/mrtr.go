@@ -1,0 +1,375 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+// mrtr is a multi round-trip request (MCP 2026-07-28) and its outlet. A request to the client ends the current round
+// with an input_required result while the handler waits. The client retries with its input, which begins another round.
+type mrtr struct {
+	x       *Exchange
+	ctx     context.Context // of the handler
+	surface *surface
+	token   []byte          // progress token of the first round, raw; nil = none
+	closing <-chan struct{} // closed when the client cannot retry any more; nil = never
+
+	mu       sync.Mutex
+	round    *round        // the current one; nil while the client collects input
+	retried  chan struct{} // closed when the next round begins
+	state    string        // requestState of the next round
+	over     bool          // no further round is accepted
+	requests uint64        // to the client so far
+	pending  []*inputRequest
+}
+
+// round is one HTTP or stdio request of an mrtr.
+type round struct {
+	id    jsonrpc.ID
+	token []byte // progress token, raw; nil = none
+	out   output.Outlet
+	lane  output.Lane
+	done  chan struct{} // closed when it is answered, or never will be
+}
+
+// inputRequest is one request to the client that waits for its response.
+type inputRequest struct {
+	key, method string
+	params      []byte
+	response    chan jsonrpc.Message
+}
+
+const (
+	statePrefix  = "nexus-"         // of requestState values that this package makes; others belong to servers
+	retryTimeout = 10 * time.Minute // for the client to begin the next round
+)
+
+func newRound(in *inbound.Message, out output.Outlet) *round {
+	return &round{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
+}
+
+// finish sends the last message of a round.
+func (r *round) finish(m output.Message) bool {
+	defer close(r.done)
+	return r.out.Send(&r.lane, m, true)
+}
+
+// newMRTR makes x, whose context is ctx, a multi round-trip request.
+func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *round) *mrtr {
+	t := &mrtr{x: x, ctx: ctx, surface: f, token: first.token, round: first}
+	if x.session != nil {
+		t.closing = x.session.life.closing
+	}
+	x.mrtr, x.out.outlet = t, t
+	return t
+}
+
+// Send implements output.Outlet. The lane of the round replaces the one given.
+func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
+	t.mu.Lock()
+	r := t.round
+	if last {
+		t.round = nil
+	}
+	t.mu.Unlock()
+	switch {
+	case r == nil:
+		return false
+	case last:
+		return r.finish(m)
+	}
+	m, ok := t.withToken(r, m)
+	return ok && r.out.Send(&r.lane, m, false)
+}
+
+// withToken puts the token of a later round into a progress notification. It is false if that round has no token.
+func (t *mrtr) withToken(r *round, m output.Message) (output.Message, bool) {
+	if bytes.Equal(r.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.Body, "method")) != "notifications/progress" {
+		return m, true
+	}
+	token := jsonrpc.Get(m.Body, "params", "progressToken")
+	if r.token == nil || token == nil {
+		return m, false
+	}
+	m.Body = jsonrpc.Splice(m.Body, jsonrpc.Edit{Span: jsonrpc.At(m.Body, token), With: r.token})
+	return m, true
+}
+
+func (t *mrtr) current() *round {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.round
+}
+
+// Open implements output.Outlet.
+func (t *mrtr) Open() bool {
+	r := t.current()
+	return r != nil && r.out.Open()
+}
+
+// PreferStream implements output.Outlet.
+func (t *mrtr) PreferStream() {
+	if r := t.current(); r != nil {
+		r.out.PreferStream()
+	}
+}
+
+// KeepAlive implements output.Outlet.
+func (t *mrtr) KeepAlive(now, heartbeat time.Duration) {
+	if r := t.current(); r != nil {
+		r.out.KeepAlive(now, heartbeat)
+	}
+}
+
+// Lost implements output.Outlet.
+func (t *mrtr) Lost() <-chan struct{} { return t.ctx.Done() }
+
+// awaitRound waits for a current round and returns its id. It is false if the client does not retry in time; from then
+// on no round is accepted.
+func (t *mrtr) awaitRound() (jsonrpc.ID, bool) {
+	timeout := time.NewTimer(retryTimeout)
+	defer timeout.Stop()
+	for waited := false; ; {
+		t.mu.Lock()
+		r, retried := t.round, t.retried
+		t.over = r == nil && waited
+		t.mu.Unlock()
+		switch {
+		case r != nil:
+			return r.id, true
+		case waited:
+			return "", false
+		}
+		select {
+		case <-retried:
+			continue
+		case <-t.ctx.Done():
+		case <-t.closing:
+		case <-timeout.C:
+		}
+		waited = true
+	}
+}
+
+// request sends a request to the client and waits for the response. The errors are those of Exchange.Request.
+func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	if !t.x.Client.Supports(method) {
+		return jsonrpc.Message{}, ErrNoClient
+	}
+	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
+	t.mu.Lock()
+	if t.x.out.state.Load() != live || t.x.edge.life.stopping.Load() {
+		t.mu.Unlock()
+		return jsonrpc.Message{}, ErrClientGone
+	}
+	t.requests++
+	q.key = "q" + strconv.FormatUint(t.requests, 10)
+	t.pending = append(t.pending, q)
+	send := t.endRoundLocked()
+	t.mu.Unlock()
+	send()
+	defer t.drop(q)
+	timeout := time.NewTimer(retryTimeout)
+	defer timeout.Stop()
+	select {
+	case m := <-q.response:
+		return m, nil
+	case <-t.closing:
+		return jsonrpc.Message{}, ErrClientGone
+	case <-timeout.C:
+		return jsonrpc.Message{}, ErrClientGone
+	case <-ctx.Done():
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+}
+
+// drop removes a pending request.
+func (t *mrtr) drop(q *inputRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending = slices.DeleteFunc(t.pending, func(other *inputRequest) bool { return other == q })
+}
+
+// endRoundLocked ends the current round if requests are pending. send, to be called without the lock, sends its result.
+func (t *mrtr) endRoundLocked() (send func()) {
+	r := t.round
+	if r == nil || len(t.pending) == 0 {
+		return func() {}
+	}
+	t.round, t.retried = nil, make(chan struct{})
+	t.state = statePrefix + rand.Text()
+	t.x.edge.mrtrs.Store(t.state, t)
+	body := t.inputRequired()
+	return func() {
+		m := output.Result(r.id, body)
+		m.Payer = t.x.Caller.ID
+		logSent(t.x.edge.log, t.x.session, m)
+		t.x.entry.table.freeID(t.x)
+		r.finish(m)
+		if t.x.edge.life.stopping.Load() {
+			t.x.abort(ErrStopped) // Stop may have looked before
+		}
+	}
+}
+
+// inputRequired returns the result that asks the client for the pending input. t.mu is held.
+func (t *mrtr) inputRequired() []byte {
+	body := []byte(`{"resultType":"input_required","inputRequests":{`)
+	for i, q := range t.pending {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(append(append(body, jsonrpc.StringID(q.key)...), `:{"method":`...), jsonrpc.StringID(q.method)...)
+		if q.params != nil {
+			body = append(append(body, `,"params":`...), q.params...)
+		}
+		body = append(body, '}')
+	}
+	return append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
+}
+
+// stopMRTRs ends the multi round-trip requests that have no current round: nobody waits for their results.
+func (e *Edge) stopMRTRs() {
+	e.mrtrs.Range(func(_, v any) bool {
+		if t := v.(*mrtr); t.current() == nil {
+			t.x.abort(ErrStopped)
+		}
+		return true
+	})
+}
+
+// resume begins the next round with the client's input. Requests without a response are sent again. It is false if the
+// client retried too late.
+func (t *mrtr) resume(r *round, responses []byte) bool {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return false
+	}
+	t.round = r
+	close(t.retried)
+	t.pending = slices.DeleteFunc(t.pending, func(q *inputRequest) bool {
+		response := jsonrpc.Get(responses, q.key)
+		switch {
+		case response == nil:
+			return false
+		case inbound.Object(response) != nil:
+			q.response <- jsonrpc.Message{Result: response}
+		default:
+			refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer is no object"}
+			q.response <- jsonrpc.Message{Err: refusal.Encode()}
+		}
+		return true
+	})
+	send := t.endRoundLocked()
+	t.mu.Unlock()
+	send()
+	return true
+}
+
+// end ends the request: its handler has returned.
+func (t *mrtr) end() {
+	t.mu.Lock()
+	r := t.round
+	t.round, t.over = nil, true
+	t.x.edge.mrtrs.Delete(t.state)
+	t.mu.Unlock()
+	if r != nil {
+		close(r.done)
+	}
+}
+
+// findMRTR returns the request that in continues; nil if in is a new request. A requestState is good once, for the same
+// request of the same caller.
+func (f *surface) findMRTR(caller auth.Caller, in *inbound.Message) (*mrtr, *jsonrpc.Error) {
+	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
+	if in.Version == nil || !strings.HasPrefix(state, statePrefix) {
+		return nil, nil
+	}
+	found, _ := f.edge.mrtrs.Load(state)
+	t, _ := found.(*mrtr)
+	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || !sameRequest(&t.x.Message, &in.Message) ||
+		!f.edge.mrtrs.CompareAndDelete(state, t) {
+		return nil, staleState()
+	}
+	return t, nil
+}
+
+// sameRequest reports whether two requests have the same method and name.
+func sameRequest(a, b *jsonrpc.Message) bool {
+	same := func(member string) bool {
+		return bytes.Equal(jsonrpc.Get(a.Params, member), jsonrpc.Get(b.Params, member))
+	}
+	return a.Method == b.Method && same("name") && same("uri")
+}
+
+func staleState() *jsonrpc.Error {
+	return inbound.InvalidParams("unknown or expired requestState; call again without it")
+}
+
+// serveMRTR serves a request that is a round of an mrtr. It is false if it is none.
+func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
+	e := t.edge
+	m, err := t.findMRTR(src.caller, in)
+	switch {
+	case err != nil:
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
+		return true
+	case m == nil && !in.TakesRequests():
+		return false
+	}
+	e.life.begin() // until the response is written
+	defer e.life.done()
+	resp := &output.Response{}
+	resp.Begin(&e.out, w, r, inbound.HTTPStatus)
+	round := newRound(in, resp)
+	switch {
+	case m == nil:
+	case m.resume(round, jsonrpc.Get(in.Params, "inputResponses")):
+		m.writeRound(r, round, resp)
+		return true
+	default:
+		t.reply.error(w, http.StatusBadRequest, in.ID, staleState())
+		return true
+	}
+	x := &Exchange{}
+	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives the rounds
+	ctx := t.fill(x, src, nil, in)
+	m = t.newMRTR(ctx, x, round)
+	if err := e.track(x); err != nil {
+		t.reply.refused(w, x, err)
+		return true
+	}
+	e.life.spawn("serving a request", func() {
+		defer e.untrack(x)
+		t.serveRequest(ctx, x)
+	})
+	m.writeRound(r, round, resp)
+	return true
+}
+
+// writeRound waits for the end of a round and writes its response. A client that hangs up cancels the request.
+func (t *mrtr) writeRound(r *http.Request, round *round, resp *output.Response) {
+	select {
+	case <-round.done:
+	case <-r.Context().Done():
+		t.x.abort(context.Canceled)
+		<-round.done
+	}
+	resp.Finish()
+}

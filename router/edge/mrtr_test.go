@@ -1,0 +1,277 @@
+package edge_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// leg is a request of the modern era for a tool; more is what a retry adds to its params.
+func leg(id, tool, caps, token, more string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` + more +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":` + caps + `,"progressToken":` + token + `}}}`
+}
+
+const asks = `{"sampling":{},"elicitation":{}}`
+
+// last is the last message of an answer, streamed or not.
+func last(body string) []byte {
+	body = strings.TrimSpace(body)
+	if i := strings.LastIndex(body, "data: "); i >= 0 {
+		body = body[i+len("data: "):]
+	}
+	return []byte(body)
+}
+
+// required returns what an input_required result asks, and what a retry adds to answer every question the same.
+func required(t *testing.T, body, answer string) (requests, more string) {
+	t.Helper()
+	result := jsonrpc.Get(last(body), "result")
+	if got := jsonrpc.Text(jsonrpc.Get(result, "resultType")); got != "input_required" {
+		t.Fatalf("got %s, want input_required", body)
+	}
+	asked := jsonrpc.Get(result, "inputRequests")
+	more = `"requestState":` + string(jsonrpc.Get(result, "requestState")) + `,`
+	if answer != "" {
+		responses := ""
+		jsonrpc.Members(asked, func(name []byte, _ jsonrpc.Span) bool {
+			responses += `,"` + string(name) + `":` + answer
+			return true
+		})
+		more += `"inputResponses":{` + responses[1:] + `},`
+	}
+	return string(asked), more
+}
+
+// A client of the modern era is asked by results, and answers with the retry of its request: over HTTP and on stdio.
+func TestAskedByResults(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	for name, send := range map[string]func(string) string{
+		"http": func(body string) string {
+			_, _, got := w.post(body, modernHeader("tools/call", "ask-twice"))
+			return got
+		},
+		"stdio": func(body string) string {
+			p.send(body)
+			got := ""
+			for !strings.Contains(got, `"result"`) && !strings.Contains(got, `"error"`) {
+				got += "data: " + p.line() + "\n"
+			}
+			return got
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := send(leg("1", "ask-twice", asks, `"a"`, ""))
+			asked, again := required(t, first, "")
+			if want := `{"q1":{"method":"sampling/createMessage","params":{"q":0}}}`; asked != want || !strings.Contains(string(last(first)), `"id":1,`) {
+				t.Errorf("first: got %s, want id 1 and %s", first, want)
+			}
+			_, stale := required(t, first, `{"n":1}`)
+			asked, answered := required(t, send(leg("2", "ask-twice", asks, `"b"`, again)), `{"n":1}`)
+			if !strings.Contains(asked, `"q1"`) {
+				t.Errorf("a retry without answers: got %s, want the question again", asked)
+			}
+			if got := send(leg("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "requestState") {
+				t.Errorf("what was brought back before: got %s, want -32602", got)
+			}
+			second := send(leg(`"four"`, "ask-twice", asks, `"d"`, answered))
+			asked, answered = required(t, second, `{"n":2}`)
+			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) || !strings.Contains(second, `"progressToken":"d","progress":0`) {
+				t.Errorf("second: got %s, want progress with the token of that request and the next question", second)
+			}
+			third := send(leg("5", "ask-twice", asks, `5`, answered))
+			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` || !strings.Contains(third, `"progressToken":5,"progress":1`) {
+				t.Errorf("third: got %s, want progress and the result", third)
+			}
+			if got := strings.Join(w.srv.log(), " "); !strings.HasSuffix(got, `tools/call:ask-twice {"n":1} {"n":2}`) {
+				t.Errorf("the handler: got %s, want one call and both answers", got)
+			}
+			if got := send(leg("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got, "it takes no requests") {
+				t.Errorf("a client that lends no model: got %s, want it not asked", got)
+			}
+		})
+	}
+	eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
+}
+
+// Only who was asked may go on, and only with what was asked about.
+func TestStateOfOthers(t *testing.T) {
+	w := newWire(t, edge.Options{Keys: keys(t)})
+	post := func(key, tool, body string) (int, string) {
+		h := modernHeader("tools/call", tool)
+		h["X-API-Key"] = key
+		status, _, got := w.post(body, h)
+		return status, got
+	}
+	_, first := post("key-ann", "ask-twice", leg("1", "ask-twice", asks, "1", ""))
+	_, more := required(t, first, `{"n":1}`)
+	for name, row := range map[string][2]string{
+		"another key":  {"key-bob", "ask-twice"},
+		"another tool": {"key-ann", "echo"},
+	} {
+		if status, got := post(row[0], row[1], leg("2", row[1], asks, "1", more)); status != 400 || !strings.Contains(got, "unknown or expired requestState") {
+			t.Errorf("%s: got %d %s, want it refused", name, status, got)
+		}
+	}
+	if _, got := post("key-ann", "echo", leg("2", "echo", asks, "1", `"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
+		t.Errorf("the state of a server: got %s, want it passed on", got)
+	}
+	if _, got := post("key-ann", "ask-twice", leg("2", "ask-twice", asks, "1", more)); !strings.Contains(got, "input_required") {
+		t.Errorf("who was asked: got %s, want the next question", got)
+	}
+}
+
+// A client that hangs up while it waits has cancelled the request; while it is away it has not.
+func TestTripsEnd(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	ctx, hangUp := context.WithCancel(context.Background())
+	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(leg("1", "hold", asks, "1", "")))
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range modernHeader("tools/call", "hold") {
+		r.Header.Set(name, value)
+	}
+	go func() {
+		if resp, err := w.client.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	hangUp()
+	eventually(t, "it is cancelled", func() bool { return errors.Is(w.srv.lastCause(), context.Canceled) && w.edge.Tracked() == 0 })
+
+	p := newStdio(t, w.edge, w.srv)
+	p.send(leg("1", "ask-twice", asks, "1", ""))
+	_, more := required(t, p.line(), `{"n":1}`)
+	p.send(leg("2", "ask-twice", asks, "2", more))
+	p.line() // progress
+	required(t, p.line(), `{"n":1}`)
+	p.send(leg("1", "hold", asks, "1", "")) // the id is free
+	eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
+	p.send(cancelOf("1", `"enough"`))
+	eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
+	if got := w.edge.Tracked(); got != 1 {
+		t.Errorf("in flight: got %d, want the one whose client is away", got)
+	}
+}
+
+// What a handler says while its client is away waits for the client, but not for ever.
+func TestAnswersWaitForClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv)
+		post := func(body string) *httptest.ResponseRecorder {
+			return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly"))
+		}
+		_, more := required(t, post(leg("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		time.Sleep(5 * time.Minute)
+		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
+			t.Errorf("the question: got %v, want its time over", srv.lastCause())
+		}
+		if got := post(leg("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got, `"id":2,"result":{"resultType":"complete"`) {
+			t.Errorf("a client that comes late: got %s, want the result", got)
+		}
+		_, more = required(t, post(leg("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		time.Sleep(11 * time.Minute)
+		if got := e.Tracked(); got != 0 {
+			t.Errorf("a client that stays away: got %d requests in flight, want 0", got)
+		}
+		if w := post(leg("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
+			t.Errorf("a client that comes too late: got %d %s, want 400", w.Code, w.Body)
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+	})
+}
+
+// A client that comes back the moment its time is over is answered, and so is one whose request is just cancelled;
+// neither holds up the end of the router.
+func TestLateClients(t *testing.T) {
+	for name, stdio := range map[string]bool{"http": false, "stdio": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newServer()
+				e := edge.New(edge.Options{})
+				h := e.Streamable(srv)
+				var p *stdioClient
+				if stdio {
+					p = newStdio(t, e, srv)
+				}
+				post := func(body string) string {
+					if stdio {
+						p.send(body)
+						return p.line()
+					}
+					return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly")).Body.String()
+				}
+				for i := range 20 {
+					id := strconv.Itoa(2 * i)
+					_, more := required(t, post(leg(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
+					time.Sleep(time.Second + 10*time.Minute) // the question, and the wait for the client
+					id = strconv.Itoa(2*i + 1)
+					if got := post(leg(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
+						!strings.Contains(got, `"resultType":"complete"`) && !strings.Contains(got, "expired requestState") {
+						t.Fatalf("got %q, want the result or that it is too late", got)
+					}
+				}
+				synctest.Wait()
+				if got := e.Tracked(); got != 0 {
+					t.Errorf("got %d requests in flight, want 0", got)
+				}
+				if stdio {
+					p.finish()
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := e.Stop(ctx); err != nil || time.Since(began) > time.Second {
+					t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// A request whose client was asked and is away does not hold up Stop. One whose client waits is finished, without
+// further questions.
+func TestStopWithClientsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv)
+		required(t, direct(h, "POST", leg("1", "ask-twice", asks, "1", ""), modernHeader("tools/call", "ask-twice")).Body.String(), `{"n":1}`)
+		waiting := make(chan string)
+		go func() {
+			waiting <- direct(h, "POST", leg("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call", "hold-and-ask")).Body.String()
+		}()
+		synctest.Wait()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stopped := make(chan error)
+		go func() { stopped <- e.Stop(ctx) }()
+		synctest.Wait()
+		if got := e.Tracked(); got != 1 || !errors.Is(srv.lastCause(), edge.ErrStopped) {
+			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got, srv.lastCause())
+		}
+		close(srv.release)
+		if got := <-waiting; !strings.Contains(got, edge.ErrClientGone.Error()) {
+			t.Errorf("the client that waits: got %s, want the answer of the handler, which could not ask", got)
+		}
+		if err := <-stopped; err != nil || time.Since(began) > time.Second {
+			t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package output
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Accept is which kinds of response a client accepts.
+type Accept struct{ JSON, Events bool }
+
+// ParseAccept reads the Accept header. Without the header a client accepts both kinds; one that names neither gets
+// JSON.
+func ParseAccept(h http.Header) Accept {
+	values := h["Accept"]
+	if len(values) == 0 {
+		return Accept{true, true}
+	}
+	var a Accept
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			kind, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "", "*/*":
+				a.JSON, a.Events = true, true
+			case "application/json", "application/*":
+				a.JSON = true
+			case "text/event-stream", "text/*":
+				a.Events = true
+			}
+		}
+	}
+	if !a.Events {
+		a.JSON = true
+	}
+	return a
+}

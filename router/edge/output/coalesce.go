@@ -1,0 +1,107 @@
+package output
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// CoalesceWrites prepares an HTTP server to send each event in one piece: net/http splits writes at the 4 KiB of its
+// buffer, and simple clients take the bytes of one read for a whole event. It also gives every write a deadline, so
+// that a client that does not read loses its connection. It is optional; without it events may be split and writes
+// have no deadline.
+func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	return coalescing{l}
+}
+
+type coalescing struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l coalescing) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c}, nil
+}
+
+type connKey struct{}
+
+// connOf returns the connection of a request; nil without CoalesceWrites.
+func connOf(r *http.Request) *conn {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	return c
+}
+
+// conn is a connection that can collect writes, and whose writes have a deadline.
+type conn struct {
+	net.Conn
+	mu      sync.Mutex
+	holding bool
+	held    []byte
+	until   time.Time // the write deadline
+}
+
+// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// writeTimeout is how long one write may take at most; some writes get only half of it.
+const writeTimeout = 30 * time.Second
+
+// write writes within writeTimeout. The deadline is renewed when half of it is over, because setting it costs as much
+// as most writes. c.mu is held.
+func (c *conn) write(b []byte) (int, error) {
+	if now := time.Now(); c.until.Sub(now) < writeTimeout/2 {
+		c.until = now.Add(writeTimeout)
+		_ = c.Conn.SetWriteDeadline(c.until) // Write returns the error
+	}
+	return c.Conn.Write(b)
+}
+
+// Write implements net.Conn. While writes are collected it does not fail; release does.
+func (c *conn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.holding {
+		return c.write(b)
+	}
+	c.held = append(c.held, b...)
+	return len(b), nil
+}
+
+// hold makes writes collect until release. A nil conn does nothing.
+func (c *conn) hold() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holding = true
+}
+
+// release writes what was collected. If that fails the connection is closed, because net/http takes it for written.
+func (c *conn) release() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.held
+	c.holding, c.held = false, nil
+	if len(held) == 0 {
+		return nil
+	}
+	_, err := c.write(held)
+	if err != nil {
+		c.Conn.Close()
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package output
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Response is the HTTP response to one POST: undecided at first, then either one JSON body or an event stream, as
+// soon as a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
+type Response struct {
+	stream
+	out    *Outputs
+	w      http.ResponseWriter
+	gone   <-chan struct{} // closed when the connection ends
+	conn   *conn           // see CoalesceWrites
+	accept Accept
+	status func(code int) int // the HTTP status for the code of an error; nil = 200
+	replay *replay
+	began  time.Duration
+
+	preferStream bool // a stream rather than JSON, if the client accepts both
+	cursor       *cursor
+	written      chan struct{} // closed when the stream is written to this connection; nil = undecided
+	ready        bool          // final is set
+	final        Message
+}
+
+// Begin prepares the response to r. status returns the HTTP status of a plain response for the code of an error; nil
+// means 200.
+func (resp *Response) Begin(out *Outputs, w http.ResponseWriter, r *http.Request, status func(code int) int) {
+	resp.out = out
+	resp.w = w
+	resp.gone = r.Context().Done()
+	resp.conn = connOf(r)
+	resp.accept = ParseAccept(r.Header)
+	resp.status = status
+	resp.began = out.Now()
+}
+
+// Open implements Outlet.
+func (resp *Response) Open() bool {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	return resp.openLocked(false)
+}
+
+// PreferStream implements Outlet.
+func (resp *Response) PreferStream() {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	resp.preferStream = true
+}
+
+func (resp *Response) openLocked(beat bool) bool {
+	if resp.written != nil {
+		return true
+	}
+	if !resp.accept.Events || resp.ready || resp.closed {
+		return false
+	}
+	resp.init(resp.out.Budget, resp.out.Bound)
+	if resp.replay != nil {
+		resp.cursor = resp.replay.newCursor(resp)
+		resp.cursor.prime = resp.preferStream
+	}
+	resp.written = make(chan struct{})
+	resp.out.SetEventHeaders(resp.w.Header())
+	to := newEventSink(resp.w, resp.cursor, resp.conn)
+	resp.out.Spawn("writing a stream", func() {
+		defer close(resp.written)
+		resp.serve(resp.attach(), to, resp.gone, beat)
+	})
+	return true
+}
+
+// serve writes the stream to a connection until one of them ends. With beat a heartbeat goes first.
+func (resp *Response) serve(w *writer, to *eventSink, gone <-chan struct{}, beat bool) {
+	err := context.Canceled // if writing panics
+	defer func() {
+		if err == errReplaced || err == nil && resp.cursor == nil { // everything is written
+			resp.detach(w)
+		} else {
+			resp.leave(w)
+		}
+	}()
+	if beat {
+		_ = to.heartbeat() // a broken connection shows in what follows
+	}
+	err = resp.run(w, gone, to, resp.out.Heartbeat)
+}
+
+// leave detaches a writer that has no successor. What can be resumed is kept.
+func (resp *Response) leave(w *writer) {
+	resp.detach(w)
+	if resp.cursor == nil {
+		resp.Abandon()
+		return
+	}
+	resp.mu.Lock()
+	resp.bound = ReplayBytes
+	finished := resp.closed
+	resp.mu.Unlock()
+	if finished {
+		resp.keep()
+	}
+}
+
+// keep keeps what is unread for a client that resumes the stream.
+func (resp *Response) keep() {
+	resp.mu.Lock()
+	unread, size, attached := resp.order.Len() > 0, resp.bytes, resp.writer != nil
+	resp.mu.Unlock()
+	switch {
+	case attached:
+	case !unread:
+		resp.replay.forget(resp.cursor.stream)
+	case !resp.replay.orphan(resp.cursor.stream, size):
+		resp.Abandon()
+	}
+}
+
+// KeepAlive implements Outlet: it opens the stream, which sends a heartbeat, if nothing was sent for one heartbeat.
+func (resp *Response) KeepAlive(now, heartbeat time.Duration) {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	if resp.written == nil && now-resp.began >= heartbeat {
+		resp.openLocked(true)
+	}
+}
+
+// Lost implements Outlet.
+func (resp *Response) Lost() <-chan struct{} {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	return resp.lost
+}
+
+// Send implements Outlet. While the response is undecided, the final message is kept for Finish.
+func (resp *Response) Send(l *Lane, m Message, last bool) bool {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if resp.written != nil || !last && resp.openLocked(false) {
+		return resp.putLocked(l, m, last)
+	}
+	if !last {
+		return false
+	}
+	l.closed = true
+	if m.Paid == 0 && m.batch == nil && m.Size() > SmallMessage {
+		m.Paid = m.Size()
+		resp.out.Budget.Charge(m.Payer, m.Paid)
+	}
+	resp.final, resp.ready = m, true
+	return true
+}
+
+// Streaming reports whether the headers are sent, because the response is an event stream.
+func (resp *Response) Streaming() bool {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	return resp.written != nil
+}
+
+// UseReplay makes the response resumable on the session of s. It is called after Begin.
+func (resp *Response) UseReplay(s *SessionStream) { resp.replay = s.replay }
+
+// Finish completes the response once all handlers have returned. Without a final message, as for cancelled requests, it
+// just ends.
+func (resp *Response) Finish() {
+	resp.mu.Lock()
+	streaming := resp.written != nil
+	resp.closed = true
+	if streaming {
+		resp.signal()
+	}
+	final := resp.final
+	resp.final = Message{} // stopped timers may refer to the request for a while, but not to its result
+	resp.mu.Unlock()
+	defer Settle(resp.out.Budget, final)
+	switch {
+	case streaming:
+		<-resp.written
+		if resp.cursor != nil {
+			resp.keep()
+		}
+	case !resp.ready && resp.accept.Events:
+		resp.out.SetEventHeaders(resp.w.Header())
+		resp.w.WriteHeader(http.StatusOK)
+	case !resp.ready:
+		resp.w.WriteHeader(http.StatusNoContent)
+	case resp.accept.JSON && !(resp.preferStream && resp.accept.Events):
+		resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
+	default:
+		resp.finishAsStream(final)
+	}
+}
+
+// finishAsStream writes the final message of an undecided response as an event stream.
+func (resp *Response) finishAsStream(final Message) {
+	resp.out.SetEventHeaders(resp.w.Header())
+	if resp.replay != nil {
+		resp.cursor = resp.replay.newCursor(resp)
+		resp.cursor.prime, resp.cursor.once = resp.preferStream, true
+		defer resp.replay.forget(resp.cursor.stream)
+	}
+	err := newEventSink(resp.w, resp.cursor, nil).writeLast(final)
+	if resp.replay != nil && (err != nil || resp.isGone()) {
+		resp.replay.keep(event{resp.cursor.stream, resp.cursor.seq, final})
+	}
+}
+
+// isGone reports whether the connection has ended.
+func (resp *Response) isGone() bool {
+	select {
+	case <-resp.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// httpStatus returns the status of a plain response.
+func (resp *Response) httpStatus(final Message) int {
+	if resp.status == nil || final.form != failure {
+		return http.StatusOK
+	}
+	code, _ := strconv.Atoi(string(jsonrpc.Get(final.Body, "code")))
+	return resp.status(code)
+}

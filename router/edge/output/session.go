@@ -1,0 +1,142 @@
+package output
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+)
+
+// sessionBytes bounds what waits on the stream of a session that no responses go to.
+const sessionBytes = 1 << 20
+
+// SessionStream is the stream of a session. Over streamable HTTP it has the messages that belong to no request and is
+// read by GET; on HTTP+SSE and stdio it has all messages.
+type SessionStream struct {
+	stream
+	lane    Lane         // of messages that belong to no request
+	replay  *replay      // of all streams of the session; nil where they cannot be resumed
+	cursor  *cursor      // used by the writer alone; nil where the stream cannot be resumed
+	readers atomic.Int32 // connections that read it
+}
+
+// InitShared prepares a stream that has all messages of the session.
+func (s *SessionStream) InitShared(out *Outputs) {
+	s.stream.shared = true
+	s.init(out.Budget, out.Bound)
+}
+
+// Init prepares a stream of messages that belong to no request. If the streams of the session are resumable, payer is
+// charged for what is kept.
+func (s *SessionStream) Init(budget *limit.Budget, resumable bool, payer string) {
+	s.init(budget, sessionBytes)
+	if resumable {
+		s.replay = &replay{budget: budget, payer: payer}
+		s.cursor = &cursor{replay: s.replay}
+	}
+}
+
+// StartAt makes the numbers of streams and events greater than base, so that they differ from those before a restart.
+func (s *SessionStream) StartAt(base uint64) {
+	if s.replay != nil {
+		s.replay.numbers, s.cursor.seq = base, base
+	}
+}
+
+// Resumable reports whether clients can read the session's streams from where they have stopped.
+func (s *SessionStream) Resumable() bool { return s.replay != nil }
+
+// Attached reports whether a connection reads the stream.
+func (s *SessionStream) Attached() bool { return s.readers.Load() > 0 }
+
+// Lost is closed when nobody can read the stream any more.
+func (s *SessionStream) Lost() <-chan struct{} { return s.lost }
+
+// Send queues a message that belongs to no request.
+func (s *SessionStream) Send(m Message) bool { return s.put(&s.lane, m, false) }
+
+// Respond queues a response that belongs to no exchange.
+func (s *SessionStream) Respond(m Message) { s.put(&Lane{}, m, true) }
+
+// Outlet returns the outlet of requests whose responses go to the stream.
+func (s *SessionStream) Outlet() Outlet { return streamOutlet{&s.stream} }
+
+// End ends the stream once it is written, at once if nobody reads it, and drops what is kept for replay.
+func (s *SessionStream) End() {
+	s.close()
+	s.abandonUnread()
+	if s.replay != nil {
+		s.replay.clear()
+	}
+}
+
+// WriteEvents writes the stream to a connection until one of them ends, beginning with what follows the event seq if
+// last is set.
+func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http.Request, last bool, seq uint64) {
+	s.readers.Add(1)
+	defer s.readers.Add(-1)
+	turn := s.attach()
+	defer s.abandonUnread() // of a session that has ended meanwhile
+	defer s.detach(turn)
+	out.SetEventHeaders(w.Header())
+	sink := newEventSink(w, s.cursor, connOf(r))
+	var missed []event
+	if last && s.replay != nil {
+		missed = s.replay.after(0, seq)
+	}
+	if sink.resend(missed) == nil {
+		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees that it ended
+	}
+}
+
+// WriteEndpoint writes the stream to its only connection until one of them ends, beginning with an endpoint event.
+func (s *SessionStream) WriteEndpoint(out *Outputs, w http.ResponseWriter, r *http.Request, endpoint string) {
+	s.readers.Add(1)
+	turn := s.attach()
+	defer s.detach(turn)
+	out.SetEventHeaders(w.Header())
+	sink := newEventSink(w, nil, connOf(r))
+	if sink.event("endpoint", endpoint) == nil {
+		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees that it ended
+	}
+	s.Abandon()
+}
+
+// WriteLines attaches w, and returns a function that writes the stream to it as lines until one of them ends.
+func (s *SessionStream) WriteLines(w io.Writer) func() error {
+	s.readers.Add(1)
+	turn := s.attach()
+	return func() error {
+		defer s.Abandon()
+		defer s.detach(turn)
+		return s.run(turn, nil, &lineSink{w: w}, 0)
+	}
+}
+
+// Resume writes to a connection what the client has not read of a response: what follows the event seq of a stream.
+// It is false if there is nothing.
+func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Request, number, seq uint64) bool {
+	a := s.replay.find(number)
+	if a == nil {
+		events := s.replay.after(number, seq)
+		if len(events) == 0 {
+			return false
+		}
+		out.SetEventHeaders(w.Header())
+		sink := newEventSink(w, &cursor{stream: number}, connOf(r))
+		_ = sink.resend(events) // the client comes again if it fails
+		return true
+	}
+	s.readers.Add(1)
+	defer s.readers.Add(-1)
+	turn := a.attach()
+	out.SetEventHeaders(w.Header())
+	sink := newEventSink(w, a.cursor, connOf(r))
+	if sink.resend(s.replay.after(number, seq)) != nil {
+		a.leave(turn)
+		return true
+	}
+	a.serve(turn, sink, r.Context().Done(), false)
+	return true
+}

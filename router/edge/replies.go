@@ -1,0 +1,160 @@
+package edge
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+// replies checks HTTP requests and writes the responses that need no handler.
+type replies struct{ edge *Edge }
+
+// message answers with a message.
+func (a replies) message(w http.ResponseWriter, status int, m output.Message) {
+	logSent(a.edge.log, nil, m)
+	a.edge.out.WriteMessage(w, status, m)
+}
+
+// error answers with a JSON-RPC error.
+func (a replies) error(w http.ResponseWriter, status int, id jsonrpc.ID, err *jsonrpc.Error) {
+	a.message(w, status, output.Error(id, err))
+}
+
+// invalidRequest answers with a JSON-RPC error of code -32600.
+func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID, text string) {
+	a.error(w, status, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
+}
+
+// enter counts the request for Stop, until the lifetime's leave is called. During Stop it answers instead.
+func (a replies) enter(w http.ResponseWriter) bool {
+	if !a.edge.life.enter() {
+		a.unavailable(w, "", a.edge.noRoom(""))
+		return false
+	}
+	a.edge.out.CloseConnection(w.Header())
+	return true
+}
+
+// checkOrigin refuses requests whose Host or Origin is foreign and answers preflights. It reports whether to go on.
+func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
+	proceed, refusal := a.edge.access.CheckOrigin(w, r, methods)
+	if refusal != "" {
+		a.invalidRequest(w, http.StatusForbidden, "", "Forbidden: "+refusal)
+	}
+	return proceed
+}
+
+// identify returns the caller of a request by its headers. A wrong key is answered.
+func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
+	caller, ok := a.edge.access.Identify(r)
+	if !ok {
+		a.unauthorized(w, "", true)
+	}
+	return caller, ok
+}
+
+// authenticate is like identify, and also answers a request without a key where one is needed.
+func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
+	caller, ok := a.identify(w, r)
+	if ok && a.edge.access.NeedsKey() && caller.Anonymous {
+		a.unauthorized(w, "", false)
+		return caller, false
+	}
+	return caller, ok
+}
+
+// readBody reads the whole body. If it cannot, it answers.
+func (a replies) readBody(w http.ResponseWriter, r *http.Request, caller auth.Caller) ([]byte, bool) {
+	e := a.edge
+	b, err := inbound.ReadBody(w, r, e.budget, caller.ID, int64(e.limits.BodyBytes))
+	if err == nil {
+		return b, true
+	}
+	if errors.Is(err, inbound.ErrContentType) {
+		a.invalidRequest(w, http.StatusUnsupportedMediaType, "", "Content-Type must be application/json")
+		return nil, false
+	}
+	w.Header().Set("Connection", "close")
+	switch {
+	case errors.Is(err, inbound.ErrTooLarge):
+		a.invalidRequest(w, http.StatusRequestEntityTooLarge, "",
+			"The message is larger than "+e.limits.BodyBytes.String())
+	case errors.Is(err, inbound.ErrOverloaded):
+		a.tooManyRequests(w, "", e.noRoom(""))
+	default:
+		a.error(w, http.StatusBadRequest, "", &jsonrpc.Error{
+			Code: jsonrpc.CodeParse, Message: "Parse error: the body could not be read to its end"})
+	}
+	return nil, false
+}
+
+// unauthorized answers with 401.
+func (a replies) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
+	challenge, text := `Bearer realm="agenticnexus"`, "Unauthorized: an API key is needed"
+	if wrong {
+		challenge, text = challenge+`, error="invalid_token"`, "Unauthorized: the API key is not valid"
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	a.invalidRequest(w, http.StatusUnauthorized, id, text)
+}
+
+// methodNotAllowed answers with 405.
+func (a replies) methodNotAllowed(w http.ResponseWriter, methods string) {
+	w.Header().Set("Allow", methods)
+	a.invalidRequest(w, http.StatusMethodNotAllowed, "", "Method not allowed; use "+methods)
+}
+
+// unavailable answers with 503.
+func (a replies) unavailable(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
+	a.error(w, http.StatusServiceUnavailable, id, err)
+}
+
+// tooManyRequests answers with 429: there is no room for the request.
+func (a replies) tooManyRequests(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
+	w.Header()["Retry-After"] = []string{"1"}
+	a.error(w, http.StatusTooManyRequests, id, err)
+}
+
+// sessionNotFound answers a request whose session does not exist, with 503 if it may have ended by Stop.
+func (a replies) sessionNotFound(w http.ResponseWriter, id jsonrpc.ID) {
+	if a.edge.life.stopping.Load() {
+		a.unavailable(w, id, a.edge.noRoom(""))
+		return
+	}
+	a.invalidRequest(w, http.StatusNotFound, id, "Session not found")
+}
+
+// noSession answers with an error of registry.find.
+func (a replies) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		a.unavailable(w, id, wire)
+		return
+	}
+	a.sessionNotFound(w, id)
+}
+
+// noEvents answers a Last-Event-ID that names no known event.
+func (a replies) noEvents(w http.ResponseWriter) {
+	a.invalidRequest(w, http.StatusBadRequest, "", "Last-Event-ID names no stream that can be resumed")
+}
+
+// refused answers a request with an error of Edge.track.
+func (a replies) refused(w http.ResponseWriter, x *Exchange, err error) {
+	x.abort(nil)
+	var wire *jsonrpc.Error
+	switch {
+	case !errors.As(err, &wire):
+		a.sessionNotFound(w, x.Message.ID)
+	case wire.Code == jsonrpc.CodeInvalidRequest:
+		a.error(w, http.StatusBadRequest, x.Message.ID, wire)
+	case a.edge.life.stopping.Load():
+		a.unavailable(w, x.Message.ID, wire)
+	default:
+		a.tooManyRequests(w, x.Message.ID, wire)
+	}
+}

@@ -1,0 +1,103 @@
+package edge
+
+import (
+	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+// response is the way back of an exchange.
+type response struct {
+	outlet   output.Outlet   // nil for notifications
+	lane     output.Lane     // of the outlet
+	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
+	state    atomic.Uint32
+	reserved atomic.Int64 // bytes that the response is not charged for yet; released once the exchange is served
+	free     func()       // see Exchange.Reuse
+}
+
+// States of a request. The first of response and cancellation wins.
+const (
+	live uint32 = iota
+	succeeded
+	failed
+	cancelled
+)
+
+// released is the value of response.reserved once nothing can be reserved any more.
+const released = -1
+
+// Reply answers with a raw result. Since 2026-07-28, a result without a resultType is marked complete.
+func (x *Exchange) Reply(rawResult []byte) {
+	if x.Version.AtLeast(protocol.V20260728) && jsonrpc.Get(rawResult, "resultType") == nil {
+		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
+	}
+	x.respond(output.Result(x.Message.ID, rawResult), succeeded)
+}
+
+// Fail answers with an error.
+func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
+
+// FailRaw answers with a raw error object.
+func (x *Exchange) FailRaw(err []byte) {
+	x.respond(output.RawError(x.Message.ID, err), failed)
+}
+
+// Reserve charges the caller for a result of n bytes in all while it is being read. It is false if the caller holds too
+// much; then the result is to be dropped and the request failed.
+func (x *Exchange) Reserve(n int) bool {
+	reserved := &x.out.reserved
+	for {
+		have := reserved.Load()
+		switch more := n - int(have); {
+		case have == released:
+			return false
+		case more <= 0:
+			return true
+		case !x.edge.budget.Reserve(x.Caller.ID, more):
+			return false
+		case reserved.CompareAndSwap(have, int64(n)):
+			return true
+		default:
+			x.edge.budget.Release(x.Caller.ID, more)
+		}
+	}
+}
+
+// Reuse has free called once the result that follows is written, unless it is kept for a client that resumes its
+// stream. Then nothing refers to the memory of the result any more. Reuse is called before Reply.
+func (x *Exchange) Reuse(free func()) { x.out.free = free }
+
+func (x *Exchange) respond(m output.Message, state uint32) {
+	if x.out.outlet == nil || !x.out.state.CompareAndSwap(live, state) {
+		return
+	}
+	if x.mrtr != nil {
+		var ok bool
+		if m.ID, ok = x.mrtr.awaitRound(); !ok {
+			return
+		}
+	}
+	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
+		x.edge.refused.Add(1)
+		const text = "The result is more than the caller may hold beside the answers that it has not read"
+		m = output.Error(m.ID, routerError(x.Version, text, "too_large", false))
+	} else if len(m.Body) > output.ReplayBytes {
+		m.Free = x.out.free
+	}
+	m.Paid = int(max(0, x.out.reserved.Swap(0)))
+	x.entry.table.freeID(x)
+	if !x.send(m, true) {
+		m.Free = nil // others may still refer to it
+		m.Payer = x.Caller.ID
+		output.Settle(x.edge.budget, m)
+	}
+}
+
+func (x *Exchange) send(m output.Message, last bool) bool {
+	m.Payer = x.Caller.ID
+	logSent(x.edge.log, x.session, m)
+	return x.out.outlet.Send(&x.out.lane, m, last)
+}

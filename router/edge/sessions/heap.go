@@ -1,0 +1,46 @@
+package sessions
+
+// places is a heap of the places of one owner, the least recently used session first. since is not after the last use
+// of a session, or in the future where it was found in use.
+type places[S Session] []*place[S]
+
+func (h places[S]) Len() int           { return len(h) }
+func (h places[S]) Less(i, j int) bool { return h[i].since < h[j].since }
+func (h places[S]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *places[S]) Push(x any) {
+	p := x.(*place[S])
+	p.index = len(*h)
+	*h = append(*h, p)
+}
+
+func (h *places[S]) Pop() any { return pop((*[]*place[S])(h)) }
+
+// ranks is a heap of owners, the one with most sessions first.
+type ranks[S Session] []*owner[S]
+
+func (h ranks[S]) Len() int           { return len(h) }
+func (h ranks[S]) Less(i, j int) bool { return len(h[i].places) > len(h[j].places) }
+func (h ranks[S]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].rank, h[j].rank = i, j
+}
+
+func (h *ranks[S]) Push(x any) {
+	o := x.(*owner[S])
+	o.rank = len(*h)
+	*h = append(*h, o)
+}
+
+func (h *ranks[S]) Pop() any { return pop((*[]*owner[S])(h)) }
+
+func pop[T any](list *[]*T) *T {
+	last := len(*list) - 1
+	v := (*list)[last]
+	(*list)[last] = nil
+	*list = (*list)[:last]
+	return v
+}

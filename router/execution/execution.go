@@ -1,0 +1,219 @@
+// Package execution runs the plan of a query: it checks the steps, starts each once its inputs are there, and calls
+// their tools.
+//
+// An Executor may be used from any goroutine. Execute returns once every step has its outcome. Speculate begins steps
+// while their plan is still being written; the Speculation owns their goroutines until Stop.
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+)
+
+// Caller sends a request to a server. The errors are those of downstream.Manager.Call.
+type Caller interface {
+	Call(ctx context.Context, r *downstream.Request) (link.Reply, error)
+}
+
+// Options of an Executor. Only Servers is required.
+type Options struct {
+	Servers     Caller
+	MaxParallel int             // steps of one query at a time; 0 = as documented
+	Validator   *plan.Validator // nil makes one; sharing it shares compiled schemas
+	Logger      *slog.Logger    // nil discards
+}
+
+// Executor runs plans.
+type Executor struct {
+	servers     Caller
+	maxParallel int
+	validator   *plan.Validator
+	logger      *slog.Logger
+}
+
+// New makes an Executor.
+func New(opts Options) *Executor {
+	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator, logger: opts.Logger}
+	if x.maxParallel <= 0 {
+		x.maxParallel = downstream.DefaultExecution().MaxParallel
+	}
+	if x.validator == nil {
+		x.validator = plan.NewValidator()
+	}
+	if x.logger == nil {
+		x.logger = slog.New(slog.DiscardHandler)
+	}
+	return x
+}
+
+// Request is a plan to run and what its steps need to know of the query.
+type Request struct {
+	Plan     plan.Plan
+	Problems []plan.Problem // steps that must fail
+	Catalog  *downstream.Catalog
+	Visible  downstream.Visible
+	Meta     []byte // raw _meta for each step, or nil
+	Client   string
+	Caller   string // as of downstream.Request
+	Ask      downstream.Asker
+	Hold     downstream.Hold // charges the caller for results while they are read; may be nil
+	Confirm  Confirm         // before a destructive tool; nil = do not ask
+	Progress progress.Func
+	Began    time.Time
+	Done     []plan.Outcome // of earlier rounds
+	Begun    *Speculation   // what was started while the plan was written; nil = nothing
+}
+
+// Confirm asks the user whether a tool may run. The error says why it may not.
+type Confirm func(ctx context.Context, tool *downstream.Tool, arguments []byte) error
+
+// since returns the time since the query began.
+func (r *Request) since() time.Duration { return time.Since(r.Began) }
+
+// Execute runs the steps of a checked plan as their data allows and returns one outcome a step, in the
+// plan's order. A failed step fails what depends on it and nothing else.
+func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
+	return dataflow.Run(ctx, r.Plan, dataflow.Options{
+		MaxParallel: x.maxParallel,
+		Problems:    r.Problems,
+		Done:        r.Done,
+		Progress:    r.Progress,
+		Log:         x.logger,
+		Elapsed:     r.since,
+		Validate: func(step plan.Step, arguments json.RawMessage) *plan.Error {
+			tool, err := r.Catalog.Lookup(step.Tool, r.Visible)
+			if err != nil {
+				return err
+			}
+			return x.validator.Validate(tool.InputSchema, arguments)
+		},
+		Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
+			if outcome, ok := r.Begun.take(ctx, step, arguments, report); ok {
+				return outcome
+			}
+			return x.step(ctx, &r, step, arguments, report)
+		},
+	})
+}
+
+// Check resolves the tools of a plan and finds what is wrong with it. done are the outcomes of earlier
+// rounds, which the plan may refer to.
+func (x *Executor) Check(
+	p *plan.Plan, catalog *downstream.Catalog, visible downstream.Visible, done []plan.Outcome,
+) []plan.Problem {
+	return plan.Check(p, x.validator, func(name string) (plan.Tool, *plan.Error) {
+		t, err := catalog.Lookup(name, visible)
+		if err != nil {
+			return plan.Tool{}, err
+		}
+		return t.Tool, nil
+	}, done)
+}
+
+// step calls the tool of one step.
+func (x *Executor) step(
+	ctx context.Context, r *Request, step plan.Step, arguments json.RawMessage, report progress.Func,
+) plan.Outcome {
+	out := plan.Outcome{Step: step, Sent: arguments}
+	tool, unknown := r.Catalog.Lookup(step.Tool, r.Visible)
+	if unknown != nil {
+		out.Err = unknown
+		return out
+	}
+	if r.Confirm != nil && tool.Annotations.Destructive() {
+		if err := r.Confirm(ctx, tool, arguments); err != nil {
+			out.Err = &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
+			return out
+		}
+	}
+	answer := &reading{hold: r.Hold}
+	defer answer.end()
+	reply, err := x.servers.Call(ctx, &downstream.Request{
+		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
+		Params:  stepParams(ctx, tool.Tool.Tool, arguments, r.Meta),
+		Visible: r.Visible, Client: r.Client, Caller: r.Caller, Ask: r.Ask,
+		Reserve: answer.reserve, Attempts: &out.Attempts,
+		Progress: func(params []byte) {
+			var p struct {
+				Progress, Total float64
+				Message         string
+			}
+			if json.Unmarshal(params, &p) == nil {
+				report(progress.Fraction(p.Progress, p.Total), p.Message)
+			}
+		},
+	})
+	switch {
+	case err != nil:
+		out.Err = stepError(err)
+	case reply.Err != nil:
+		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
+	default:
+		readResult(&out, reply.Result)
+	}
+	return out
+}
+
+// stepParams are the params of a step's call: the query's own _meta, and the trace context.
+func stepParams(ctx context.Context, tool string, arguments, meta []byte) []byte {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	for name, value := range carrier {
+		meta = jsonrpc.Set(meta, name, []byte(jsonrpc.StringID(value)))
+	}
+	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
+	params = append(append(params, `,"arguments":`...), arguments...)
+	if meta != nil {
+		params = append(append(params, `,"_meta":`...), meta...)
+	}
+	return append(params, '}')
+}
+
+func readResult(out *plan.Outcome, result json.RawMessage) {
+	value, text, blocks, isError, err := plan.ValueOf(result)
+	switch {
+	case err != nil:
+		out.Err = &plan.Error{Reason: link.ReasonProtocol, Message: fmt.Sprintf("the result is no tool result: %v", err)}
+	case isError:
+		if text == "" {
+			text = "the tool failed without saying why"
+		}
+		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: text}
+	default:
+		out.Value, out.Text, out.Blocks = value, text, blocks
+	}
+}
+
+func stepError(err error) *plan.Error {
+	var failure *link.Failure
+	var unknown *downstream.UnknownError
+	var input *downstream.InputError
+	switch {
+	case errors.As(err, &input) && input.Declined:
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: input.Error()}
+	case errors.As(err, &input):
+		return &plan.Error{Reason: plan.ReasonToolError, Message: input.Error()}
+	case errors.As(err, &unknown):
+		return &plan.Error{Reason: plan.ReasonUnknownTool, Message: unknown.Error()}
+	case errors.As(err, &failure) && failure.Reason == link.ReasonTimeout:
+		return &plan.Error{Reason: failure.Reason, Message: failure.Message}
+	case errors.As(err, &failure):
+		return &plan.Error{Reason: failure.Reason, Message: failure.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &plan.Error{Reason: link.ReasonTimeout, Message: "the query's time was up"}
+	}
+	return &plan.Error{Reason: plan.ReasonCancelled, Message: "cancelled: " + err.Error()}
+}

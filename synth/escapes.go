@@ -1,0 +1,103 @@
+package synth
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// appendUnescaped appends JSON with the escapes of its strings replaced by what they mean, and returns how much of it
+// was read: all, but for an escape that is cut at its end while there is more.
+func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int) {
+	for read < len(value) {
+		n := bytes.IndexByte(value[read:], '\\')
+		if n < 0 {
+			return append(dst, value[read:]...), len(value)
+		}
+		dst = append(dst, value[read:read+n]...)
+		read += n
+		size := escapeSize(value[read:])
+		if size == 0 {
+			if whole {
+				return append(dst, value[read:]...), len(value)
+			}
+			return dst, read
+		}
+		dst = appendEscape(dst, value[read:read+size])
+		read += size
+	}
+	return dst, read
+}
+
+const (
+	unicodeEscape = len(`\u0000`)
+	simpleEscapes = `"\/bfnrt`
+	escaped       = "\"\\/\b\f\n\r\t"
+)
+
+// escapeSize returns the size of the escape that the text begins with, of both halves of a surrogate pair; 0 if it is
+// cut.
+func escapeSize(text []byte) int {
+	switch {
+	case len(text) < 2:
+		return 0
+	case text[1] != 'u':
+		return 2
+	case len(text) < unicodeEscape:
+		return 0
+	case !isHighSurrogate(text) || len(text) > unicodeEscape && text[unicodeEscape] != '\\':
+		return unicodeEscape
+	case len(text) < 2*unicodeEscape:
+		return 0
+	case text[unicodeEscape+1] != 'u':
+		return unicodeEscape
+	}
+	return 2 * unicodeEscape
+}
+
+func isHighSurrogate(text []byte) bool {
+	return text[2]|0x20 == 'd' && strings.IndexByte("89aAbB", text[3]) >= 0
+}
+
+// appendEscape appends what an escape means.
+func appendEscape(dst, escape []byte) []byte {
+	if len(escape) == 2 {
+		if i := strings.IndexByte(simpleEscapes, escape[1]); i >= 0 {
+			return append(dst, escaped[i])
+		}
+		return append(dst, escape...)
+	}
+	char, ok := hexDigits(escape[2:unicodeEscape])
+	if !ok {
+		return append(dst, escape...)
+	}
+	if len(escape) == 2*unicodeEscape {
+		low, ok := hexDigits(escape[unicodeEscape+2:])
+		if !ok {
+			return append(dst, escape...)
+		}
+		if pair := utf16.DecodeRune(char, low); pair != unicode.ReplacementChar {
+			char = pair
+		} else {
+			dst, char = utf8.AppendRune(dst, char), low
+		}
+	}
+	return utf8.AppendRune(dst, char)
+}
+
+func hexDigits(digits []byte) (value rune, ok bool) {
+	for _, c := range digits {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		value = value<<4 | rune(c)
+	}
+	return value, true
+}

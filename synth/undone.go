@@ -1,0 +1,170 @@
+package synth
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of what an answer says of one failure or unmet part, in bytes.
+const (
+	maxFailure   = 300
+	maxUnmetText = 200
+	maxToolLabel = 120
+)
+
+// Headings of failed steps.
+const (
+	someFailed = "Not everything worked:"
+	allFailed  = "No tool brought a result:"
+)
+
+// undone is what a question asked for and did not get: steps that failed, and parts that no step serves.
+type undone struct {
+	outcomes []plan.Outcome
+	unmet    []plan.Unmet
+	note     string      // of the planner
+	step     map[int]int // unmet part → the failed outcome that is its cause
+}
+
+func undoneOf(req Request) undone {
+	u := undone{outcomes: req.Outcomes, unmet: req.Unmet, note: req.Note, step: map[int]int{}}
+	taken := map[int]bool{}
+	for i, part := range req.Unmet {
+		if part.Tool == "" || part.Reason != plan.UnmetFailed && part.Reason != plan.UnmetDeclined {
+			continue
+		}
+		for j, o := range req.Outcomes {
+			if !o.OK() && o.Step.Tool == part.Tool && !taken[j] {
+				u.step[i], taken[j] = j, true
+				break
+			}
+		}
+	}
+	return u
+}
+
+// lines says what was not done: failed steps below the heading, then unmet parts. A step or part that is named already
+// is left out, and so is a step that the line of a part names.
+func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed func(i int) bool) []string {
+	var failures, parts []string
+	told := map[int]bool{}
+	for i, part := range u.unmet {
+		cause, caused := u.step[i]
+		if partNamed(i) || caused && stepNamed(u.outcomes[cause].Step.ID) {
+			continue
+		}
+		told[cause] = told[cause] || caused
+		parts = append(parts, "Not done: "+short.Line(part.Text, maxUnmetText)+", because "+u.because(i)+".")
+	}
+	for i, o := range u.outcomes {
+		if !o.OK() && !told[i] && !stepNamed(o.Step.ID) {
+			failures = append(failures, "- "+failureLine(o))
+		}
+	}
+	var lines []string
+	if len(failures) > 0 {
+		lines = append(lines, heading+"\n"+strings.Join(failures, "\n"))
+	}
+	if len(parts) > 1 {
+		lines = append(lines, "- "+strings.Join(parts, "\n- "))
+	} else {
+		lines = append(lines, parts...)
+	}
+	return lines
+}
+
+// because says why a part of the question is unmet.
+func (u undone) because(i int) string {
+	part := u.unmet[i]
+	tool := short.Line(part.Tool, maxToolLabel)
+	if cause, ok := u.step[i]; ok {
+		message := strings.TrimRight(failureMessage(u.outcomes[cause]), ".")
+		if part.Reason == plan.UnmetDeclined {
+			return tool + " was not allowed: " + message
+		}
+		return tool + " failed: " + message
+	}
+	subject := tool
+	if tool == "" {
+		subject = "it"
+	}
+	switch part.Reason {
+	case plan.UnmetNoTool:
+		return "no tool fits" + u.nearest(part)
+	case plan.UnmetMissingArgument:
+		if len(part.Missing) == 0 {
+			return subject + " needs something that is not given"
+		}
+		return subject + " needs " + listed(part.Missing)
+	case plan.UnmetNeedsApproval:
+		return subject + " needs your approval"
+	case plan.UnmetDeclined:
+		return subject + " was not allowed"
+	case plan.UnmetFailed:
+		return subject + " failed"
+	case plan.UnmetUnclear:
+		return "it is not clear what to do"
+	}
+	return short.Line(part.Reason, maxFailure)
+}
+
+// nearest names the tools that come closest and what they lack, unless the planner's note does.
+func (u undone) nearest(part plan.Unmet) string {
+	nearest := part.Nearest
+	if len(nearest) == 0 && part.Tool != "" {
+		nearest = []plan.Nearest{{Tool: part.Tool, Missing: part.Missing}}
+	}
+	var names []string
+	for _, n := range nearest[:min(len(nearest), 3)] {
+		if strings.Contains(u.note, n.Tool) {
+			continue
+		}
+		name := short.Line(n.Tool, maxToolLabel)
+		if len(n.Missing) > 0 {
+			name += " (needs " + listed(n.Missing) + ")"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; closest: " + strings.Join(names, ", ")
+}
+
+// listed writes names as "a, b and c".
+func listed(names []string) string {
+	const most = 10
+	var texts []string
+	for _, name := range names[:min(len(names), most)] {
+		texts = append(texts, short.Line(name, maxToolLabel))
+	}
+	if len(names) > most {
+		texts = append(texts, fmt.Sprintf("%d more", len(names)-most))
+	}
+	last := len(texts) - 1
+	if last == 0 {
+		return texts[0]
+	}
+	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+}
+
+// unmetID is what marks and prompts call an unmet part.
+func unmetID(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// failureLine is "tool: reason" on one line.
+func failureLine(o plan.Outcome) string { return toolLabel(o) + ": " + failureMessage(o) }
+
+func failureMessage(o plan.Outcome) string {
+	return short.Line(strings.TrimPrefix(o.Err.Message, "Error: "), maxFailure)
+}
+
+func toolLabel(o plan.Outcome) string {
+	label := o.Step.Tool
+	if label == "" {
+		label = "step " + o.Step.ID
+	}
+	return short.Line(label, maxToolLabel)
+}

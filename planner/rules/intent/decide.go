@@ -1,0 +1,322 @@
+package intent
+
+import (
+	"slices"
+	"strings"
+)
+
+// rule returns what the first matching rule says about a clause that begins at token i.
+func (s *sentence) rule(i, n int) (act Act, verb, next int, ok bool) {
+	for _, r := range s.lex.rules {
+		if verb, next, ok = s.match(r.items, i, n); ok {
+			return r.act, verb, next, true
+		}
+	}
+	return Unknown, -1, i, false
+}
+
+// decide sets the acts of the spans.
+func (s *sentence) decide(spans []span, n int) {
+	asks := len(s.t) > n && strings.ContainsAny(s.t[n].lower, "?？")
+	continued := s.scope.act
+	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] {
+		continued = Unknown
+	}
+	s.scope.act = continued
+	for k := range spans {
+		p := &spans[k]
+		s.classify(p, asks && k == len(spans)-1 && !slices.ContainsFunc(spans[:k], func(q span) bool { return q.act == Question }))
+		if p.act == retract {
+			p.act = Negated
+			s.retracted = true
+			for q := range spans[:k] {
+				if spans[q].act.MayWrite() {
+					spans[q].act = Negated
+				}
+			}
+		}
+		if k > 0 {
+			s.inherit(&spans[k-1], p, spans[k+1:])
+		}
+		switch {
+		case p.act == Conditional || p.act == Hypothetical || p.act == Reported:
+			if p.act == Conditional && p.verb >= 0 {
+				for q := range spans[:k] {
+					if spans[q].act.MayWrite() {
+						spans[q].act = Conditional
+					}
+				}
+			}
+			s.scope.act = p.act
+		case s.scope.act != Unknown && p.act.MayWrite():
+			p.act = s.scope.act
+		}
+	}
+}
+
+// goesOn are words that continue the condition of the sentence before.
+var goesOn = set("then otherwise else dann sonst ansonsten alors sinon ensuite entonces luego")
+
+// classify sets the act of a span by itself. asked tells that it ends with a question mark of its own.
+func (s *sentence) classify(p *span, asked bool) {
+	act, verb, next, ok := s.rule(p.head, p.end)
+	p.ruled = ok
+	switch {
+	case ok && (act == Statement || act == Past):
+		p.act = act
+		if s.tells(p, next) {
+			p.act = Reported
+		} else if act == Statement && s.pastTense(p.head, p.end) {
+			p.act = Past
+		}
+		return
+	case ok:
+		p.act, p.verb = act, verb
+	default:
+		s.byOrder(p)
+	}
+	if !p.act.MayWrite() {
+		return
+	}
+	for _, t := range s.t[p.start:p.end] {
+		p.polite = p.polite || s.lex.please[t.lower]
+	}
+	if p.act == Command && p.polite {
+		p.act = Request
+	}
+	from := p.head
+	if ok && act == Command {
+		from = p.verb
+	}
+	last := s.t[p.end-1].lower
+	switch {
+	case s.denied(p, from) || p.end-1 > p.verb && s.lex.negation[last]:
+		p.act = Negated
+	case s.underCondition(p):
+	case asked && !p.polite && p.act == Command:
+		p.act = Question
+	}
+	p.loose = p.verb+1 >= p.end
+	if after := p.verb + 1; after < p.end && s.t[after].kind == word && s.lex == german {
+		if end := s.mainEnd(p.verb, p.end); s.lex.particles[s.t[end-1].lower] && end-1 > p.verb {
+			p.particle = s.t[end-1].lower
+		}
+	}
+}
+
+// byOrder classifies a span that no rule knows by its word order.
+func (s *sentence) byOrder(p *span) {
+	strong, bare := s.verbFirst(p.head, p.end, p.start == 0 || p.head > p.start)
+	first := s.t[p.head]
+	end := s.mainEnd(p.head, p.end)
+	aux := slices.IndexFunc(s.t[p.head:end], func(t token) bool { return t.kind == word && s.lex.aux[t.lower] })
+	switch {
+	case s.tells(p, p.head+1) && !strong:
+		p.act = Reported
+	case (strong || bare) && s.isStatement(p.head, end):
+		p.act = Statement
+		if s.pastTense(p.head, p.end) {
+			p.act = Past
+		}
+	case strong || bare:
+		p.act, p.verb, p.bare = Command, p.head, !strong
+	case s.lex == german && s.infinitive(end-1) && aux < 0 && end-1 > p.head:
+		p.act, p.verb = Command, end-1
+		p.loose = false
+	case s.lex == english && strings.HasSuffix(first.lower, "ed") && p.head+1 < p.end && s.objectAt(p.head+1):
+		p.act = Past
+	case aux > 0:
+		p.act = Statement
+		if s.pastTense(p.head, p.end) {
+			p.act = Past
+		}
+	default:
+		p.act = Question
+	}
+}
+
+// verbFirst reports whether a verb at token i begins a clause: strong if its object follows, bare if only a noun or
+// preposition does. Only the first word of a sentence may have a capital.
+func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
+	l := s.lex
+	if i >= n || s.t[i].kind != word || l.function[s.t[i].lower] || l.nominal[s.t[i].lower] || s.t[i].capital && !first {
+		return false, false
+	}
+	verb := s.t[i].lower
+	if strings.HasSuffix(verb, "'s") || hasSuffix(verb, l.notVerb) && !hasSuffix(verb, l.verb) || len(verb) < 2 {
+		return false, false
+	}
+	j := i + 1
+	for j < n && s.t[j].kind == word && (l.fillers[s.t[j].lower] || l.particles[s.t[j].lower] && (!l.preps[s.t[j].lower] || l.phrasal[verb])) {
+		j++
+	}
+	if j >= n || s.t[j].kind >= pause {
+		return j > i+1, false
+	}
+	t := s.t[j]
+	switch {
+	case s.objectAt(j):
+		number := t.kind == value && t.lower[0] <= '9' && t.lower[0] >= '0'
+		return !number, number
+	case t.kind == word && (l.wh[t.lower] || l.inner[t.lower]):
+		return true, false
+	case l == german && (t.lower == "sie" || t.lower == "ihr"):
+		return true, false
+	case l.joins[t.lower]:
+		strong, _ = s.verbFirst(j+1, n, false)
+		return strong, false
+	case l.toward[t.lower]:
+		return false, true
+	case l.function[t.lower]:
+		return false, false
+	case l.heads[t.lower]:
+		return false, slices.ContainsFunc(s.t[j:min(n, j+8)], func(t token) bool { return l.toward[t.lower] || t.lower == "as" })
+	}
+	return false, true
+}
+
+// objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
+func (s *sentence) objectAt(i int) bool {
+	t := s.t[i]
+	return t.kind == value || t.kind == quote || s.lex.dets[t.lower] || s.lex.nominal[t.lower] ||
+		s.lex == english && (strings.HasSuffix(t.lower, "'s") || strings.HasSuffix(t.lower, "s'"))
+}
+
+func hasSuffix(word string, suffixes []string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(word, suffix) })
+}
+
+// mainEnd returns the index after the main clause of the tokens [from,end): before a relative or other subordinate clause.
+func (s *sentence) mainEnd(from, end int) int {
+	for i := from + 1; i < end; i++ {
+		t := s.t[i]
+		switch {
+		case s.lex == german && t.kind == pause && i+1 < end && (s.lex.inner[s.t[i+1].lower] || s.lex.dets[s.t[i+1].lower] || s.lex.preps[s.t[i+1].lower]):
+			return i
+		case s.lex != german && t.kind == word && s.lex.inner[t.lower], t.kind == colon:
+			return i
+		}
+	}
+	return end
+}
+
+// finalVerb returns the index of the verb that ends the main clause of the tokens [at,end), or -1.
+func (s *sentence) finalVerb(at, end int) int {
+	if at >= end {
+		return -1
+	}
+	end = s.mainEnd(at-1, end)
+	for end > at && s.t[end-1].kind != word || end > at && s.lex.fillers[s.t[end-1].lower] {
+		end--
+	}
+	if end <= at {
+		return -1
+	}
+	return end - 1
+}
+
+// infinitive reports whether token i may be an infinitive at the end of a German clause.
+func (s *sentence) infinitive(i int) bool {
+	t := s.t[i]
+	return t.kind == word && !t.capital && hasSuffix(t.lower, s.lex.final) && !s.lex.function[t.lower]
+}
+
+// isStatement reports whether the tokens [from,end) begin with a bare subject and a finite verb: "order 5 is late".
+func (s *sentence) isStatement(from, end int) bool {
+	for i := from + 1; i < min(end, from+5); i++ {
+		t := s.t[i]
+		if t.kind == word && s.lex.aux[t.lower] {
+			return true
+		}
+		if t.kind == quote || t.kind >= pause || s.lex.function[t.lower] {
+			return false
+		}
+	}
+	return false
+}
+
+// tells reports whether a span reports what someone else says, its verb at token from or after.
+func (s *sentence) tells(p *span, from int) bool {
+	for _, t := range s.t[from:min(p.end, from+8)] {
+		if t.kind == word && s.lex.inner[t.lower] {
+			return false
+		}
+		if t.kind == word && s.lex.reports[t.lower] {
+			return s.t[p.head].lower != "i" && s.t[p.head].lower != "we"
+		}
+	}
+	return false
+}
+
+// pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
+func (s *sentence) pastTense(from, end int) bool {
+	return slices.ContainsFunc(s.t[from:s.mainEnd(from, end)], func(t token) bool {
+		return t.kind == word && (s.lex.past[t.lower] || s.lex == english && strings.HasSuffix(t.lower, "ed"))
+	})
+}
+
+// denied reports whether the main clause of a span is negated, from token from on.
+func (s *sentence) denied(p *span, from int) bool {
+	end := s.mainEnd(max(from, p.verb), p.end)
+	if s.lex == english {
+		end = min(end, p.verb+4)
+	}
+	for i := from; i < end; i++ {
+		if t := s.t[i]; t.kind == word && s.lex.negation[t.lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// underCondition makes a command conditional if a condition follows its verb. Right behind the verb, "if" may be "whether".
+func (s *sentence) underCondition(p *span) bool {
+	main := s.mainEnd(p.verb, p.end)
+	for i := p.verb + 1; i < p.end; i++ {
+		for _, r := range s.lex.trailing {
+			_, next, ok := s.match(r.items, i, p.end)
+			strong := next > i+1 || s.t[i].lower == "if" || s.t[i].lower == "unless"
+			if !ok || i > main && !strong {
+				continue
+			}
+			p.act = r.act
+			if i == p.verb+1 && s.lex.inner[s.t[i].lower] || i == p.verb+1 && s.t[i].lower == "if" {
+				p.act = Question
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// inherit lets the act of a clause extend to the next where words join their verbs.
+func (s *sentence) inherit(prev, p *span, rest []span) {
+	if !p.act.MayWrite() || p.ruled || p.polite || p.join.strong {
+		return
+	}
+	list := prev.loose || slices.ContainsFunc(rest, func(q span) bool { return q.join.or })
+	joined := p.join.and || list
+	switch prev.act {
+	case ActionQuestion:
+	case Negated:
+		if p.join.restart || !joined {
+			return
+		}
+	case Statement, Past:
+		if p.join.restart || !p.join.and && !prev.loose {
+			return
+		}
+	case Question:
+		if p.join.restart || !joined || !s.hasModal(prev) {
+			return
+		}
+	default:
+		return
+	}
+	p.act = prev.act
+}
+
+// hasModal reports whether a question has its verb in the base form, which a following command also has.
+func (s *sentence) hasModal(p *span) bool {
+	return slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == word && s.lex.modal[t.lower] })
+}

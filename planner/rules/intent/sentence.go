@@ -1,0 +1,254 @@
+package intent
+
+import (
+	"slices"
+	"strings"
+)
+
+// sentence is the tokens of one sentence and what is known of it.
+type sentence struct {
+	text      string
+	t         []token
+	lex       *lexicon
+	scope     scope
+	retracted bool // takes back what was asked for before
+}
+
+// scope is what one sentence leaves to the next.
+type scope struct {
+	quoted  bool // the next one is data, until the line or, if block, the paragraph ends
+	block   bool
+	act     Act // of a condition or the like that "then" and "otherwise" go on with; else Unknown
+	started bool
+}
+
+// span is a clause in the making, of the tokens [start,end).
+type span struct {
+	start, head, end int // head is where the clause proper begins, after "For order 5, "
+	lead             Act // by its first words; Unknown if only its whole tells
+	join             join
+	act              Act
+	verb             int
+	bare, ruled      bool
+	polite           bool
+	loose            bool // has no object
+	particle         string
+}
+
+// join is what connects a clause with the one before.
+type join struct {
+	and, or, comma, strong, restart bool
+}
+
+// clauses splits the sentence.
+func (s *sentence) clauses() []Clause {
+	n := len(s.t)
+	for n > 0 && s.t[n-1].kind == stop {
+		n--
+	}
+	if n == 0 {
+		s.endLine()
+		return nil
+	}
+	if quotes := s.quotes(n); quotes || s.scope.quoted {
+		c := s.clause(span{end: n, act: Quoted, verb: -1})
+		s.scope.started = true
+		s.endLine()
+		return []Clause{c}
+	}
+	if s.lex == nil {
+		s.scope.act = Unknown
+		return []Clause{s.clause(span{end: n, verb: -1})}
+	}
+	spans := s.split(n)
+	s.decide(spans, n)
+	out := make([]Clause, 0, len(spans))
+	for _, p := range spans {
+		out = append(out, s.clause(p))
+	}
+	s.endLine()
+	return out
+}
+
+// quotes reports whether the sentence is nothing but quotations.
+func (s *sentence) quotes(n int) bool {
+	return !slices.ContainsFunc(s.t[:n], func(t token) bool { return t.kind == word || t.kind == value })
+}
+
+// endLine ends the quotation after a colon where its line or paragraph ends.
+func (s *sentence) endLine() {
+	last := s.t[len(s.t)-1]
+	if !s.scope.quoted || last.kind != stop || last.lower[0] != '\n' || !s.scope.started {
+		return
+	}
+	if !s.scope.block || strings.Count(last.lower, "\n") > 1 {
+		s.scope.quoted = false
+	}
+}
+
+func (s *sentence) clause(p span) Clause {
+	c := Clause{Start: s.t[p.start].start, End: s.t[p.end-1].end, Act: p.act, Bare: p.bare && p.act.MayWrite()}
+	if p.end < len(s.t) && s.t[p.end].kind == stop && s.t[p.end].lower[0] != '\n' {
+		c.End = s.t[p.end].end
+	}
+	c.Text = s.text[c.Start:c.End]
+	if s.lex != nil {
+		c.Language = s.lex.language
+	}
+	if p.verb >= 0 {
+		c.Verb = p.particle + s.t[p.verb].lower
+	}
+	return c
+}
+
+// split finds the clauses of the tokens [0,n).
+func (s *sentence) split(n int) []span {
+	var out []span
+	cur := s.open(0, n, join{})
+	for i := cur.head + 1; i < n; {
+		if s.t[i].kind == colon {
+			if end, ok := s.afterColon(cur, i, n); ok {
+				cur.end = i
+				out = append(out, cur)
+				cur = s.open(i+1, n, join{strong: true})
+				i = cur.head + 1
+				continue
+			} else if end {
+				break
+			}
+		}
+		how, next := s.joint(i, n)
+		if next == i {
+			i++
+			continue
+		}
+		if next < n && s.opens(cur, i, next, n, how) {
+			if s.fragment(cur, i) && !how.and {
+				lead := cur.start
+				cur = s.open(next, n, cur.join)
+				cur.start = lead
+			} else {
+				cur.end = i
+				out = append(out, cur)
+				cur = s.open(next, n, how)
+			}
+			i = cur.head + 1
+			continue
+		}
+		i = next
+	}
+	cur.end = n
+	return append(out, cur)
+}
+
+// open starts a span at token i.
+func (s *sentence) open(i, n int, how join) span {
+	for i < n-1 && s.t[i].kind >= pause {
+		i++
+	}
+	p := span{start: i, head: i, end: n, join: how, verb: -1}
+	for p.head < n-1 {
+		t := s.t[p.head]
+		answer := s.lex.negation[t.lower] && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
+		if p.head > i && t.kind == pause || answer || t.kind == word && (s.lex.fillers[t.lower] || s.lex.joins[t.lower]) {
+			if _, _, _, ok := s.rule(p.head, n); ok {
+				break
+			}
+			p.polite = p.polite || s.lex.please[t.lower]
+			p.join.restart = p.join.restart || s.lex.restarts[t.lower] && (p.head > i || how.comma)
+			p.head++
+			continue
+		}
+		break
+	}
+	if act, _, _, ok := s.rule(p.head, n); ok {
+		p.lead = act
+	}
+	return p
+}
+
+// joint returns what connects at token i, and the index after it, or i if nothing does.
+func (s *sentence) joint(i, n int) (how join, next int) {
+	for next = i; next < n; next++ {
+		t := s.t[next]
+		switch {
+		case t.kind == pause:
+			how.comma = true
+		case t.kind == break_:
+			how.strong, how.comma = true, true
+		case t.kind == word && s.lex.joins[t.lower]:
+			how.and = true
+			how.or = how.or || s.lex.or[t.lower]
+			how.restart = how.restart || s.lex.restarts[t.lower]
+		default:
+			return how, next
+		}
+	}
+	return how, next
+}
+
+// opens reports whether a clause begins at token j, after a joint at i.
+func (s *sentence) opens(cur span, i, j, n int, how join) bool {
+	if how.strong {
+		return true
+	}
+	p := s.open(j, n, how)
+	t := s.t[p.head]
+	act, _, _, ok := s.rule(p.head, n)
+	plain := cur.lead == Conditional || cur.lead == Hypothetical || cur.lead == Reported || cur.lead == Statement || cur.lead == Past
+	switch {
+	case t.kind != word:
+		return false
+	case s.lex.negation[t.lower]:
+		return true
+	case s.lex.inner[t.lower] && !how.and:
+		return plain && ok && act == Question || s.lex == english && (t.lower == "what" || t.lower == "how" || t.lower == "why")
+	case ok && act == Question && s.lex.aux[t.lower]:
+		return p.head+1 < n && s.lex.subjects[s.t[p.head+1].lower]
+	case ok && act != Conditional:
+		return true
+	case ok:
+		return how.and || plain
+	case s.lex == german && how.and && s.infinitive(i-1):
+		return s.finalVerb(p.head, n) > p.head || s.lex.clitics[t.lower]
+	}
+	strong, bare := s.verbFirst(p.head, n, false)
+	return strong || bare && (how.and || plain || p.polite || s.fragment(cur, i) || p.head+2 < n && s.t[p.head+2].kind == value)
+}
+
+// fragment reports whether a span up to token i is no clause but a lead-in such as "For order 5" or "Bob".
+func (s *sentence) fragment(p span, i int) bool {
+	if p.lead != Unknown || i-p.head > 7 {
+		return false
+	}
+	for _, t := range s.t[p.head:i] {
+		if s.lex.negation[t.lower] || t.kind >= pause {
+			return false
+		}
+	}
+	first := s.t[p.head]
+	return s.lex.preps[first.lower] || i-p.head == 1 && (first.capital || s.lex.fillers[first.lower])
+}
+
+// labels are words before a colon that introduce what is asked for.
+var labels = set("task todo tasks request question query also note important urgent aufgabe frage bitte tâche demande tarea pregunta")
+
+// afterColon decides on a colon at token i. It returns ok if a clause ends there, and end if all that follows is data.
+func (s *sentence) afterColon(cur span, i, n int) (end, ok bool) {
+	tokens := s.t[cur.head:i]
+	act, verb, _, ruled := s.rule(cur.head, i)
+	first := s.t[cur.head].lower
+	if ruled && verb >= 0 {
+		first = s.t[verb].lower
+	}
+	doing := act != Negated && (first == "do" || first == "mach" || first == "mache" || first == "fais" || first == "faites" || first == "haz")
+	strong, bare := s.verbFirst(cur.head, i, true)
+	switch {
+	case doing:
+		return false, true
+	case len(tokens) <= 3 && !ruled && !strong && (!bare || labels[first]):
+		return false, true
+	}
+	s.scope = scope{quoted: true, block: i == n-1, started: i < n-1}
+	return true, false
+}

@@ -19,13 +19,25 @@ func (s *sentence) rule(i, n int) (act Act, verb, next int, ok bool) {
 func (s *sentence) decide(spans []span, n int) {
 	asks := len(s.t) > n && strings.ContainsAny(s.t[n].lower, "?？")
 	continued := s.scope.act
-	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] {
+	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] && continued != Hypothetical {
 		continued = Unknown
 	}
 	s.scope.act = continued
 	for k := range spans {
 		p := &spans[k]
-		s.classify(p, asks && k == len(spans)-1 && !slices.ContainsFunc(spans[:k], func(q span) bool { return q.act == Question }))
+		asked := asks && k == len(spans)-1 && !slices.ContainsFunc(spans[:k], func(q span) bool {
+			return q.act != Command && q.act != Statement && q.act != Past
+		})
+		s.classify(p, asked)
+		if p.otherwise && p.act.MayWrite() {
+			p.act = Conditional
+		}
+		if p.act == Conditional && len(spans) == 1 && asks && s.lex.wh[s.t[p.head].lower] {
+			p.act = Question
+		}
+		if inverted[s.t[p.head].lower] && !asks && k+1 < len(spans) && !spans[k+1].join.and {
+			p.act = Conditional
+		}
 		if p.act == retract {
 			p.act = Negated
 			s.retracted = true
@@ -48,11 +60,23 @@ func (s *sentence) decide(spans []span, n int) {
 				}
 			}
 			s.scope.act = p.act
+			if k == len(spans)-1 && p.act == Hypothetical && (asks || !supposes[s.t[spans[0].head].lower]) {
+				s.scope.act = Unknown
+			}
 		case s.scope.act != Unknown && p.act.MayWrite():
 			p.act = s.scope.act
 		}
 	}
 }
+
+// supposes are words whose hypothesis covers the sentences behind it, too.
+var supposes = set("suppose supposing imagine assume assuming pretend angenommen gesetzt stell supposons imaginons admettons imagine imaginez supongamos imagina pongamos")
+
+// inverted are auxiliaries that begin a condition as well as a question.
+var inverted = set("should were had sollte sollten")
+
+// otherwise are words that make what follows depend on a condition.
+var otherwise = set("otherwise else sonst ansonsten andernfalls sinon")
 
 // goesOn are words that continue the condition of the sentence before.
 var goesOn = set("then otherwise else dann sonst ansonsten alors sinon ensuite entonces luego")
@@ -78,7 +102,10 @@ func (s *sentence) classify(p *span, asked bool) {
 	if !p.act.MayWrite() {
 		return
 	}
-	for _, t := range s.t[p.start:p.end] {
+	for _, t := range s.t[p.head:p.end] {
+		if t.kind == colon {
+			break
+		}
 		p.polite = p.polite || s.lex.please[t.lower]
 	}
 	if p.act == Command && p.polite {
@@ -109,8 +136,11 @@ func (s *sentence) byOrder(p *span) {
 	strong, bare := s.verbFirst(p.head, p.end, p.start == 0 || p.head > p.start)
 	first := s.t[p.head]
 	end := s.mainEnd(p.head, p.end)
-	aux := slices.IndexFunc(s.t[p.head:end], func(t token) bool { return t.kind == word && s.lex.aux[t.lower] })
+	aux := slices.IndexFunc(s.t[p.head:min(end, p.head+6)], func(t token) bool { return t.kind == word && s.lex.aux[t.lower] })
+	data := slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == colon })
 	switch {
+	case first.kind == word && (s.lex.wh[first.lower] || s.lex.aux[first.lower]) && !s.lex.dets[first.lower]:
+		p.act = Question
 	case s.tells(p, p.head+1) && !strong:
 		p.act = Reported
 	case (strong || bare) && s.isStatement(p.head, end):
@@ -120,6 +150,8 @@ func (s *sentence) byOrder(p *span) {
 		}
 	case strong || bare:
 		p.act, p.verb, p.bare = Command, p.head, !strong
+	case data && s.verbLike(p.head, p.start == 0) && !s.lex.nominal[first.lower]: // "note on order 5: paid"
+		p.act, p.verb, p.bare = Command, p.head, true
 	case s.lex == german && s.infinitive(end-1) && aux < 0 && end-1 > p.head:
 		p.act, p.verb = Command, end-1
 		p.loose = false
@@ -139,19 +171,15 @@ func (s *sentence) byOrder(p *span) {
 // preposition does. Only the first word of a sentence may have a capital.
 func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 	l := s.lex
-	if i >= n || s.t[i].kind != word || l.function[s.t[i].lower] || l.nominal[s.t[i].lower] || s.t[i].capital && !first {
+	if i >= n || !s.verbLike(i, first) {
 		return false, false
 	}
-	verb := s.t[i].lower
-	if strings.HasSuffix(verb, "'s") || hasSuffix(verb, l.notVerb) && !hasSuffix(verb, l.verb) || len(verb) < 2 {
-		return false, false
-	}
-	j := i + 1
+	verb, j := s.t[i].lower, i+1
 	for j < n && s.t[j].kind == word && (l.fillers[s.t[j].lower] || l.particles[s.t[j].lower] && (!l.preps[s.t[j].lower] || l.phrasal[verb])) {
 		j++
 	}
 	if j >= n || s.t[j].kind >= pause {
-		return j > i+1, false
+		return j > i+1 || j < len(s.t) && s.t[j].kind < stop, false
 	}
 	t := s.t[j]
 	switch {
@@ -160,19 +188,28 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 		return !number, number
 	case t.kind == word && (l.wh[t.lower] || l.inner[t.lower]):
 		return true, false
-	case l == german && (t.lower == "sie" || t.lower == "ihr"):
+	case t.lower == "if", l.negation[t.lower], l == german && (t.lower == "sie" || t.lower == "ihr"):
 		return true, false
 	case l.joins[t.lower]:
-		strong, _ = s.verbFirst(j+1, n, false)
-		return strong, false
+		strong, bare = s.verbFirst(j+1, len(s.t), false)
+		return strong, bare
 	case l.toward[t.lower]:
 		return false, true
 	case l.function[t.lower]:
 		return false, false
 	case l.heads[t.lower]:
-		return false, slices.ContainsFunc(s.t[j:min(n, j+8)], func(t token) bool { return l.toward[t.lower] || t.lower == "as" })
+		to := func(t token) bool { return l.toward[t.lower] || t.lower == "as" || t.lower == "from" }
+		k := slices.IndexFunc(s.t[j:min(n, j+8)], to)
+		return false, k >= 0 && s.t[j+k].lower != "from"
 	}
 	return false, true
+}
+
+// verbLike reports whether token i may be an imperative or infinitive.
+func (s *sentence) verbLike(i int, first bool) bool {
+	t, l := s.t[i], s.lex
+	return t.kind == word && !l.function[t.lower] && !l.nominal[t.lower] && (first || !t.capital) && len(t.lower) > 1 &&
+		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb))
 }
 
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
@@ -226,7 +263,7 @@ func (s *sentence) isStatement(from, end int) bool {
 	for i := from + 1; i < min(end, from+5); i++ {
 		t := s.t[i]
 		if t.kind == word && s.lex.aux[t.lower] {
-			return true
+			return i+1 >= end || !s.lex.subjects[s.t[i+1].lower]
 		}
 		if t.kind == quote || t.kind >= pause || s.lex.function[t.lower] {
 			return false
@@ -242,16 +279,18 @@ func (s *sentence) tells(p *span, from int) bool {
 			return false
 		}
 		if t.kind == word && s.lex.reports[t.lower] {
-			return s.t[p.head].lower != "i" && s.t[p.head].lower != "we"
+			return !firstPerson[s.t[p.head].lower]
 		}
 	}
 	return false
 }
 
+var firstPerson = set("i we ich wir je j nous yo nosotros")
+
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
 func (s *sentence) pastTense(from, end int) bool {
 	return slices.ContainsFunc(s.t[from:s.mainEnd(from, end)], func(t token) bool {
-		return t.kind == word && (s.lex.past[t.lower] || s.lex == english && strings.HasSuffix(t.lower, "ed"))
+		return t.kind == word && (s.lex.past[t.lower] || s.lex == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
 	})
 }
 
@@ -263,7 +302,7 @@ func (s *sentence) denied(p *span, from int) bool {
 	}
 	for i := from; i < end; i++ {
 		if t := s.t[i]; t.kind == word && s.lex.negation[t.lower] {
-			return true
+			return s.lex != english || i+1 >= end || s.t[i+1].lower != "to"
 		}
 	}
 	return false
@@ -276,8 +315,12 @@ func (s *sentence) underCondition(p *span) bool {
 		for _, r := range s.lex.trailing {
 			_, next, ok := s.match(r.items, i, p.end)
 			strong := next > i+1 || s.t[i].lower == "if" || s.t[i].lower == "unless"
-			if !ok || i > main && !strong {
+			if !ok || s.lex == english && i > main && !strong {
 				continue
+			}
+			if r.act == Request {
+				i = next
+				break
 			}
 			p.act = r.act
 			if i == p.verb+1 && s.lex.inner[s.t[i].lower] || i == p.verb+1 && s.t[i].lower == "if" {

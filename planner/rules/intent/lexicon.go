@@ -1,6 +1,7 @@
 package intent
 
 import (
+	_ "embed"
 	"strings"
 	"unicode"
 )
@@ -37,8 +38,24 @@ type lexicon struct {
 	particles, phrasal map[string]bool // of verbs, and verbs that take those that are prepositions
 }
 
-// newLexicon reads lines "name: words". The names in lower case are the fields above.
-func newLexicon(language, words, starts, trailing string) *lexicon {
+// The files of the languages have three sections: words, rules for how a clause starts, and rules for what trails a command.
+var (
+	//go:embed en.txt
+	en string
+	//go:embed de.txt
+	de string
+	//go:embed fr.txt
+	fr string
+	//go:embed es.txt
+	es string
+)
+
+var english, german, french, spanish = newLexicon("en", en), newLexicon("de", de), newLexicon("fr", fr), newLexicon("es", es)
+
+// newLexicon reads a file of a language. The names of its words are the fields above.
+func newLexicon(language, file string) *lexicon {
+	words, rest, _ := strings.Cut(file, "\nstarts\n")
+	starts, trailing, _ := strings.Cut(rest, "\ntrailing\n")
 	classes := map[string]string{}
 	for line := range strings.Lines(words) {
 		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
@@ -49,7 +66,7 @@ func newLexicon(language, words, starts, trailing string) *lexicon {
 	function := map[string]bool{}
 	for name, list := range classes {
 		sets[name] = set(list)
-		if name != "nominal" && name != "heads" && name != "notVerb" && name != "verb" && name != "final" && name != "reports" && name != "phrasal" {
+		if name != "nominal" && name != "heads" && name != "notVerb" && name != "verb" && name != "final" && name != "reports" && name != "phrasal" && name != "particles" {
 			for w := range sets[name] {
 				function[w] = true
 			}
@@ -69,7 +86,7 @@ var lexicons = []*lexicon{english, german, french, spanish}
 
 // foreign are frequent function words of other languages in Latin script.
 var foreign = set(`non il gli della dello delle degli dei di che sono è perché questo mi cosa dove quali nel nella e per favore puoi ed
-	os uma não das dos em você minha meu isso está com ao pelo quem onde nunca qual
+	os uma não dos em você minha meu isso está com ao pelo quem onde nunca qual
 	het een niet van ik je mijn voor aan naar wie waar kun kunt geen dit nooit wat zijn graag alstublieft alsjeblieft
 	nie w z jest się proszę czy dla jak moje mój och inte att det ett är på jag som ikke jeg og af ikkje aldrig aldri
 	ve bir bu için lütfen mi değil nu nem az és ei ole ja että tidak jangan dan yang tolong untuk ne nekad prosím není`)

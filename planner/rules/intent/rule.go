@@ -13,7 +13,8 @@ type item struct {
 	suffix string // of any word
 	verb   bool   // any word, which becomes the verb
 	final  bool   // the last word of the clause, which becomes the verb
-	gap    bool   // any words
+	gap    bool   // any words of the same phrase
+	any    bool   // any word
 	end    bool   // the end of the clause
 	maybe  bool   // may be left out
 }
@@ -58,6 +59,8 @@ func compile(classes map[string]string, text string) (i item) {
 		i.verb = true
 	case text == "V":
 		i.verb = true
+	case text == "$any":
+		i.any = true
 	case text == "F":
 		i.final = true
 	case text == "..":
@@ -85,7 +88,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 	verb = -1
 	for k, i := range items {
 		if i.gap {
-			for skip := at; skip < min(end, at+maxGap); skip++ {
+			for skip := at; skip < min(end, at+maxGap) && (s.t[skip].kind < pause || s.lex == german); skip++ {
 				if v, n, ok := s.match(items[k+1:], skip, end); ok {
 					return v, n, true
 				}
@@ -94,9 +97,9 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 		}
 		if i.final {
 			v := s.finalVerb(at, end)
-			return v, v + 1, v >= 0
+			return v, at, v >= 0
 		}
-		for at < end && (i.verb || !i.fits(s.t[at])) && s.lex.fillers[s.t[at].lower] {
+		for at < end && (i.verb || !s.fits(i, s.t[at])) && (s.lex.fillers[s.t[at].lower] || s.t[at].kind == pause && !i.end && !i.maybe) && k > 0 {
 			at++
 		}
 		if i.verb {
@@ -106,7 +109,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 		}
 		switch {
 		case i.end && (at == end || s.t[at].kind >= pause):
-		case at < end && i.fits(s.t[at]):
+		case at < end && s.fits(i, s.t[at]):
 			if i.verb {
 				verb = at
 			}
@@ -118,12 +121,15 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 	return verb, at, true
 }
 
-func (i item) fits(t token) bool {
+func (s *sentence) fits(i item, t token) bool {
 	switch {
 	case t.kind != word:
 		return false
 	case i.verb:
-		return strings.HasSuffix(t.lower, i.suffix)
+		l := s.lex
+		return strings.HasSuffix(t.lower, i.suffix) && !l.dets[t.lower] && !l.subjects[t.lower] && !l.preps[t.lower] && !l.negation[t.lower]
+	case i.any:
+		return true
 	}
 	return i.words[t.lower]
 }

@@ -25,6 +25,8 @@ type scope struct {
 // span is a clause in the making, of the tokens [start,end).
 type span struct {
 	start, head, end int // head is where the clause proper begins, after "For order 5, "
+	next             int // after the words that the rule for it takes
+	otherwise        bool
 	lead             Act // by its first words; Unknown if only its whole tells
 	join             join
 	act              Act
@@ -105,17 +107,21 @@ func (s *sentence) clause(p span) Clause {
 func (s *sentence) split(n int) []span {
 	var out []span
 	cur := s.open(0, n, join{})
-	for i := cur.head + 1; i < n; {
+	for i := cur.next; i < n; {
 		if s.t[i].kind == colon {
-			if end, ok := s.afterColon(cur, i, n); ok {
-				cur.end = i
-				out = append(out, cur)
-				cur = s.open(i+1, n, join{strong: true})
-				i = cur.head + 1
-				continue
-			} else if end {
+			label, data := s.afterColon(cur, i, n)
+			if data {
 				break
 			}
+			start := cur.start
+			if cur.end = i; !label {
+				out = append(out, cur)
+			}
+			cur = s.open(i+1, n, join{strong: true})
+			if i = cur.next; label {
+				cur.start = start
+			}
+			continue
 		}
 		how, next := s.joint(i, n)
 		if next == i {
@@ -132,7 +138,7 @@ func (s *sentence) split(n int) []span {
 				out = append(out, cur)
 				cur = s.open(next, n, how)
 			}
-			i = cur.head + 1
+			i = cur.next
 			continue
 		}
 		i = next
@@ -150,10 +156,15 @@ func (s *sentence) open(i, n int, how join) span {
 	for p.head < n-1 {
 		t := s.t[p.head]
 		answer := s.lex.negation[t.lower] && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
-		if p.head > i && t.kind == pause || answer || t.kind == word && (s.lex.fillers[t.lower] || s.lex.joins[t.lower]) {
+		if answer {
+			p.head += 2
+			continue
+		}
+		if p.head > i && t.kind == pause || t.kind == word && (s.lex.fillers[t.lower] || s.lex.joins[t.lower]) {
 			if _, _, _, ok := s.rule(p.head, n); ok {
 				break
 			}
+			p.otherwise = p.otherwise || otherwise[t.lower]
 			p.polite = p.polite || s.lex.please[t.lower]
 			p.join.restart = p.join.restart || s.lex.restarts[t.lower] && (p.head > i || how.comma)
 			p.head++
@@ -161,9 +172,8 @@ func (s *sentence) open(i, n int, how join) span {
 		}
 		break
 	}
-	if act, _, _, ok := s.rule(p.head, n); ok {
-		p.lead = act
-	}
+	act, _, next, _ := s.rule(p.head, n)
+	p.lead, p.next = act, max(next, p.head+1)
 	return p
 }
 
@@ -231,24 +241,24 @@ func (s *sentence) fragment(p span, i int) bool {
 }
 
 // labels are words before a colon that introduce what is asked for.
-var labels = set("task todo tasks request question query also note important urgent aufgabe frage bitte tâche demande tarea pregunta")
+var labels = set("task todo tasks request question query also note important urgent aufgabe frage tâche demande tarea pregunta")
 
-// afterColon decides on a colon at token i. It returns ok if a clause ends there, and end if all that follows is data.
-func (s *sentence) afterColon(cur span, i, n int) (end, ok bool) {
-	tokens := s.t[cur.head:i]
-	act, verb, _, ruled := s.rule(cur.head, i)
+// doing are verbs before a colon that stand for those behind it.
+var doing = set("do mach mache macht fais faites haz haga")
+
+// afterColon decides on a colon at token i. A clause that is asked for follows a label and "do the following"; otherwise
+// data is true: all that follows belongs to the clause, and so do the next sentences of the line.
+func (s *sentence) afterColon(cur span, i, n int) (label, data bool) {
 	first := s.t[cur.head].lower
-	if ruled && verb >= 0 {
+	if i == cur.head+1 && labels[first] {
+		return true, false
+	}
+	if act, verb, _, ok := s.rule(cur.head, i); ok && verb >= 0 && act.MayWrite() {
 		first = s.t[verb].lower
 	}
-	doing := act != Negated && (first == "do" || first == "mach" || first == "mache" || first == "fais" || first == "faites" || first == "haz")
-	strong, bare := s.verbFirst(cur.head, i, true)
-	switch {
-	case doing:
-		return false, true
-	case len(tokens) <= 3 && !ruled && !strong && (!bare || labels[first]):
-		return false, true
+	if doing[first] && cur.lead != Negated {
+		return false, false
 	}
 	s.scope = scope{quoted: true, block: i == n-1, started: i < n-1}
-	return true, false
+	return false, true
 }

@@ -49,6 +49,13 @@ func tokenize(text string) []token {
 			continue
 		}
 		switch {
+		case r == '>' && (i == 0 || text[i-1] == '\n' || text[i-1] == '>'): // a quoted line of a mail
+			end := i + len(text[i:])
+			if line := strings.IndexByte(text[i:], '\n'); line >= 0 {
+				end = i + line
+			}
+			s.add(quote, i, end)
+			i = end
 		case r == '\n':
 			i = s.newline(i)
 		case unicode.IsSpace(r):
@@ -94,14 +101,6 @@ func (s *scanner) newline(i int) int {
 	after := len(s.out) > 0 && negators[s.out[len(s.out)-1].lower] // a line that is broken after "do not" goes on
 	if n := len(s.out); n > 0 && (strings.Count(s.text[i:end], "\n") > 1 || isItem || unicode.IsUpper(r) && !after || r == '>') {
 		s.add(stop, i, i+1)
-	}
-	if r == '>' {
-		line := strings.IndexByte(rest, '\n')
-		if line < 0 {
-			line = len(rest)
-		}
-		s.add(quote, end, end+line)
-		return end + line
 	}
 	if isItem {
 		return end + item

@@ -23,6 +23,19 @@ func (s *sentence) decide(spans []span, n int) {
 		continued = Unknown
 	}
 	s.scope.act = continued
+	lastOr, done := 0, 0 // done: conditions and retractions have changed the clauses before it
+	for k := range spans {
+		if spans[k].join.or {
+			lastOr = k
+		}
+	}
+	take := func(k int, act Act) {
+		for ; done < k; done++ {
+			if spans[done].act.MayWrite() {
+				spans[done].act = act
+			}
+		}
+	}
 	for k := range spans {
 		p := &spans[k]
 		asked := asks && k == len(spans)-1 && !slices.ContainsFunc(spans[:k], func(q span) bool {
@@ -41,23 +54,15 @@ func (s *sentence) decide(spans []span, n int) {
 		if p.act == retract {
 			p.act = Negated
 			s.retracted = true
-			for q := range spans[:k] {
-				if spans[q].act.MayWrite() {
-					spans[q].act = Negated
-				}
-			}
+			take(k, Negated)
 		}
 		if k > 0 {
-			s.inherit(&spans[k-1], p, spans[k+1:])
+			s.inherit(&spans[k-1], p, lastOr > k)
 		}
 		switch {
 		case p.act == Conditional || p.act == Hypothetical || p.act == Reported:
 			if p.act == Conditional && p.verb >= 0 {
-				for q := range spans[:k] {
-					if spans[q].act.MayWrite() {
-						spans[q].act = Conditional
-					}
-				}
+				take(k, Conditional)
 			}
 			s.scope.act = p.act
 			if k == len(spans)-1 && p.act == Hypothetical && (asks || !supposes[s.t[spans[0].head].lower]) {
@@ -141,7 +146,7 @@ func (s *sentence) byOrder(p *span) {
 	switch {
 	case first.kind == word && (s.lex.wh[first.lower] || s.lex.aux[first.lower]) && !s.lex.dets[first.lower]:
 		p.act = Question
-	case s.tells(p, p.head+1) && !strong:
+	case s.tells(p, p.head+1) && (!strong || s.lex != english):
 		p.act = Reported
 	case (strong || bare) && s.isStatement(p.head, end):
 		p.act = Statement
@@ -209,7 +214,8 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 func (s *sentence) verbLike(i int, first bool) bool {
 	t, l := s.t[i], s.lex
 	return t.kind == word && !l.function[t.lower] && !l.nominal[t.lower] && (first || !t.capital) && len(t.lower) > 1 &&
-		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb))
+		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb) ||
+		l == spanish && strings.HasSuffix(t.lower, "lo") && strings.ContainsAny(t.lower, "áéíóú"))
 }
 
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
@@ -225,7 +231,7 @@ func hasSuffix(word string, suffixes []string) bool {
 
 // mainEnd returns the index after the main clause of the tokens [from,end): before a relative or other subordinate clause.
 func (s *sentence) mainEnd(from, end int) int {
-	for i := from + 1; i < end; i++ {
+	for i := from + 1; i < min(end, from+maxMain); i++ {
 		t := s.t[i]
 		switch {
 		case s.lex == german && t.kind == pause && i+1 < end && (s.lex.inner[s.t[i+1].lower] || s.lex.dets[s.t[i+1].lower] || s.lex.preps[s.t[i+1].lower]):
@@ -332,13 +338,12 @@ func (s *sentence) underCondition(p *span) bool {
 	return false
 }
 
-// inherit lets the act of a clause extend to the next where words join their verbs.
-func (s *sentence) inherit(prev, p *span, rest []span) {
+// inherit lets the act of a clause extend to the next where words join their verbs. A list goes on to an "or".
+func (s *sentence) inherit(prev, p *span, list bool) {
 	if !p.act.MayWrite() || p.ruled || p.polite || p.join.strong {
 		return
 	}
-	list := prev.loose || slices.ContainsFunc(rest, func(q span) bool { return q.join.or })
-	joined := p.join.and || list
+	joined := p.join.and || prev.loose || list
 	switch prev.act {
 	case ActionQuestion:
 	case Negated:

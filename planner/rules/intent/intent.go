@@ -14,7 +14,10 @@
 // All functions are pure and safe for concurrent use. Split takes time linear in its input.
 package intent
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Act is what a clause does.
 type Act uint8
@@ -65,21 +68,21 @@ type Clause struct {
 // Split returns the clauses of a question in order. Only space, punctuation and conjunctions lie between them.
 func Split(question string) []Clause {
 	tokens := tokenize(question)
-	var fallback *lexicon
+	var fallback []*lexicon
 	if plain(tokens) {
-		fallback = english
+		fallback = lexicons[:1]
 	}
-	fallback = languageOf(tokens, fallback)
+	fallback = languagesOf(tokens, fallback)
 	var out []Clause
 	var before scope
+	done := 0 // clauses that were taken back or may not be any more
 	for start := 0; start < len(tokens); {
 		end := sentenceEnd(tokens, start)
-		s := sentence{text: question, t: tokens[start:end], lex: languageOf(tokens[start:end], fallback), scope: before}
-		clauses := s.clauses()
+		s, clauses := read(question, tokens[start:end], fallback, before)
 		if s.retracted {
-			for i := range out {
-				if out[i].Act.MayWrite() {
-					out[i].Act = Negated
+			for ; done < len(out); done++ {
+				if out[done].Act.MayWrite() {
+					out[done].Act = Negated
 				}
 			}
 		}
@@ -88,6 +91,26 @@ func Split(question string) []Clause {
 		start = end
 	}
 	return out
+}
+
+// read reads one sentence. Where languages are equally likely, it takes one in which nothing is written, if there is one.
+func read(text string, tokens []token, fallback []*lexicon, before scope) (s sentence, clauses []Clause) {
+	languages := languagesOf(tokens, fallback)
+	for k := range max(len(languages), 1) {
+		other := sentence{text: text, t: tokens, scope: before}
+		if len(languages) > 0 {
+			other.lex = languages[k]
+		}
+		found := other.clauses()
+		writes := slices.ContainsFunc(found, func(c Clause) bool { return c.Act.MayWrite() })
+		if k == 0 || !writes {
+			s, clauses = other, found
+		}
+		if !writes {
+			break
+		}
+	}
+	return s, clauses
 }
 
 // set makes a set of the words in s.

@@ -2,6 +2,7 @@ package intent
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -94,12 +95,11 @@ var foreign = set(`non il gli della dello delle degli dei di che sono è perché
 // negators are the words after which a line break does not end a sentence.
 var negators = set("not never don't please nicht nie niemals bitte ne n pas jamais no nunca")
 
-// languageOf returns the lexicon of the language with most function words, fallback if there are none, and nil if another
-// language is as likely.
-func languageOf(tokens []token, fallback *lexicon) *lexicon {
+// languagesOf returns the lexicons of the languages with most function words, fallback or nothing if there are none, and
+// nothing if another language is as likely. The fallback comes first and stands alone among equals.
+func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
 	votes := make([]int, len(lexicons)+1)
 	other := len(lexicons)
-	total := 0
 	for i, t := range tokens {
 		if t.kind != word {
 			continue
@@ -126,7 +126,7 @@ func languageOf(tokens []token, fallback *lexicon) *lexicon {
 			continue // a name
 		}
 		for k, l := range lexicons {
-			if l.function[t.lower] {
+			if l.function[t.lower] || l.reports[t.lower] {
 				votes[k]++
 			}
 		}
@@ -134,29 +134,22 @@ func languageOf(tokens []token, fallback *lexicon) *lexicon {
 			votes[other]++
 		}
 	}
-	best := 0
-	for k, n := range votes[:other] {
-		if n > votes[best] {
-			best = k
-		}
-		total += n
-	}
-	switch {
-	case votes[other] > 0 && votes[other] >= votes[best]:
+	best := slices.Max(votes[:other])
+	if votes[other] > 0 && votes[other] >= best {
 		return nil
-	case total == 0 || fallback != nil && votes[best] == votes[fallback.index()]:
+	}
+	if best == 0 {
 		return fallback
 	}
-	return lexicons[best]
-}
-
-func (l *lexicon) index() int {
-	for k := range lexicons {
-		if lexicons[k] == l {
-			return k
+	for k, l := range lexicons {
+		if votes[k] == best {
+			out = append(out, l)
 		}
 	}
-	return -1
+	if len(fallback) == 1 && slices.Contains(out, fallback[0]) {
+		return fallback
+	}
+	return out
 }
 
 // plain reports whether the words are ASCII.

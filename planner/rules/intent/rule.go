@@ -19,8 +19,11 @@ type item struct {
 	maybe  bool   // may be left out
 }
 
-// maxGap bounds the words that a gap stands for.
+// maxGap bounds the words that a gap stands for, and the fillers in a row.
 const maxGap = 12
+
+// maxMain bounds the words of a clause that are searched for its end.
+const maxMain = 200
 
 // retract is the act of rules for clauses that take back what was asked for: "never mind".
 const retract = Statement + 1
@@ -99,13 +102,11 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 			v := s.finalVerb(at, end)
 			return v, at, v >= 0
 		}
-		for at < end && (i.verb || !s.fits(i, s.t[at])) && (s.lex.fillers[s.t[at].lower] || s.t[at].kind == pause && !i.end && !i.maybe) && k > 0 {
+		for skipped := 0; skipped < maxGap && k > 0 && at < end && s.skips(i, s.t[at]); skipped++ {
 			at++
 		}
-		if i.verb {
-			for at < end && s.lex.clitics[s.t[at].lower] {
-				at++
-			}
+		for skipped := 0; i.verb && skipped < maxGap && at < end && s.lex.clitics[s.t[at].lower]; skipped++ {
+			at++
 		}
 		switch {
 		case i.end && (at == end || s.t[at].kind >= pause):
@@ -119,6 +120,14 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 		}
 	}
 	return verb, at, true
+}
+
+// skips reports whether a token may stand in front of an item: an adverb, or a comma before a word that must be there.
+func (s *sentence) skips(i item, t token) bool {
+	if s.lex.fillers[t.lower] {
+		return i.verb || !s.fits(i, t)
+	}
+	return t.kind == pause && !i.end && !i.maybe && !i.verb
 }
 
 func (s *sentence) fits(i item, t token) bool {

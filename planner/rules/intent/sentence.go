@@ -153,7 +153,7 @@ func (s *sentence) open(i, n int, how join) span {
 		i++
 	}
 	p := span{start: i, head: i, end: n, join: how, verb: -1}
-	for p.head < n-1 {
+	for p.head < min(n-1, i+maxGap) {
 		t := s.t[p.head]
 		answer := s.lex.negation[t.lower] && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
 		if answer {

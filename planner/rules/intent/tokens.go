@@ -175,11 +175,12 @@ var germanMonths = []string{"jan", "feb", "mär", "apr", "mai", "jun", "jul", "a
 // abbreviated reports whether the dot after s belongs to it, as in "e.g." and "3. Mai".
 func abbreviated(s, rest string) bool {
 	lower := strings.ToLower(s)
-	if strings.TrimSpace(rest) == "" {
+	rest = strings.TrimLeft(rest[:min(len(rest), 8)], " ")
+	if rest == "" {
 		return false
 	}
 	if strings.Trim(s, "0123456789") == "" {
-		rest = strings.ToLower(strings.TrimLeft(rest[:min(len(rest), 8)], " "))
+		rest = strings.ToLower(rest)
 		for _, month := range germanMonths {
 			if len(s) <= 2 && strings.HasPrefix(rest, month) {
 				return true
@@ -188,7 +189,7 @@ func abbreviated(s, rest string) bool {
 		return false
 	}
 	if lower == "no" || lower == "nr" {
-		return strings.TrimLeft(rest, " ")[0] <= '9'
+		return rest[0] <= '9'
 	}
 	return abbreviations[lower] || len(lower) == 1 && s != lower
 }
@@ -211,10 +212,13 @@ var changed = map[string]string{"ca": "can", "wo": "will", "sha": "shall"}
 // shortened are the words whose "'s" is "is", not a genitive.
 var shortened = set("what who where when why how it that there here he she let")
 
+// maxContraction bounds the length of what is taken apart.
+const maxContraction = 60
+
 // addChunk adds text[start:end], taken apart where it is a contraction.
 func (s *scanner) addChunk(start, end int, inner bool) {
 	lower := strings.ReplaceAll(strings.ToLower(s.text[start:end]), "’", "'")
-	if inner || len(lower) != len(strings.ReplaceAll(s.text[start:end], "’", "'")) {
+	if inner || end-start > maxContraction || len(lower) != len(strings.ReplaceAll(s.text[start:end], "’", "'")) {
 		k := word
 		if inner {
 			k = value

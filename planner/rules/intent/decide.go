@@ -19,7 +19,7 @@ func (s *sentence) rule(i, n int) (act Act, verb, next int, ok bool) {
 func (s *sentence) decide(spans []span, n int) {
 	asks := len(s.t) > n && strings.ContainsAny(s.t[n].lower, "?？")
 	continued := s.scope.act
-	if first := s.t[spans[0].start].lower; !s.lex.joins[first] && !goesOn[first] && continued != Hypothetical {
+	if first := s.t[spans[0].start]; !first.is(joins) && !goesOn[first.lower] && continued != Hypothetical {
 		continued = Unknown
 	}
 	s.scope.act = continued
@@ -45,7 +45,7 @@ func (s *sentence) decide(spans []span, n int) {
 		if p.otherwise && p.act.MayWrite() {
 			p.act = Conditional
 		}
-		if p.act == Conditional && len(spans) == 1 && asks && s.lex.wh[s.t[p.head].lower] {
+		if p.act == Conditional && len(spans) == 1 && asks && s.t[p.head].is(wh) {
 			p.act = Question
 		}
 		if inverted[s.t[p.head].lower] && !asks && k+1 < len(spans) && !spans[k+1].join.and {
@@ -75,7 +75,8 @@ func (s *sentence) decide(spans []span, n int) {
 }
 
 // supposes are words whose hypothesis covers the sentences behind it, too.
-var supposes = set("suppose supposing imagine assume assuming pretend angenommen gesetzt stell supposons imaginons admettons imagine imaginez supongamos imagina pongamos")
+var supposes = set(`suppose supposing imagine assume assuming pretend angenommen gesetzt stell supposons imaginons
+	admettons imaginez supongamos imagina pongamos`)
 
 // inverted are auxiliaries that begin a condition as well as a question.
 var inverted = set("should were had sollte sollten")
@@ -111,7 +112,7 @@ func (s *sentence) classify(p *span, asked bool) {
 		if t.kind == colon {
 			break
 		}
-		p.polite = p.polite || s.lex.please[t.lower]
+		p.polite = p.polite || t.is(please)
 	}
 	if p.act == Command && p.polite {
 		p.act = Request
@@ -120,9 +121,8 @@ func (s *sentence) classify(p *span, asked bool) {
 	if ok && act == Command {
 		from = p.verb
 	}
-	last := s.t[p.end-1].lower
 	switch {
-	case s.denied(p, from) || p.end-1 > p.verb && s.lex.negation[last]:
+	case s.denied(p, from) || p.end-1 > p.verb && s.t[p.end-1].is(negation):
 		p.act = Negated
 	case s.underCondition(p):
 	case asked && !p.polite && p.act == Command:
@@ -130,7 +130,7 @@ func (s *sentence) classify(p *span, asked bool) {
 	}
 	p.loose = p.verb+1 >= p.end
 	if after := p.verb + 1; after < p.end && s.t[after].kind == word && s.lex == german {
-		if end := s.mainEnd(p.verb, p.end); s.lex.particles[s.t[end-1].lower] && end-1 > p.verb {
+		if end := s.mainEnd(p.verb, p.end); s.t[end-1].is(particles) && end-1 > p.verb {
 			p.particle = s.t[end-1].lower
 		}
 	}
@@ -141,10 +141,10 @@ func (s *sentence) byOrder(p *span) {
 	strong, bare := s.verbFirst(p.head, p.end, p.start == 0 || p.head > p.start)
 	first := s.t[p.head]
 	end := s.mainEnd(p.head, p.end)
-	aux := slices.IndexFunc(s.t[p.head:min(end, p.head+6)], func(t token) bool { return t.kind == word && s.lex.aux[t.lower] })
+	finite := slices.IndexFunc(s.t[p.head:min(end, p.head+6)], func(t token) bool { return t.is(aux) })
 	data := slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == colon })
 	switch {
-	case first.kind == word && (s.lex.wh[first.lower] || s.lex.aux[first.lower]) && !s.lex.dets[first.lower]:
+	case first.kind == word && (first.is(wh) || first.is(aux)) && !first.is(dets):
 		p.act = Question
 	case s.tells(p, p.head+1) && (!strong || s.lex != english):
 		p.act = Reported
@@ -155,14 +155,14 @@ func (s *sentence) byOrder(p *span) {
 		}
 	case strong || bare:
 		p.act, p.verb, p.bare = Command, p.head, !strong
-	case data && s.verbLike(p.head, p.start == 0) && !s.lex.nominal[first.lower]: // "note on order 5: paid"
+	case data && s.verbLike(p.head, p.start == 0) && !first.is(nominal): // "note on order 5: paid"
 		p.act, p.verb, p.bare = Command, p.head, true
-	case s.lex == german && s.infinitive(end-1) && aux < 0 && end-1 > p.head:
+	case s.lex == german && s.infinitive(end-1) && finite < 0 && end-1 > p.head:
 		p.act, p.verb = Command, end-1
 		p.loose = false
 	case s.lex == english && strings.HasSuffix(first.lower, "ed") && p.head+1 < p.end && s.objectAt(p.head+1):
 		p.act = Past
-	case aux > 0:
+	case finite > 0:
 		p.act = Statement
 		if s.pastTense(p.head, p.end) {
 			p.act = Past
@@ -179,8 +179,8 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 	if i >= n || !s.verbLike(i, first) {
 		return false, false
 	}
-	verb, j := s.t[i].lower, i+1
-	for j < n && s.t[j].kind == word && (l.fillers[s.t[j].lower] || l.particles[s.t[j].lower] && (!l.preps[s.t[j].lower] || l.phrasal[verb])) {
+	j := i + 1
+	for j < n && (s.t[j].is(fillers) || s.t[j].is(particles) && (!s.t[j].is(preps) || s.t[i].is(phrasal))) {
 		j++
 	}
 	if j >= n || s.t[j].kind >= pause {
@@ -191,19 +191,19 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 	case s.objectAt(j):
 		number := t.kind == value && t.lower[0] <= '9' && t.lower[0] >= '0'
 		return !number, number
-	case t.kind == word && (l.wh[t.lower] || l.inner[t.lower]):
+	case (t.is(wh | inner)):
 		return true, false
-	case t.lower == "if", l.negation[t.lower], l == german && (t.lower == "sie" || t.lower == "ihr"):
+	case t.lower == "if", t.is(negation), l == german && (t.lower == "sie" || t.lower == "ihr"):
 		return true, false
-	case l.joins[t.lower]:
+	case t.is(joins):
 		strong, bare = s.verbFirst(j+1, len(s.t), false)
 		return strong, bare
-	case l.toward[t.lower]:
+	case t.is(toward):
 		return false, true
-	case l.function[t.lower]:
+	case t.is(function):
 		return false, false
-	case l.heads[t.lower]:
-		to := func(t token) bool { return l.toward[t.lower] || t.lower == "as" || t.lower == "from" }
+	case t.is(heads):
+		to := func(t token) bool { return t.is(toward) || t.lower == "as" || t.lower == "from" }
 		k := slices.IndexFunc(s.t[j:min(n, j+8)], to)
 		return false, k >= 0 && s.t[j+k].lower != "from"
 	}
@@ -213,7 +213,7 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 // verbLike reports whether token i may be an imperative or infinitive.
 func (s *sentence) verbLike(i int, first bool) bool {
 	t, l := s.t[i], s.lex
-	return t.kind == word && !l.function[t.lower] && !l.nominal[t.lower] && (first || !t.capital) && len(t.lower) > 1 &&
+	return t.kind == word && !t.is(function) && !t.is(nominal) && (first || !t.capital) && len(t.lower) > 1 &&
 		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb) ||
 		l == spanish && strings.HasSuffix(t.lower, "lo") && strings.ContainsAny(t.lower, "áéíóú"))
 }
@@ -221,7 +221,7 @@ func (s *sentence) verbLike(i int, first bool) bool {
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
 func (s *sentence) objectAt(i int) bool {
 	t := s.t[i]
-	return t.kind == value || t.kind == quote || s.lex.dets[t.lower] || s.lex.nominal[t.lower] ||
+	return t.kind == value || t.kind == quote || t.is(dets|nominal) ||
 		s.lex == english && (strings.HasSuffix(t.lower, "'s") || strings.HasSuffix(t.lower, "s'"))
 }
 
@@ -229,14 +229,14 @@ func hasSuffix(word string, suffixes []string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(word, suffix) })
 }
 
-// mainEnd returns the index after the main clause of the tokens [from,end): before a relative or other subordinate clause.
+// mainEnd returns the index after the main clause of the tokens [from,end), where a subordinate clause or data begins.
 func (s *sentence) mainEnd(from, end int) int {
 	for i := from + 1; i < min(end, from+maxMain); i++ {
 		t := s.t[i]
 		switch {
-		case s.lex == german && t.kind == pause && i+1 < end && (s.lex.inner[s.t[i+1].lower] || s.lex.dets[s.t[i+1].lower] || s.lex.preps[s.t[i+1].lower]):
+		case s.lex == german && t.kind == pause && i+1 < end && s.t[i+1].is(inner|dets|preps):
 			return i
-		case s.lex != german && t.kind == word && s.lex.inner[t.lower], t.kind == colon:
+		case s.lex != german && t.is(inner), t.kind == colon:
 			return i
 		}
 	}
@@ -249,7 +249,7 @@ func (s *sentence) finalVerb(at, end int) int {
 		return -1
 	}
 	end = s.mainEnd(at-1, end)
-	for end > at && s.t[end-1].kind != word || end > at && s.lex.fillers[s.t[end-1].lower] {
+	for end > at && s.t[end-1].kind != word || end > at && s.t[end-1].is(fillers) {
 		end--
 	}
 	if end <= at {
@@ -261,17 +261,17 @@ func (s *sentence) finalVerb(at, end int) int {
 // infinitive reports whether token i may be an infinitive at the end of a German clause.
 func (s *sentence) infinitive(i int) bool {
 	t := s.t[i]
-	return t.kind == word && !t.capital && hasSuffix(t.lower, s.lex.final) && !s.lex.function[t.lower]
+	return t.kind == word && !t.capital && hasSuffix(t.lower, s.lex.final) && !t.is(function)
 }
 
 // isStatement reports whether the tokens [from,end) begin with a bare subject and a finite verb: "order 5 is late".
 func (s *sentence) isStatement(from, end int) bool {
 	for i := from + 1; i < min(end, from+5); i++ {
 		t := s.t[i]
-		if t.kind == word && s.lex.aux[t.lower] {
-			return i+1 >= end || !s.lex.subjects[s.t[i+1].lower]
+		if t.is(aux) {
+			return i+1 >= end || !s.t[i+1].is(subjects)
 		}
-		if t.kind == quote || t.kind >= pause || s.lex.function[t.lower] {
+		if t.kind == quote || t.kind >= pause || t.is(function) {
 			return false
 		}
 	}
@@ -281,10 +281,10 @@ func (s *sentence) isStatement(from, end int) bool {
 // tells reports whether a span reports what someone else says, its verb at token from or after.
 func (s *sentence) tells(p *span, from int) bool {
 	for _, t := range s.t[from:min(p.end, from+8)] {
-		if t.kind == word && s.lex.inner[t.lower] {
+		if t.is(inner) {
 			return false
 		}
-		if t.kind == word && s.lex.reports[t.lower] {
+		if t.is(reports) {
 			return !firstPerson[s.t[p.head].lower]
 		}
 	}
@@ -296,7 +296,7 @@ var firstPerson = set("i we ich wir je j nous yo nosotros")
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
 func (s *sentence) pastTense(from, end int) bool {
 	return slices.ContainsFunc(s.t[from:s.mainEnd(from, end)], func(t token) bool {
-		return t.kind == word && (s.lex.past[t.lower] || s.lex == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
+		return (t.is(past) || s.lex == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
 	})
 }
 
@@ -307,14 +307,14 @@ func (s *sentence) denied(p *span, from int) bool {
 		end = min(end, p.verb+4)
 	}
 	for i := from; i < end; i++ {
-		if t := s.t[i]; t.kind == word && s.lex.negation[t.lower] {
+		if t := s.t[i]; t.is(negation) {
 			return s.lex != english || i+1 >= end || s.t[i+1].lower != "to"
 		}
 	}
 	return false
 }
 
-// underCondition makes a command conditional if a condition follows its verb. Right behind the verb, "if" may be "whether".
+// underCondition makes a command conditional if a condition follows its verb. Right behind it, "if" may be "whether".
 func (s *sentence) underCondition(p *span) bool {
 	main := s.mainEnd(p.verb, p.end)
 	for i := p.verb + 1; i < p.end; i++ {
@@ -329,7 +329,7 @@ func (s *sentence) underCondition(p *span) bool {
 				break
 			}
 			p.act = r.act
-			if i == p.verb+1 && s.lex.inner[s.t[i].lower] || i == p.verb+1 && s.t[i].lower == "if" {
+			if i == p.verb+1 && s.t[i].is(inner) || i == p.verb+1 && s.t[i].lower == "if" {
 				p.act = Question
 			}
 			return true
@@ -366,5 +366,5 @@ func (s *sentence) inherit(prev, p *span, list bool) {
 
 // hasModal reports whether a question has its verb in the base form, which a following command also has.
 func (s *sentence) hasModal(p *span) bool {
-	return slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == word && s.lex.modal[t.lower] })
+	return slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.is(modal) })
 }

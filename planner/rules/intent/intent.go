@@ -100,6 +100,11 @@ func read(text string, tokens []token, fallback []*lexicon, before scope) (s sen
 		other := sentence{text: text, t: tokens, scope: before}
 		if len(languages) > 0 {
 			other.lex = languages[k]
+			for i, t := range tokens {
+				if tokens[i].class = 0; t.kind == word {
+					tokens[i].class = other.lex.words[t.lower]
+				}
+			}
 		}
 		found := other.clauses()
 		writes := slices.ContainsFunc(found, func(c Clause) bool { return c.Act.MayWrite() })

@@ -7,36 +7,44 @@ import (
 	"unicode"
 )
 
-// lexicon has the function words of a language.
+// class is a set of word classes.
+type class uint32
+
+// The classes of words, as the files of the languages name them.
+const (
+	fillers class = 1 << iota // adverbs and courtesy that change nothing
+	please                    // makes a command a request
+	joins                     // "and", "or", "then"
+	or
+	restarts  // after which a command is no longer negated: "but", "instead"
+	dets      // what an object begins with, objects' pronouns included
+	preps     // prepositions
+	toward    // prepositions that follow verbs more than nouns
+	clitics   // object pronouns in front of verbs
+	subjects  // pronouns
+	wh        // question words
+	inner     // begin a subordinate clause within a clause
+	aux       // finite verbs that are function words
+	negation  // "not", "never", "nobody"
+	past      // auxiliaries of the past
+	modal     // what a verb in the base form follows
+	words     // any other function words
+	reports   // forms of verbs of saying; this and the following are no function words
+	nominal   // begin a noun phrase, as adjectives do
+	heads     // nouns that make the word before them part of a noun phrase
+	particles // of verbs
+	phrasal   // verbs whose particles are prepositions
+	function  = reports - 1
+)
+
+// lexicon is what is known of a language.
 type lexicon struct {
 	language string
-	fillers  map[string]bool // adverbs and courtesy that change nothing
-	please   map[string]bool
-	joins    map[string]bool // "and", "or", "then"
-	or       map[string]bool
-	restarts map[string]bool // after which a command is no longer negated: "but", "instead"
-	dets     map[string]bool // what an object begins with, objects' pronouns included
-	preps    map[string]bool
-	toward   map[string]bool // prepositions that follow verbs more than nouns
-	clitics  map[string]bool // object pronouns in front of verbs
-	subjects map[string]bool
-	wh       map[string]bool
-	inner    map[string]bool // begin a subordinate clause within a clause
-	aux      map[string]bool
-	negation map[string]bool
-	past     map[string]bool // auxiliaries of the past
-	modal    map[string]bool
-	reports  map[string]bool // forms of verbs of saying
-	nominal  map[string]bool // begin a noun phrase, as adjectives do
-	heads    map[string]bool // nouns that make the word before them part of a noun phrase
-	function map[string]bool // all function words
-	rules    []rule          // by how a clause begins; the first that matches counts
-	trailing []rule          // conditions behind a command
-	notVerb  []string        // suffixes that no imperative has
-	verb     []string        // exceptions to them
-	final    []string        // suffixes of an infinitive at the end
-
-	particles, phrasal map[string]bool // of verbs, and verbs that take those that are prepositions
+	words    map[string]class
+	rules    []rule // by how a clause begins; the first that matches counts
+	trailing []rule // conditions behind a command
+	// Suffixes that no imperative has, exceptions, and those of an infinitive at the end.
+	notVerb, verb, final []string
 }
 
 // The files of the languages have three sections: words, rules for how a clause starts, and rules for what trails a command.
@@ -53,33 +61,26 @@ var (
 
 var english, german, french, spanish = newLexicon("en", en), newLexicon("de", de), newLexicon("fr", fr), newLexicon("es", es)
 
-// newLexicon reads a file of a language. The names of its words are the fields above.
+// newLexicon reads a file of a language.
 func newLexicon(language, file string) *lexicon {
-	words, rest, _ := strings.Cut(file, "\nstarts\n")
+	lines, rest, _ := strings.Cut(file, "\nstarts\n")
 	starts, trailing, _ := strings.Cut(rest, "\ntrailing\n")
 	classes := map[string]string{}
-	for line := range strings.Lines(words) {
+	for line := range strings.Lines(lines) {
 		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
 			classes[name] += " " + list
 		}
 	}
-	sets := map[string]map[string]bool{}
-	function := map[string]bool{}
-	for name, list := range classes {
-		sets[name] = set(list)
-		if name != "nominal" && name != "heads" && name != "notVerb" && name != "verb" && name != "final" && name != "reports" && name != "phrasal" && name != "particles" {
-			for w := range sets[name] {
-				function[w] = true
-			}
+	l := &lexicon{language: language, words: map[string]class{}, notVerb: strings.Fields(classes["notVerb"]),
+		verb: strings.Fields(classes["verb"]), final: strings.Fields(classes["final"])}
+	for k, name := range strings.Fields("fillers please joins or restarts dets preps toward clitics subjects wh inner aux " +
+		"negation past modal words reports nominal heads particles phrasal") {
+		for word := range strings.FieldsSeq(classes[name]) {
+			l.words[word] |= 1 << k
 		}
 	}
-	return &lexicon{language: language, function: function, fillers: sets["fillers"], please: sets["please"],
-		joins: sets["joins"], or: sets["or"], restarts: sets["restarts"], dets: sets["dets"], preps: sets["preps"],
-		toward: sets["toward"], clitics: sets["clitics"], subjects: sets["subjects"], wh: sets["wh"], inner: sets["inner"],
-		aux: sets["aux"], negation: sets["negation"], past: sets["past"], modal: sets["modal"], reports: sets["reports"],
-		nominal: sets["nominal"], heads: sets["heads"], rules: rules(classes, starts), trailing: rules(classes, trailing),
-		notVerb: strings.Fields(classes["notVerb"]), verb: strings.Fields(classes["verb"]),
-		final: strings.Fields(classes["final"]), particles: sets["particles"], phrasal: sets["phrasal"]}
+	l.rules, l.trailing = rules(classes, starts), rules(classes, trailing)
+	return l
 }
 
 // lexicons are in order of preference.
@@ -126,7 +127,7 @@ func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
 			continue // a name
 		}
 		for k, l := range lexicons {
-			if l.function[t.lower] || l.reports[t.lower] {
+			if l.words[t.lower]&(function|reports) != 0 {
 				votes[k]++
 			}
 		}

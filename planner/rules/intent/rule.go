@@ -85,7 +85,7 @@ func compile(classes map[string]string, text string) (i item) {
 	return i
 }
 
-// match reports whether the items match the tokens [at,end) from at on, and returns the verb's index, or -1, and the index
+// match reports whether the tokens [at,end) begin with the items, and returns the index of the verb, or -1, and the index
 // after the match.
 func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 	verb = -1
@@ -105,7 +105,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 		for skipped := 0; skipped < maxGap && k > 0 && at < end && s.skips(i, s.t[at]); skipped++ {
 			at++
 		}
-		for skipped := 0; i.verb && skipped < maxGap && at < end && s.lex.clitics[s.t[at].lower]; skipped++ {
+		for skipped := 0; i.verb && skipped < maxGap && at < end && s.t[at].is(clitics); skipped++ {
 			at++
 		}
 		switch {
@@ -124,7 +124,7 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 
 // skips reports whether a token may stand in front of an item: an adverb, or a comma before a word that must be there.
 func (s *sentence) skips(i item, t token) bool {
-	if s.lex.fillers[t.lower] {
+	if t.is(fillers) {
 		return i.verb || !s.fits(i, t)
 	}
 	return t.kind == pause && !i.end && !i.maybe && !i.verb
@@ -135,8 +135,7 @@ func (s *sentence) fits(i item, t token) bool {
 	case t.kind != word:
 		return false
 	case i.verb:
-		l := s.lex
-		return strings.HasSuffix(t.lower, i.suffix) && !l.dets[t.lower] && !l.subjects[t.lower] && !l.preps[t.lower] && !l.negation[t.lower]
+		return strings.HasSuffix(t.lower, i.suffix) && !t.is(dets|subjects|preps|negation)
 	case i.any:
 		return true
 	}

@@ -110,7 +110,7 @@ func (s *sentence) split(n int) []span {
 	for i := cur.next; i < n; {
 		if s.t[i].kind == colon {
 			label, data := s.afterColon(cur, i, n)
-			if data {
+			if data || i+1 == n {
 				break
 			}
 			start := cur.start
@@ -155,18 +155,18 @@ func (s *sentence) open(i, n int, how join) span {
 	p := span{start: i, head: i, end: n, join: how, verb: -1}
 	for p.head < min(n-1, i+maxGap) {
 		t := s.t[p.head]
-		answer := s.lex.negation[t.lower] && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
+		answer := t.is(negation) && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
 		if answer {
 			p.head += 2
 			continue
 		}
-		if p.head > i && t.kind == pause || t.kind == word && (s.lex.fillers[t.lower] || s.lex.joins[t.lower]) {
+		if p.head > i && t.kind == pause || (t.is(fillers | joins)) {
 			if _, _, _, ok := s.rule(p.head, n); ok {
 				break
 			}
 			p.otherwise = p.otherwise || otherwise[t.lower]
-			p.polite = p.polite || s.lex.please[t.lower]
-			p.join.restart = p.join.restart || s.lex.restarts[t.lower] && (p.head > i || how.comma)
+			p.polite = p.polite || t.is(please)
+			p.join.restart = p.join.restart || t.is(restarts) && (p.head > i || how.comma)
 			p.head++
 			continue
 		}
@@ -186,10 +186,10 @@ func (s *sentence) joint(i, n int) (how join, next int) {
 			how.comma = true
 		case t.kind == break_:
 			how.strong, how.comma = true, true
-		case t.kind == word && s.lex.joins[t.lower]:
+		case t.is(joins):
 			how.and = true
-			how.or = how.or || s.lex.or[t.lower]
-			how.restart = how.restart || s.lex.restarts[t.lower]
+			how.or = how.or || t.is(or)
+			how.restart = how.restart || t.is(restarts)
 		default:
 			return how, next
 		}
@@ -205,25 +205,26 @@ func (s *sentence) opens(cur span, i, j, n int, how join) bool {
 	p := s.open(j, n, how)
 	t := s.t[p.head]
 	act, _, _, ok := s.rule(p.head, n)
-	plain := cur.lead == Conditional || cur.lead == Hypothetical || cur.lead == Reported || cur.lead == Statement || cur.lead == Past
+	leads := slices.Contains([]Act{Conditional, Hypothetical, Reported, Statement, Past}, cur.lead)
 	switch {
 	case t.kind != word:
 		return false
-	case s.lex.negation[t.lower]:
+	case t.is(negation):
 		return true
-	case s.lex.inner[t.lower] && !how.and:
-		return plain && ok && act == Question || s.lex == english && (t.lower == "what" || t.lower == "how" || t.lower == "why")
-	case ok && act == Question && s.lex.aux[t.lower]:
-		return p.head+1 < n && s.lex.subjects[s.t[p.head+1].lower]
+	case t.is(inner) && !how.and:
+		return leads && ok && act == Question || s.lex == english && slices.Contains([]string{"what", "how", "why"}, t.lower)
+	case ok && act == Question && t.is(aux):
+		return p.head+1 < n && s.t[p.head+1].is(subjects)
 	case ok && act != Conditional:
 		return true
 	case ok:
-		return how.and || plain
+		return how.and || leads
 	case s.lex == german && how.and && s.infinitive(i-1):
-		return s.finalVerb(p.head, n) > p.head || s.lex.clitics[t.lower]
+		return s.finalVerb(p.head, n) > p.head || t.is(clitics)
 	}
 	strong, bare := s.verbFirst(p.head, n, false)
-	return strong || bare && (how.and || plain || p.polite || s.fragment(cur, i) || p.head+2 < n && s.t[p.head+2].kind == value)
+	number := p.head+2 < n && s.t[p.head+2].kind == value
+	return strong || bare && (how.and || leads || number || p.polite || s.fragment(cur, i))
 }
 
 // fragment reports whether a span up to token i is no clause but a lead-in such as "For order 5" or "Bob".
@@ -232,16 +233,17 @@ func (s *sentence) fragment(p span, i int) bool {
 		return false
 	}
 	for _, t := range s.t[p.head:i] {
-		if s.lex.negation[t.lower] || t.kind >= pause {
+		if t.is(negation) || t.kind >= pause {
 			return false
 		}
 	}
 	first := s.t[p.head]
-	return s.lex.preps[first.lower] || i-p.head == 1 && (first.capital || s.lex.fillers[first.lower])
+	return first.is(preps) || i-p.head == 1 && (first.capital || first.is(fillers))
 }
 
 // labels are words before a colon that introduce what is asked for.
-var labels = set("task todo tasks request question query also note important urgent aufgabe frage tâche demande tarea pregunta")
+var labels = set(`task tasks todo request question query also note important urgent aufgabe frage tâche demande
+	tarea pregunta`)
 
 // doing are verbs before a colon that stand for those behind it.
 var doing = set("do mach mache macht fais faites haz haga")

@@ -23,11 +23,16 @@ type token struct {
 	lower      string
 	start, end int
 	kind       kind
+	class      class // of a word, in the language of the sentence
 	capital    bool
 }
 
+// is reports whether the token is of one of the classes.
+func (t token) is(c class) bool { return t.class&c != 0 }
+
 // closers maps an opening quotation mark to those that may close it.
-var closers = map[rune]string{'"': "\"", '“': "”“\"", '”': "”", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '›': "‹", '`': "`",
+var closers = map[rune]string{'"': "\"", '“': "”“\"", '”': "”", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '›': "‹",
+	'`':  "`",
 	'\'': "'", '‘': "’", '‚': "‘’", '’': "’"}
 
 // apostrophes are the quotation marks that also stand inside and at the end of words.
@@ -99,7 +104,8 @@ func (s *scanner) newline(i int) int {
 	item := len(rest) - len(strings.TrimLeft(rest[:min(len(rest), 4)], "-*•0123456789.)"))
 	isItem := item > 0 && strings.HasPrefix(rest[item:], " ")
 	after := len(s.out) > 0 && negators[s.out[len(s.out)-1].lower] // a line that is broken after "do not" goes on
-	if n := len(s.out); n > 0 && (strings.Count(s.text[i:end], "\n") > 1 || isItem || unicode.IsUpper(r) && !after || r == '>') {
+	empty := strings.Count(s.text[i:end], "\n") > 1
+	if len(s.out) > 0 && (empty || isItem || unicode.IsUpper(r) && !after || r == '>') {
 		s.add(stop, i, i+1)
 	}
 	if isItem {

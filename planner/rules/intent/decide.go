@@ -72,6 +72,9 @@ func (s *sentence) decide(spans []span, n int) {
 			p.act = s.scope.act
 		}
 	}
+	if last := spans[len(spans)-1]; asks && last.act == Question && !s.t[last.head].is(wh) {
+		s.scope.act = Conditional // "Is it late? Then cancel it."
+	}
 }
 
 // supposes are words whose hypothesis covers the sentences behind it, too.
@@ -330,7 +333,7 @@ func (s *sentence) underCondition(p *span) bool {
 			}
 			p.act = r.act
 			if i == p.verb+1 && s.t[i].is(inner) || i == p.verb+1 && s.t[i].lower == "if" {
-				p.act = Question
+				p.act, s.scope.act = Question, Conditional // "check if it is late and cancel it"
 			}
 			return true
 		}

@@ -209,6 +209,15 @@ Conditional Conditional:archive | In case it rains, archive ticket 88
 Conditional Conditional:archive | Should the customer reply, archive ticket 88
 Conditional:archive Conditional:notify | Archive ticket 88 and notify the customer if it is old
 Conditional Conditional:archive Conditional:close | If it is old, archive it. Otherwise close it.
+Conditional:archive | Archive ticket 88 after Bob confirms
+Conditional Conditional:archive | wait until Bob replies, then archive ticket 88
+Question:check Conditional:archive | Check if ticket 88 is old and archive it
+Question Conditional:archive | Is ticket 88 old? Then archive it.
+Question Conditional Conditional:archive | Is ticket 88 old? If so, archive it.
+Command:archive | Archive ticket 88 as soon as possible
+Request:archive | Could you archive ticket 88 if possible?
+Negated Request:delete | I couldn't delete the file, please delete it
+Reported Reported:archive | as Bob said, archive ticket 88
 Conditional Question | If the radius is 5, what is the area?
 Hypothetical | What if I archive ticket 88?
 Hypothetical | what would happen if we deleted the backup

@@ -135,7 +135,7 @@ func (s *sentence) fits(i item, t token) bool {
 	case t.kind != word:
 		return false
 	case i.verb:
-		return strings.HasSuffix(t.lower, i.suffix) && !t.is(dets|subjects|preps|negation)
+		return strings.HasSuffix(t.lower, i.suffix) && !t.is(dets|subjects|preps|negation|wh)
 	case i.any:
 		return true
 	}

@@ -157,7 +157,7 @@ func (s *sentence) open(i, n int, how join) span {
 		t := s.t[p.head]
 		answer := t.is(negation) && s.t[p.head+1].kind == pause && s.t[p.head+1].lower == ","
 		if answer {
-			p.head += 2
+			p.head = min(p.head+2, n-1)
 			continue
 		}
 		if p.head > i && t.kind == pause || (t.is(fillers | joins)) {
@@ -233,7 +233,7 @@ func (s *sentence) fragment(p span, i int) bool {
 		return false
 	}
 	for _, t := range s.t[p.head:i] {
-		if t.is(negation) || t.kind >= pause {
+		if t.is(negation|reports) || t.kind >= pause {
 			return false
 		}
 	}

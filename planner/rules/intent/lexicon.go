@@ -47,7 +47,7 @@ type lexicon struct {
 	notVerb, verb, final []string
 }
 
-// The files of the languages have three sections: words, rules for how a clause starts, and rules for what trails a command.
+// The files of the languages have three sections: words, rules for how a clause starts, and for what trails a command.
 var (
 	//go:embed en.txt
 	en string
@@ -59,7 +59,12 @@ var (
 	es string
 )
 
-var english, german, french, spanish = newLexicon("en", en), newLexicon("de", de), newLexicon("fr", fr), newLexicon("es", es)
+var (
+	english = newLexicon("en", en)
+	german  = newLexicon("de", de)
+	french  = newLexicon("fr", fr)
+	spanish = newLexicon("es", es)
+)
 
 // newLexicon reads a file of a language.
 func newLexicon(language, file string) *lexicon {

@@ -187,7 +187,7 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 		j++
 	}
 	if j >= n || s.t[j].kind >= pause {
-		return j > i+1 || j < len(s.t) && s.t[j].kind < stop, false
+		return j > i+1 || s.enclitic(s.t[i]) || j < len(s.t) && s.t[j].kind < stop, false
 	}
 	t := s.t[j]
 	switch {
@@ -218,7 +218,13 @@ func (s *sentence) verbLike(i int, first bool) bool {
 	t, l := s.t[i], s.lex
 	return t.kind == word && !t.is(function) && !t.is(nominal) && (first || !t.capital) && len(t.lower) > 1 &&
 		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb) ||
-		l == spanish && strings.HasSuffix(t.lower, "lo") && strings.ContainsAny(t.lower, "áéíóú"))
+		s.enclitic(t))
+}
+
+// enclitic reports whether the token is a Spanish verb with its object: "cancélalo".
+func (s *sentence) enclitic(t token) bool {
+	ends := hasSuffix(t.lower, []string{"lo", "la", "los", "las", "le", "les", "me"})
+	return s.lex == spanish && ends && strings.ContainsAny(t.lower, "áéíóú")
 }
 
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
@@ -294,6 +300,7 @@ func (s *sentence) tells(p *span, from int) bool {
 	return false
 }
 
+// firstPerson are the subjects that report nothing by what they say.
 var firstPerson = set("i we ich wir je j nous yo nosotros")
 
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
@@ -320,6 +327,10 @@ func (s *sentence) denied(p *span, from int) bool {
 // underCondition makes a command conditional if a condition follows its verb. Right behind it, "if" may be "whether".
 func (s *sentence) underCondition(p *span) bool {
 	main := s.mainEnd(p.verb, p.end)
+	if i := p.verb + 2; i < p.end && s.t[i].lower == "ob" && s.t[i-1].kind == pause {
+		p.act, s.scope.act = Question, Conditional
+		return true
+	}
 	for i := p.verb + 1; i < p.end; i++ {
 		for _, r := range s.lex.trailing {
 			_, next, ok := s.match(r.items, i, p.end)

@@ -72,6 +72,12 @@ Conditional Conditional:archive | Quand Bob répond, archive le ticket
 Conditional:archive | Archive le ticket s'il est vieux
 Conditional:archive | Archive le ticket si Bob est d'accord
 Conditional:archiver | Pourrais-tu archiver le ticket si Bob est d'accord ?
+Question:vérifie Conditional:annule | Vérifie si le ticket est vieux et annule-le
+Command:archive | Archive le ticket dès que possible
+Statement Command:montre | Avant de supprimer le fichier, montre-le
+Negated | Je ne sais pas si je dois archiver le ticket
+Statement | Il faut archiver le ticket
+Statement | Le ticket ne doit pas être archivé
 Hypothetical | Et si j'archivais le ticket ?
 Hypothetical | Supposons que j'archive le ticket
 Hypothetical | Je pensais archiver le ticket

@@ -82,6 +82,14 @@ Conditional:archiviere | Archiviere das Ticket, falls Bob zustimmt
 Conditional:archivieren | Könntest du das Ticket archivieren, wenn es alt ist?
 Conditional:archiviere | Archiviere das Ticket nur, sobald Bob zustimmt
 Conditional Conditional:archiviere | Sollte es regnen, archiviere das Ticket
+Question:prüfe Conditional:storniere | Prüfe, ob das Ticket alt ist, und storniere es
+Question Conditional:archiviere | Ist das Ticket alt? Dann archiviere es.
+Conditional Conditional:lösche | Falls nicht, lösche die Datei
+Statement Command:zeige | Bevor du die Datei löschst, zeige sie mir
+Statement Command:zeige | Statt die Datei zu löschen, zeige sie mir
+Request:archivieren | Ich würde das Ticket gern archivieren
+Statement | Man sollte das Ticket archivieren
+Statement | Das Ticket darf nicht archiviert werden
 Hypothetical | Was wäre, wenn ich das Ticket archiviere?
 Hypothetical Statement | Angenommen, ich archiviere das Ticket
 Hypothetical | Ich überlege, das Ticket zu archivieren

@@ -71,6 +71,13 @@ Conditional Conditional:archiva | En cuanto Bob responda, archiva el ticket
 Conditional:archiva | Archiva el ticket si es viejo
 Conditional:archiva | Archiva el ticket a menos que llueva
 Conditional:archivar | ¿Podrías archivar el ticket si es viejo?
+Question:comprueba Conditional:ciérralo | Comprueba si el ticket es viejo y ciérralo
+Statement Command:muéstralo | Antes de borrar el archivo, muéstralo
+Command:archiva | Archiva el ticket lo antes posible
+Negated | No sé si debo archivar el ticket
+ActionQuestion | Hay que archivar el ticket
+Statement | El ticket no debe ser archivado
+Command:haz | haz una copia del archivo
 Hypothetical | ¿Y si archivo el ticket?
 Hypothetical | ¿Qué pasaría si archivo el ticket?
 Hypothetical | Supongamos que archivo el ticket

@@ -13,64 +13,47 @@ type Mention struct {
 
 // Enum finds the choices that a text names, in their order, whatever their case, separators and endings; a unit or a
 // currency also by its other names. Of mentions that overlap the longest counts. A choice may be mentioned several times.
-func Enum(text string, choices []string) []Mention {
-	tokens := tokenize(text, nil)
-	tokens = slices.DeleteFunc(tokens, func(t token) bool { return t.kind == 'p' && !strings.ContainsRune("$€£¥%°", []rune(t.fold)[0]) })
-	byFirst := map[string][]int{}
-	split := make([][]string, len(choices))
-	for i, choice := range choices {
-		for _, t := range tokenize(strings.Join(splitCamel(choice), " "), nil) {
-			if t.kind != 'p' || strings.ContainsRune("$€£¥%°", []rune(t.fold)[0]) {
-				split[i] = append(split[i], stem(t.fold))
+func Enum(text string, choices []string) (out []Mention) {
+	read := func(text string) (tokens []token, stems []string) {
+		for _, t := range tokenize(text, nil) {
+			if t.kind != 'p' || strings.Contains("$€£¥%°+#", t.fold) {
+				tokens, stems = append(tokens, t), append(stems, stem(t.fold))
 			}
 		}
-		if len(split[i]) > 0 {
+		return tokens, stems
+	}
+	byFirst, split := map[string][]int{}, make([][]string, len(choices))
+	for i, choice := range choices {
+		if strings.ToUpper(choice) != choice { // inProgress
+			choice = strings.Join(words(choice), " ")
+		}
+		if _, split[i] = read(choice); len(split[i]) > 0 {
 			byFirst[split[i][0]] = append(byFirst[split[i][0]], i)
 		}
 	}
-	var out []Mention
-	for i := 0; i < len(tokens); {
-		best, length := -1, 0
-		for _, c := range byFirst[stem(tokens[i].fold)] {
-			n := len(split[c])
-			if n <= length || i+n > len(tokens) {
-				continue
-			}
-			same := true
-			for j, word := range split[c] {
-				same = same && stem(tokens[i+j].fold) == word
-			}
-			if same {
-				best, length = c, n
+	tokens, stems := read(text)
+	for i := 0; i < len(tokens); i++ {
+		best := -1
+		for _, c := range byFirst[stems[i]] {
+			end := i + len(split[c])
+			if end <= len(stems) && slices.Equal(stems[i:end], split[c]) && (best < 0 || len(split[c]) > len(split[best])) {
+				best = c
 			}
 		}
-		if best < 0 {
-			i++
-			continue
+		if best >= 0 {
+			start := tokens[i].start
+			i += len(split[best]) - 1
+			out = append(out, Mention{choices[best], start, tokens[i].end})
 		}
-		out = append(out, Mention{choices[best], tokens[i].start, tokens[i+length-1].end})
-		i += length
 	}
 	return out
 }
 
-// splitCamel splits inProgress into its words.
-func splitCamel(s string) []string {
-	if strings.ToUpper(s) == s || strings.ToLower(s) == s {
-		return []string{s}
-	}
-	return words(s)
-}
-
 // stem is what the forms of a word have in common; units and currencies are their symbols.
 func stem(word string) string {
-	for _, language := range []string{"en", "de", "fr", "es"} {
-		for _, class := range []string{"unit", "currency"} {
-			for _, p := range lexicons[language][class][word] {
-				if len(p.rest) == 0 {
-					return "=" + p.means
-				}
-			}
+	for _, class := range []string{"unit", "currency"} {
+		if symbol := meaning(word, class); symbol != "" {
+			return "=" + symbol
 		}
 	}
 	for _, ending := range []string{"ies", "es", "en", "s", "e", "y", "n"} {

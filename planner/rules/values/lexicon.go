@@ -5,74 +5,108 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
-// The phrases of a language are in a file; all.txt has what every language writes alike. Each line is a class with its
-// phrases. A comma separates phrases of one meaning and a low line the tokens of a phrase. What a phrase means follows
-// "="; without it, it is its position in the line, counted from the last number.
+// Each line of a language, and of all.txt for all of them, is a class with its phrases. A comma separates phrases of one
+// meaning and a low line the tokens of a phrase. What a phrase means follows "="; without it, it is its position in the
+// line, counted from the last number. A line of units.txt is a measure with the factors of its units.
+//
+// A line of grammar.txt is a rule with one of its sequences; the first one that matches counts. An element is a rule, a
+// class, a mark, a number in digits between two bounds (of the same length: with as many digits), or a terminal of
+// reader.terminal. "?" follows what may be missing, "~" precedes what stands without a gap, "=" a meaning it must have.
 //
 //go:embed lexicon/*.txt
 var files embed.FS
 
-// phrase is a phrase of a language with what it means.
-type phrase struct {
-	rest  []string // the tokens after the first
-	means string
+type (
+	phrase struct {
+		rest  []string // the tokens after the first
+		means string
+	}
+	lexicon map[string]map[string][]phrase // by class and first token, longest first
+	element struct {
+		name, means, low, high string
+		optional, tight        bool
+	}
+	factor struct{ measure, times string } // of the base unit of the measure
+)
+
+var (
+	codes    = []string{"en", "de", "fr", "es"}
+	lexicons = readLexicons()
+	factors  = readFactors()
+	grammar  = readGrammar()
+)
+
+// lines reads a file.
+func lines(name string, each func(first string, rest []string)) {
+	text, _ := files.ReadFile("lexicon/" + name + ".txt")
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		each(fields[0], fields[1:])
+	}
 }
 
-// lexicon has the phrases of a language by class and first token, longest first.
-type lexicon map[string]map[string][]phrase
-
-// lexicons has the languages by their codes.
-var lexicons = func() map[string]lexicon {
+func readLexicons() map[string]lexicon {
 	out := map[string]lexicon{}
-	common, _ := files.ReadFile("lexicon/all.txt")
-	for _, language := range []string{"en", "de", "fr", "es"} {
-		own, _ := files.ReadFile("lexicon/" + language + ".txt")
-		out[language] = readLexicon(string(common) + string(own))
-	}
-	return out
-}()
-
-func readLexicon(lines string) lexicon {
-	out := lexicon{}
-	for line := range strings.Lines(lines) {
-		fields := strings.Fields(line)
-		position := -1
-		for _, field := range fields[min(1, len(fields)):] {
-			position++
-			written, means, given := strings.Cut(field, "=")
-			if n, err := strconv.Atoi(means); given && err == nil {
-				position = n
-			} else if !given {
-				means = strconv.Itoa(position)
+	for _, language := range codes {
+		l := lexicon{}
+		out[language] = l
+		add := func(class string, fields []string) {
+			if l[class] == nil {
+				l[class] = map[string][]phrase{}
 			}
-			for written := range strings.SplitSeq(written, ",") {
-				words := strings.Split(written, "_")
-				if out[fields[0]] == nil {
-					out[fields[0]] = map[string][]phrase{}
+			position := -1
+			for _, field := range fields {
+				phrases, means, given := strings.Cut(field, "=")
+				if position++; !given {
+					means = strconv.Itoa(position)
+				} else if n, err := strconv.Atoi(means); err == nil {
+					position = n
 				}
-				list := append(out[fields[0]][words[0]], phrase{words[1:], means})
-				slices.SortStableFunc(list, func(a, b phrase) int { return len(b.rest) - len(a.rest) })
-				out[fields[0]][words[0]] = list
+				for written := range strings.SplitSeq(phrases, ",") {
+					words := strings.Split(written, "_")
+					list := append(l[class][words[0]], phrase{words[1:], means})
+					slices.SortStableFunc(list, func(a, b phrase) int { return len(b.rest) - len(a.rest) })
+					l[class][words[0]] = list
+				}
 			}
 		}
+		lines(language, add)
+		lines("all", add)
 	}
 	return out
 }
 
-// factors are units as multiples of the base unit of what they measure.
-var factors = map[string]struct{ measure, factor string }{
-	"millisecond": {"time", "0.001"}, "second": {"time", "1"}, "minute": {"time", "60"}, "hour": {"time", "3600"},
-	"day": {"time", "86400"}, "week": {"time", "604800"}, "fortnight": {"time", "1209600"},
-	"month": {"calendar", "1"}, "quarter": {"calendar", "3"}, "year": {"calendar", "12"}, "decade": {"calendar", "120"},
-	"mm": {"length", "0.001"}, "cm": {"length", "0.01"}, "m": {"length", "1"}, "km": {"length", "1000"}, "inch": {"length", "0.0254"},
-	"ft": {"length", "0.3048"}, "yd": {"length", "0.9144"}, "mi": {"length", "1609.344"},
-	"mg": {"mass", "0.001"}, "g": {"mass", "1"}, "kg": {"mass", "1000"}, "t": {"mass", "1000000"}, "lb": {"mass", "453.59237"}, "oz": {"mass", "28.349523125"},
-	"ml": {"volume", "0.001"}, "l": {"volume", "1"}, "gallon": {"volume", "3.785411784"},
-	"B": {"size", "1"}, "KB": {"size", "1000"}, "MB": {"size", "1000000"}, "GB": {"size", "1000000000"}, "TB": {"size", "1000000000000"},
-	"KiB": {"size", "1024"}, "MiB": {"size", "1048576"}, "GiB": {"size", "1073741824"},
-	"m/s": {"speed", "1"}, "km/h": {"speed", "5/18"}, "mph": {"speed", "0.44704"},
-	"W": {"power", "1"}, "kW": {"power", "1000"}, "Hz": {"frequency", "1"}, "MHz": {"frequency", "1000000"}, "GHz": {"frequency", "1000000000"},
-	"°C": {"temperature", "1"}, "°F": {"temperature", "5/9"}, "K": {"temperature", "1"},
+func readFactors() map[string]factor {
+	out := map[string]factor{}
+	lines("units", func(measure string, units []string) {
+		for _, field := range units {
+			unit, times, _ := strings.Cut(field, "=")
+			out[unit] = factor{measure, times}
+		}
+	})
+	return out
+}
+
+func readGrammar() map[string][][]element {
+	out := map[string][][]element{}
+	lines("grammar", func(rule string, sequence []string) {
+		var elements []element
+		for _, field := range sequence {
+			var e element
+			field, e.tight = strings.CutPrefix(field, "~")
+			field, e.optional = strings.CutSuffix(field, "?")
+			if unicode.IsLetter(rune(field[0])) {
+				field, e.means, _ = strings.Cut(field, "=")
+				bounds := append(strings.Split(field, ":"), "", "")
+				field, e.low, e.high = bounds[0], bounds[1], bounds[2]
+			}
+			e.name = field
+			elements = append(elements, e)
+		}
+		out[rule] = append(out[rule], elements)
+	})
+	return out
 }

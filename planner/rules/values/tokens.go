@@ -14,136 +14,99 @@ type token struct {
 	kind       byte   // 'w', 'd', 'q' or 'p'
 	fold       string // lower case without diacritics
 	upper      bool   // begins with a capital letter
-	gap        bool   // white space or the beginning of the text precedes
-	stop       bool   // a sentence begins here
+	gap, stop  bool   // white space precedes; a sentence begins
 }
 
-// fold writes a word in lower case without diacritics.
-func fold(word string) string {
-	word = strings.ToLower(word)
-	if strings.IndexFunc(word, func(c rune) bool { return c > unicode.MaxASCII }) < 0 {
-		return word
-	}
-	var b strings.Builder
-	for _, c := range norm.NFKD.String(word) {
-		switch {
-		case c == 'ß':
-			b.WriteString("ss")
-		case c == '’':
-			b.WriteByte('\'')
-		case !unicode.Is(unicode.Mn, c):
-			b.WriteRune(c)
+// fold writes a text in lower case without diacritics.
+func fold(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Mn, c) {
+			return -1
 		}
-	}
-	return b.String()
+		return c
+	}, norm.NFKD.String(strings.ToLower(text)))
+	return strings.NewReplacer("ß", "ss", "’", "'").Replace(text)
 }
 
-func kindOf(c rune) byte {
+// kindAt is the kind of the rune at a position; white space and the ends of the text are ' '.
+func kindAt(text string, i int) byte {
+	c, n := utf8.DecodeRuneInString(text[min(max(i, 0), len(text)):])
 	switch {
+	case n == 0 || i < 0 || unicode.IsSpace(c):
+		return ' '
 	case c >= '0' && c <= '9':
 		return 'd'
-	case unicode.IsLetter(c), unicode.Is(unicode.Mn, c):
+	case unicode.IsLetter(c) || unicode.Is(unicode.Mn, c):
 		return 'w'
-	case unicode.IsSpace(c):
-		return ' '
 	}
 	return 'p'
 }
 
 // tokenize splits text; a quotation is one token.
-func tokenize(text string, quotes []span) []token {
-	var out []token
+func tokenize(text string, quotes [][2]int) (out []token) {
 	gap, stop := true, true
 	for i := 0; i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
-		kind, end := kindOf(c), i+n
-		if len(quotes) > 0 && i == quotes[0].start {
-			kind, end, quotes = 'q', quotes[0].end, quotes[1:]
+		t := token{start: i, end: i + n, kind: kindAt(text, i), upper: unicode.IsUpper(c), gap: gap, stop: stop}
+		if len(quotes) > 0 && i == quotes[0][0] {
+			t.kind, t.end, quotes = 'q', quotes[0][1], quotes[1:]
 		}
-		for kind == 'w' || kind == 'd' {
-			next, n := utf8.DecodeRuneInString(text[end:])
-			if n == 0 || kindOf(next) != kind {
-				break
-			}
-			end += n
+		for (t.kind == 'w' || t.kind == 'd') && kindAt(text, t.end) == t.kind {
+			_, n := utf8.DecodeRuneInString(text[t.end:])
+			t.end += n
 		}
-		if kind == ' ' {
+		if i = t.end; t.kind == ' ' {
 			gap, stop = true, stop || c == '\n'
-			i = end
 			continue
 		}
-		t := token{start: i, end: end, kind: kind, gap: gap, stop: stop, upper: unicode.IsUpper(c)}
-		if kind != 'q' {
-			t.fold = fold(text[i:end])
+		if t.kind != 'q' {
+			t.fold = fold(text[t.start:t.end])
 		}
 		out = append(out, t)
-		// A stop ends a sentence if white space follows; a stop inside of "a.b" does not.
-		stop = kind == 'p' && (strings.ContainsRune(".!?…", c) && kindAt(text, end) == ' ' || stop)
-		gap, i = false, end
+		gap, stop = false, t.kind == 'p' && (strings.ContainsRune(".!?…", c) && kindAt(text, i) == ' ' || stop)
 	}
 	return out
 }
-
-// kindAt is the kind of the rune at a position; the end of the text is white space.
-func kindAt(text string, i int) byte {
-	if i >= len(text) {
-		return ' '
-	}
-	c, _ := utf8.DecodeRuneInString(text[i:])
-	return kindOf(c)
-}
-
-type span struct{ start, end int }
 
 // quoteMarks maps what opens a quotation to what closes it.
-var quoteMarks = map[rune]string{
-	'"': `"`, '“': "”“", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '\'': "'", '‘': "’'", '’': "’", '‚': "‘’", '`': "`",
-}
+var quoteMarks = map[rune]string{'"': `"`, '“': "”“", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '\'': "'", '‘': "’'", '‚': "‘’", '`': "`"}
 
-// quotations finds what stands in quotation marks, with the marks. A mark that is never closed is none.
-func quotations(text string) []span {
-	var out []span
+// quotations finds what stands in quotation marks, with the marks. A mark between letters is an apostrophe, and so is
+// one after an s where another one closes the quotation. A mark that is never closed is none.
+func quotations(text string) (out [][2]int) {
 	unclosed := map[rune]bool{}
-	before := ' '
-	for i := 0; i < len(text); {
+	for i, before := 0, byte(' '); i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
-		closing, ok := quoteMarks[c]
-		opens := ok && !unclosed[c] && kindAt(text, i+n) != ' ' && kindOf(before) != 'w' && kindOf(before) != 'd'
-		if end := 0; opens {
-			if end = closingMark(text, i+n, closing); end > i+n {
-				_, last := utf8.DecodeRuneInString(text[end:])
-				out = append(out, span{i, end + last})
-				before, i = c, end+last
-				continue
-			} else if end < 0 {
-				unclosed[c] = true
+		end := i + n
+		if marks, ok := quoteMarks[c]; ok && !unclosed[c] && kindAt(text, end) != ' ' && before != 'w' && before != 'd' {
+			if stop := closing(text[end:], marks); stop > 0 {
+				_, last := utf8.DecodeRuneInString(text[end+stop:])
+				end += stop + last
+				out = append(out, [2]int{i, end})
+			} else {
+				unclosed[c] = stop < 0
 			}
 		}
-		before, i = c, i+n
+		before, i = kindAt(text, i), end
 	}
 	return out
 }
 
-// closingMark returns where a quotation ends, -1 if it does not. A mark between letters is an apostrophe, and so is one
-// after an s when there is a better one in the same sentence: 'the players' names'.
-func closingMark(text string, from int, marks string) int {
-	weak, before := -1, ' '
-	for i := from; i < len(text); {
+func closing(text, marks string) int {
+	first := -1
+	for i, before := 0, ' '; i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
-		single := strings.ContainsRune("'’‘", c)
-		next := kindAt(text, i+n)
-		switch {
-		case single && weak >= 0 && before == ' ', weak >= 0 && strings.ContainsRune(".!?\n", c):
-			return weak // another quotation or sentence begins
-		case !strings.ContainsRune(marks, c), single && (next == 'w' || next == 'd'):
-		case single && before == 's' && next == ' ' && i+n < len(text):
-			if weak < 0 {
-				weak = i
+		next, single := kindAt(text, i+n), strings.ContainsRune("'’‘", c)
+		if first >= 0 && (single && before == ' ' || strings.ContainsRune(".!?\n", c)) {
+			return first
+		}
+		if strings.ContainsRune(marks, c) && !(single && (next == 'w' || next == 'd')) {
+			if !single || before != 's' || next != ' ' || first >= 0 && next == ' ' {
+				return i
 			}
-		default:
-			return i
+			first = i
 		}
 		before, i = c, i+n
 	}
-	return weak
+	return first
 }

@@ -21,7 +21,6 @@ package values
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -70,7 +69,8 @@ type Value struct {
 
 	Alternatives []Value // other readings of the same text
 
-	at, next int // tokens
+	at, next int  // tokens
+	open     bool // a day without a year
 }
 
 // Options are what a text itself does not say.
@@ -106,8 +106,7 @@ func (v Value) Bounds() (from, to Value, ok bool) {
 // sense: a range and its ends, a date with a time and both parts, an expression and its numbers, "the 5th" as a day and
 // as an ordinal. A quotation is read as another value besides only if that is the whole of it.
 func Extract(text string, o Options) []Value {
-	quotes := quotations(text)
-	r := newReader(text, quotes, o)
+	r := newReader(text, quotations(text), o)
 	for i := 0; i < len(r.tokens); {
 		i = max(r.read(i), i+1)
 	}
@@ -128,127 +127,10 @@ func Extract(text string, o Options) []Value {
 	return r.out
 }
 
-// reader reads the values of one text.
-type reader struct {
-	Options
-	text     string
-	tokens   []token
-	words    lexicon
-	dayFirst bool // numeric dates
-	anyOrder bool // dayFirst is not known
-	out      []Value
-}
-
-func newReader(text string, quotes []span, o Options) *reader {
-	r := &reader{Options: o, text: text, tokens: tokenize(text, quotes)}
-	if r.words = lexicons[o.Language]; r.words == nil {
-		r.Language = r.guess()
-		r.words = lexicons[r.Language]
-	}
-	r.orderDates()
-	return r
-}
-
-// guess returns the language with most function words in the text.
-func (r *reader) guess() string {
-	best, most := "en", 0
-	for _, language := range []string{"en", "de", "fr", "es"} {
-		count := 0
-		for _, t := range r.tokens {
-			for _, class := range []string{"article", "other", "cue"} {
-				if len(lexicons[language][class][t.fold]) > 0 {
-					count++
-					break
-				}
-			}
-		}
-		if count > most {
-			best, most = language, count
-		}
-	}
-	return best
-}
-
-// tok returns a token, an empty one beyond the ends.
-func (r *reader) tok(i int) token {
-	if i < 0 || i >= len(r.tokens) {
-		return token{start: len(r.text), end: len(r.text), gap: true, stop: true}
-	}
-	return r.tokens[i]
-}
-
-// match returns what the longest phrase of a class at token i means and the token after it, 0 if there is none.
-func (r *reader) match(i int, class string) (means string, next int) {
-phrases:
-	for _, p := range r.words[class][r.tok(i).fold] {
-		for j, word := range p.rest {
-			if r.tok(i+1+j).fold != word {
-				continue phrases
-			}
-		}
-		return p.means, i + 1 + len(p.rest)
-	}
-	return "", 0
-}
-
-func (r *reader) is(i int, class string) bool {
-	_, next := r.match(i, class)
-	return next > 0
-}
-
-// skip returns the token after a phrase of one of the classes, or i.
-func (r *reader) skip(i int, classes ...string) int {
-	for _, class := range classes {
-		if _, next := r.match(i, class); next > 0 {
-			return next
-		}
-	}
-	return i
-}
-
-// skipMark returns the token after one of the marks, or i.
-func (r *reader) skipMark(i int, marks string) int {
-	if t := r.tok(i); t.kind == 'p' && strings.Contains(marks, t.fold) {
-		return i + 1
-	}
-	return i
-}
-
-// word reports whether token i is a word with a meaning of its own.
-func (r *reader) word(i int) bool {
-	return r.tok(i).kind == 'w' && !r.is(i, "article") && !r.is(i, "other") && !r.is(i, "cue")
-}
-
-// ends reports whether what ends before token next is not the beginning of a longer word or code.
-func (r *reader) ends(next int) bool {
-	t := r.tok(next)
-	if t.gap || t.kind == 'q' {
-		return true
-	}
-	after := r.tok(next + 1)
-	return t.kind == 'p' && (!strings.Contains("-_/.:@\\", t.fold) || after.gap || after.kind == 'p')
-}
-
-// value makes a value of the tokens [i,next).
-func (r *reader) value(kind Kind, i, next int) Value {
-	start, end := r.tok(i).start, r.tok(next-1).end
-	return Value{Kind: kind, Start: start, End: end, Text: r.text[start:end], at: i, next: next}
-}
-
-// add keeps values and returns the token after the last.
-func (r *reader) add(values ...Value) int {
-	next := 0
-	for _, v := range values {
-		r.out = append(r.out, v)
-		next = max(next, v.next)
-	}
-	return next
-}
-
 // read reads what begins at token i and returns the token after it, 0 if there is nothing.
 func (r *reader) read(i int) int {
 	if e, ok := r.expression(i); ok {
-		r.add(e)
+		r.calculated = r.add(e)
 	}
 	for _, read := range []func(int) int{r.quotation, r.address, r.moments, r.amounts, r.code, r.keyed, r.name} {
 		if next := read(i); next > 0 {
@@ -256,82 +138,4 @@ func (r *reader) read(i int) int {
 		}
 	}
 	return 0
-}
-
-// quotation reads a quotation, and its text as a value if it is one.
-func (r *reader) quotation(i int) int {
-	t := r.tok(i)
-	if t.kind != 'q' {
-		return 0
-	}
-	runes := []rune(r.text[t.start:t.end])
-	first, last := len(string(runes[0])), len(string(runes[len(runes)-1]))
-	v := r.value(Quotation, i, i+1)
-	v.Text = r.text[t.start+first : t.end-last]
-	r.add(v)
-	o := r.Options
-	o.Language = r.Language
-	inner := newReader(v.Text, nil, o)
-	inner.read(0)
-	for _, w := range inner.out {
-		if w.Start == 0 && w.End == len(v.Text) {
-			w.Start, w.End, w.at, w.next = v.Start, v.End, i, i+1
-			r.add(w)
-		}
-	}
-	return i + 1
-}
-
-// before returns the cue and the label of a value at token i.
-func (r *reader) before(i int) (cue, label string) {
-	j := i - 1
-	if r.tok(j).fold == "#" && r.tok(j).kind == 'p' {
-		j--
-	}
-	keyed := j > 0 && (r.tok(j).fold == ":" || r.tok(j).fold == "=")
-	if keyed {
-		j--
-	}
-	// A label is a word or two, more before a colon.
-	end := j
-	for j >= 0 && r.word(j) && !r.tok(j+1).stop && (j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
-		j--
-	}
-	if j < end {
-		label = strings.ToLower(r.text[r.tok(j+1).start:r.tok(end).end])
-	}
-	for skipped := 0; skipped < 2 && r.is(j, "article") && !r.is(j, "cue") && !r.tok(j+1).stop; skipped++ {
-		j--
-	}
-	if r.tok(j + 1).stop {
-		return "", label
-	}
-	for back := 3; back >= 0; back-- { // the longest phrase that ends here
-		if means, next := r.match(j-back, "cue"); next == j+1 {
-			return means, label
-		}
-	}
-	return "", label
-}
-
-// pairCues gives the second of two values that "between" or a dash joins the cue "to", and the first one "from". In
-// German, French and Spanish "of" before a value with "to" after it means from as well.
-func (r *reader) pairCues() {
-	for i := range r.out {
-		v := &r.out[i]
-		for j := i + 1; j < min(len(r.out), i+4); j++ {
-			w := &r.out[j]
-			if w.Kind != v.Kind || w.at < v.next || w.at > v.next+2 {
-				continue
-			}
-			joined := r.tok(w.at - 1).fold
-			switch {
-			case v.Cue == "between" && w.Cue == "", w.at == v.next+1 && (joined == "-" || joined == "–" || joined == "—"):
-				v.Cue, w.Cue = "from", "to"
-			case v.Cue == "of" && (w.Cue == "to" || w.Cue == "until"):
-				v.Cue = "from"
-			}
-			break
-		}
-	}
 }

@@ -1,0 +1,289 @@
+package values
+
+import (
+	"cmp"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// reader reads the values of one text.
+type reader struct {
+	Options
+	text       string
+	tokens     []token
+	words      lexicon
+	monthFirst bool // in numeric dates
+	anyOrder   bool // monthFirst is not known
+	captures   found
+	calculated int    // the token after the last expression
+	taken      []bool // tokens of values
+	out        []Value
+}
+
+// capture is what an element of the grammar has matched.
+type capture struct {
+	name, means string
+	at, next    int
+	n, other    *big.Rat // of a number
+}
+
+// found is what a rule has captured.
+type found []capture
+
+func (f found) get(name string) (last capture) {
+	for _, c := range f {
+		if c.name == name {
+			last = c
+		}
+	}
+	return last
+}
+
+func (f found) has(name string) bool { return f.get(name).name != "" }
+
+// num returns what an element means as a number, 0 if it is missing.
+func (f found) num(name string) int { return atoi(f.get(name).means) }
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func newReader(text string, quotes [][2]int, o Options) *reader {
+	r := &reader{Options: o, text: text, tokens: tokenize(text, quotes)}
+	if lexicons[r.Language] == nil {
+		r.Language = "en"
+	}
+	r.words, r.taken = lexicons[r.Language], make([]bool, len(r.tokens))
+	r.orderDates()
+	return r
+}
+
+// tok returns a token, an empty one beyond the ends.
+func (r *reader) tok(i int) token {
+	if i < 0 || i >= len(r.tokens) {
+		return token{start: len(r.text), end: len(r.text), gap: true, stop: true}
+	}
+	return r.tokens[i]
+}
+
+// match returns what the longest phrase of a class at token i means and the token after it, 0 if there is none.
+func (r *reader) match(i int, class string) (means string, next int) {
+phrases:
+	for _, p := range r.words[class][r.tok(i).fold] {
+		for j, word := range p.rest {
+			if r.tok(i+1+j).fold != word {
+				continue phrases
+			}
+		}
+		return p.means, i + 1 + len(p.rest)
+	}
+	return "", 0
+}
+
+// is reports whether a phrase of one of the classes is at token i.
+func (r *reader) is(i int, classes ...string) bool { return r.skip(i, classes...) > i }
+
+// skip returns the token after a phrase of one of the classes, or i.
+func (r *reader) skip(i int, classes ...string) int {
+	for _, class := range classes {
+		if _, next := r.match(i, class); next > 0 {
+			return next
+		}
+	}
+	return i
+}
+
+// mark reports whether token i is one of the marks.
+func (r *reader) mark(i int, marks string) bool {
+	t := r.tok(i)
+	return t.kind == 'p' && strings.Contains(marks, t.fold)
+}
+
+// tight reports whether token i is of a kind and no gap is before it.
+func (r *reader) tight(i int, kind byte) bool { return r.tok(i).kind == kind && !r.tok(i).gap }
+
+// word reports whether token i is a word with a meaning of its own.
+func (r *reader) word(i int) bool { return r.tok(i).kind == 'w' && !r.is(i, "article", "other", "cue") }
+
+// ends reports whether what ends before token next is not the beginning of a longer word or code.
+func (r *reader) ends(next int) bool {
+	t, after := r.tok(next), r.tok(next+1)
+	return t.gap || t.kind == 'q' || t.kind == 'p' && (!r.mark(next, `-_/.:@\`) || after.gap || after.kind == 'p')
+}
+
+// parse matches a rule of the grammar and returns the token after it, 0 if it does not match.
+func (r *reader) parse(rule string, i int) int {
+	before := len(r.captures)
+sequences:
+	for _, sequence := range grammar[rule] {
+		r.captures = r.captures[:before]
+		j := i
+		for _, e := range sequence {
+			if next := r.element(e, j); next > 0 {
+				j = next
+			} else if !e.optional {
+				continue sequences
+			}
+		}
+		if j > i {
+			return j
+		}
+	}
+	r.captures = r.captures[:before]
+	return 0
+}
+
+func (r *reader) element(e element, i int) int {
+	c, t, terminal := capture{name: e.name, at: i}, r.tok(i), r.terminal(e.name)
+	switch {
+	case e.tight && t.gap:
+	case grammar[e.name] != nil:
+		return r.parse(e.name, i)
+	case e.high != "":
+		length := t.end - t.start
+		if c.means = t.fold; t.kind == 'd' && length <= len(e.high) && length >= min(len(e.low), len(e.high)) && atoi(t.fold) >= atoi(e.low) && atoi(t.fold) <= atoi(e.high) {
+			c.next = i + 1
+		}
+	case terminal != nil:
+		c.next = terminal(i, &c)
+	case !unicode.IsLetter(rune(e.name[0])) && r.mark(i, e.name):
+		c.next = i + 1
+	default:
+		c.means, c.next = r.match(i, e.name)
+	}
+	if c.next == 0 || c.means != cmp.Or(e.means, c.means) {
+		return 0
+	}
+	r.captures = append(r.captures, c)
+	return c.next
+}
+
+// rule matches a rule and returns what it has captured.
+func (r *reader) rule(name string, i int) (found, int) {
+	r.captures = nil
+	next := r.parse(name, i)
+	return r.captures, next
+}
+
+// terminal returns what matches an element of the grammar that is no class, mark or number.
+func (r *reader) terminal(name string) func(i int, c *capture) int {
+	look := func(here func(i int) bool) func(int, *capture) int { // matches no token
+		return func(i int, _ *capture) int {
+			if here(i) {
+				return i
+			}
+			return 0
+		}
+	}
+	switch name {
+	case "n":
+		return r.number
+	case "unit":
+		return r.unit
+	case "spelled":
+		return r.spelledHour
+	case "zone":
+		return r.zone
+	case "join":
+		return func(i int, _ *capture) int { return r.joins(i) }
+	case "month": // "may" and "march" are verbs
+		return func(i int, c *capture) (next int) {
+			c.means, next = r.match(i, "month")
+			if next > 0 && r.mark(next, ".") && r.tok(next-1).end-r.tok(i).start < 5 && r.tok(next+1).kind == 'd' {
+				next++ // Apr. 3
+			}
+			if r.Language == "en" && (c.means == "3" || c.means == "5") && !r.tok(i).upper && r.tok(i-1).kind != 'd' {
+				return 0
+			}
+			return next
+		}
+	case "intro":
+		return look(func(i int) bool { return r.cue(i) != "" || r.is(i-1, "next") })
+	case "plain":
+		return look(func(i int) bool {
+			return !r.word(i) && r.tok(i).kind != 'd' && !r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past") && r.ends(i)
+		})
+	case "lead":
+		return look(func(i int) bool { return r.is(i-1, "article") || r.cue(i) == "on" })
+	case "el":
+		return look(func(i int) bool { return r.is(i-1, "el") })
+	}
+	return nil
+}
+
+// value makes a value of the tokens [i,next).
+func (r *reader) value(kind Kind, i, next int) Value {
+	start, end := r.tok(i).start, r.tok(next-1).end
+	return Value{Kind: kind, Start: start, End: end, Text: r.text[start:end], at: i, next: next}
+}
+
+// add keeps values and returns the token after the last.
+func (r *reader) add(values ...Value) (next int) {
+	for _, v := range values {
+		r.out = append(r.out, v)
+		next = max(next, v.next)
+		for i := v.at; i < v.next; i++ {
+			r.taken[i] = r.taken[i] || v.Kind != Phrase
+		}
+	}
+	return next
+}
+
+// cue is the function word that ends before token i.
+func (r *reader) cue(i int) string {
+	for back := 4; back > 0; back-- { // the longest phrase
+		if means, next := r.match(i-back, "cue"); next == i && i > 0 {
+			return means
+		}
+	}
+	return ""
+}
+
+// before returns the cue and the label of a value at token i.
+func (r *reader) before(i int) (cue, label string) {
+	j := i - 1
+	if r.mark(j, "#") {
+		j--
+	}
+	keyed := r.mark(j, ":=")
+	if keyed {
+		j--
+	}
+	// A label is a word, two if the second is one such as "number", three before a colon.
+	end := j
+	for j >= 0 && r.word(j) && !r.taken[j] && !r.tok(j+1).stop && (j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
+		j--
+	}
+	if j < end {
+		label = strings.ToLower(r.text[r.tok(j+1).start:r.tok(end).end])
+	}
+	for skipped := 0; skipped < 2 && r.is(j, "article") && !r.is(j, "cue"); skipped++ {
+		j--
+	}
+	if r.tok(j + 1).stop {
+		return "", label
+	}
+	return r.cue(j + 1), label
+}
+
+// pairCues gives the second of two values that "between" or a dash joins the cue "to", and the first one "from". "Of"
+// before a value with "to" after it means from as well: de Paris à Londres.
+func (r *reader) pairCues() {
+	for i := range r.out {
+		v := &r.out[i]
+		for j := i + 1; j < min(len(r.out), i+6); j++ {
+			w := &r.out[j]
+			if w.Kind != v.Kind || w.at < v.next || w.at > v.next+2 {
+				continue
+			}
+			to := w.Cue == "to" || w.Cue == "until"
+			if v.Cue == "between" && r.is(v.next, "and") || w.at == v.next+1 && r.is(v.next, "dash") || v.Cue == "of" && to {
+				v.Cue, w.Cue = "from", "to"
+			}
+			break
+		}
+	}
+}

@@ -39,6 +39,9 @@ var (
 	grammar  = readGrammar()
 )
 
+// firsts are the classes that amounts, dates and calculations begin with; most words of a text are of none.
+const firsts = "number scale half one minus ordinal month weekday day next edge period ahead back noon halfto ten quarter currency p pt function"
+
 // lines reads a file.
 func lines(name string, each func(first string, rest []string)) {
 	text, _ := files.ReadFile("lexicon/" + name + ".txt")
@@ -75,6 +78,12 @@ func readLexicons() map[string]lexicon {
 		}
 		lines(language, add)
 		lines("all", add)
+		l["first"] = map[string][]phrase{}
+		for class := range strings.FieldsSeq(firsts) {
+			for word, phrases := range l[class] {
+				l["first"][word] = append(l["first"][word], phrases...)
+			}
+		}
 	}
 	return out
 }

@@ -143,7 +143,7 @@ func (r *reader) spelled(i int) (*big.Rat, int) {
 			switch {
 			case p >= 1000:
 				total, current = total+max(current, 1)*p, 0
-			case p == 100 || p == 12 && r.is(j, "scale") || p == 20 && current%100 == 4 && r.Language == "fr":
+			case p == 100 || p == 20 && current%100 == 4 && r.Language == "fr":
 				current += max(current%100, 1)*p - current%100
 			default:
 				current += p
@@ -170,7 +170,7 @@ func (r *reader) follows(current, last, part int64) bool {
 	switch {
 	case part >= 1000:
 		return last < part
-	case part == 100 || part == 12 && r.Language != "fr":
+	case part == 100:
 		return last < 100
 	case r.Language == "fr" && (last == 60 || last == 20 && current%100 == 80 || part == 20 && current%100 == 4):
 		return part <= 20
@@ -216,13 +216,22 @@ func (r *reader) part(word string, classes ...string) (int64, bool) {
 	return 0, false
 }
 
-// number reads a number in digits or words with its sign and what multiplies it.
-func (r *reader) number(i int, c *capture) (next int) {
+// number reads a number in digits or words with its sign and what multiplies it, once for each token.
+func (r *reader) number(i int, c *capture) int {
+	known, ok := r.numbers[i]
+	if !ok {
+		known.next = r.readNumber(i, &known)
+		r.numbers[i] = known
+	}
+	c.n, c.other = known.n, known.other
+	return known.next
+}
+
+func (r *reader) readNumber(i int, c *capture) (next int) {
 	j, factor := i, rat("1")
-	if r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency")) || r.is(i, "minus") && (i == 0 || !r.taken[i-1]) {
+	if r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency")) || r.is(i, "minus") && r.tok(i-1).kind != 'd' && r.parts(i-1) == nil {
 		j, factor = i+1, rat("-1")
 	}
-	c.other = nil
 	if c.n, c.other, next = r.digits(j); c.n == nil {
 		c.n, next = r.spelled(j)
 	}
@@ -234,7 +243,7 @@ func (r *reader) number(i int, c *capture) (next int) {
 		means, after := r.match(k, "half")
 		if after = r.skip(after, "dash"); r.is(k, "scale") {
 			c.n, next = r.spelled(k)
-		} else if r.unitAt(k) {
+		} else if r.unitAt(k) || r.is(k, "short") {
 			c.n, next = rat("1"), k
 		} else if r.unitAt(after) && after > 0 {
 			c.n, next = rat(means), after

@@ -17,8 +17,9 @@ type reader struct {
 	monthFirst bool // in numeric dates
 	anyOrder   bool // monthFirst is not known
 	captures   found
-	calculated int    // the token after the last expression
-	taken      []bool // tokens of values
+	numbers    map[int]capture // by token
+	calculated int             // the token after the last expression
+	taken      []bool          // tokens of values
 	out        []Value
 }
 
@@ -52,7 +53,7 @@ func atoi(s string) int {
 }
 
 func newReader(text string, quotes [][2]int, o Options) *reader {
-	r := &reader{Options: o, text: text, tokens: tokenize(text, quotes)}
+	r := &reader{Options: o, text: text, tokens: tokenize(text, quotes), numbers: map[int]capture{}}
 	if lexicons[r.Language] == nil {
 		r.Language = "en"
 	}

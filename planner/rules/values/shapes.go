@@ -40,7 +40,7 @@ func (r *reader) address(i int) int {
 	s, next := r.chunk(i)
 	_, rest, _ := strings.Cut(s, "/")
 	switch {
-	case strings.IndexFunc(s, unicode.IsLetter) < 0 && s != "~", initials.MatchString(s), r.measured(i, next):
+	case strings.IndexFunc(s, unicode.IsLetter) < 0 && s != "~", initials.MatchString(s), r.tok(i).kind == 'd' && r.measured(i, next):
 	case emailShape.MatchString(s):
 		return r.add(r.value(Email, i, next))
 	case urlShape.MatchString(s):

@@ -129,10 +129,13 @@ func Extract(text string, o Options) []Value {
 
 // read reads what begins at token i and returns the token after it, 0 if there is nothing.
 func (r *reader) read(i int) int {
-	if e, ok := r.expression(i); ok {
+	readers := []func(int) int{r.quotation, r.address, r.moments, r.amounts, r.code, r.keyed, r.name}
+	if r.tok(i).kind != 'd' && len(r.words["first"][r.tok(i).fold]) == 0 && r.parts(i) == nil && !r.mark(i, "(-−") {
+		readers = slices.Delete(readers, 2, 4)
+	} else if e, ok := r.expression(i); ok {
 		r.calculated = r.add(e)
 	}
-	for _, read := range []func(int) int{r.quotation, r.address, r.moments, r.amounts, r.code, r.keyed, r.name} {
+	for _, read := range readers {
 		if next := read(i); next > 0 {
 			return next
 		}

@@ -1,21 +1,6 @@
 package values
 
-import (
-	"regexp"
-	"time"
-)
-
-var slashed = regexp.MustCompile(`(?:^|[^\d./-])(\d{1,2})[-/](\d{1,2})[-/]\d{4}`)
-
-// orderDates finds out whether days or months come first in numeric dates.
-func (r *reader) orderDates() {
-	r.anyOrder = r.Language == "en"
-	for _, m := range slashed.FindAllStringSubmatch(r.text, -1) {
-		if first, second := atoi(m[1]), atoi(m[2]); first > 12 != (second > 12) {
-			r.monthFirst, r.anyOrder = second > 12, false
-		}
-	}
-}
+import "time"
 
 func (r *reader) today() time.Time { return r.floor("day") }
 
@@ -111,7 +96,7 @@ func (r *reader) date(i int) (v Value, ok bool) {
 
 // day makes a day or a range of days of what the grammar has captured.
 func (r *reader) day(got found, i, next int) (v Value, ok bool) {
-	month, day, year := got.num("month")+got.num("mon"), got.num("dom")+got.num("ordinal"), got.num("year")
+	month, day, year := got.num("month", "mon"), got.num("dom", "ordinal"), got.num("year")
 	n, which := got.num("next"), got.get("next").means
 	if c := got.get("after"); c.name != "" {
 		n, which = atoi(c.means), c.means
@@ -195,9 +180,9 @@ func (r *reader) numeric(got found, i, next int) (Value, bool) {
 	switch {
 	case got.has("dot") || !swapped:
 		return v, ok
-	case !ok || r.monthFirst:
+	case !ok:
 		return w, true
-	case r.anyOrder:
+	case r.Language == "en":
 		return or(v, w), true
 	}
 	return v, true

@@ -199,29 +199,24 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 	return []*big.Rat{n}
 }
 
-// calendar returns the part of a date or time that the parameter asks for.
+// calendar returns the part of a date that the parameter asks for.
 func (t *target) calendar(v Value) []*big.Rat {
-	dated, timed := v.Kind == Date || v.Kind == DateTime, v.Kind == Time || v.Kind == DateTime
-	for _, part := range []struct {
-		name string
-		ok   bool
-		n    int64
-	}{
-		{"year", dated || v.Kind == DateRange && v.Time.Year() == v.Until.Year(), int64(v.Time.Year())},
-		{"month", dated || v.Kind == DateRange && v.Time.Month() == v.Until.Month(), int64(v.Time.Month())},
-		{"day", dated, int64(v.Time.Day())}, {"hour", timed, int64(v.Time.Hour())}, {"minute", timed, int64(v.Time.Minute())},
-	} {
-		if part.ok && slices.Contains(t.name, part.name) {
-			return []*big.Rat{new(big.Rat).SetInt64(part.n)}
-		}
-	}
+	n, single := int64(0), v.Kind == Date || v.Kind == DateTime
 	switch {
-	case !dated || !shares(t.words, "timestamp unix epoch"):
+	case slices.Contains(t.name, "year") && (single || v.Kind == DateRange && v.Time.Year() == v.Until.Year()):
+		n = int64(v.Time.Year())
+	case slices.Contains(t.name, "month") && (single || v.Kind == DateRange && v.Time.Month() == v.Until.Month()):
+		n = int64(v.Time.Month())
+	case slices.Contains(t.name, "day") && single:
+		n = int64(v.Time.Day())
+	case !single || !shares(t.words, "timestamp unix epoch"):
 		return nil
 	case shares(t.words, "ms milliseconds millis"):
-		return []*big.Rat{new(big.Rat).SetInt64(v.Time.UnixMilli())}
+		n = v.Time.UnixMilli()
+	default:
+		n = v.Time.Unix()
 	}
-	return []*big.Rat{new(big.Rat).SetInt64(v.Time.Unix())}
+	return []*big.Rat{new(big.Rat).SetInt64(n)}
 }
 
 // unit returns the unit of the same measure that the parameter names, "" if it names none or several. Its name comes

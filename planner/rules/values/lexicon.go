@@ -54,7 +54,7 @@ func lines(name string, each func(first string, rest []string)) {
 func readLexicons() map[string]lexicon {
 	out := map[string]lexicon{}
 	for _, language := range codes {
-		l := lexicon{}
+		l := lexicon{"morpheme": {}}
 		out[language] = l
 		add := func(class string, fields []string) {
 			if l[class] == nil {
@@ -70,6 +70,9 @@ func readLexicons() map[string]lexicon {
 				}
 				for written := range strings.SplitSeq(phrases, ",") {
 					words := strings.Split(written, "_")
+					if (class == "number" || class == "scale") && len(words) == 1 {
+						l["morpheme"][written] = append(l["morpheme"][written], phrase{nil, means})
+					}
 					list := append(l[class][words[0]], phrase{words[1:], means})
 					slices.SortStableFunc(list, func(a, b phrase) int { return len(b.rest) - len(a.rest) })
 					l[class][words[0]] = list

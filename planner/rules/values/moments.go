@@ -1,10 +1,8 @@
 package values
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -37,13 +35,13 @@ func (r *reader) clock(i int, bare bool) (c clock, ok bool) {
 	if half := got.get("half").means; half != "" {
 		past, _ = strconv.Atoi(times(rat(half), rat("60")).RatString())
 	}
-	hour := got.num("hour") + got.num("spelled") + got.num("noon") + got.num("one")*boolean(got.has("oclock") && !got.has("past"))
-	c.minutes = hour*60 + got.num("mm") + got.num("minutes") + past*got.num("past") + got.num("halfto")
+	hour := got.num("hour", "spelled", "noon") + got.num("one")*boolean(got.has("oclock") && !got.has("past"))
+	c.minutes = hour*60 + got.num("mm", "minutes", "halfto") + past*got.num("past")
 	if c.seconds = got.num("ss"); c.minutes < 60 && (got.has("past") || got.has("halfto")) {
 		c.minutes += 12 * 60 // a quarter to one
 	}
-	if zone := got.get("zone"); zone.name != "" {
-		c.zone = time.FixedZone(r.text[r.tok(zone.at).start:r.tok(next-1).end], atoi(zone.means))
+	if got.has("zone") || got.has("sign") {
+		c.zone = time.FixedZone("", got.num("zone")*3600+got.num("sign")*(got.num("zh")*3600+got.num("zm")*60))
 	}
 	spoken := c.bare || got.has("past") || got.has("halfto") || got.has("minutes") && r.tok(i).kind == 'w' || got.get("oclock").means == "12"
 	digital := got.has("mm") && r.Language == "en" && r.tok(i).end-r.tok(i).start == 1
@@ -63,35 +61,6 @@ func (c *clock) inPart(part string) {
 	if part != "" {
 		c.part, c.half = part, false
 	}
-}
-
-// spelledHour reads the hour in words.
-func (r *reader) spelledHour(i int, c *capture) int {
-	n, next := r.spelled(i)
-	if n == nil || n.Num().Int64() > 24 {
-		return 0
-	}
-	c.means = n.RatString()
-	return next
-}
-
-var zoneOffset = regexp.MustCompile(`^[+-]\d{2}:?\d{2}`)
-
-// zone reads a time zone as seconds.
-func (r *reader) zone(i int, c *capture) int {
-	if hours, next := r.match(i, "zone"); next > 0 && r.tok(i).upper {
-		c.means = strconv.Itoa(atoi(hours) * 3600)
-		return next
-	}
-	digits := strings.ReplaceAll(zoneOffset.FindString(r.text[r.tok(i).start:]), ":", "")
-	if digits == "" || r.tok(i).gap {
-		return 0
-	}
-	c.means = strconv.Itoa(atoi(digits)/100*3600 + atoi(digits)%100*60)
-	if r.mark(i+2, ":") {
-		return i + 4
-	}
-	return i + 2
 }
 
 // at makes a value of a time on a day.

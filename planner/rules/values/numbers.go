@@ -2,8 +2,9 @@ package values
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -27,193 +28,139 @@ func decimal(n *big.Rat) json.Number {
 	return json.Number(strings.TrimRight(strings.TrimRight(n.FloatString(12), "0"), "."))
 }
 
+// A numeral is digits, with marks between thousands and before decimals.
+const numeral = `^(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}%s]\d{3})+|\d+)(?:[.,]\d+)?(?:[eE][+-]?\d{1,2})?`
+
+var (
+	numerals = map[bool]*regexp.Regexp{false: longest(""), true: longest(" ")} // whether spaces separate thousands
+	fraction = regexp.MustCompile(`^\d{1,4}/\d{1,4}`)
+	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})+,\d`)
+	spaces   = strings.NewReplacer("'", "", "’", "", " ", "", "\u00a0", "", "\u202f", "")
+)
+
+func longest(space string) *regexp.Regexp {
+	form := regexp.MustCompile(fmt.Sprintf(numeral, space))
+	form.Longest()
+	return form
+}
+
+// shape matches a pattern at token i and returns the token after it, 0 if it ends inside of one.
+func (r *reader) shape(i int, form *regexp.Regexp) (text string, next int) {
+	start := r.tok(i).start
+	text = form.FindString(r.text[start:])
+	for next = i; r.tok(next).start < start+len(text); next++ {
+	}
+	if text == "" || r.tok(next-1).end != start+len(text) {
+		return "", 0
+	}
+	return text, next
+}
+
 // digits reads a number in digits. The other reading is nil if there is one only.
 func (r *reader) digits(i int) (n, other *big.Rat, next int) {
-	inside := r.tok(i-1).kind == 'w' && !r.is(i-1, "p", "pt") && !(r.is(i-1, "unit") && r.tight(i-1, 'w')) || r.mark(i-1, ":") && r.tok(i-2).kind == 'd' // but P1D, 2h30
-	if t := r.tok(i); t.kind != 'd' || t.end-t.start > maxDigits || !t.gap && inside {
+	word := r.tok(i-1).kind == 'w' && !r.is(i-1, "p", "pt") && !(r.is(i-1, "unit") && r.tight(i-1, 'w')) // not P1D, 2h30
+	if t := r.tok(i); t.kind != 'd' || t.end-t.start > maxDigits || !t.gap && (word || r.mark(i-1, ":") && r.tok(i-2).kind == 'd') {
 		return nil, nil, 0
 	}
-	groups, marks, next := r.groups(i)
-	last := len(groups) - 1
-	if len(strings.Join(groups, "")) > 2*maxDigits {
-		return nil, nil, 0
+	if text, next := r.shape(i, fraction); next > 0 && r.ends(next) {
+		if n := rat(text); n.Cmp(rat("1")) < 0 {
+			return n, nil, next
+		}
 	}
-	whole := rat(strings.Join(groups, ""))
-	switch mark := marks[max(last-1, 0)]; {
-	case last == 0:
-		n = whole
-		if r.mark(next, "/") && !r.tok(next).gap && r.tight(next+1, 'd') && r.tok(next+1).end-r.tok(next+1).start <= 4 && r.ends(next+2) {
-			if d := rat(r.tok(next + 1).fold); d.Cmp(n) > 0 {
-				return new(big.Rat).Quo(n, d), nil, next + 2
-			}
-		}
-	case thousands(groups, marks):
-		if n = whole; last == 1 && (mark == "." || mark == ",") {
-			n, other = r.single(groups, mark, r.is(i-1, "currency") || r.is(next, "currency"))
-		}
-	case (mark == "." || mark == ",") && thousands(groups[:last], marks) && (last == 1 || mark != marks[0]):
-		if last == 1 && mark == "," && r.Language == "en" && !r.is(i-1, "currency") && !r.is(next, "currency") {
-			return rat(groups[0]), nil, i + 1 // a list
-		}
-		n = rat(strings.Join(groups[:last], "") + "." + groups[last])
-	case mark == "." || mark == "'":
+	text, next := r.shape(i, numerals[r.Language == "fr" || spaced.MatchString(r.text[r.tok(i).start:])])
+	if next == 0 || len(text) > 2*maxDigits || r.mark(next, ".'") && r.tight(next+1, 'd') && !r.tok(next).gap {
 		return nil, nil, 0 // a version, an address
-	default:
-		return rat(groups[0]), nil, i + 1
 	}
-	if e := r.tok(next); e.fold == "e" && !e.gap {
-		j := next + 1
-		if r.mark(j, "+-") {
-			j++
-		}
-		if power := r.tok(j); r.tight(j, 'd') && power.end-power.start < 3 {
-			return times(n, rat("1"+r.text[e.start:power.end])), nil, j + 1
-		}
+	list := r.Language == "en" && spaces.Replace(text) == text
+	text = spaces.Replace(text)
+	last := strings.LastIndexAny(text, ".,")
+	if last < 0 {
+		return rat(text), nil, next
 	}
-	return n, other, next
-}
-
-// groups reads digits that points, commas, apostrophes or single spaces separate. There is a mark after each group.
-func (r *reader) groups(i int) (groups, marks []string, next int) {
-	for next = i; len(groups) < 8; {
-		groups = append(groups, r.tok(next).fold)
-		mark, space := r.tok(next+1), r.text[r.tok(next).end:r.tok(next+1).start]
-		switch {
-		case r.mark(next+1, ".,'") && !mark.gap && r.tight(next+2, 'd'):
-			marks, next = append(marks, mark.fold), next+2
-			continue
-		case mark.kind == 'd' && mark.end-mark.start == 3 && len(groups[0]) <= 3 &&
-			(space == "\u00a0" || space == "\u202f" || space == " " && (r.Language == "fr" || r.mark(next+2, ",") && r.tight(next+3, 'd'))):
-			marks, next = append(marks, " "), next+1
-			continue
-		}
-		break
+	before, after, mark := text[:last], text[last+1:], text[last:last+1]
+	whole, broken := rat(strings.NewReplacer(".", "", ",", "").Replace(text)), rat(strings.NewReplacer(".", "", ",", "").Replace(before)+"."+after)
+	several, grouped := strings.Contains(before, mark), len(after) == 3 && len(before) <= 3 && before != "0"
+	money := r.is(i-1, "currency") || r.is(next, "currency")
+	switch {
+	case several && len(after) == 3:
+		return whole, nil, next
+	case mark == "." && several:
+		return nil, nil, 0
+	case mark == "," && (several || list && !grouped && !money && !strings.Contains(before, ".")): // a list
+		return rat(r.tok(i).fold), nil, i + 1
+	case !grouped:
+		return broken, nil, next
+	case r.Language+mark == "en," || r.Language+mark == "de.":
+		return whole, nil, next
+	case r.Language+mark == "en." && !money:
+		return broken, nil, next
+	case mark == "." && r.Language != "en":
+		return whole, broken, next
 	}
-	return groups, append(marks, ""), next + 1
-}
-
-// thousands reports whether one mark groups digits by three.
-func thousands(groups, marks []string) bool {
-	for i, group := range groups[1:] {
-		if marks[i] != marks[0] || len(group) != 3 {
-			return false
-		}
-	}
-	return len(groups) == 1 || len(groups[0]) <= 3 && groups[0] != "0"
-}
-
-// single reads a number with one mark before three digits.
-func (r *reader) single(groups []string, mark string, money bool) (n, other *big.Rat) {
-	whole, broken := rat(groups[0]+groups[1]), rat(groups[0]+"."+groups[1])
-	switch r.Language + mark {
-	case "en,", "de.":
-		return whole, nil
-	case "en.":
-		if money {
-			return broken, whole
-		}
-		return broken, nil
-	case "fr.", "es.":
-		return whole, broken
-	}
-	return broken, whole
+	return broken, whole, next
 }
 
 // spelled reads a number in words, unless they stand for something else: "this one", "un fichier".
 func (r *reader) spelled(i int) (*big.Rat, int) {
 	var total, current, last int64
-	next := i
-	for words, j := 0, i; words < 12 && total < 1e15; words++ {
+	end, j := i, i
+	for words := 0; words < 12 && total < 1e15; words++ {
 		if words > 0 {
-			if r.mark(j, "-") {
-				j++
-			}
-			if and := r.skip(j, "and"); and > j && (last >= 100 || last >= 20 && r.Language != "en") {
-				j = and
-				if r.mark(j, "-") {
-					j++
-				}
+			j = r.skip(end, "hyphen")
+			if and := r.skip(j, "and"); last >= 100 || last >= 20 && r.Language != "en" {
+				j = r.skip(and, "hyphen")
 			}
 		}
-		parts := r.parts(j)
-		if parts == nil || words > 0 && (r.tok(j).stop || !r.follows(current, last, parts[0])) {
+		parts, next := r.parts(j)
+		room := int64(1)
+		for ; room < 1000 && current%(10*room) == 0; room *= 10 {
+		}
+		if parts == nil || words > 0 && (r.tok(j).stop || parts[0] == 0 || !(parts[0] >= 1000 && last < parts[0] || parts[0] == 100 && last < 100 ||
+			parts[0] != 100 && (current == 0 || parts[0] < room && last >= 20))) {
 			break
 		}
-		for _, p := range parts {
+		for _, last = range parts {
 			switch {
-			case p >= 1000:
-				total, current = total+max(current, 1)*p, 0
-			case p == 100 || p == 20 && current%100 == 4 && r.Language == "fr":
-				current += max(current%100, 1)*p - current%100
+			case last >= 1000:
+				total, current = total+max(current, 1)*last, 0
+			case last == 100:
+				current += max(current%100, 1)*100 - current%100
 			default:
-				current += p
+				current += last
 			}
-			last = p
 		}
-		j++
-		next = j
+		end = next
 	}
-	if next == i || next == i+1 && (r.is(i, "one") && !r.unitAt(i+1) || r.tok(i).fold == "one" && r.is(i-1, "article", "other")) {
+	if end == i || end == i+1 && (r.is(i, "one") && !r.unitAt(i+1) || r.tok(i).fold == "one" && r.is(i-1, "article", "other")) {
 		return nil, 0
 	}
-	return new(big.Rat).SetInt64(total + current), next
-}
-
-// follows reports whether a number word continues a number: "hundred five" and "twenty five", not "five twenty".
-func (r *reader) follows(current, last, part int64) bool {
-	room := int64(1)
-	for _, unit := range []int64{10, 100, 1000} {
-		if current%unit == 0 {
-			room = unit
-		}
-	}
-	switch {
-	case part >= 1000:
-		return last < part
-	case part == 100:
-		return last < 100
-	case r.Language == "fr" && (last == 60 || last == 20 && current%100 == 80 || part == 20 && current%100 == 4):
-		return part <= 20
-	case r.Language == "fr" && last == 10:
-		return part >= 7 && part <= 9
-	}
-	return part > 0 && (current == 0 || part < room && last >= 20)
+	return new(big.Rat).SetInt64(total + current), end
 }
 
 // parts returns the numbers that a word is made of: fünf, und, zwanzig.
-func (r *reader) parts(i int) []int64 {
-	t := r.tok(i)
-	if n, ok := r.part(t.fold, "number", "scale"); ok && t.kind == 'w' {
-		return []int64{n}
+func (r *reader) parts(i int) (out []int64, next int) {
+	for _, class := range []string{"number", "scale"} {
+		if means, next := r.match(i, class); next > 0 {
+			return []int64{int64(atoi(means))}, next
+		}
 	}
-	var out []int64
-	for rest := t.fold; rest != ""; {
+	for rest := r.tok(i).fold; rest != ""; {
 		end := min(len(rest), 12)
 		for ; end > 0; end-- {
-			if n, ok := r.part(rest[:end], "number", "scale", "morpheme"); ok {
-				out = append(out, n)
+			if p := r.words["morpheme"][rest[:end]]; p != nil {
+				out = append(out, int64(atoi(p[0].means)))
 				break
 			}
 		}
 		if end == 0 {
-			return nil
+			return nil, 0
 		}
 		rest = rest[end:]
 	}
 	if len(out) < 2 {
-		return nil
+		return nil, 0
 	}
-	return out
-}
-
-func (r *reader) part(word string, classes ...string) (int64, bool) {
-	for _, class := range classes {
-		for _, p := range r.words[class][word] {
-			n, err := strconv.ParseInt(p.means, 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
+	return out, i + 1
 }
 
 // number reads a number in digits or words with its sign and what multiplies it, once for each token.
@@ -229,7 +176,7 @@ func (r *reader) number(i int, c *capture) int {
 
 func (r *reader) readNumber(i int, c *capture) (next int) {
 	j, factor := i, rat("1")
-	if r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency")) || r.is(i, "minus") && r.tok(i-1).kind != 'd' && r.parts(i-1) == nil {
+	if r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency")) || r.is(i, "minus") && r.tok(i-1).kind != 'd' && !r.is(i-1, "number") {
 		j, factor = i+1, rat("-1")
 	}
 	if c.n, c.other, next = r.digits(j); c.n == nil {

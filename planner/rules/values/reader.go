@@ -14,8 +14,6 @@ type reader struct {
 	text       string
 	tokens     []token
 	words      lexicon
-	monthFirst bool // in numeric dates
-	anyOrder   bool // monthFirst is not known
 	captures   found
 	numbers    map[int]capture // by token
 	calculated int             // the token after the last expression
@@ -44,8 +42,13 @@ func (f found) get(name string) (last capture) {
 
 func (f found) has(name string) bool { return f.get(name).name != "" }
 
-// num returns what an element means as a number, 0 if it is missing.
-func (f found) num(name string) int { return atoi(f.get(name).means) }
+// num returns what elements mean as a number; those that are missing are 0.
+func (f found) num(names ...string) (sum int) {
+	for _, name := range names {
+		sum += atoi(f.get(name).means)
+	}
+	return sum
+}
 
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
@@ -58,7 +61,6 @@ func newReader(text string, quotes [][2]int, o Options) *reader {
 		r.Language = "en"
 	}
 	r.words, r.taken = lexicons[r.Language], make([]bool, len(r.tokens))
-	r.orderDates()
 	return r
 }
 
@@ -138,22 +140,22 @@ sequences:
 }
 
 func (r *reader) element(e element, i int) int {
-	c, t, terminal := capture{name: e.name, at: i}, r.tok(i), r.terminal(e.name)
-	switch {
+	c, t := capture{name: e.name, at: i}, r.tok(i)
+	switch length := t.end - t.start; {
 	case e.tight && t.gap:
 	case grammar[e.name] != nil:
 		return r.parse(e.name, i)
 	case e.high != "":
-		length := t.end - t.start
-		if c.means = t.fold; t.kind == 'd' && length <= len(e.high) && length >= min(len(e.low), len(e.high)) && atoi(t.fold) >= atoi(e.low) && atoi(t.fold) <= atoi(e.high) {
+		c.means = t.fold
+		if n := atoi(t.fold); t.kind == 'd' && length <= len(e.high) && length >= min(len(e.low), len(e.high)) && n >= atoi(e.low) && n <= atoi(e.high) {
 			c.next = i + 1
 		}
-	case terminal != nil:
-		c.next = terminal(i, &c)
-	case !unicode.IsLetter(rune(e.name[0])) && r.mark(i, e.name):
-		c.next = i + 1
+	case !unicode.IsLetter(rune(e.name[0])):
+		if r.mark(i, e.name) {
+			c.next = i + 1
+		}
 	default:
-		c.means, c.next = r.match(i, e.name)
+		c.next = r.terminal(i, &c)
 	}
 	if c.next == 0 || c.means != cmp.Or(e.means, c.means) {
 		return 0
@@ -169,50 +171,42 @@ func (r *reader) rule(name string, i int) (found, int) {
 	return r.captures, next
 }
 
-// terminal returns what matches an element of the grammar that is no class, mark or number.
-func (r *reader) terminal(name string) func(i int, c *capture) int {
-	look := func(here func(i int) bool) func(int, *capture) int { // matches no token
-		return func(i int, _ *capture) int {
-			if here(i) {
-				return i
-			}
+// terminal matches a phrase of the class that c names or what else that stands for. Some names match no token: they say
+// what has to stand before token i, or at it.
+func (r *reader) terminal(i int, c *capture) (next int) {
+	here := func(ok bool) int { return i * boolean(ok) }
+	switch c.name {
+	case "n":
+		return r.number(i, c)
+	case "unit":
+		return r.unit(i, c)
+	case "spelled": // an hour
+		n, next := r.spelled(i)
+		if n == nil || n.Cmp(rat("24")) > 0 {
 			return 0
 		}
-	}
-	switch name {
-	case "n":
-		return r.number
-	case "unit":
-		return r.unit
-	case "spelled":
-		return r.spelledHour
-	case "zone":
-		return r.zone
+		c.means = n.RatString()
+		return next
 	case "join":
-		return func(i int, _ *capture) int { return r.joins(i) }
-	case "month": // "may" and "march" are verbs
-		return func(i int, c *capture) (next int) {
-			c.means, next = r.match(i, "month")
-			if next > 0 && r.mark(next, ".") && r.tok(next-1).end-r.tok(i).start < 5 && r.tok(next+1).kind == 'd' {
-				next++ // Apr. 3
-			}
-			if r.Language == "en" && (c.means == "3" || c.means == "5") && !r.tok(i).upper && r.tok(i-1).kind != 'd' {
-				return 0
-			}
-			return next
-		}
-	case "intro":
-		return look(func(i int) bool { return r.cue(i) != "" || r.is(i-1, "next") })
-	case "plain":
-		return look(func(i int) bool {
-			return !r.word(i) && r.tok(i).kind != 'd' && !r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past") && r.ends(i)
-		})
-	case "lead":
-		return look(func(i int) bool { return r.is(i-1, "article") || r.cue(i) == "on" })
-	case "el":
-		return look(func(i int) bool { return r.is(i-1, "el") })
+		return r.joins(i)
+	case "intro": // a word that introduces a date
+		return here(r.cue(i) != "" || r.is(i-1, "next"))
+	case "lead": // the 5th
+		return here(r.is(i-1, "article") || r.cue(i) == "on")
+	case "lower":
+		return here(r.is(i-1, "el"))
+	case "plain": // nothing that a number counts
+		return here(!r.word(i) && r.tok(i).kind != 'd' && !r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past") && r.ends(i))
 	}
-	return nil
+	c.means, next = r.match(i, c.name)
+	if t := r.tok(i); c.name == "month" && next > 0 {
+		if r.mark(next, ".") && t.end-t.start < 5 && r.tok(next+1).kind == 'd' {
+			next++ // Apr. 3
+		} else if verb := c.means == "3" || c.means == "5"; verb && r.Language == "en" && !t.upper && r.tok(i-1).kind != 'd' {
+			return 0 // may, march
+		}
+	}
+	return next
 }
 
 // value makes a value of the tokens [i,next).

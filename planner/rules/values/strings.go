@@ -50,10 +50,8 @@ func (t *target) text(v Value) (string, float64) {
 		}
 		return string(v.Number), 0.4
 	case Quantity, Duration:
-		for _, date := range []string{"Y", "M", "W", "D", "TH", "TM", "TS"} {
-			if (strict || strings.Contains(t.hint, "iso 8601")) && meaning(strings.ToLower(strings.TrimPrefix(date, "T")), isoClass(date)) == v.Unit {
-				return "P" + date[:len(date)-1] + string(v.Number) + date[len(date)-1:], 1
-			}
+		if form := periods[v.Unit]; form != "" && (strict || strings.Contains(t.hint, "iso 8601")) {
+			return strings.Replace(form, "n", string(v.Number), 1), 1
 		}
 		if shares(t.name, "unit units") {
 			return v.Unit, 0.7
@@ -70,12 +68,8 @@ func (t *target) text(v Value) (string, float64) {
 	return v.Text, score
 }
 
-func isoClass(part string) string {
-	if part[0] == 'T' {
-		return "isot"
-	}
-	return "iso"
-}
+// periods are durations in ISO 8601.
+var periods = map[string]string{"year": "PnY", "month": "PnM", "week": "PnW", "day": "PnD", "hour": "PTnH", "minute": "PTnM", "second": "PTnS"}
 
 // layout returns the layout that the description names, as package time writes it. MM after HH are minutes.
 func (t *target) layout() string {

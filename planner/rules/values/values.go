@@ -7,8 +7,8 @@
 // concurrent use and take time linear in the text.
 //
 // How what is ambiguous is read:
-//   - 03.04.2025 is the 3rd of April, and so is 03/04/2025 in German, French and Spanish. In English, another date of
-//     the text decides (25/12/2025, 12/25/2025), else both readings stand.
+//   - 03.04.2025 is the 3rd of April, and so is 03/04/2025 in German, French and Spanish. In English both readings
+//     stand, unless the number of the month decides.
 //   - A comma or a point before three digits follows the language: 1,250 in English and 1.250 in German are 1250.
 //     Where a language uses both ways (1,250 in German, both in Spanish) both readings stand.
 //   - A day without a year is the coming one; Options.Past makes it the last one. A month or a quarter of this year that
@@ -130,7 +130,8 @@ func Extract(text string, o Options) []Value {
 // read reads what begins at token i and returns the token after it, 0 if there is nothing.
 func (r *reader) read(i int) int {
 	readers := []func(int) int{r.quotation, r.address, r.moments, r.amounts, r.code, r.keyed, r.name}
-	if r.tok(i).kind != 'd' && len(r.words["first"][r.tok(i).fold]) == 0 && r.parts(i) == nil && !r.mark(i, "(-−") {
+	parts, _ := r.parts(i)
+	if r.tok(i).kind != 'd' && parts == nil && len(r.words["first"][r.tok(i).fold]) == 0 && !r.mark(i, "(-−") {
 		readers = slices.Delete(readers, 2, 4)
 	} else if e, ok := r.expression(i); ok {
 		r.calculated = r.add(e)

@@ -33,14 +33,17 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 		return v, false
 	}
 	number := got.get("n")
-	if start > i {
+	if start > i || got.num("hemisphere") < 0 {
 		number.n = times(number.n, rat("-1"))
 	}
 	kind, unit := Number, ""
 	for _, k := range []struct {
 		name string
 		Kind
-	}{{"suffix", Ordinal}, {"percent", Percent}, {"currency", Money}, {"unit", Quantity}, {"iso", Duration}, {"isot", Duration}} {
+	}{
+		{"suffix", Ordinal}, {"percent", Percent}, {"currency", Money}, {"unit", Quantity},
+		{"iso", Duration}, {"isot", Duration},
+	} {
 		if c := got.get(k.name); c.name != "" {
 			kind, unit = k.Kind, c.means
 		}
@@ -51,7 +54,8 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 		kind = Duration
 		number.n, unit, next = r.chain(number.n, unit, next)
 	}
-	if !r.ends(next) && !(kind == Number && r.mark(next, "-") && r.tight(next+1, 'd') && next+1-i <= 2 && r.ends(next+2) && len(r.tok(i).fold+r.tok(next+1).fold) <= 6) {
+	short := r.tight(next+1, 'd') && r.tok(i).size() <= 3 && r.tok(next+1).size() <= 3
+	if !r.ends(next) && !(kind == Number && r.mark(next, "-") && short && next == i+1 && r.ends(next+2)) {
 		return v, false // but 3-5 is a range
 	}
 	v = r.value(kind, i, next)
@@ -78,8 +82,9 @@ func (r *reader) unit(i int, c *capture) (next int) {
 		i++
 	}
 	c.means, next = r.match(i, "unit")
-	upper := strings.ContainsAny(c.means, "CFKWV") // 20 C, not 20 c
-	if t := r.tok(i); next == 0 || len(t.fold) == 1 && t.kind == 'w' && upper && !t.upper || !r.ends(next) && r.tok(next).kind != 'd' {
+	t := r.tok(i)
+	small := t.kind == 'w' && t.size() == 1 && !t.upper && strings.ContainsAny(c.means, "CFKWV") // 20 C, not 20 c
+	if next == 0 || small || !r.ends(next) && r.tok(next).kind != 'd' {
 		return 0
 	}
 	return next
@@ -97,11 +102,11 @@ func (r *reader) chain(n *big.Rat, unit string, next int) (*big.Rat, string, int
 		if unit == "hour" && (end == 0 && r.tight(next, 'd') || smaller.means == "m") {
 			smaller.means, end = "minute", max(end, after)
 		}
-		from, to := factors[unit], factors[smaller.means]
-		if after == 0 || end == 0 || more.n.Sign() < 0 || from.measure != to.measure || rat(to.times).Cmp(rat(from.times)) >= 0 {
+		size := convert(rat("1"), unit, smaller.means)
+		if after == 0 || end == 0 || more.n.Sign() < 0 || size == nil || size.Cmp(rat("1")) <= 0 {
 			break
 		}
-		n, unit, next = new(big.Rat).Add(convert(n, unit, smaller.means), more.n), smaller.means, end
+		n, unit, next = new(big.Rat).Add(times(n, size), more.n), smaller.means, end
 	}
 	return n, unit, next
 }

@@ -12,7 +12,7 @@ type Mention struct {
 }
 
 // Enum finds the choices that a text names, in their order, whatever their case, separators and endings; a unit or a
-// currency also by its other names. Of mentions that overlap the longest counts. A choice may be mentioned several times.
+// currency also by its other names. Of mentions that overlap the longest counts. A choice may be named several times.
 func Enum(text string, choices []string) (out []Mention) {
 	read := func(text string) (tokens []token, stems []string) {
 		for _, t := range tokenize(text, nil) {

@@ -29,8 +29,9 @@ type target struct {
 	unsure      bool
 }
 
-// Fit writes the value with the type, format, pattern, choices and bounds of a parameter, whose name and description may
-// name a unit or a layout. It returns false if the value does not fit. Arrays and objects are left to the caller.
+// Fit writes the value with the type, format, pattern, choices and bounds of a parameter. The parameter's name and
+// description may name a unit or a layout. It returns false if the value does not fit. Arrays and objects are left to
+// the caller.
 func (v Value) Fit(p schema.Property) (best Fitted, ok bool) {
 	if p.Schema == nil {
 		p.Schema = &schema.Schema{}
@@ -43,22 +44,20 @@ func (v Value) Fit(p schema.Property) (best Fitted, ok bool) {
 	if len(p.Alternatives) > 0 {
 		return best, ok
 	}
-	t := &target{Schema: p.Schema, name: words(p.Name), hint: fold(p.Name + " " + p.Title + " " + p.Description)}
-	t.words = words(p.Name + " " + p.Title + " " + p.Description)
+	text := p.Name + " " + p.Title + " " + p.Description
+	t := &target{Schema: p.Schema, name: words(p.Name), words: words(text), hint: fold(text)}
 	for _, reading := range append([]Value{v}, v.Alternatives...) {
 		t.read(reading)
 	}
-	if len(t.found) == 0 {
-		return best, false
-	}
-	best = t.found[0]
-	for _, other := range t.found[1:] {
-		if !reflect.DeepEqual(other.Value, best.Value) {
-			best.Others = append(best.Others, other.Value)
+	for i, f := range t.found {
+		if i == 0 {
+			best = f
+		} else if !reflect.DeepEqual(f.Value, best.Value) {
+			best.Others = append(best.Others, f.Value)
 		}
 	}
 	best.Ambiguous = len(best.Others) > 0 || t.unsure
-	return best, true
+	return best, len(t.found) > 0
 }
 
 // words splits a text at marks and inner capitals, in lower case.
@@ -80,6 +79,11 @@ func shares(list []string, words string) bool {
 	return slices.ContainsFunc(strings.Fields(words), func(w string) bool { return slices.Contains(list, w) })
 }
 
+// mentions reports whether the parameter's texts have one of the parts.
+func (t *target) mentions(parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(t.hint, part) })
+}
+
 // read tries the types that the parameter allows.
 func (t *target) read(v Value) {
 	types, known := t.Types, len(t.found)
@@ -87,18 +91,16 @@ func (t *target) read(v Value) {
 		types = []string{"string", "number", "boolean"}
 	}
 	for _, kind := range types {
-		switch text, score := "", 0.0; kind {
-		case "integer", "number":
-			for _, n := range t.numbers(v, kind == "integer") {
-				t.number(n, kind == "integer", v.Kind)
-			}
-		case "string":
-			if text, score = t.text(v); text != "" {
+		switch {
+		case kind == "string":
+			if text, score := t.text(v); text != "" {
 				t.keep(text, score)
 			}
-		case "boolean":
-			if v.Kind == Boolean {
-				t.keep(v.Flag, 1)
+		case kind == "boolean" && v.Kind == Boolean:
+			t.keep(v.Flag, 1)
+		case kind == "integer" || kind == "number":
+			for _, n := range t.numbers(v, kind == "integer") {
+				t.number(n, kind == "integer", v.Kind)
 			}
 		}
 		if len(t.found) > known {
@@ -114,6 +116,11 @@ func (t *target) keep(value any, score float64) {
 		raw, _ := json.Marshal(value)
 		said = string(raw)
 	}
+	form, err := regexp.Compile(t.Pattern)
+	length := new(big.Rat).SetInt64(int64(len([]rune(said))))
+	if text && (err == nil && !form.MatchString(said) && t.Enum == nil || !t.within(length, "minLength", "maxLength")) {
+		return
+	}
 	if t.Enum != nil {
 		choices := make([]string, len(t.Enum))
 		for i, e := range t.Enum {
@@ -123,33 +130,31 @@ func (t *target) keep(value any, score float64) {
 		if len(named) != 1 || json.Unmarshal(t.Enum[slices.Index(choices, named[0].Choice)], &value) != nil {
 			return
 		}
-	} else if form, err := regexp.Compile(t.Pattern); text && (err == nil && !form.MatchString(said) ||
-		!t.within(new(big.Rat).SetInt64(int64(len([]rune(said)))), "minLength", "maxLength")) {
-		return
 	}
 	t.found = append(t.found, Fitted{Value: value, Score: score})
 }
 
-func (t *target) within(n *big.Rat, least, most string) bool {
-	low, high := t.Bounds[least], t.Bounds[most]
-	return (low == "" || n.Cmp(rat(string(low))) >= 0) && (high == "" || n.Cmp(rat(string(high))) <= 0)
+func (t *target) within(n *big.Rat, low, high string) bool {
+	for i, name := range []string{low, high, "exclusiveMinimum", "exclusiveMaximum"} {
+		if limit := string(t.Bounds[name]); limit != "" {
+			if side := n.Cmp(rat(limit)) * (1 - i%2*2); side < 0 || side == 0 && i > 1 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // number keeps a number of the right type within the bounds.
 func (t *target) number(n *big.Rat, integer bool, kind Kind) {
-	exclusive := slices.ContainsFunc([]string{"exclusiveMinimum", "exclusiveMaximum"}, func(name string) bool {
-		return t.Bounds[name] != "" && n.Cmp(rat(string(t.Bounds[name]))) == 0
-	})
 	step := rat(string(t.Bounds["multipleOf"]))
-	if integer && !n.IsInt() || exclusive || !t.within(n, "minimum", "maximum") || !t.within(n, "exclusiveMinimum", "exclusiveMaximum") ||
-		step.Sign() > 0 && !new(big.Rat).Quo(n, step).IsInt() {
+	steps := step.Sign() <= 0 || new(big.Rat).Quo(n, step).IsInt()
+	if integer && !n.IsInt() || !t.within(n, "minimum", "maximum") || !steps {
 		return
 	}
-	score := 0.9
-	if kind == Number {
-		score = 0.8
-	} else if kind == Ordinal || kind == Identifier {
-		score = 0.4
+	score := map[Kind]float64{Number: 0.8, Ordinal: 0.4, Identifier: 0.4}[kind]
+	if score == 0 {
+		score = 0.9
 	}
 	switch x, _ := n.Float64(); {
 	case !n.IsInt():
@@ -163,7 +168,7 @@ func (t *target) number(n *big.Rat, integer bool, kind Kind) {
 
 // numbers returns the numbers that a value may stand for.
 func (t *target) numbers(v Value, integer bool) []*big.Rat {
-	n, hundred := rat(string(v.Number)), rat("100")
+	n := rat(string(v.Number))
 	switch v.Kind {
 	case Number, Ordinal:
 	case Identifier:
@@ -171,15 +176,14 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 			return nil
 		}
 	case Money:
-		if shares(t.words, "cents cent centimes") || strings.Contains(t.hint, "smallest currency unit") || strings.Contains(t.hint, "minor unit") {
-			n = times(n, hundred)
+		if shares(t.words, "cents cent centimes") || t.mentions("smallest currency unit", "minor unit") {
+			n = times(n, rat("100"))
 		}
 	case Percent:
-		share := new(big.Rat).Quo(n, hundred)
-		most, usual := t.Bounds["maximum"], rat(string(t.Default))
+		share, usual, most := times(n, rat("1/100")), rat(string(t.Default)), string(t.Bounds["maximum"])
 		switch {
-		case integer || shares(t.words, "percent percentage pct") || strings.Contains(t.hint, "%"):
-		case most != "" && rat(string(most)).Cmp(rat("1")) <= 0 || shares(t.words, "decimal fraction") || strings.Contains(t.hint, "0.") || !usual.IsInt():
+		case integer || t.mentions("percent", "pct", "%"):
+		case most != "" && rat(most).Cmp(rat("1")) <= 0 || t.mentions("decimal", "fraction", "0.") || !usual.IsInt():
 			n = share
 		default:
 			return []*big.Rat{share, n}
@@ -190,42 +194,42 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 		} else if factors[v.Unit].measure == "time" {
 			t.unsure = true // a time of what?
 		}
-		if n == nil {
-			return nil
-		}
 	default:
-		return t.calendar(v)
+		n = t.calendar(v)
+	}
+	if n == nil {
+		return nil
 	}
 	return []*big.Rat{n}
 }
 
-// calendar returns the part of a date that the parameter asks for.
-func (t *target) calendar(v Value) []*big.Rat {
-	n, single := int64(0), v.Kind == Date || v.Kind == DateTime
+// calendar returns the part of a date that the parameter asks for, nil if none.
+func (t *target) calendar(v Value) *big.Rat {
+	day := v.Kind == Date || v.Kind == DateTime
+	unix := day && shares(t.words, "timestamp unix epoch")
+	part := func(n int) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }
 	switch {
-	case slices.Contains(t.name, "year") && (single || v.Kind == DateRange && v.Time.Year() == v.Until.Year()):
-		n = int64(v.Time.Year())
-	case slices.Contains(t.name, "month") && (single || v.Kind == DateRange && v.Time.Month() == v.Until.Month()):
-		n = int64(v.Time.Month())
-	case slices.Contains(t.name, "day") && single:
-		n = int64(v.Time.Day())
-	case !single || !shares(t.words, "timestamp unix epoch"):
-		return nil
-	case shares(t.words, "ms milliseconds millis"):
-		n = v.Time.UnixMilli()
-	default:
-		n = v.Time.Unix()
+	case shares(t.name, "year") && (day || v.Kind == DateRange && v.Time.Year() == v.Until.Year()):
+		return part(v.Time.Year())
+	case shares(t.name, "month") && (day || v.Kind == DateRange && v.Time.Month() == v.Until.Month()):
+		return part(int(v.Time.Month()))
+	case shares(t.name, "day") && day:
+		return part(v.Time.Day())
+	case unix && shares(t.words, "ms milliseconds millis"):
+		return part(int(v.Time.UnixMilli()))
+	case unix:
+		return part(int(v.Time.Unix()))
 	}
-	return []*big.Rat{new(big.Rat).SetInt64(n)}
+	return nil
 }
 
 // unit returns the unit of the same measure that the parameter names, "" if it names none or several. Its name comes
 // before its description, and there "in seconds" before other mentions.
 func (t *target) unit(said string) string {
-	var in []string
-	for i, word := range t.words {
-		if i > 0 && t.words[i-1] == "in" {
-			in = append(in, word)
+	in := slices.Clone(t.words)
+	for i := range in {
+		if i == 0 || t.words[i-1] != "in" {
+			in[i] = ""
 		}
 	}
 	kind := func(unit string) string { return strings.Replace(factors[unit].measure, "calendar", "time", 1) }
@@ -246,10 +250,8 @@ func (t *target) unit(said string) string {
 // meaning is what a word of any language means in a class.
 func meaning(word, class string) string {
 	for _, language := range codes {
-		for _, p := range lexicons[language][class][word] {
-			if len(p.rest) == 0 {
-				return p.means
-			}
+		if list := lexicons[language][class][word]; list != nil && len(list[len(list)-1].rest) == 0 {
+			return list[len(list)-1].means
 		}
 	}
 	return ""

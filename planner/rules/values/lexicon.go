@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Each line of a language, and of all.txt for all of them, is a class with its phrases. A comma separates phrases of one
-// meaning and a low line the tokens of a phrase. What a phrase means follows "="; without it, it is its position in the
-// line, counted from the last number. A line of units.txt is a measure with the factors of its units.
+// Each line of a language, and of all.txt for all of them, is a class with its phrases. A comma separates phrases of
+// one meaning and a low line the tokens of a phrase. What a phrase means follows "="; without it, it is its position in
+// the line, counted from the last number. A line of units.txt is a measure with the factors of its units.
 //
 // A line of grammar.txt is a rule with one of its sequences; the first one that matches counts. An element is a rule, a
 // class, a mark, a number in digits between two bounds (of the same length: with as many digits), or a terminal of
@@ -40,7 +40,8 @@ var (
 )
 
 // firsts are the classes that amounts, dates and calculations begin with; most words of a text are of none.
-const firsts = "number scale half one minus ordinal month weekday day next edge period ahead back noon halfto ten quarter currency p pt function"
+const firsts = "number scale half one minus ordinal currency p pt function month weekday day next edge period ahead " +
+	"back noon halfto ten quarter"
 
 // lines reads a file.
 func lines(name string, each func(first string, rest []string)) {

@@ -43,8 +43,9 @@ func (r *reader) clock(i int, bare bool) (c clock, ok bool) {
 	if got.has("zone") || got.has("sign") {
 		c.zone = time.FixedZone("", got.num("zone")*3600+got.num("sign")*(got.num("zh")*3600+got.num("zm")*60))
 	}
-	spoken := c.bare || got.has("past") || got.has("halfto") || got.has("minutes") && r.tok(i).kind == 'w' || got.get("oclock").means == "12"
-	digital := got.has("mm") && r.Language == "en" && r.tok(i).end-r.tok(i).start == 1
+	spoken := c.bare || got.has("past") || got.has("halfto") || hour < got.num("oclock") ||
+		got.has("minutes") && r.tok(i).kind == 'w'
+	digital := got.has("mm") && r.Language == "en" && r.tok(i).size() == 1
 	c.half = (spoken || digital) && c.minutes >= 60 && c.minutes < 12*60
 	c.inPart(c.part)
 	return c, c.minutes <= 24*60
@@ -144,15 +145,17 @@ func (r *reader) moments(i int) int {
 	}
 	amount, counted := r.amount(i)
 	m, ok := r.moment(i, false)
-	if !ok || counted && (amount.Kind == Duration && m.date == nil && r.cue(i) == "for" || m.date == nil && m.clock.bare && amount.Kind != Number) {
+	hour := ok && m.date == nil
+	if !ok || counted && hour && (amount.Kind == Duration && r.cue(i) == "for" || m.clock.bare && amount.Kind != Number) {
 		return 0
 	}
 	out := r.values(m)
-	if counted && amount.Kind == Duration && m.clock != nil && amount.next == m.next && !slices.Contains([]string{"at", "to"}, r.cue(i)) {
-		out = append(out, amount) // trois heures
-	}
-	if counted && (amount.next == m.next || m.next == i+2 && r.mark(i+1, ".")) && (m.date == nil && m.clock.bare || m.clock == nil && slices.Contains([]Kind{Number, Ordinal}, amount.Kind)) {
-		out = append(out, amount) // at 5, in 2025, the 5th
+	if counted && (amount.next == m.next || m.next == i+2 && r.mark(i+1, ".")) {
+		number := amount.Kind == Number || amount.Kind == Ordinal
+		if number && (m.clock == nil || hour && m.clock.bare) || // at 5, in 2025, the 5th
+			hour && amount.Kind == Duration && r.cue(i) != "at" && r.cue(i) != "to" { // trois heures
+			out = append(out, amount)
+		}
 	}
 	if d, ok := r.amount(r.skip(i, "ahead", "back")); ok && d.Kind == Duration && m.clock == nil { // in 3 days
 		out = append(out, d)
@@ -228,7 +231,8 @@ func (r *reader) ranges(i int) int {
 		}
 		return r.add(v, *a.date, *b.date)
 	case a.clock != nil && b.clock != nil && b.date == nil:
-		if counts := r.word(b.next) || r.is(b.next, "unit", "percent", "currency"); !a.clock.bare || !b.clock.bare || opened && !counts {
+		counts := r.word(b.next) || r.is(b.next, "unit", "percent", "currency")
+		if !a.clock.bare || !b.clock.bare || opened && !counts {
 			return r.hours(a, b)
 		}
 	}

@@ -29,13 +29,15 @@ func decimal(n *big.Rat) json.Number {
 }
 
 // A numeral is digits, with marks between thousands and before decimals.
-const numeral = `^(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}%s]\d{3})+|\d+)(?:[.,]\d+)?(?:[eE][+-]?\d{1,2})?`
+const numeral = `^(?:\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+|(?:['’\x{a0}\x{202f}%s]\d{3})+)|\d+)(?:[.,]\d+)?` +
+	`(?:[eE][+-]?\d{1,2})?`
 
 var (
 	numerals = map[bool]*regexp.Regexp{false: longest(""), true: longest(" ")} // whether spaces separate thousands
 	fraction = regexp.MustCompile(`^\d{1,4}/\d{1,4}`)
-	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})+,\d`)
-	spaces   = strings.NewReplacer("'", "", "’", "", " ", "", "\u00a0", "", "\u202f", "")
+	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})+,\d+`)
+	marks    = strings.NewReplacer(".", "", ",", "")
+	spacing  = strings.NewReplacer("'", "", "’", "", " ", "", "\u00a0", "", "\u202f", "")
 )
 
 func longest(space string) *regexp.Regexp {
@@ -47,7 +49,7 @@ func longest(space string) *regexp.Regexp {
 // shape matches a pattern at token i and returns the token after it, 0 if it ends inside of one.
 func (r *reader) shape(i int, form *regexp.Regexp) (text string, next int) {
 	start := r.tok(i).start
-	text = form.FindString(r.text[start:])
+	text = form.FindString(r.text[start:min(start+4*maxDigits, len(r.text))])
 	for next = i; r.tok(next).start < start+len(text); next++ {
 	}
 	if text == "" || r.tok(next-1).end != start+len(text) {
@@ -59,7 +61,8 @@ func (r *reader) shape(i int, form *regexp.Regexp) (text string, next int) {
 // digits reads a number in digits. The other reading is nil if there is one only.
 func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 	word := r.tok(i-1).kind == 'w' && !r.is(i-1, "p", "pt") && !(r.is(i-1, "unit") && r.tight(i-1, 'w')) // not P1D, 2h30
-	if t := r.tok(i); t.kind != 'd' || t.end-t.start > maxDigits || !t.gap && (word || r.mark(i-1, ":") && r.tok(i-2).kind == 'd') {
+	clock := r.mark(i-1, ":") && r.tok(i-2).kind == 'd'
+	if t := r.tok(i); t.kind != 'd' || t.size() > maxDigits || !t.gap && (word || clock) {
 		return nil, nil, 0
 	}
 	if text, next := r.shape(i, fraction); next > 0 && r.ends(next) {
@@ -67,18 +70,19 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 			return n, nil, next
 		}
 	}
-	text, next := r.shape(i, numerals[r.Language == "fr" || spaced.MatchString(r.text[r.tok(i).start:])])
+	_, spaces := r.shape(i, spaced)
+	text, next := r.shape(i, numerals[r.Language == "fr" || spaces > 0])
 	if next == 0 || len(text) > 2*maxDigits || r.mark(next, ".'") && r.tight(next+1, 'd') && !r.tok(next).gap {
 		return nil, nil, 0 // a version, an address
 	}
-	list := r.Language == "en" && spaces.Replace(text) == text
-	text = spaces.Replace(text)
+	list := r.Language == "en" && spacing.Replace(text) == text
+	text = spacing.Replace(text)
 	last := strings.LastIndexAny(text, ".,")
 	if last < 0 {
 		return rat(text), nil, next
 	}
 	before, after, mark := text[:last], text[last+1:], text[last:last+1]
-	whole, broken := rat(strings.NewReplacer(".", "", ",", "").Replace(text)), rat(strings.NewReplacer(".", "", ",", "").Replace(before)+"."+after)
+	whole, broken := rat(marks.Replace(text)), rat(marks.Replace(before)+"."+after)
 	several, grouped := strings.Contains(before, mark), len(after) == 3 && len(before) <= 3 && before != "0"
 	money := r.is(i-1, "currency") || r.is(next, "currency")
 	switch {
@@ -115,8 +119,13 @@ func (r *reader) spelled(i int) (*big.Rat, int) {
 		room := int64(1)
 		for ; room < 1000 && current%(10*room) == 0; room *= 10 {
 		}
-		if parts == nil || words > 0 && (r.tok(j).stop || parts[0] == 0 || !(parts[0] >= 1000 && last < parts[0] || parts[0] == 100 && last < 100 ||
-			parts[0] != 100 && (current == 0 || parts[0] < room && last >= 20))) {
+		if parts == nil {
+			break
+		}
+		p := parts[0]
+		follows := p >= 1000 && last < p || p == 100 && last < 100 ||
+			p > 0 && p != 100 && (current == 0 || p < room && last >= 20)
+		if words > 0 && (r.tok(j).stop || !follows) {
 			break
 		}
 		for _, last = range parts {
@@ -131,7 +140,8 @@ func (r *reader) spelled(i int) (*big.Rat, int) {
 		}
 		end = next
 	}
-	if end == i || end == i+1 && (r.is(i, "one") && !r.unitAt(i+1) || r.tok(i).fold == "one" && r.is(i-1, "article", "other")) {
+	article := r.is(i, "one") && !r.unitAt(i+1) || r.tok(i).fold == "one" && r.is(i-1, "article", "other")
+	if end == i || end == i+1 && article {
 		return nil, 0
 	}
 	return new(big.Rat).SetInt64(total + current), end
@@ -176,7 +186,8 @@ func (r *reader) number(i int, c *capture) int {
 
 func (r *reader) readNumber(i int, c *capture) (next int) {
 	j, factor := i, rat("1")
-	if r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency")) || r.is(i, "minus") && r.tok(i-1).kind != 'd' && !r.is(i-1, "number") {
+	signed := r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.mark(i-1, "=:([,") || r.is(i-1, "currency"))
+	if signed || r.is(i, "minus") && r.tok(i-1).kind != 'd' && !r.is(i-1, "number") {
 		j, factor = i+1, rat("-1")
 	}
 	if c.n, c.other, next = r.digits(j); c.n == nil {
@@ -206,11 +217,12 @@ func (r *reader) readNumber(i int, c *capture) (next int) {
 	if means, after := r.match(next, "scale"); after > 0 {
 		factor, next = times(factor, rat(means)), after
 	} else if means, after := r.match(next, "short"); after > 0 && (!short.gap || len(short.fold) > 1) {
-		if factor, next = times(factor, rat(means)), after; r.mark(next, ".") && (!r.tok(next+1).stop || r.is(next+1, "currency")) {
+		factor, next = times(factor, rat(means)), after
+		if r.mark(next, ".") && (!r.tok(next+1).stop || r.is(next+1, "currency")) {
 			next++ // 3 Mio. Euro
 		}
-	} else if zeros := map[string]string{"m": "1e6", "b": "1e9"}[short.fold]; zeros != "" && r.is(i-1, "currency") && r.ends(next+1) {
-		factor, next = times(factor, rat(zeros)), next+1
+	} else if means, after := r.match(next, "zeros"); after > 0 && r.is(i-1, "currency") && r.ends(after) {
+		factor, next = times(factor, rat(means)), after
 	}
 	if c.n = times(c.n, factor); c.other != nil {
 		c.other = times(c.other, factor)

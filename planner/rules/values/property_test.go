@@ -224,7 +224,7 @@ func TestWrittenTimesAreRead(t *testing.T) {
 
 // TestWorkIsLinear compares a text with one ten times as long. What is allocated is a measure of the work.
 func TestWorkIsLinear(t *testing.T) {
-	for _, part := range []string{"1 + ", "( ", "' ", "\" ", "« ", "from 9 to ", "a/", "x@", "3.", "1 000 ", "twenty ", "ein", "3 and ", "Paris de ", "key: ", "3 to 5 ", "hour and "} {
+	for _, part := range []string{"1 + ", "( ", "' ", "\" ", "« ", "from 9 to ", "a/", "x@", "x,", "1,", "1,111,", "3.", "1 000 ", "twenty ", "ein", "3 and ", "Paris de ", "key: ", "3 to 5 ", "hour and "} {
 		work := func(bytes int) float64 {
 			return testing.AllocsPerRun(1, func() { Extract(strings.Repeat(part, bytes/len(part)), Options{Now: now(), Language: "en"}) })
 		}

@@ -141,13 +141,14 @@ sequences:
 
 func (r *reader) element(e element, i int) int {
 	c, t := capture{name: e.name, at: i}, r.tok(i)
-	switch length := t.end - t.start; {
+	switch length := t.size(); {
 	case e.tight && t.gap:
 	case grammar[e.name] != nil:
 		return r.parse(e.name, i)
 	case e.high != "":
 		c.means = t.fold
-		if n := atoi(t.fold); t.kind == 'd' && length <= len(e.high) && length >= min(len(e.low), len(e.high)) && n >= atoi(e.low) && n <= atoi(e.high) {
+		n := atoi(t.fold)
+		if t.kind == 'd' && length >= len(e.low) && length <= len(e.high) && n >= atoi(e.low) && n <= atoi(e.high) {
 			c.next = i + 1
 		}
 	case !unicode.IsLetter(rune(e.name[0])):
@@ -196,11 +197,15 @@ func (r *reader) terminal(i int, c *capture) (next int) {
 	case "lower":
 		return here(r.is(i-1, "el"))
 	case "plain": // nothing that a number counts
-		return here(!r.word(i) && r.tok(i).kind != 'd' && !r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past") && r.ends(i))
+		counted := r.is(i, "unit", "percent", "currency", "oclock", "scale", "half", "past")
+		return here(!r.word(i) && r.tok(i).kind != 'd' && !counted && r.ends(i))
 	}
 	c.means, next = r.match(i, c.name)
+	if c.name == "hemisphere" && (!r.tok(i).upper || r.tok(i-2).fold != ".") {
+		return 0 // 74.0060 W
+	}
 	if t := r.tok(i); c.name == "month" && next > 0 {
-		if r.mark(next, ".") && t.end-t.start < 5 && r.tok(next+1).kind == 'd' {
+		if r.mark(next, ".") && t.size() < 5 && r.tok(next+1).kind == 'd' {
 			next++ // Apr. 3
 		} else if verb := c.means == "3" || c.means == "5"; verb && r.Language == "en" && !t.upper && r.tok(i-1).kind != 'd' {
 			return 0 // may, march
@@ -220,7 +225,7 @@ func (r *reader) add(values ...Value) (next int) {
 	for _, v := range values {
 		r.out = append(r.out, v)
 		next = max(next, v.next)
-		for i := v.at; i < v.next; i++ {
+		for i := v.at; i < v.next || i == v.next && v.Noun != ""; i++ {
 			r.taken[i] = r.taken[i] || v.Kind != Phrase
 		}
 	}
@@ -249,13 +254,17 @@ func (r *reader) before(i int) (cue, label string) {
 	}
 	// A label is a word, two if the second is one such as "number", three before a colon.
 	end := j
-	for j >= 0 && r.word(j) && !r.taken[j] && !r.tok(j+1).stop && (j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
+	for j >= 0 && r.word(j) && !r.taken[j] && !r.tok(j+1).stop &&
+		(j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
 		j--
 	}
-	if j < end {
+	if keyed && j == end { // a = 1
+		j--
+	}
+	if j < end && r.tok(end).kind == 'w' {
 		label = strings.ToLower(r.text[r.tok(j+1).start:r.tok(end).end])
 	}
-	for skipped := 0; skipped < 2 && r.is(j, "article") && !r.is(j, "cue"); skipped++ {
+	for skipped := 0; skipped < 2 && r.is(j, "article") && r.cue(j+1) == ""; skipped++ {
 		j--
 	}
 	if r.tok(j + 1).stop {

@@ -6,14 +6,23 @@ import (
 	"unicode"
 )
 
+const domains = `com|org|net|io|dev|edu|gov|eu|app|ai|co\.uk` // without a scheme
+
 var (
 	emailShape = regexp.MustCompile(`^[\pL\d._%+-]+@[\pL\d-]+(\.[\pL\d-]+)+$`)
-	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:com|org|net|io|dev|edu|gov|eu|app|ai|co\.uk)(?:[/:?]\S*)?)$`)
-	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|\S+/\S*/\S*|\S+/|\S+/\S+\.\w+|[\w.-]*\w\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z]))$`)
-	slugShape  = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
-	codeShape  = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
-	initials   = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
+	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
+	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
+		`\S+/\S*/\S*|\S+/|\S+/\S+\.\w+)$`)
+	fileShape = regexp.MustCompile(`^[\pL\d_.-]*[\pL\d_]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
+	slugShape = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
+	codeShape = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
+	initials  = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
 )
+
+func letters(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
+
+// maxChunk bounds the tokens of an address or identifier.
+const maxChunk = 200
 
 // chunk returns the text from token i to white space or a quotation, without marks around it, and the token after it.
 func (r *reader) chunk(i int) (string, int) {
@@ -22,6 +31,9 @@ func (r *reader) chunk(i int) (string, int) {
 	}
 	next := i + 1
 	for ; !r.tok(next).gap && r.tok(next).kind != 'q'; next++ {
+		if next > i+maxChunk {
+			return "", 0
+		}
 	}
 	for next > i && strings.Contains(".,;:!?)]}>'…", r.tok(next-1).fold) {
 		next--
@@ -40,14 +52,14 @@ func (r *reader) address(i int) int {
 	s, next := r.chunk(i)
 	_, rest, _ := strings.Cut(s, "/")
 	switch {
-	case strings.IndexFunc(s, unicode.IsLetter) < 0 && s != "~", initials.MatchString(s), r.tok(i).kind == 'd' && r.measured(i, next):
+	case !letters(s) && s != "~", initials.MatchString(s), r.tok(i).kind == 'd' && r.measured(i, next):
 	case emailShape.MatchString(s):
 		return r.add(r.value(Email, i, next))
 	case urlShape.MatchString(s):
 		return r.add(r.value(URL, i, next))
-	case slugShape.MatchString(s) && rest != "" && !r.is(i, "unit", "article", "other", "cue") && strings.IndexFunc(rest, unicode.IsLetter) >= 0:
+	case slugShape.MatchString(s) && letters(rest) && !r.is(i, "unit", "article", "other", "cue"):
 		return r.add(r.value(Path, i, next), r.value(Identifier, i, next))
-	case pathShape.MatchString(s):
+	case pathShape.MatchString(s) || fileShape.MatchString(s):
 		return r.add(r.value(Path, i, next))
 	}
 	return 0
@@ -63,21 +75,13 @@ func (r *reader) measured(i, next int) bool {
 // with several marks.
 func (r *reader) code(i int) int {
 	s, next := r.chunk(i)
-	if key, _, ok := strings.Cut(s, "="); ok && key != "" {
-		return 0
-	}
 	if s == "" || !codeShape.MatchString(s) || strings.HasSuffix(s, ":") {
 		return 0
 	}
-	letter, digit := strings.IndexFunc(s, unicode.IsLetter) >= 0, strings.ContainsAny(s, "0123456789")
-	camel := false
-	for j, c := range s {
-		camel = camel || j > 0 && unicode.IsUpper(c) && unicode.IsLower([]rune(s)[0])
-		if camel {
-			break
-		}
-	}
-	if !(letter && digit || strings.ContainsAny(s, "_#@+") || camel || digit && strings.ContainsAny(s, "-.") || digit && len(s) > maxDigits) {
+	digit := strings.ContainsAny(s, "0123456789")
+	camel := !r.tok(i).upper && strings.IndexFunc(s, unicode.IsUpper) > 0
+	coded := digit && (letters(s) || strings.ContainsAny(s, "-.") || len(s) > maxDigits)
+	if !coded && !camel && !strings.ContainsAny(s, "_#@+") {
 		return 0
 	}
 	v := r.value(Identifier, i, next)
@@ -105,7 +109,7 @@ func (r *reader) keyed(i int) int {
 			next-- // another key
 		}
 		r.add(r.value(Phrase, i, max(next, i+1)))
-	case r.is(i-1, "file") && r.word(i) && !t.stop && !r.word(i+1) && !(r.Language == "en" && strings.HasSuffix(t.fold, "ing")):
+	case r.is(i-1, "file") && r.word(i) && !t.stop && !r.word(i+1) && !strings.HasSuffix(t.fold, "ing"):
 		return r.add(r.value(Path, i, i+1))
 	}
 	return 0
@@ -114,18 +118,19 @@ func (r *reader) keyed(i int) int {
 // name reads capitalised words that do not begin a sentence. German nouns are names only after a preposition or a noun.
 func (r *reader) name(i int) int {
 	capital := func(j int) bool {
-		return r.tok(j).upper && r.tok(j).kind == 'w' && !r.is(j, "other") && (!r.is(j, "article") || r.tok(j).end-r.tok(j).start == 1)
+		t := r.tok(j)
+		return t.upper && t.kind == 'w' && !r.is(j, "other") && (!r.is(j, "article") || t.size() == 1)
 	}
-	if before := r.tok(i - 1); !capital(i) || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' ||
-		r.Language == "de" && (r.is(i-1, "article") || i > 0 && r.taken[i-1] && before.kind == 'w' || before.kind == 'w' && !before.upper && !r.is(i-1, "cue")) {
+	before := r.tok(i - 1)
+	noun := r.Language == "de" && before.kind == 'w' &&
+		(r.is(i-1, "article") || r.taken[i-1] || !before.upper && !r.is(i-1, "cue"))
+	if !capital(i) || r.is(i, "file") || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' || noun {
 		return 0
 	}
 	next := i + 1
 	for next < i+8 && !r.tok(next).stop {
 		j := next
-		if t := r.tok(j); t.kind == 'p' && strings.Contains(".&-'", t.fold) && t.fold != "" && (t.fold != "." || r.tok(j-1).end-r.tok(j-1).start <= 2) {
-			j++
-		} else if r.is(j, "of") || strings.Contains(" of de von van der du del la ", " "+t.fold+" ") && t.kind == 'w' {
+		if r.mark(j, "&-'") || r.mark(j, ".") && r.tok(j-1).size() <= 2 || r.Language != "de" && r.is(j, "of", "particle") {
 			j++
 		}
 		if !capital(j) || r.is(j, "weekday") || r.tok(j).kind == 0 {

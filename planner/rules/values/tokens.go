@@ -17,6 +17,8 @@ type token struct {
 	gap, stop  bool   // white space precedes; a sentence begins
 }
 
+func (t token) size() int { return t.end - t.start }
+
 // fold writes a text in lower case without diacritics.
 func fold(text string) string {
 	text = strings.Map(func(c rune) rune {
@@ -69,7 +71,9 @@ func tokenize(text string, quotes [][2]int) (out []token) {
 }
 
 // quoteMarks maps what opens a quotation to what closes it.
-var quoteMarks = map[rune]string{'"': `"`, '“': "”“", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '\'': "'", '‘': "’'", '‚': "‘’", '`': "`"}
+var quoteMarks = map[rune]string{
+	'"': `"`, '“': "”“", '„': "“”\"", '«': "»", '»': "«", '‹': "›", '\'': "'", '‘': "’'", '‚': "‘’", '`': "`",
+}
 
 // quotations finds what stands in quotation marks, with the marks. A mark between letters is an apostrophe, and so is
 // one after an s where another one closes the quotation. A mark that is never closed is none.

@@ -33,7 +33,7 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 		return v, false
 	}
 	number := got.get("n")
-	if start > i {
+	if start > i || got.num("hemisphere") < 0 {
 		number.n = times(number.n, rat("-1"))
 	}
 	kind, unit := Number, ""

@@ -175,6 +175,7 @@ func TestTimes(t *testing.T) {
 	check(t, Options{Language: "de"}, []row{
 		{"um 14 Uhr", "time 14:00"},
 		{"um 2 Uhr", "time 02:00 or time 14:00"},
+		{"um 10 Uhr", "time 10:00"},
 		{"um 14.30 Uhr", "time 14:30"},
 		{"um 14 Uhr 30", "time 14:30"},
 		{"um 9:30", "time 09:30"},

@@ -43,7 +43,7 @@ func (r *reader) clock(i int, bare bool) (c clock, ok bool) {
 	if got.has("zone") || got.has("sign") {
 		c.zone = time.FixedZone("", got.num("zone")*3600+got.num("sign")*(got.num("zh")*3600+got.num("zm")*60))
 	}
-	spoken := c.bare || got.has("past") || got.has("halfto") || got.get("oclock").means == "12" ||
+	spoken := c.bare || got.has("past") || got.has("halfto") || hour < got.num("oclock") ||
 		got.has("minutes") && r.tok(i).kind == 'w'
 	digital := got.has("mm") && r.Language == "en" && r.tok(i).size() == 1
 	c.half = (spoken || digital) && c.minutes >= 60 && c.minutes < 12*60

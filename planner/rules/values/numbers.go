@@ -186,7 +186,7 @@ func (r *reader) number(i int, c *capture) int {
 
 func (r *reader) readNumber(i int, c *capture) (next int) {
 	j, factor := i, rat("1")
-	signed := r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.is(i-1, "currency"))
+	signed := r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.mark(i-1, "=:([,") || r.is(i-1, "currency"))
 	if signed || r.is(i, "minus") && r.tok(i-1).kind != 'd' && !r.is(i-1, "number") {
 		j, factor = i+1, rat("-1")
 	}

@@ -29,6 +29,8 @@ func TestNumbers(t *testing.T) {
 		{"3-5 people", "number 3; number 5 of people"},
 		{"the 3rd item", "ordinal 3"},
 		{"the second item", "ordinal 2"},
+		{"with a=1, b=-3", "number 1; number -3"},
+		{"40.7128 N, 74.0060 W and 5 W", "number 40.7128; number -74.006; number 5 of w; name W"},
 		{"9007199254740993", "number 9007199254740993"},
 		{"v1.2.3", "id v1.2.3"},
 		{"192.168.0.1", "id 192.168.0.1"},

@@ -201,6 +201,9 @@ func (r *reader) terminal(i int, c *capture) (next int) {
 		return here(!r.word(i) && r.tok(i).kind != 'd' && !counted && r.ends(i))
 	}
 	c.means, next = r.match(i, c.name)
+	if c.name == "hemisphere" && (!r.tok(i).upper || r.tok(i-2).fold != ".") {
+		return 0 // 74.0060 W
+	}
 	if t := r.tok(i); c.name == "month" && next > 0 {
 		if r.mark(next, ".") && t.size() < 5 && r.tok(next+1).kind == 'd' {
 			next++ // Apr. 3
@@ -222,7 +225,7 @@ func (r *reader) add(values ...Value) (next int) {
 	for _, v := range values {
 		r.out = append(r.out, v)
 		next = max(next, v.next)
-		for i := v.at; i < v.next; i++ {
+		for i := v.at; i < v.next || i == v.next && v.Noun != ""; i++ {
 			r.taken[i] = r.taken[i] || v.Kind != Phrase
 		}
 	}
@@ -255,10 +258,13 @@ func (r *reader) before(i int) (cue, label string) {
 		(j == end || keyed && end-j < 3 || r.is(j+1, "generic")) {
 		j--
 	}
-	if j < end {
+	if keyed && j == end { // a = 1
+		j--
+	}
+	if j < end && r.tok(end).kind == 'w' {
 		label = strings.ToLower(r.text[r.tok(j+1).start:r.tok(end).end])
 	}
-	for skipped := 0; skipped < 2 && r.is(j, "article") && !r.is(j, "cue"); skipped++ {
+	for skipped := 0; skipped < 2 && r.is(j, "article") && r.cue(j+1) == ""; skipped++ {
 		j--
 	}
 	if r.tok(j + 1).stop {

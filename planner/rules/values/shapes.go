@@ -13,10 +13,10 @@ var (
 	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
 	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
 		`\S+/\S*/\S*|\S+/|\S+/\S+\.\w+)$`)
-	fileShape  = regexp.MustCompile(`^[\pL\d_.-]*[\pL\d_]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
-	slugShape  = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
-	codeShape  = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
-	initials   = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
+	fileShape = regexp.MustCompile(`^[\pL\d_.-]*[\pL\d_]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
+	slugShape = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
+	codeShape = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
+	initials  = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
 )
 
 func letters(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
@@ -124,13 +124,13 @@ func (r *reader) name(i int) int {
 	before := r.tok(i - 1)
 	noun := r.Language == "de" && before.kind == 'w' &&
 		(r.is(i-1, "article") || r.taken[i-1] || !before.upper && !r.is(i-1, "cue"))
-	if !capital(i) || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' || noun {
+	if !capital(i) || r.is(i, "file") || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' || noun {
 		return 0
 	}
 	next := i + 1
 	for next < i+8 && !r.tok(next).stop {
 		j := next
-		if r.mark(j, "&-'") || r.mark(j, ".") && r.tok(j-1).size() <= 2 || r.is(j, "of", "particle") {
+		if r.mark(j, "&-'") || r.mark(j, ".") && r.tok(j-1).size() <= 2 || r.Language != "de" && r.is(j, "of", "particle") {
 			j++
 		}
 		if !capital(j) || r.is(j, "weekday") || r.tok(j).kind == 0 {

@@ -36,7 +36,7 @@ func TestShapes(t *testing.T) {
 		{"is it true", "flag true"},
 		{"set dark mode to disabled", "flag false"},
 	})
-	check(t, Options{Language: "de"}, []row{{"lösche den Ordner Bilder", "path Bilder"}, {"ein Ordner namens Berichte", "phrase Berichte; name Berichte"}})
+	check(t, Options{Language: "de"}, []row{{"lösche den Ordner Bilder", "path Bilder"}, {"Suche Flüge von München", "name Flüge; name München"}, {"ein Ordner namens Berichte", "phrase Berichte; name Berichte"}})
 	check(t, Options{Language: "fr"}, []row{{"supprime le dossier photos", "path photos"}, {"un dossier nommé rapports", "phrase rapports"}})
 	check(t, Options{Language: "es"}, []row{{"borra la carpeta fotos", "path fotos"}, {"una carpeta llamada informes", "phrase informes"}})
 }
@@ -105,6 +105,10 @@ func TestCues(t *testing.T) {
 		{"en", "due date: 2025-04-03", "[due date]2025-04-03"},
 		{"en", "with a radius of 5", "of 5"},
 		{"en", "radius = 5", "[radius]5"},
+		{"en", "with a=1", "with [a]1"},
+		{"es", "a las 9 de la noche", ""},
+		{"de", "bis zum 15. Mai", "until 15. Mai"},
+		{"fr", "quatre personnes demain", "quatre|demain"},
 		{"en", "send it to bob@x.com at noon", "to bob@x.com|at noon"},
 		{"en", "between 5 and 10 items", "from 5|to 10"},
 		{"en", "pages 3-5", "from [pages]3|to 5"},

@@ -9,13 +9,14 @@
 // How what is ambiguous is read:
 //   - 03.04.2025 is the 3rd of April, and so is 03/04/2025 in German, French and Spanish. In English both readings
 //     stand, unless the number of the month decides.
-//   - A comma or a point before three digits follows the language: 1,250 in English and 1.250 in German are 1250.
+//   - A comma or a point before three digits follows the language: 1,250 in English is 1250, and so is 1.250 in German.
 //     Where a language uses both ways (1,250 in German, both in Spanish) both readings stand.
 //   - A day without a year is the coming one; Options.Past makes it the last one. A month or a quarter of this year
 //     that is over may also be the next one. "Next Friday" and "last Monday" are ambiguous if the nearest such day is
 //     in this week.
 //   - An hour up to 12 without am, pm or a part of the day may be either; digits as on a digital clock (14:30, 09:30)
-//     may not, but 9:30 may in English. A range lies within a day: from 9 to 5 is 09:00 to 17:00.
+//     or with "h" may not, but 9:30 may in English, and with "Uhr" hours up to 6. A range lies within a day: from 9 to
+//     5 is 09:00 to 17:00.
 package values
 
 import (

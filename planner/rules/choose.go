@@ -140,7 +140,7 @@ func (c *chooser) merge(one *call, a ask) *call {
 		if o.f != one.f {
 			continue
 		}
-		if one.fill.within(o.fill) {
+		if one.fill.within(o.fill) || one.fill.sameNeeds(o.fill, o.f) {
 			return o
 		}
 		both := c.askFor(slices.Concat(o.from, a.clauses))
@@ -152,6 +152,14 @@ func (c *chooser) merge(one *call, a ask) *call {
 	}
 	c.calls = append(c.calls, append(one.first, one)...)
 	return one
+}
+
+// sameNeeds reports whether two fillings give a tool the same required arguments, so that they are one call.
+func (f filling) sameNeeds(o filling, of *profile) bool {
+	needed := of.required()
+	return len(needed) > 0 && !slices.ContainsFunc(needed, func(q param) bool {
+		return !reflect.DeepEqual(f.chosen[q.Name].value, o.chosen[q.Name].value)
+	})
 }
 
 // extend lets the last call take what a clause without a call of its own adds: "set the starting level to 5".

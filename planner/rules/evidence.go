@@ -41,11 +41,11 @@ var weights = features{
 	headKnown:     0.2,
 	verbSaid:      0.1,
 	choiceSaid:    1.75,
-	place:         -3.0,
+	place:         -2.2,
 }
 
 // threshold is the evidence a call needs.
-const threshold = 1.67
+const threshold = 1.7
 
 func (x features) sum() float64 {
 	total := 0.0

@@ -181,7 +181,7 @@ func (l *filler) suits(q param, v values.Value) float64 {
 		case v.Label == "rest" && c != classQuery:
 			return -3
 		case v.Label == "rest":
-			return 0.3
+			return 0.8
 		case v.Label != "" && v.Label != "about":
 			return 1
 		case c == classQuery && slices.Contains(aboutCues, v.Cue):

@@ -143,6 +143,12 @@ func (c *chooser) merge(one *call, a ask) *call {
 		if one.fill.within(o.fill) || one.fill.sameNeeds(o.fill, o.f) {
 			return o
 		}
+		own := func(q param) bool { c := one.fill.chosen[q.Name]; return c.end > c.start }
+		if !slices.ContainsFunc(one.f.required(), own) { // all it needs was said before
+			if more := c.extend(a); more != nil {
+				return more
+			}
+		}
 		both := c.askFor(slices.Concat(o.from, a.clauses))
 		fill := c.p.fill(both, o.f, c.calls[:i])
 		if fill.complete(o.f) && one.fill.within(fill) && o.fill.within(fill) {
@@ -158,7 +164,7 @@ func (c *chooser) merge(one *call, a ask) *call {
 func (f filling) sameNeeds(o filling, of *profile) bool {
 	needed := of.required()
 	return len(needed) > 0 && !slices.ContainsFunc(needed, func(q param) bool {
-		return !reflect.DeepEqual(f.chosen[q.Name].value, o.chosen[q.Name].value)
+		return kindOf(q.Schema) != "boolean" && !reflect.DeepEqual(f.chosen[q.Name].value, o.chosen[q.Name].value)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -102,6 +103,14 @@ func (l *filler) parts() []values.Value {
 			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
 			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
 			out = append(out, left, right)
+		}
+		if _, inner, ok := strings.Cut(v.Text, " "); ok && v.Kind == values.DateRange { // "the next 5 years" for a number of years
+			for _, d := range values.Extract(inner, values.Options{Now: l.a.now, Language: l.a.lang}) {
+				if d.Kind == values.Duration {
+					d.Start, d.End = d.Start+v.End-len(inner), d.End+v.End-len(inner)
+					out = append(out, d)
+				}
+			}
 		}
 		if v.Kind != values.Name {
 			continue
@@ -345,8 +354,20 @@ func (l *filler) candidates(q param) (out []choice) {
 	for _, v := range l.phrases {
 		out = l.take(out, q, v)
 	}
+	if slices.Contains(q.stems, "currenc") || q.about["currenc"] && len(q.stems) == 1 && kindOf(q.Schema) == "string" {
+		for _, m := range values.Enum(l.a.text, currencies) {
+			before := strings.Fields(l.a.text[:m.Start])
+			if foreign := len(before) > 0 && unicode.IsUpper(rune(before[len(before)-1][0])) && strings.ToUpper(m.Choice) != l.a.text[m.Start:m.End]; l.a.covers(m.Start, m.End) && (!foreign || len(before) == 1) {
+				v := values.Value{Cue: l.cueOf(m.Start)}
+				out = append(out, choice{value: m.Choice, score: 3 + side(q, v), start: m.Start, end: m.End})
+			}
+		}
+	}
 	return append(out, l.references(q)...)
 }
+
+// currencies are the codes by which amounts of money are often asked for.
+var currencies = strings.Fields("USD EUR GBP JPY CHF CNY INR CAD AUD SEK NOK DKK PLN")
 
 // choices finds the choices of an enumeration that the question names.
 func (l *filler) choices(q param) (out []choice) {

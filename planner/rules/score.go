@@ -60,13 +60,19 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 	switch kind := kindOf(q.Schema); kind {
 	case "integer", "number":
 		c.score += 1.25*fitted.Score + l.counts(q, v)
-		if i := strings.IndexFunc(v.Text, unicode.IsDigit); i >= 0 { // the unit may say something else: "250 dollars"
-			c.start, c.end = v.Start+i, v.Start+strings.LastIndexFunc(v.Text, unicode.IsDigit)+1
+		if first, last := digits(v.Text); last > 0 { // the unit may say something else: "250 dollars"
+			c.start, c.end = v.Start+first, v.Start+last
 		}
 	case "boolean":
 		c.score++
 	default:
 		c.score += 2.5*fitted.Score + l.suits(q, v)
+		if first, last := digits(v.Text); fitted.Value == any(v.Unit) && last > 0 { // a currency, without the amount
+			c.score += 1.5
+			if c.start = v.Start + last; last == len(v.Text) {
+				c.start, c.end = v.Start, v.Start+first
+			}
+		}
 		if fitted.Score >= 0.9 {
 			c.score += 0.75
 		}
@@ -79,6 +85,15 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 		}
 	}
 	return append(out, c)
+}
+
+// digits returns where the number of a text begins and ends; the end is 0 if there is none.
+func digits(text string) (first, end int) {
+	first = strings.IndexFunc(text, unicode.IsDigit)
+	if first > 0 && text[first-1] == '-' {
+		first--
+	}
+	return first, strings.LastIndexFunc(text, unicode.IsDigit) + 1
 }
 
 // exemplifies reports whether a parameter's description names a value: "City: Berlin, Lisbon or Toronto".
@@ -437,11 +452,19 @@ func (l *filler) phrase(i, j int) values.Value {
 	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: l.a.text[start:end], Cue: l.cueAt(i)}
 }
 
+// cueOf is the function word before a part of the question.
+func (l *filler) cueOf(start int) string {
+	return l.cueAt(slices.IndexFunc(l.a.words, func(w word) bool { return w.start >= start }))
+}
+
 // cueAt is the function word before word i, articles skipped.
 func (l *filler) cueAt(i int) string {
 	for i--; i >= 0 && l.a.words[i].weight == 0; i-- {
 		switch w := l.a.words[i].lower; {
-		case slices.Contains(placeCues, w) || slices.Contains(aboutCues, w) || w == "with" || w == "by":
+		case slices.Contains(placeCues, w) || slices.Contains(aboutCues, w) || w == "with" || w == "by" || w == "into":
+			if w == "into" {
+				return "to"
+			}
 			return w
 		case slices.Contains([]string{"a", "an", "the", "my", "our", "your", "this", "that", "some", "any"}, w):
 		default:

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,16 +97,30 @@ func digits(text string) (first, end int) {
 	return first, strings.LastIndexFunc(text, unicode.IsDigit) + 1
 }
 
+// exampleLead is how descriptions begin to name values.
+var exampleLead = regexp.MustCompile(`(?i)\b(?:e\.?g|such as|for example|for instance|like|examples?|one of|either)\b|[:('"]`)
+
 // exemplifies reports whether a parameter's description names a value: "City: Berlin, Lisbon or Toronto".
 func (q param) exemplifies(text string) bool {
-	about, text := strings.ToLower(clip(q.Description, 600)), strings.ToLower(text)
-	i := strings.Index(about, text)
-	if i <= 0 || len(text) < 2 || !strings.ContainsAny(about[:i], ":'\"(,.") {
+	about := clip(q.Description, 600)
+	lead := exampleLead.FindStringIndex(about)
+	if lead == nil || len(text) < 2 {
 		return false
 	}
-	letter := func(r byte) bool { return r >= 'a' && r <= 'z' }
-	end := i + len(text)
-	return !letter(about[i-1]) && (end == len(about) || !letter(about[end])) && (end == len(about) || strings.IndexByte(",.;)'\" ", about[end]) >= 0 && about[end] != ' ' || strings.HasPrefix(about[end:], " or "))
+	about, text = strings.ToLower(about), strings.ToLower(text)
+	for from := lead[1]; from < len(about); {
+		i := strings.Index(about[from:], text)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(text)
+		letter := func(at int) bool { return at >= 0 && at < len(about) && about[at] >= 'a' && about[at] <= 'z' }
+		if !letter(start-1) && !letter(end) {
+			return true
+		}
+		from = end
+	}
+	return false
 }
 
 var (
@@ -478,6 +493,9 @@ func (l *filler) cueAt(i int) string {
 func (l *filler) explains(w word) bool {
 	if search.RequestVerb(w.lower) {
 		return true
+	}
+	if slices.ContainsFunc(l.f.params, func(q param) bool { return q.exemplifies(w.lower) }) {
+		return false
 	}
 	return slices.ContainsFunc(w.stems, func(s string) bool {
 		return l.f.words[s] || slices.ContainsFunc(l.f.params, func(q param) bool { return slices.Contains(q.stems, s) }) ||

@@ -21,6 +21,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -106,7 +107,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	clauses := intent.Split(query)
 	c := chooser{p: p, ctx: ctx, tools: tools, text: query, now: p.now(), fills: map[*profile]filling{}}
 	c.profiler = &profiler{lang: language(clauses), made: map[string]*profile{}}
-	c.values = values.Extract(query, c.options())
+	c.values = c.extract()
 	c.choose(clauses)
 	if err := ctx.Err(); err != nil {
 		return plan.Plan{}, fmt.Errorf("planning by rules: %w", err)
@@ -169,8 +170,26 @@ func needs(missing []string) string {
 	return " (needs `" + strings.Join(missing, "`, `") + "`)"
 }
 
-func (c *chooser) options() values.Options {
-	return values.Options{Now: c.now, Language: c.lang}
+// extract finds the values of the question. The year of one date holds for those that name none.
+func (c *chooser) extract() []values.Value {
+	o := values.Options{Now: c.now, Language: c.lang}
+	out := values.Extract(c.text, o)
+	dated := func(v values.Value) bool {
+		return v.Kind == values.Date || v.Kind == values.DateTime || v.Kind == values.DateRange
+	}
+	i := slices.IndexFunc(out, func(v values.Value) bool { return dated(v) && strings.Contains(v.Text, strconv.Itoa(v.Time.Year())) })
+	if i < 0 || out[i].Time.Year() == c.now.Year() {
+		return out
+	}
+	o.Now = time.Date(out[i].Time.Year(), 1, 1, 0, 0, 0, 0, c.now.Location())
+	if then := values.Extract(c.text, o); len(then) == len(out) {
+		for i, v := range out {
+			if dated(v) && strings.ContainsFunc(v.Text, unicode.IsDigit) {
+				out[i] = then[i]
+			}
+		}
+	}
+	return out
 }
 
 // aboutWords are all that questions for what can be done here consist of.

@@ -53,6 +53,10 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 	if !ok {
 		return out
 	}
+	text := v.Kind == values.Name || v.Kind == values.Phrase && v.Label == "" || v.Kind == values.Phrase && (v.Label == "about" || v.Label == "rest")
+	if text && q.moment() {
+		return out
+	}
 	if (v.Kind == values.Name || v.Kind == values.Phrase) && (l.labels(v) || q.identifies() && kindOf(q.Schema) == "string" && v.Label == "") || v.Kind == values.Name && q.identifies() {
 		return out
 	}
@@ -81,8 +85,8 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 			c.score += 1.5
 			c.named = true
 		}
-		if text, ok := fitted.Value.(string); ok && (v.Kind == values.Name || v.Kind == values.Phrase) && q.class() == classPlace {
-			c.value = q.place(text)
+		if name, ok := fitted.Value.(string); ok && (v.Kind == values.Name || v.Kind == values.Phrase) && q.class() == classPlace && !l.apart(q) {
+			c.value = q.place(name)
 		}
 	}
 	return append(out, c)
@@ -162,6 +166,12 @@ func (l *filler) counts(q param, v values.Value) float64 {
 	return score
 }
 
+// moment reports whether a parameter is a date or time, which no other words are.
+func (q param) moment() bool {
+	return slices.ContainsFunc([]string{"date", "time", "datetim", "timestamp"}, func(s string) bool { return slices.Contains(q.stems, s) }) &&
+		!slices.Contains(q.stems, "zone") || strings.Contains(q.Description, "YYYY-MM-DD") || strings.Contains(q.Description, "HH:MM")
+}
+
 // suits is how well the kind of a value suits a parameter that takes a text.
 func (l *filler) suits(q param, v values.Value) float64 {
 	c := q.class()
@@ -199,6 +209,8 @@ func (l *filler) suits(q param, v values.Value) float64 {
 			return -0.4
 		case c == classID:
 			return -1
+		case c != classPlace && strings.HasSuffix(strings.TrimRight(l.a.text[:v.Start], " "), ",") && regionCode[strings.ToLower(v.Text)] != "", len(v.Text) == 2 && c != classPlace && regionOf[strings.ToLower(v.Text)] != "":
+			return -2
 		case (v.Cue == "in" || v.Cue == "at") && slices.ContainsFunc(l.f.params, func(o param) bool { return o.class() == classPlace }):
 			return -1
 		case v.Cue != "":
@@ -252,6 +264,13 @@ func (l *filler) labels(v values.Value) bool {
 	return !slices.ContainsFunc(readWords(v.Text, 0, len(v.Text), l.a.lang), func(w word) bool {
 		return w.weight == 1 && !w.has("ip") && !slices.ContainsFunc(w.stems, func(s string) bool { return l.f.shared[s] > 0 })
 	})
+}
+
+// apart reports whether a tool takes the region of a place as a parameter of its own.
+func (l *filler) apart(q param) bool {
+	return slices.ContainsFunc(l.f.params, func(o param) bool {
+		return o.Name != q.Name && (slices.Contains(o.stems, "state") || slices.Contains(o.stems, "countri"))
+	}) && !slices.Contains(q.stems, "state")
 }
 
 // listed reports whether a text is a choice of another parameter: "in Celsius" is no place.

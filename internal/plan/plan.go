@@ -69,6 +69,8 @@ type Plan struct {
 	Open []Step `json:"-"` // calls that would answer but lack a required argument; for lack of it no steps
 	Note string `json:"-"` // what to tell the user about the plan, such as why no tool fits
 
+	About bool `json:"-"` // the question asks what can be done here; the catalog answers it
+
 	// Unmet are the parts of the question that the planner made no step for. Small talk and what only states something
 	// is none of them.
 	Unmet []Unmet `json:"-"`

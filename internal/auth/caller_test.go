@@ -56,7 +56,7 @@ func TestCallerVisibility(t *testing.T) {
 }
 
 // Whatever a key's limits consist of, they are applied.
-func TestCallerFilter(t *testing.T) {
+func TestCallerVisible(t *testing.T) {
 	some := []string{"a__x"}
 	for _, row := range []struct {
 		name       string

@@ -18,8 +18,9 @@ func (t Tool) Reads() bool {
 		return false
 	}
 	words := lowerWords(t.Tool)
+	own := lowerWords(t.Tool[strings.LastIndexAny(t.Tool, "./:")+1:]) // without the module in front
 	switch {
-	case len(words) > 0 && reads(words[0]):
+	case len(words) > 0 && reads(words[0]), len(own) > 0 && reads(own[0]):
 		return !actsToo(words)
 	case slices.ContainsFunc(words, acts):
 		return false

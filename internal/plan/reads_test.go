@@ -17,6 +17,7 @@ func TestTool_Reads(t *testing.T) {
 		"camel case":                         {Tool{Tool: "getIssue"}, true},
 		"dashes":                             {Tool{Tool: "get-sum"}, true},
 		"a module in front":                  {Tool{Tool: "weather.get_by_city"}, true},
+		"a module that is a verb":            {Tool{Tool: "crime_record.get_record"}, true},
 		"a write behind a module":            {Tool{Tool: "music_track_delete", Description: "Get rid of a track"}, false},
 		"a write":                            {Tool{Tool: "cancel_order", Description: "Checks and cancels an order"}, false},
 		"two verbs":                          {Tool{Tool: "find_and_replace"}, false},

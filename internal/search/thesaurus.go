@@ -8,6 +8,9 @@ const thesaurus = `
 get retrieve fetch obtain read show list view
 find search lookup locate discover query explore browse
 create add new generate make build insert register
+add sum plus total addition
+subtract minus difference
+multiply times product
 delete remove erase clear drop uninstall
 update modify change edit set adjust alter
 buy purchase order shop
@@ -134,7 +137,7 @@ volume sound
 percentage percent ratio
 average mean
 equation formula
-big large
+big large size
 area region
 country nation
 city town

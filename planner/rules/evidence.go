@@ -1,34 +1,221 @@
 package rules
 
-// weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the
-// sum is evidence.
-var weights = features{
-	allKnown:      0.3,
-	nameSaid:      1.3,
-	purposeSaid:   0.8,
-	topicHits:     0.5,
-	topicStrange:  -0.2,
-	missing:       -2.4,
-	weak:          -1.35,
-	filled:        1.45,
-	strongArgs:    0.7,
-	nothingNeeded: 0.5,
-	nameRun:       0.35,
-	focusKnown:    0.4,
-	choiceSaid:    0.7,
-}
+import (
+	"slices"
+	"strings"
 
-// threshold is the evidence a call needs. rankPenalty is what each place in the ranking costs.
-const (
-	threshold   = 1.8
-	rankPenalty = 1.05
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// evidence is how sure it is that a tool is what a question asks for; see threshold.
-func (p *Planner) evidence(r reading, f *frame, fill filling) float64 {
-	sum := 0.0
-	for i, v := range p.features(r, f, fill) {
-		sum += weights[i] * v
+// features are what speaks for or against calling a tool, each about 0 to 1.
+type features [featureCount]float64
+
+const (
+	allKnown      = iota // share of the question that the tool or its arguments explain
+	nameSaid             // share of the tool's name that the question says
+	topicHits            // how much of the topic the tool explains, absolutely
+	topicStrange         // how much of the topic it does not, absolutely
+	missing              // required parameters without a value
+	weak                 // required parameters with a weak value
+	filled               // how well required parameters are filled
+	strongArgs           // how many parameters are filled well
+	nothingNeeded        // the tool has no required parameters
+	headKnown            // share of what is asked for first that the tool explains
+	verbSaid             // the question's verb asks for what the tool does
+	choiceSaid           // share of the required choices that the question says
+	place                // in the ranking
+	featureCount
+)
+
+// weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
+var weights = features{
+	allKnown:      0.55,
+	nameSaid:      1.25,
+	topicHits:     1.2,
+	topicStrange:  -1.0,
+	missing:       -1.5,
+	weak:          -1.9,
+	filled:        1.7,
+	strongArgs:    0.85,
+	nothingNeeded: 1.8,
+	headKnown:     0.2,
+	verbSaid:      0.1,
+	choiceSaid:    1.75,
+	place:         -2.2,
+}
+
+// threshold is the evidence a call needs.
+const threshold = 1.7
+
+func (x features) sum() float64 {
+	total := 0.0
+	for i, v := range x {
+		total += weights[i] * v
 	}
-	return sum
+	return total
+}
+
+// features measures a tool, with what fills it, against what is asked.
+func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
+	x := features{place: float64(min(rank, 2)) / 2}
+	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
+	for _, w := range a.words {
+		if w.has("who") && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }) {
+			w.weight = 1
+		}
+		if w.weight == 0 || numeral(w) {
+			continue
+		}
+		used, known := fill.uses(w), p.knows(f, w)
+		all += w.weight
+		allHit += w.weight * max(known, used)
+		if used >= 0.75 && known < 1 {
+			continue
+		}
+		topic += w.weight
+		topicHit += w.weight * known
+	}
+	x[allKnown] = share(allHit, all, len(fill.chosen) > 0)
+	x[topicHits] = min(topicHit, 4) / 4
+	x[topicStrange] = min(topic-topicHit, 5) / 5
+	x[nameSaid] = p.said(a.words, f.name, f.module)
+	x[headKnown] = p.head(a, f, fill)
+	if f.does(a.verb) {
+		x[verbSaid] = 1
+	}
+	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
+	for _, q := range f.params {
+		c, has := fill.chosen[q.Name]
+		if has && c.score >= strong {
+			x[strongArgs] += 0.25
+		}
+		if !q.Required {
+			continue
+		}
+		required++
+		if len(q.Enum) > 1 {
+			listed++
+			if has && c.named {
+				said++
+			}
+		}
+		switch {
+		case !has:
+			x[missing]++
+		case c.score < sure:
+			x[weak]++
+		}
+		if has {
+			if numeric(kindOf(q.Schema)) {
+				c.score += 1.5
+			}
+			score += min(max(c.score, 0), strong) / strong
+		}
+	}
+	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {
+		x[place] = 1
+	}
+	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)
+	x[filled], x[choiceSaid] = score/max(required, 1), said/max(listed, 1)
+	if required == 0 {
+		x[nothingNeeded] = 1
+		for _, c := range fill.chosen {
+			if c.named {
+				x[filled] = max(x[filled], min(c.score, strong)/strong*x[allKnown]*x[allKnown])
+			}
+		}
+	}
+	return x
+}
+
+// persons are the stems by which a tool says that it is about people, whom a question asks for by "who".
+var persons = []string{"person", "staff", "employe", "colleagu", "personnel", "contact"}
+
+// share is hit of all; where there is nothing to explain it is 1 if values is true.
+func share(hit, all float64, values bool) float64 {
+	switch {
+	case all > 0:
+		return hit / all
+	case values:
+		return 1
+	}
+	return 0
+}
+
+func numeral(w word) bool {
+	return w.lower[0] >= '0' && w.lower[0] <= '9' && !strings.ContainsFunc(w.lower, func(r rune) bool { return r >= 'a' })
+}
+
+// knows is how well a tool's own words explain a word of the question.
+func (p *Planner) knows(f *profile, w word) float64 {
+	best := 0.0
+	for _, s := range w.stems {
+		switch {
+		case f.words[s], s == "who" && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }):
+			return 1
+		case f.labels[s]:
+			best = max(best, 0.6)
+		case best < 0.7 && slices.ContainsFunc(f.name, func(n string) bool { return p.related(s, n) }):
+			best = 0.7
+		case best < 0.5 && slices.ContainsFunc(f.params, func(q param) bool {
+			return slices.ContainsFunc(q.stems, func(n string) bool { return p.thesaurus.Related(s, n) })
+		}):
+			best = 0.5
+		}
+	}
+	return best
+}
+
+// said is the share of stems that the question says; generic and minor ones count less.
+func (p *Planner) said(words []word, stems []string, minor map[string]bool) float64 {
+	total, hit := 0.0, 0.0
+	for _, n := range stems {
+		weight := 1.0
+		if genericWords[n] || commonVerbs[n] || minor[n] {
+			weight = 0.3
+		}
+		total += weight
+		if slices.ContainsFunc(words, func(w word) bool {
+			return slices.ContainsFunc(w.stems, func(s string) bool { return p.related(s, n) })
+		}) {
+			hit += weight
+		}
+	}
+	return hit / max(total, 1)
+}
+
+// head is how well the tool explains what is asked for: the first words after the opening of a clause, as in "what is the
+// BOILING POINT of water". Of tools that fit alike it tells which computes what is wanted.
+func (p *Planner) head(a ask, f *profile, fill filling) float64 {
+	best, total, known := 0.0, 0.0, 0.0
+	open := true
+	flush := func() {
+		if total > 0 {
+			best, open = max(best, known/total), false
+		}
+		total, known = 0, 0
+	}
+	for i, w := range a.words {
+		if i > 0 && strings.ContainsAny(a.text[a.words[i-1].end:max(w.start, a.words[i-1].end)], ".,?!;:") {
+			flush()
+			open = true
+		}
+		switch {
+		case w.weight == 0 || search.RequestVerb(w.lower) && total == 0:
+			flush()
+		case open && fill.uses(w) < 0.75:
+			total += w.weight
+			known += w.weight * p.knows(f, w)
+		}
+	}
+	flush()
+	return best
+}
+
+// related reports whether two stems mean nearly the same, or one begins with the other: "discov" and "discoveri".
+func (p *Planner) related(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return p.thesaurus.Related(a, b) || len(a) >= 5 && strings.HasPrefix(b, a)
 }

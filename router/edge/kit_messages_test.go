@@ -54,8 +54,8 @@ func modernHeader(method, name string) header {
 	return header{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name}
 }
 
-// roundOf is a tools/call of 2026-07-28. more is what a retry adds to its params.
-func roundOf(id, tool, caps, token, more string) string {
+// roundTripOf is a tools/call of 2026-07-28. more is what a retry adds to its params.
+func roundTripOf(id, tool, caps, token, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool +
 		`","arguments":{},` + more +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":` +

@@ -18,25 +18,26 @@ import (
 )
 
 // mrtr is a multi round-trip request (MCP 2026-07-28) and its outlet. A request to the client ends the current round
-// with an input_required result while the handler waits. The client retries with its input, which begins another round.
+// trip with an input_required result while the handler waits. The client retries with its input, which begins another
+// round trip.
 type mrtr struct {
 	x       *Exchange
 	ctx     context.Context // of the handler
 	surface *surface
-	token   []byte          // progress token of the first round, raw; nil = none
+	token   []byte          // progress token of the first round trip, raw; nil = none
 	closing <-chan struct{} // closed when the client cannot retry any more; nil = never
 
 	mu       sync.Mutex
-	round    *round        // the current one; nil while the client collects input
-	retried  chan struct{} // closed when the next round begins
-	state    string        // requestState of the next round
-	over     bool          // no further round is accepted
+	round    *roundTrip    // the current one; nil while the client collects input
+	retried  chan struct{} // closed when the next round trip begins
+	state    string        // requestState of the next round trip
+	over     bool          // no further round trip is accepted
 	requests uint64        // to the client so far
 	pending  []*inputRequest
 }
 
-// round is one HTTP or stdio request of an mrtr.
-type round struct {
+// roundTrip is one HTTP or stdio request of an mrtr.
+type roundTrip struct {
 	id    jsonrpc.ID
 	token []byte // progress token, raw; nil = none
 	out   output.Outlet
@@ -53,21 +54,21 @@ type inputRequest struct {
 
 const (
 	statePrefix  = "nexus-"         // of requestState values that this package makes; others belong to servers
-	retryTimeout = 10 * time.Minute // for the client to begin the next round
+	retryTimeout = 10 * time.Minute // for the client to begin the next round trip
 )
 
-func newRound(in *inbound.Message, out output.Outlet) *round {
-	return &round{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
+func newRoundTrip(in *inbound.Message, out output.Outlet) *roundTrip {
+	return &roundTrip{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
 }
 
-// finish sends the last message of a round.
-func (r *round) finish(m output.Message) bool {
+// finish sends the last message of a round trip.
+func (r *roundTrip) finish(m output.Message) bool {
 	defer close(r.done)
 	return r.out.Send(&r.lane, m, true)
 }
 
 // newMRTR makes x, whose context is ctx, a multi round-trip request.
-func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *round) *mrtr {
+func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *mrtr {
 	t := &mrtr{x: x, ctx: ctx, surface: f, token: first.token, round: first}
 	if x.session != nil {
 		t.closing = x.session.life.closing
@@ -76,7 +77,7 @@ func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *round) *mrtr 
 	return t
 }
 
-// Send implements output.Outlet. The lane of the round replaces the one given.
+// Send implements output.Outlet. The lane of the round trip replaces the one given.
 func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
 	t.mu.Lock()
 	r := t.round
@@ -94,8 +95,9 @@ func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
 	return ok && r.out.Send(&r.lane, m, false)
 }
 
-// withToken puts the token of a later round into a progress notification. It is false if that round has no token.
-func (t *mrtr) withToken(r *round, m output.Message) (output.Message, bool) {
+// withToken puts the token of a later round trip into a progress notification. It is false if that round trip has no
+// token.
+func (t *mrtr) withToken(r *roundTrip, m output.Message) (output.Message, bool) {
 	if bytes.Equal(r.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.Body, "method")) != "notifications/progress" {
 		return m, true
 	}
@@ -107,7 +109,7 @@ func (t *mrtr) withToken(r *round, m output.Message) (output.Message, bool) {
 	return m, true
 }
 
-func (t *mrtr) current() *round {
+func (t *mrtr) current() *roundTrip {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.round
@@ -136,9 +138,9 @@ func (t *mrtr) KeepAlive(now, heartbeat time.Duration) {
 // Lost implements output.Outlet.
 func (t *mrtr) Lost() <-chan struct{} { return t.ctx.Done() }
 
-// awaitRound waits for a current round and returns its id. It is false if the client does not retry in time; from then
-// on no round is accepted.
-func (t *mrtr) awaitRound() (jsonrpc.ID, bool) {
+// awaitRoundTrip waits for a current round trip and returns its id. It is false if the client does not retry in time;
+// from then on no round trip is accepted.
+func (t *mrtr) awaitRoundTrip() (jsonrpc.ID, bool) {
 	timeout := time.NewTimer(retryTimeout)
 	defer timeout.Stop()
 	for waited := false; ; {
@@ -180,7 +182,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	t.requests++
 	q.key = "q" + strconv.FormatUint(t.requests, 10)
 	t.pending = append(t.pending, q)
-	send := t.endRoundLocked()
+	send := t.endRoundTripLocked()
 	t.mu.Unlock()
 	send()
 	defer t.drop(q)
@@ -205,8 +207,9 @@ func (t *mrtr) drop(q *inputRequest) {
 	t.pending = slices.DeleteFunc(t.pending, func(other *inputRequest) bool { return other == q })
 }
 
-// endRoundLocked ends the current round if requests are pending. send, to be called without the lock, sends its result.
-func (t *mrtr) endRoundLocked() (send func()) {
+// endRoundTripLocked ends the current round trip if requests are pending. send, to be called without the lock, sends
+// its result.
+func (t *mrtr) endRoundTripLocked() (send func()) {
 	r := t.round
 	if r == nil || len(t.pending) == 0 {
 		return func() {}
@@ -243,9 +246,9 @@ func (t *mrtr) inputRequired() []byte {
 	return append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
 }
 
-// mrtrTable has the multi round-trip requests without a current round.
+// mrtrTable has the multi round-trip requests without a current round trip.
 type mrtrTable struct {
-	byState sync.Map // *mrtr by the requestState of its next round
+	byState sync.Map // *mrtr by the requestState of its next round trip
 }
 
 // stop ends all of them: nobody waits for their results.
@@ -258,9 +261,9 @@ func (m *mrtrTable) stop() {
 	})
 }
 
-// resume begins the next round with the client's input. Requests without a response are sent again. It is false if the
-// client retried too late.
-func (t *mrtr) resume(r *round, responses []byte) bool {
+// resume begins the next round trip with the client's input. Requests without a response are sent again. It is false
+// if the client retried too late.
+func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 	t.mu.Lock()
 	if t.over {
 		t.mu.Unlock()
@@ -281,7 +284,7 @@ func (t *mrtr) resume(r *round, responses []byte) bool {
 		}
 		return true
 	})
-	send := t.endRoundLocked()
+	send := t.endRoundTripLocked()
 	t.mu.Unlock()
 	send()
 	return true
@@ -327,7 +330,7 @@ func staleState() *jsonrpc.Error {
 	return inbound.InvalidParams("unknown or expired requestState; call again without it")
 }
 
-// serveMRTR serves a request that is a round of an mrtr. It is false if it is none.
+// serveMRTR serves a request that is a round trip of an mrtr. It is false if it is none.
 func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	e := t.edge
 	m, err := t.findMRTR(src.caller, in)
@@ -342,18 +345,18 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 	defer e.life.done()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus)
-	round := newRound(in, resp)
+	round := newRoundTrip(in, resp)
 	switch {
 	case m == nil:
 	case m.resume(round, jsonrpc.Get(in.Params, "inputResponses")):
-		m.writeRound(r, round, resp)
+		m.writeRoundTrip(r, round, resp)
 		return true
 	default:
 		t.reply.error(w, http.StatusBadRequest, in.ID, staleState())
 		return true
 	}
 	x := &Exchange{}
-	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives the rounds
+	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives the round trips
 	ctx := t.fill(x, src, nil, in)
 	m = t.newMRTR(ctx, x, round)
 	if err := e.track(x); err != nil {
@@ -364,12 +367,12 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 		defer e.untrack(x)
 		t.serveRequest(ctx, x)
 	})
-	m.writeRound(r, round, resp)
+	m.writeRoundTrip(r, round, resp)
 	return true
 }
 
-// writeRound waits for the end of a round and writes its response. A client that hangs up cancels the request.
-func (t *mrtr) writeRound(r *http.Request, round *round, resp *output.Response) {
+// writeRoundTrip waits for the end of a round trip and writes its response. A client that hangs up cancels the request.
+func (t *mrtr) writeRoundTrip(r *http.Request, round *roundTrip, resp *output.Response) {
 	select {
 	case <-round.done:
 	case <-r.Context().Done():

@@ -33,28 +33,28 @@ func TestInputRequired(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := send(roundOf("1", "ask-twice", asks, `"a"`, ""))
+			first := send(roundTripOf("1", "ask-twice", asks, `"a"`, ""))
 			asked, again := required(t, first, "")
 			if want := `{"q1":{"method":"sampling/createMessage","params":{"q":0}}}`; asked != want ||
 				!strings.Contains(string(last(first)), `"id":1,`) {
 				t.Errorf("first: got %s, want id 1 and %s", first, want)
 			}
 			_, stale := required(t, first, `{"n":1}`)
-			asked, answered := required(t, send(roundOf("2", "ask-twice", asks, `"b"`, again)), `{"n":1}`)
+			asked, answered := required(t, send(roundTripOf("2", "ask-twice", asks, `"b"`, again)), `{"n":1}`)
 			if !strings.Contains(asked, `"q1"`) {
 				t.Errorf("a retry without answers: got %s, want the same request", asked)
 			}
-			if got := send(roundOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) ||
+			if got := send(roundTripOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) ||
 				!strings.Contains(got, "requestState") {
 				t.Errorf("what was brought back before: got %s, want -32602", got)
 			}
-			second := send(roundOf(`"four"`, "ask-twice", asks, `"d"`, answered))
+			second := send(roundTripOf(`"four"`, "ask-twice", asks, `"d"`, answered))
 			asked, answered = required(t, second, `{"n":2}`)
 			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) ||
 				!strings.Contains(second, `"progressToken":"d","progress":0`) {
 				t.Errorf("second: got %s, want progress with the token of that request and the next input request", second)
 			}
-			third := send(roundOf("5", "ask-twice", asks, `5`, answered))
+			third := send(roundTripOf("5", "ask-twice", asks, `5`, answered))
 			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` ||
 				!strings.Contains(third, `"progressToken":5,"progress":1`) {
 				t.Errorf("third: got %s, want progress and the result", third)
@@ -62,7 +62,8 @@ func TestInputRequired(t *testing.T) {
 			if got := strings.Join(w.srv.log(), " "); !strings.HasSuffix(got, `tools/call:ask-twice {"n":1} {"n":2}`) {
 				t.Errorf("the handler: got %s, want one call and both answers", got)
 			}
-			if got := send(roundOf("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got, "it takes no requests") {
+			if got := send(roundTripOf("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got,
+				"it takes no requests") {
 				t.Errorf("a client that lends no model: got %s, want it not asked", got)
 			}
 		})
@@ -79,32 +80,32 @@ func TestRequestStateBelongsToItsCaller(t *testing.T) {
 		status, _, got := w.post(body, h)
 		return status, got
 	}
-	_, first := post("key-ann", "ask-twice", roundOf("1", "ask-twice", asks, "1", ""))
+	_, first := post("key-ann", "ask-twice", roundTripOf("1", "ask-twice", asks, "1", ""))
 	_, more := required(t, first, `{"n":1}`)
 	for name, row := range map[string][2]string{
 		"another key":  {"key-bob", "ask-twice"},
 		"another tool": {"key-ann", "echo"},
 	} {
-		if status, got := post(row[0], row[1], roundOf("2", row[1], asks, "1", more)); status != 400 ||
+		if status, got := post(row[0], row[1], roundTripOf("2", row[1], asks, "1", more)); status != 400 ||
 			!strings.Contains(got, "unknown or expired requestState") {
 			t.Errorf("%s: got %d %s, want it refused", name, status, got)
 		}
 	}
-	if _, got := post("key-ann", "echo", roundOf("2", "echo", asks, "1",
+	if _, got := post("key-ann", "echo", roundTripOf("2", "echo", asks, "1",
 		`"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
 		t.Errorf("the state of a server: got %s, want it passed on", got)
 	}
-	if _, got := post("key-ann", "ask-twice", roundOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got,
+	if _, got := post("key-ann", "ask-twice", roundTripOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got,
 		"input_required") {
 		t.Errorf("the caller's retry: got %s, want the next input request", got)
 	}
 }
 
-// A client that hangs up during a round cancels the request. Between rounds there is no connection to close.
+// A client that hangs up during a round trip cancels the request. Between round trips there is no connection to close.
 func TestMRTREnds(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	ctx, hangUp := context.WithCancel(context.Background())
-	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundOf("1", "hold", asks,
+	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundTripOf("1", "hold", asks,
 		"1", "")))
 	r.Header.Set("Content-Type", "application/json")
 	for name, value := range modernHeader("tools/call", "hold") {
@@ -123,12 +124,12 @@ func TestMRTREnds(t *testing.T) {
 	})
 
 	p := newStdio(t, w.edge, w.srv)
-	p.send(roundOf("1", "ask-twice", asks, "1", ""))
+	p.send(roundTripOf("1", "ask-twice", asks, "1", ""))
 	_, more := required(t, p.line(), `{"n":1}`)
-	p.send(roundOf("2", "ask-twice", asks, "2", more))
+	p.send(roundTripOf("2", "ask-twice", asks, "2", more))
 	p.line() // progress
 	required(t, p.line(), `{"n":1}`)
-	p.send(roundOf("1", "hold", asks, "1", "")) // the id is free
+	p.send(roundTripOf("1", "hold", asks, "1", "")) // the id is free
 	eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
 	p.send(cancelOf("1", `"enough"`))
 	eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
@@ -137,7 +138,7 @@ func TestMRTREnds(t *testing.T) {
 	}
 }
 
-// A result between rounds waits for the next round, for a bounded time.
+// A result between round trips waits for the next round trip, for a bounded time.
 func TestResultWaitsForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
@@ -146,21 +147,21 @@ func TestResultWaitsForRetry(t *testing.T) {
 		post := func(body string) *httptest.ResponseRecorder {
 			return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly"))
 		}
-		_, more := required(t, post(roundOf("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		_, more := required(t, post(roundTripOf("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
 		time.Sleep(5 * time.Minute)
 		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
 			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
 		}
-		if got := post(roundOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got,
+		if got := post(roundTripOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got,
 			`"id":2,"result":{"resultType":"complete"`) {
 			t.Errorf("a client that comes late: got %s, want the result", got)
 		}
-		_, more = required(t, post(roundOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		_, more = required(t, post(roundTripOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
 		time.Sleep(11 * time.Minute)
 		if got := e.Tracked(); got != 0 {
 			t.Errorf("a client that stays away: got %d requests in flight, want 0", got)
 		}
-		if w := post(roundOf("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
+		if w := post(roundTripOf("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
 			t.Errorf("a client that comes too late: got %d %s, want 400", w.Code, w.Body)
 		}
 		if err := e.Stop(t.Context()); err != nil {
@@ -191,10 +192,10 @@ func TestLateRetry(t *testing.T) {
 				}
 				for i := range 20 {
 					id := strconv.Itoa(2 * i)
-					_, more := required(t, post(roundOf(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
+					_, more := required(t, post(roundTripOf(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
 					time.Sleep(time.Second + 10*time.Minute) // the request, and the wait for a retry
 					id = strconv.Itoa(2*i + 1)
-					if got := post(roundOf(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
+					if got := post(roundTripOf(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
 						!strings.Contains(got, `"resultType":"complete"`) && !strings.Contains(got, "expired requestState") {
 						t.Fatalf("got %q, want the result or that it is too late", got)
 					}
@@ -217,17 +218,17 @@ func TestLateRetry(t *testing.T) {
 	}
 }
 
-// A request between rounds does not delay Stop. One in a round is finished, without further rounds.
+// A request between round trips does not delay Stop. One in a round trip is finished, without further round trips.
 func TestStopEndsWaitingMRTRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
 		h := e.Streamable(srv)
-		required(t, direct(h, "POST", roundOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
+		required(t, direct(h, "POST", roundTripOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
 			"ask-twice")).Body.String(), `{"n":1}`)
 		waiting := make(chan string)
 		go func() {
-			waiting <- direct(h, "POST", roundOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call",
+			waiting <- direct(h, "POST", roundTripOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call",
 				"hold-and-ask")).Body.String()
 		}()
 		synctest.Wait()

@@ -153,7 +153,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	ctx := f.fill(x, src, s, in)
 	x.out.outlet = outlet
 	if in.TakesRequests() {
-		f.newMRTR(ctx, x, newRound(in, outlet))
+		f.newMRTR(ctx, x, newRoundTrip(in, outlet))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)
@@ -170,12 +170,12 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	return nil
 }
 
-// resumeShared begins the next round of an mrtr on the session's own stream.
+// resumeShared begins the next round trip of an mrtr on the session's own stream.
 func (t *mrtr) resumeShared(s *session, in *inbound.Message, outlet output.Outlet) error {
 	if !s.inFlight.rename(t.x, in.ID) {
 		return inFlightError(in.ID)
 	}
-	if !t.resume(newRound(in, outlet), jsonrpc.Get(in.Params, "inputResponses")) {
+	if !t.resume(newRoundTrip(in, outlet), jsonrpc.Get(in.Params, "inputResponses")) {
 		s.inFlight.freeID(t.x)
 		return staleState()
 	}

@@ -76,7 +76,7 @@ func (x *Exchange) respond(m output.Message, state uint32) {
 	}
 	if x.mrtr != nil {
 		var ok bool
-		if m.ID, ok = x.mrtr.awaitRound(); !ok {
+		if m.ID, ok = x.mrtr.awaitRoundTrip(); !ok {
 			return
 		}
 	}

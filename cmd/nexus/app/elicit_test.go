@@ -107,8 +107,8 @@ func TestMissingArgumentsByRules(t *testing.T) {
 	if a := c.query(`{"query":"what will the weather be like tomorrow?"}`); len(a.Steps) != 1 || a.Steps[0].Success || a.Steps[0].Error.Reason != "declined" || !strings.Contains(a.Answer, "get_weather") {
 		t.Errorf("got %s and %q, want a step that was declined", brief(a), a.Answer)
 	}
-	if a := r.dial("{}", nil).query(`{"query":"what will the weather be like tomorrow?"}`); len(a.Steps) != 0 || a.Answer != "No available tool fits this question." {
-		t.Errorf("got %s and %q, want no step", brief(a), a.Answer)
+	if a := r.dial("{}", nil).query(`{"query":"what will the weather be like tomorrow?"}`); len(a.Steps) != 0 || !strings.Contains(a.Answer, "`get_weather` (needs `city`)") {
+		t.Errorf("got %s and %q, want no step and what is missing", brief(a), a.Answer)
 	}
 	if n := len(p.calls()); n != 1 {
 		t.Errorf("got %d calls, want one", n)
@@ -120,8 +120,8 @@ func TestMissingListByRules(t *testing.T) {
 	r, p := withPeer(t, nil, nil, peerTool{"tag_photos", `"description":"Tag photos with labels","inputSchema":{"type":"object","properties":{"labels":{"type":"array","items":{"type":"object"}}},"required":["labels"]}` + readOnly, echoTool("").call})
 	c := r.dial(`{"elicitation":{}}`, nil)
 	c.answer = func(message) string { t.Error("the user was asked, want no question"); return "" }
-	if a := c.query(`{"query":"tag photos with labels"}`); len(a.Steps) != 0 || len(p.calls()) != 0 || a.Answer != "No available tool fits this question." || a.Degraded {
-		t.Errorf("got %s and %q, want no step", brief(a), a.Answer)
+	if a := c.query(`{"query":"tag photos with labels"}`); len(a.Steps) != 0 || len(p.calls()) != 0 || !strings.Contains(a.Answer, "`tag_photos` (needs `labels`)") {
+		t.Errorf("got %s and %q, want no step and what is missing", brief(a), a.Answer)
 	}
 }
 

@@ -1,0 +1,70 @@
+package search
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/french"
+	"github.com/blevesearch/snowballstem/german"
+	"github.com/blevesearch/snowballstem/spanish"
+)
+
+//go:embed lexicon.txt
+var lexiconText string
+
+// lexicon maps the stems of a language to those of English words; to none for a word without a topic.
+var lexicon = readLexicon(lexiconText)
+
+// lexiconLanguages is the order of the languages in the lexicon.
+var lexiconLanguages = []string{"de", "fr", "es"}
+
+// readLexicon reads lines such as "file: datei | fichier | archivo".
+func readLexicon(text string) map[string]map[string][]string {
+	out := map[string]map[string][]string{"de": {}, "fr": {}, "es": {}}
+	for line := range strings.Lines(text) {
+		english, others, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		var stems []string
+		for w := range strings.FieldsSeq(english) {
+			stems = append(stems, Stem(w))
+		}
+		for i, words := range strings.Split(others, "|") {
+			lang := lexiconLanguages[i]
+			for w := range strings.FieldsSeq(words) {
+				key := snowball(w, lang)
+				out[lang][key] = append(out[lang][key], stems...)
+			}
+		}
+	}
+	return out
+}
+
+// StemsIn returns what a word of a language ("de", "fr", "es") may be called in a catalog: its stem there, and the stems
+// of the English words for it. In other languages it is [Stem] alone. Empty tells that the word carries no topic.
+func StemsIn(word, language string) (stems []string, empty bool) {
+	word = strings.ToLower(word)
+	known := lexicon[language]
+	if known == nil {
+		return []string{Stem(word)}, IsStopWord(word)
+	}
+	own := snowball(word, language)
+	english, listed := known[own]
+	return append([]string{own}, english...), listed && len(english) == 0
+}
+
+// snowball is the stem of a word in its language, without accents.
+func snowball(word, language string) string {
+	env := snowballstem.NewEnv(strings.ToLower(word))
+	switch language {
+	case "de":
+		german.Stem(env)
+	case "fr":
+		french.Stem(env)
+	case "es":
+		spanish.Stem(env)
+	}
+	return strings.Join(Words(env.Current()), "")
+}

@@ -1,0 +1,130 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+)
+
+// ask is what one call may serve: a clause, or several that belong together.
+type ask struct {
+	text    string // the whole question
+	clauses []intent.Clause
+	words   []word
+	values  []values.Value
+	lang    string
+	now     time.Time
+	verb    []string // stems of the verbs
+	writes  bool     // one of the clauses may write
+}
+
+// askFor reads what the clauses ask for. all are the values of the whole question.
+func askFor(text string, clauses []intent.Clause, all []values.Value, now time.Time) ask {
+	a := ask{text: text, clauses: clauses, now: now}
+	for _, c := range clauses {
+		if a.lang == "" {
+			a.lang = c.Language
+		}
+		if len(a.words) < maxWords {
+			a.words = append(a.words, readWords(text, c.Start, c.End, c.Language)...)
+		}
+		if c.Verb != "" && (c.Act.MayRead() || c.Act == intent.Conditional) {
+			a.verb = append(a.verb, verbStems(c)...)
+		}
+		a.writes = a.writes || c.Act.MayWrite()
+		for _, v := range all {
+			if middle := (v.Start + v.End) / 2; middle >= c.Start && middle < c.End {
+				a.values = append(a.values, v)
+			}
+		}
+	}
+	return a
+}
+
+// verbStems are what the verb of a clause may be called in a catalog.
+func verbStems(c intent.Clause) []string {
+	var out []string
+	for _, w := range search.Words(c.Verb) {
+		out = append(out, search.Stem(w))
+	}
+	stems, _ := search.StemsIn(c.Verb, c.Language)
+	return append(out, stems...)
+}
+
+// without is the ask without what is chosen already.
+func (a ask) without(chosen map[string]choice) ask {
+	a.values = slices.DeleteFunc(slices.Clone(a.values), func(v values.Value) bool {
+		for _, c := range chosen {
+			if c.overlaps(v.Start, v.End) {
+				return true
+			}
+		}
+		return false
+	})
+	return a
+}
+
+// covers reports whether a part of the question belongs to what is asked.
+func (a ask) covers(start, end int) bool {
+	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool { return c.Start <= start && end <= c.End })
+}
+
+// query is what to search tools for: the words as they are, and their translations.
+func (a ask) query() string {
+	var b strings.Builder
+	for i, c := range a.clauses {
+		if i > 0 {
+			b.WriteString(". ")
+		}
+		b.WriteString(c.Text)
+	}
+	for _, w := range a.words {
+		if w.has("who") {
+			b.WriteString(" person")
+		}
+		if a.lang == "en" || a.lang == "" {
+			break
+		}
+		stems, _ := search.StemsIn(w.lower, a.lang)
+		b.WriteString(" " + strings.Join(stems[1:], " "))
+	}
+	return b.String()
+}
+
+// mayCall reports whether what is asked for allows to call a tool: a read for anything that may read, a write only for a
+// command or request whose verb says what the tool does.
+func (a ask) mayCall(f *profile) bool {
+	if f.reads {
+		if a.lang == "" {
+			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))
+		}
+		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] })
+	}
+	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
+		verb := verbStems(c)
+		if slices.ContainsFunc(verb, func(v string) bool { return light[v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+			verb = []string{f.verb}
+		}
+		return c.Act.MayWrite() && c.Verb != "" && f.does(verb) && (!c.Bare || a.fitsAfter(f, c))
+	})
+}
+
+// fitsAfter reports whether the word after a verb that only its place makes a verb is one that the tool knows, or a value.
+func (a ask) fitsAfter(f *profile, c intent.Clause) bool {
+	seen := false
+	for _, w := range a.words {
+		if w.start < c.Start || w.end > c.End {
+			continue
+		}
+		if seen && w.weight > 0 {
+			inValue := slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Start <= w.start && w.end <= v.End })
+			return inValue || w.weight < 1 || slices.ContainsFunc(w.stems, func(s string) bool { return f.words[s] || f.labels[s] })
+		}
+		seen = seen || strings.HasPrefix(c.Verb, w.lower)
+	}
+	return true
+}

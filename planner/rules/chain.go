@@ -1,0 +1,205 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+)
+
+// reference stands for a field of another call's result.
+type reference struct {
+	call *call
+	path string
+}
+
+// How well a result's field fits a parameter by their names alone.
+const (
+	fitsExactly = 2.2
+	fitsAsID    = 1.8
+	fitsPartly  = 1.2
+)
+
+// fits compares a parameter's name with that of a field: "location_id" takes "locationId", and "id" of a tool about
+// locations.
+func fits(q param, o output, producer *profile) float64 {
+	kind := kindOf(q.Schema)
+	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 || len(o.stems) == 0 {
+		return 0
+	}
+	if slices.Equal(q.stems, o.stems) {
+		if len(o.stems) == 1 && genericWords[o.stems[0]] && o.stems[0] != "id" {
+			return fitsPartly
+		}
+		return fitsExactly
+	}
+	last, entity := len(q.stems)-1, len(o.stems)-1
+	if q.stems[last] == "id" && o.stems[entity] == "id" {
+		of, about := q.stems[:last], o.stems[:entity]
+		if within(of, about) || within(about, of) && within(of, producer.name) {
+			return fitsAsID
+		}
+		return 0
+	}
+	if distinctive(q.stems) && distinctive(o.stems) && (within(q.stems, o.stems) || within(o.stems, q.stems)) {
+		return fitsPartly
+	}
+	return 0
+}
+
+func numeric(kind string) bool { return kind == "number" || kind == "integer" }
+
+func within(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// distinctive reports whether one of the stems says more than "name" or "value".
+func distinctive(stems []string) bool {
+	return slices.ContainsFunc(stems, func(s string) bool { return !genericWords[s] && s != "id" })
+}
+
+// akin reports whether two tools are named after one kind of thing, apart from the field that one returns and the other
+// takes. Identifiers aside, one field of the same name is else no more than coincidence.
+func akin(consumer, producer *profile, q param) bool {
+	field := q.stems
+	if n := len(field); n > 1 && genericWords[field[n-1]] {
+		field = nil // the name of the thing itself: "hotel_name"
+	}
+	return slices.ContainsFunc(consumer.name, func(s string) bool {
+		return !genericWords[s] && !commonVerbs[s] && !slices.Contains(field, s) && slices.Contains(producer.name, s)
+	})
+}
+
+func (q param) identifies() bool { return len(q.stems) > 0 && q.stems[len(q.stems)-1] == "id" }
+
+// maxProducers bounds how many tools are looked at for one open parameter; maxLacking how many open parameters they are
+// looked for.
+const (
+	maxProducers = 8
+	maxLacking   = 4
+)
+
+// produce looks for tools that only read, that the question fills, and whose results give what a tool lacks. It returns
+// the calls to make first, and whether nothing is lacking any more.
+func (c *chooser) produce(f *profile, fill *filling) ([]*call, bool) {
+	lacking := slices.Clone(fill.missing)
+	for _, q := range f.params {
+		if fill.guessed(q) {
+			lacking = append(lacking, q)
+		}
+	}
+	if len(lacking) == 0 || len(lacking) > maxLacking || len(fill.unclear) > 0 {
+		return nil, len(lacking) == 0
+	}
+	var added []*call
+	given := map[*call]int{} // how many fields of each call's result are taken
+	refs := map[string]reference{}
+	for _, q := range lacking {
+		ref, made, ok := c.producer(f, q, slices.Concat(c.calls, added))
+		if !ok {
+			return nil, false
+		}
+		for _, other := range refs {
+			if other == ref {
+				return nil, false // one field is not two things
+			}
+		}
+		given[ref.call]++
+		if made {
+			added = append(added, ref.call)
+		}
+		refs[q.Name] = ref
+	}
+	for _, q := range lacking {
+		if ref := refs[q.Name]; !q.identifies() && !akin(f, ref.call.f, q) && given[ref.call] < 2 {
+			return nil, false
+		}
+	}
+	for name, ref := range refs {
+		fill.chosen[name] = choice{value: ref, score: fitsPartly}
+	}
+	fill.missing = nil
+	return added, true
+}
+
+// producer finds a tool whose result has what q needs, among those called already or by search.
+func (c *chooser) producer(consumer *profile, q param, called []*call) (best reference, made, ok bool) {
+	for _, a := range slices.Backward(called) {
+		for _, o := range a.f.outputs {
+			if a.f != consumer && fits(q, o, a.f) > 0 {
+				return reference{a, o.path}, false, true
+			}
+		}
+	}
+	score := 0.0
+	words := strings.Join(q.stems, " ") + " " + clip(q.Description, 80)
+	for _, t := range slices.Concat(c.tools.Look(words, maxProducers), c.fitting) {
+		f := c.profile(t)
+		if f == consumer || len(f.outputs) == 0 || f.broken || !f.reads {
+			continue
+		}
+		fit, path := 0.0, ""
+		for _, o := range f.outputs {
+			if s := fits(q, o, f); s > fit {
+				fit, path = s, o.path
+			}
+		}
+		if fit == 0 {
+			continue
+		}
+		fill := c.wholeFill(f)
+		if !fill.complete(f) {
+			continue
+		}
+		x := c.p.features(c.whole, f, fill, 0)
+		if s := fit + x[filled] + 1.4*x[nameSaid] - 2*x[weak]; s > score {
+			best, score = reference{&call{f: f, fill: fill}, path}, s
+		}
+	}
+	return best, true, score >= producerScore
+}
+
+// producerScore is what a tool must reach to be called for its result alone.
+const producerScore = 2.8
+
+// references returns what results of earlier calls could give a required parameter whose name fits.
+func (l *filler) references(q param) []choice {
+	var out []choice
+	for _, c := range l.earlier {
+		if _, given := c.fill.chosen[q.Name]; given || c.f.tool.Name == l.f.tool.Name || !q.Required || len(q.Enum) > 0 {
+			continue
+		}
+		for _, o := range c.f.outputs {
+			s := fits(q, o, c.f)
+			taken := strings.Contains(strings.ToLower(l.a.clauses[0].Text), "the "+strings.ToLower(strings.Join(search.Words(o.path), " ")))
+			if s > fitsPartly && (q.identifies() || taken || akin(l.f, c.f, q)) {
+				if c.f.shared[o.stems[0]] > 0 {
+					s = fitsPartly // the tool only repeats what it was given
+				}
+				out = append(out, choice{value: reference{c, o.path}, score: s})
+			}
+		}
+	}
+	return out
+}
+
+// step writes a call as a plan step. Calls that it refers to have their ids already.
+func (c *call) step(id string, ids map[*call]string) plan.Step {
+	s := plan.Step{ID: id, Tool: c.f.tool.Name, Server: c.f.tool.Server, After: []string{}}
+	args := map[string]any{}
+	for name, chosen := range c.fill.chosen {
+		if ref, ok := chosen.value.(reference); ok {
+			from := ids[ref.call]
+			if !slices.Contains(s.After, from) {
+				s.After = append(s.After, from)
+			}
+			args[name] = "$" + from + "." + ref.path
+			continue
+		}
+		args[name] = chosen.value
+	}
+	slices.Sort(s.After)
+	s.Arguments = encode(args)
+	return s
+}

@@ -1,0 +1,206 @@
+package values
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+)
+
+// amounts reads a number with what it counts.
+func (r *reader) amounts(i int) int {
+	if v, ok := r.amount(i); ok {
+		return r.add(v)
+	}
+	means, next := r.match(i, "ordinal")
+	if next == 0 {
+		return 0
+	}
+	v := r.value(Ordinal, i, next)
+	v.Number = json.Number(means)
+	return r.add(v)
+}
+
+func (r *reader) amount(i int) (v Value, ok bool) {
+	start := i
+	if r.mark(i, "-−") && r.tok(i).gap && r.is(i+1, "currency") {
+		start++
+	}
+	got, next := r.rule("isoperiod", start)
+	if next == 0 {
+		got, next = r.rule("amount", start)
+	}
+	if next == 0 {
+		return v, false
+	}
+	number := got.get("n")
+	if start > i || got.num("hemisphere") < 0 {
+		number.n = times(number.n, rat("-1"))
+	}
+	kind, unit := Number, ""
+	for _, k := range []struct {
+		name string
+		Kind
+	}{
+		{"suffix", Ordinal}, {"percent", Percent}, {"currency", Money}, {"unit", Quantity},
+		{"iso", Duration}, {"isot", Duration},
+	} {
+		if c := got.get(k.name); c.name != "" {
+			kind, unit = k.Kind, c.means
+		}
+	}
+	if kind == Ordinal || kind == Percent {
+		unit = ""
+	} else if m := factors[unit].measure; m == "time" || m == "calendar" {
+		kind = Duration
+		number.n, unit, next = r.chain(number.n, unit, next)
+	}
+	short := r.tight(next+1, 'd') && r.tok(i).size() <= 3 && r.tok(next+1).size() <= 3
+	if !r.ends(next) && !(kind == Number && r.mark(next, "-") && short && next == i+1 && r.ends(next+2)) {
+		return v, false // but 3-5 is a range
+	}
+	v = r.value(kind, i, next)
+	v.Number, v.Unit = decimal(number.n), unit
+	if kind == Number && r.word(next) && !r.tok(next).stop && !r.is(next, "op", "minus", "number", "scale", "month") {
+		v.Noun = r.tok(next).fold
+	}
+	if number.other != nil {
+		w := v
+		w.Number = decimal(number.other)
+		v.Alternatives = []Value{w}
+	}
+	if unit == "lb" && !strings.HasPrefix(r.tok(next-1).fold, "lb") {
+		w := v
+		w.Kind, w.Unit = Money, "GBP"
+		v.Alternatives = append(v.Alternatives, w)
+	}
+	return v, true
+}
+
+// unit reads a unit after a number, also after a hyphen.
+func (r *reader) unit(i int, c *capture) (next int) {
+	if r.mark(i, "-") && !r.tok(i).gap && !r.tok(i+1).gap {
+		i++
+	}
+	c.means, next = r.match(i, "unit")
+	t := r.tok(i)
+	small := t.kind == 'w' && t.size() == 1 && !t.upper && strings.ContainsAny(c.means, "CFKWV") // 20 C, not 20 c
+	if next == 0 || small || !r.ends(next) && r.tok(next).kind != 'd' {
+		return 0
+	}
+	return next
+}
+
+// chain adds the smaller units that follow: 1 hour and 30 minutes, 2h30, an hour and a half.
+func (r *reader) chain(n *big.Rat, unit string, next int) (*big.Rat, string, int) {
+	if half, after := r.match(next, "andhalf"); after > 0 {
+		return new(big.Rat).Add(n, rat(half)), unit, after
+	}
+	for range 4 {
+		var more, smaller capture
+		after := r.number(r.skip(next, "and"), &more)
+		end := r.unit(after, &smaller)
+		if unit == "hour" && (end == 0 && r.tight(next, 'd') || smaller.means == "m") {
+			smaller.means, end = "minute", max(end, after)
+		}
+		size := convert(rat("1"), unit, smaller.means)
+		if after == 0 || end == 0 || more.n.Sign() < 0 || size == nil || size.Cmp(rat("1")) <= 0 {
+			break
+		}
+		n, unit, next = new(big.Rat).Add(times(n, size), more.n), smaller.means, end
+	}
+	return n, unit, next
+}
+
+// convert writes a quantity in another unit of the same measure, nil if there is no such way.
+func convert(n *big.Rat, from, to string) *big.Rat {
+	f, t := factors[from], factors[to]
+	if from == to {
+		return n
+	} else if f.measure != t.measure || f.measure == "" {
+		return nil
+	}
+	out := times(n, rat(f.times))
+	if f.measure == "temperature" {
+		absolute := map[string]string{"°C": "273.15", "K": "0", "°F": "45967/180"}
+		out.Add(out, rat(absolute[from])).Sub(out, rat(absolute[to]))
+	}
+	return out.Quo(out, rat(t.times))
+}
+
+// maxExpression bounds the tokens of a calculation.
+const maxExpression = 60
+
+// expression reads a calculation: numbers, operators in signs or words, brackets, functions, a percentage of something.
+func (r *reader) expression(i int) (Value, bool) {
+	if i < r.calculated || !r.tok(i).gap && !r.mark(i-1, "(:=,?") && r.tok(i-1).kind != 'q' {
+		return Value{}, false
+	}
+	var parts []string
+	operand, certain, opened, end, length := true, false, 0, 0, 0
+loop:
+	for j := i; j < i+maxExpression && !(j > i && r.tok(j).stop && r.tok(j).gap); {
+		function := r.is(j, "function") && r.mark(j+1, "(")
+		number, next := r.operand(j)
+		sign, after := r.match(j, "op")
+		weak, loose := r.match(j, "weak")
+		switch {
+		case operand && function:
+			parts, certain, opened, j = append(parts, r.tok(j).fold+"("), true, opened+1, j+2
+		case operand && r.mark(j, "("):
+			parts, opened, j = append(parts, "("), opened+1, j+1
+		case operand && next > 0:
+			parts, operand, j = append(parts, number), false, next
+		case !operand && r.mark(j, ")") && opened > 0:
+			parts, opened, j = append(parts, ")"), opened-1, j+1
+		case !operand && after > 0:
+			parts, operand, certain, j = append(parts, " "+sign+" "), true, true, after
+		case !operand && loose > 0: // surely an operator between spaces or beside brackets
+			certain = certain || r.tok(j).gap && r.tok(loose).gap || r.mark(j-1, ")") || r.mark(loose, "(")
+			parts, operand, j = append(parts, " "+weak+" "), true, loose
+		default:
+			break loop
+		}
+		if !operand && opened == 0 && certain && r.ends(j) {
+			end, length = j, len(parts)
+		}
+	}
+	text := strings.Join(parts[:length], "")
+	if end == 0 {
+		text, end = r.share(i)
+	}
+	if end == 0 {
+		return Value{}, false
+	}
+	v := r.value(Expression, i, end)
+	v.Text = text
+	return v, true
+}
+
+// operand reads a number of a calculation.
+func (r *reader) operand(i int) (text string, next int) {
+	var c capture
+	if j := r.skip(i, "currency"); r.tok(j).kind == 'd' {
+		i = j
+	}
+	if next = r.number(i, &c); next == 0 || r.is(i, "one") || c.other != nil || r.is(next, "percent") {
+		return "", 0
+	}
+	return string(decimal(c.n)), r.skip(next, "currency")
+}
+
+// share reads "15% of 2500" and "20% off 50".
+func (r *reader) share(i int) (text string, next int) {
+	v, ok := r.amount(i)
+	if !ok || v.Kind != Percent {
+		return "", 0
+	}
+	factor, after := new(big.Rat).Quo(rat(string(v.Number)), rat("100")), r.skip(v.next, "of")
+	if off := r.skip(v.next, "off"); off > v.next {
+		factor, after = factor.Sub(rat("1"), factor), r.skip(off, "of")
+	}
+	of, next := r.operand(r.skip(after, "article"))
+	if after == v.next || next == 0 {
+		return "", 0
+	}
+	return of + " * " + string(decimal(factor)), next
+}

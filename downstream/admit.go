@@ -11,9 +11,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// admit holds calls back from a server that has enough of them, and refuses them at once while it cannot be
-// reached. A call that is not with its server when a new configuration replaces that, because it waits for a
-// place, a connection or another attempt, goes to the successor.
+// admit lets calls wait in the server's fair queue, and refuses them at once while the circuit breaker is open. If a
+// new configuration replaces the server while a call waits for a place, a connection or another attempt, the call goes
+// to the successor.
 func (c *calls) admit(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		for {
@@ -41,7 +41,7 @@ func (e *endpoint) admit(ctx context.Context, r *Request, next roundTrip) (link.
 	case errors.Is(err, admission.ErrFull):
 		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonOverloaded,
 			Message: fmt.Sprintf("%d calls are in flight and %d wait", e.config.places(), e.config.room())}}
-	case timedOut(err): // it never began
+	case timedOut(err): // while it waited
 		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonOverloaded,
 			Message: fmt.Sprintf("the %d calls in flight left no place in time", e.config.places())}}
 	default:
@@ -58,7 +58,7 @@ func (e *endpoint) broken(wait time.Duration) error {
 	return refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonUnavailable, Message: message, After: wait}}
 }
 
-// guarded makes a call that has a place, if the breaker still lets it through, and tells the breaker how it went.
+// guarded makes a call that has a place, unless the breaker refuses it, and reports the result to the breaker.
 func (e *endpoint) guarded(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
 	defer r.place.Leave()
 	if ok, wait := e.health.breaker.Allow(); !ok {
@@ -81,8 +81,8 @@ func (e *endpoint) guarded(ctx context.Context, r *Request, next roundTrip) (lin
 	return reply, err
 }
 
-// blames reports whether a call failed because of the server as a whole, and whether it could not even be
-// reached. Silence alone speaks of the tool, unless the server does not answer pings either.
+// blames reports whether a failed call counts against the server as a whole, and whether the server could not be
+// reached. A timeout counts against the tool only, unless the server does not answer pings either.
 func (e *endpoint) blames(ctx context.Context, err error) (unreached, counts bool) {
 	var failure *link.Failure
 	if !errors.As(err, &failure) {

@@ -21,14 +21,14 @@ func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	return c
 }
 
-// authorize refuses servers and tools that the caller may not use, as if they were not there.
+// authorize refuses servers and tools that the caller may not use, as if they did not exist.
 func (c *calls) authorize(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		s, err := c.serverFor(r)
 		if err != nil {
 			return link.Reply{}, err
 		}
-		own := *r // the caller's request stays as it is; what follows may change this one
+		own := *r // the following middleware may change this copy
 		own.server = s
 		return next(ctx, &own)
 	}
@@ -86,7 +86,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	if err != nil {
 		var failure *link.Failure
 		if errors.As(err, &failure) {
-			// What happened to the handshake did not happen to the call.
+			// This describes the handshake, not the call.
 			unsent := *failure
 			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
 			err = &unsent
@@ -103,10 +103,12 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	return session.Call(ctx, call)
 }
 
-// callMirrored calls a tool of a server that checks the headers of params. Their names are in the tool's definition,
-// which is listed if that has not been done; where the server refuses the headers, and so has not run the tool, it is
-// listed again.
-func callMirrored(ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string) (link.Reply, error) {
+// callMirrored calls a tool of a server that compares headers with params. The names of the headers are in the tool's
+// definition, which is listed if it is not known. If the server refuses the headers, it has not run the tool; the tool
+// is then listed again, and called again if its headers have changed.
+func callMirrored(
+	ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string,
+) (link.Reply, error) {
 	if sl.lists.tool(tool) == nil {
 		if _, err := sl.lists.list(ctx, "tools/list", true); err != nil && ctx.Err() != nil {
 			return link.Reply{}, context.Cause(ctx)

@@ -179,7 +179,10 @@ func TestAskingGivesUpThePlace(t *testing.T) {
 			synctest.Wait()
 		}
 		answer := make(chan struct{})
-		call("ann", "ask", func(context.Context, downstream.ServerRequest) (result, err []byte) { <-answer; return []byte("1"), nil })
+		call("ann", "ask", func(context.Context, downstream.ServerRequest) (result, err []byte) {
+			<-answer
+			return []byte("1"), nil
+		})
 		call("bob", "wait", nil)
 		call("cid", "wait", nil)
 		if st := m.Status()["a"]; st.InFlight != 2 || st.Queued != 1 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration order,
-// and the names that plans use for them. A later one shares with it what has not changed.
+// and the names that plans use for them. Later catalogs share what has not changed.
 type Catalog struct {
 	Missing   []Missing // servers that could not be listed, in configuration order
 	policy    string    // of equal names
@@ -23,7 +23,7 @@ type Catalog struct {
 	owners    owners
 	conflicts []Conflict // by tool; with ConflictError
 
-	origin *Catalog // the empty one that all of a configuration come from
+	origin *Catalog // the empty first catalog of the configuration
 	number int      // of changes since
 }
 
@@ -33,13 +33,13 @@ type shelf struct {
 	byName map[string]int // by their own names
 }
 
-// Missing is a server whose tools could not be listed. Reason is one of a Failure.
+// Missing is a server whose tools could not be listed. Reason is that of a Failure.
 type Missing struct{ Server, Reason, Message string }
 
 // String returns the name of the server and why it is missing.
 func (m Missing) String() string { return m.Server + " (" + m.Reason + ": " + m.Message + ")" }
 
-// Conflict is an equal bare name of tools of several servers where that is not allowed.
+// Conflict is a bare name that tools of several servers have, if the configuration forbids that.
 type Conflict struct {
 	Tool    string
 	Servers []string
@@ -47,8 +47,8 @@ type Conflict struct {
 
 // Error implements error.
 func (c *Conflict) Error() string {
-	return fmt.Sprintf("the tool name %s is used by the servers %s; rename or filter one, or set name_conflicts to namespace",
-		c.Tool, strings.Join(c.Servers, " and "))
+	return fmt.Sprintf("the tool name %s is used by the servers %s; "+
+		"rename or filter one, or set name_conflicts to namespace", c.Tool, strings.Join(c.Servers, " and "))
 }
 
 // Of returns the tools of one server; the slice is the same until they or their names change.
@@ -97,8 +97,8 @@ func (c *Catalog) find(server, tool string) *Tool {
 	return &c.shelves[place].tools[i]
 }
 
-// full finds the tool that a name means when it is read as a server's and a tool's. Such a name is never
-// another tool's, even if that is its bare name.
+// full finds a tool by a name that consists of the server's and the tool's. Such a name never means another tool,
+// even if it is the bare name of one.
 func (c *Catalog) full(name string) (tool *Tool) {
 	splits(name, func(server, bare string) bool {
 		tool = c.find(server, bare)
@@ -107,8 +107,8 @@ func (c *Catalog) full(name string) (tool *Tool) {
 	return tool
 }
 
-// Lookup finds a tool by any of its names: the plan name, bare where that is unique among what the
-// caller sees, server__tool, server:tool or server.tool, and the alias that it is listed under.
+// Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the tools that the
+// caller may see, server__tool, server:tool or server.tool, and the alias that it is listed under.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	sees := func(t *Tool) bool { return visible == nil || visible(t.Server, t.Tool.Tool) }
 	if t := c.full(name); t != nil && sees(t) {
@@ -150,7 +150,8 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	}
 }
 
-// unlisted returns why a name's server could not be listed, if the caller may see such a tool of it; else nil.
+// unlisted returns why the server that a name begins with could not be listed. It is nil if there is no such server or
+// the caller may not see the tool.
 func (c *Catalog) unlisted(name string, visible Visible) (f *link.Failure) {
 	splits(name, func(server, bare string) bool {
 		i := slices.IndexFunc(c.Missing, func(m Missing) bool { return m.Server == server })
@@ -162,8 +163,8 @@ func (c *Catalog) unlisted(name string, visible Visible) (f *link.Failure) {
 	return f
 }
 
-// Quarantined says why no tool of that name can be used, if a server lists one that the caller may see; else
-// it is nil.
+// Quarantined returns why the tools of that name cannot be used. It is nil if no server lists such a tool that the
+// caller may see.
 func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
 	for place, l := range c.lists {
 		if l == nil || len(l.quarantined) == 0 {

@@ -15,13 +15,13 @@ const (
 	maxInitialize = 64 << 10 // bytes of initialize params that are kept whole
 )
 
-// record is what a client has said that holds for its whole session. Its sessions with servers are opened
-// and restored from it, so a process that has the record can serve the client.
+// record holds the requests of a client that apply to its whole session. Its sessions with servers are opened and
+// restored from it, so any process that has the record can serve the client.
 type record struct {
-	Initialize    json.RawMessage                       `json:"initialize,omitempty"` // params; nil = the client has sent no initialize
+	Initialize    json.RawMessage                       `json:"initialize,omitempty"` // params; nil = not sent
 	Initialized   bool                                  `json:"initialized,omitempty"`
 	Levels        map[string]logLevel                   `json:"levels,omitempty"`        // by server
-	Subscriptions map[string]map[string]json.RawMessage `json:"subscriptions,omitempty"` // params of resources/subscribe, by server and URI
+	Subscriptions map[string]map[string]json.RawMessage `json:"subscriptions,omitempty"` // params, by server and URI
 }
 
 // logLevel is the level of log messages that a client asked of a server.
@@ -42,7 +42,7 @@ type client struct {
 	bytes         int                 // of subscriptions and levels
 	releases      map[resource]func() // of what subscriptions are charged
 	slots         map[*endpoint]*slot
-	left          bool // it gets no sessions any more
+	left          bool // it gets no more sessions
 }
 
 // clients owns the state of all clients. Servers are known by name, so that subscriptions and levels outlive
@@ -58,7 +58,7 @@ func newClients() *clients {
 	return &clients{byID: map[string]*client{}, interest: interests{}}
 }
 
-// client returns the state of a client, adding it if need be. cs.mu is held.
+// client returns the state of a client, adding it if there is none. cs.mu is held.
 func (cs *clients) client(id string) *client {
 	c := cs.byID[id]
 	if c == nil {
@@ -92,7 +92,7 @@ func keptInitialize(params []byte) []byte {
 	return kept
 }
 
-// initialized notes that a client has sent notifications/initialized.
+// initialized records that a client has sent notifications/initialized.
 func (cs *clients) initialized(id string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -135,7 +135,7 @@ func (cs *clients) slot(id string, e *endpoint, add func(id string) *slot) *slot
 	return sl
 }
 
-// existing returns the place of a client's own session with a server, nil if it has none yet.
+// existing returns the slot of a client with a server, nil if there is none yet.
 func (cs *clients) existing(id string, e *endpoint) *slot {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -156,8 +156,8 @@ func (cs *clients) drop(e *endpoint, slots []*slot) {
 	}
 }
 
-// leave takes away a client's sessions and returns them, with the resources that it is subscribed to. It gets
-// no others.
+// leave removes and returns the slots of a client, and returns the resources that it is subscribed to. The client gets
+// no more slots.
 func (cs *clients) leave(id string) (slots []*slot, subscribed []resource) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

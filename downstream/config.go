@@ -53,7 +53,7 @@ type ServerConfig struct {
 	Env              map[string]secret.String `yaml:"env"`
 	Cwd              string                   `yaml:"cwd"`
 	Timeout          time.Duration            `yaml:"timeout"`         // 0 = proxy.timeout and execution.tool_timeout
-	ConnectTimeout   time.Duration            `yaml:"connect_timeout"` // of one attempt to connect; 0 = 15 s, 120 s for commands
+	ConnectTimeout   time.Duration            `yaml:"connect_timeout"` // of one attempt; 0 = 15 s, 120 s for commands
 	MaxParallel      int                      `yaml:"max_parallel"`    // calls at once; 0 = DefaultMaxParallel
 	Disabled         bool                     `yaml:"disabled"`
 	Tools            ToolFilter               `yaml:"tools"`
@@ -86,8 +86,8 @@ func (c ServerConfig) places() int {
 	return DefaultMaxParallel
 }
 
-// minRoom is how many calls may wait for a server at the least. A server that takes few calls at once gets the steps of
-// a query one after the other.
+// minRoom is the least number of calls that may wait for a server. The steps of a query wait for a server that takes
+// few calls at once.
 const minRoom = 64
 
 // room returns how many calls may wait for the server.

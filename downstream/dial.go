@@ -30,7 +30,9 @@ func newDialer(opts *Options, clients *clients) *dialer {
 // open connects a session for a slot.
 func (d *dialer) open(ctx context.Context, sl *slot) (*link.Session, error) {
 	c := sl.s.config
-	target := link.Target{Env: c.Env, Dir: c.Cwd, URL: c.URL, Headers: c.Headers, SSE: c.Type == TransportSSE, Dial: d.opts.Embedded[c.Name]}
+	target := link.Target{
+		Env: c.Env, Dir: c.Cwd, URL: c.URL, Headers: c.Headers, SSE: c.Type == TransportSSE, Dial: d.opts.Embedded[c.Name],
+	}
 	if c.Command != "" {
 		target.Command = append([]string{c.Command}, c.Args...)
 	}
@@ -49,10 +51,11 @@ func (d *dialer) initialize(client string) (params []byte, initialized bool) {
 			return params, initialized
 		}
 	}
+	none := struct{}{}
 	own, _ := json.Marshal(map[string]any{
 		"protocolVersion": ProtocolVersion,
 		// Requests of the server are passed on to the client whose call caused them, which may have these capabilities.
-		"capabilities": map[string]any{"elicitation": map[string]any{}, "roots": map[string]any{}, "sampling": map[string]any{}},
+		"capabilities": map[string]any{"elicitation": none, "roots": none, "sampling": none},
 		"clientInfo":   map[string]string{"name": "agenticnexus-router", "version": d.opts.Version},
 	})
 	return own, true

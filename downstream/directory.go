@@ -145,7 +145,8 @@ func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog 
 	catalog := former.with(lists, missing)
 	d.snapshot.Store(&snapshot{catalog, f, lists})
 	for _, c := range catalog.conflicts {
-		if !slices.ContainsFunc(former.conflicts, func(old Conflict) bool { return old.Tool == c.Tool && slices.Equal(old.Servers, c.Servers) }) {
+		same := func(old Conflict) bool { return old.Tool == c.Tool && slices.Equal(old.Servers, c.Servers) }
+		if !slices.ContainsFunc(former.conflicts, same) {
 			d.logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
 		}
 	}
@@ -213,7 +214,9 @@ func (d *directory) validate(ctx context.Context, server, tool string, arguments
 }
 
 // find looks for an item in a list, see Manager.Find.
-func (d *directory) find(ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool) (item json.RawMessage, ok bool, err error) {
+func (d *directory) find(
+	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
+) (item json.RawMessage, ok bool, err error) {
 	err = d.servers.use(name, func(s *server) error {
 		_, err := s.slot(client).lists.look(ctx, method, since, func(l *listing) bool {
 			i := slices.IndexFunc(l.items, match)

@@ -80,7 +80,8 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 		if modern {
 			e.Code = jsonrpc.CodeInternal
 		}
-		e.Data = append(append(append([]byte(`{"server":`), jsonrpc.StringID(failure.Server)...), `,"reason":"`...), failure.Reason...)
+		e.Data = append([]byte(`{"server":`), jsonrpc.StringID(failure.Server)...)
+		e.Data = append(append(e.Data, `,"reason":"`...), failure.Reason...)
 		e.Data = strconv.AppendBool(append(e.Data, `","retryable":`...), Retryable(failure))
 		e.Data = append(e.Data, '}')
 		return e

@@ -8,15 +8,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// handler takes what a server sends of its own accord in a session of a slot.
+// handler receives what a server sends of its own accord in a session of a slot.
 type handler struct {
 	opts *Options
 	sl   *slot
 	nth  int64 // session of the slot
 }
 
-// Notified implements link.Handler. What may tell of a call goes to the client of that call or, where that
-// cannot be told and several callers share the session, to nobody.
+// Notified implements link.Handler. A notification that may contain data of a call goes to the client of that call. If
+// the call is not known and several callers share the session, it is dropped.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	defer h.sl.s.rescue("passing a notification on", nil)
 	h.sl.lists.changed(message.Method)
@@ -32,7 +32,8 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	if private(message.Method) && !known && m.Client == "" {
 		only, told := h.sl.callers.one()
 		if known = len(from) > 0 || !told; known {
-			h.sl.s.logger.Debug("a message that may be about a call of any client is dropped", "server", m.Server, "method", message.Method)
+			h.sl.s.logger.Debug("a message that may be about a call of any client is dropped",
+				"server", m.Server, "method", message.Method)
 		}
 		m.Caller = only
 	}
@@ -41,8 +42,8 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	}
 }
 
-// Asked implements link.Handler. Where several calls of one client may have caused the question, it is open
-// as long as any of them is: the one on whose stream it reaches the client may be the first to end.
+// Asked implements link.Handler. If several calls of one client may have caused the request, it stays open until the
+// last of them ends: the call on whose stream it reaches the client may be the first to end.
 func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
 	defer h.sl.s.rescue("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
@@ -58,9 +59,9 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		asking, end := withTheLastOf(ctx, origins)
 		defer end()
 		for _, o := range origins {
-			defer o.pause()() // people take their time
+			defer o.pause()() // the time of a user does not count
 		}
-		// Others may use the place meanwhile; only one of these calls asks, the first most likely.
+		// Other calls may use the place meanwhile. Only one of these calls asks, most likely the first.
 		resume := origins[0].place.Suspend()
 		defer func() { resume(origins[0].ctx) }()
 		for _, o := range origins {
@@ -78,7 +79,8 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	}
 	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
 	if h.sl.client == "" && len(origins) == 0 {
-		e.Message += "; it does not tell which call it belongs to, and not exactly one client has calls in flight. Set session: per_client for the server " + h.sl.s.config.Name
+		e.Message += "; it does not tell which call it belongs to, and not exactly one client has calls in flight. " +
+			"Set session: per_client for the server " + h.sl.s.config.Name
 	}
 	return nil, e.Encode()
 }

@@ -61,7 +61,7 @@ func (l *contents) tool(name string) *Tool {
 	return nil
 }
 
-// changes are the notifications that make lists void.
+// changes are the notifications that invalidate lists.
 var changes = map[string]string{
 	"tools/list":               "notifications/tools/list_changed",
 	"prompts/list":             "notifications/prompts/list_changed",
@@ -69,7 +69,7 @@ var changes = map[string]string{
 	"resources/templates/list": "notifications/resources/list_changed",
 }
 
-// Member returns where the items of a list's result stand; empty for a method that is no list.
+// Member returns the member of a result that has the items of a list. It is empty for methods other than lists.
 func Member(method string) string { return members[method] }
 
 var members = map[string]string{
@@ -79,7 +79,7 @@ var members = map[string]string{
 	"resources/templates/list": "resourceTemplates",
 }
 
-// announces returns which watch on changes of a list is on, 0 if the server does not announce them.
+// announces returns the current watch on changes of a list, 0 if the server does not announce them.
 func announces(s *link.Session, method string) int64 {
 	kind := members[method]
 	if kind == "resourceTemplates" {
@@ -145,7 +145,7 @@ func (k *known) intern(of *identity, method string, items []json.RawMessage, tur
 	return c
 }
 
-// readPages asks for all pages of a list.
+// readPages requests all pages of a list.
 func readPages(ctx context.Context, s *link.Session, method string) (items []json.RawMessage, err error) {
 	var cursor []byte
 	seen := map[string]bool{}
@@ -188,7 +188,7 @@ func readPages(ctx context.Context, s *link.Session, method string) (items []jso
 	return nil, fmt.Errorf("%s has more than %d pages", method, maxPages)
 }
 
-// readTools takes over the definitions that are of use and says which are not.
+// readTools reads the definitions and quarantines those that are invalid.
 func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 	items := l.items
 	l.items = nil
@@ -216,7 +216,7 @@ func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 	}
 }
 
-// quarantine remembers why a definition is of no use, for those who call the tool all the same.
+// quarantine keeps the reason why a definition is invalid, for callers of the tool.
 func (l *contents) quarantine(name string, why error) {
 	if l.quarantined == nil {
 		l.quarantined = map[string]string{}

@@ -43,7 +43,8 @@ func newSlot(e *endpoint, client string, open func(ctx context.Context, sl *slot
 	sl := &slot{s: e, client: client, open: open}
 	sl.ctx, sl.cancel = context.WithCancel(e.ctx)
 	sl.lists = &lister{
-		slot: sl, byMethod: map[string]*listing{}, last: map[string]*listing{}, relists: rate.NewLimiter(relistRate, relistBurst),
+		slot: sl, byMethod: map[string]*listing{}, last: map[string]*listing{},
+		relists: rate.NewLimiter(relistRate, relistBurst),
 	}
 	if e.config.Disabled {
 		sl.lists.current.Store(&held{listing: &sl.lists.nothing})
@@ -114,7 +115,9 @@ func (ls *lister) holds(l *listing, method string, own bool) bool {
 // look returns a list for which found is true, or one that was requested at since or later, which proves that the
 // item does not exist. Requests only because an item is missing are limited to relistBurst at once and relistRate a
 // second, so that unknown names cannot flood a server. Callers share each of them.
-func (ls *lister) look(ctx context.Context, method string, since time.Time, found func(*listing) bool) (*listing, error) {
+func (ls *lister) look(
+	ctx context.Context, method string, since time.Time, found func(*listing) bool,
+) (*listing, error) {
 	for {
 		l, err := ls.list(ctx, method, true)
 		if err != nil || found(l) || !l.at.Before(since) {
@@ -204,7 +207,8 @@ func (ls *lister) tool(name string) *Tool {
 func (ls *lister) fill(l *listing, method string) {
 	sl, s := ls.slot, ls.slot.s
 	defer s.queue.Unpin() // a server that is replaced finishes its lists, too
-	ctx, cancel := context.WithTimeoutCause(s.ctx, s.deadline, s.failure(link.ReasonTimeout, method+" took longer than "+s.deadline.String()))
+	late := s.failure(link.ReasonTimeout, method+" took longer than "+s.deadline.String())
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.deadline, late)
 	defer cancel()
 	err := ls.readTwice(ctx, l, method)
 	l.err = err

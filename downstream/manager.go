@@ -1,10 +1,11 @@
 // Package downstream sends requests to the downstream servers.
 //
 // [New] makes a [Manager], which owns the sessions with all servers. [Manager.Call] is the only way to a server:
-// authorization, time limits, tracing and retries are applied there. [Manager.Catalog] returns the tools of all servers.
-// [Manager.Sessions] serves clients that have sessions of their own with servers. All methods may be called from any
-// goroutine. Start returns at once, and a server that is down delays no other. Apply replaces the configuration of the
-// servers while calls are in flight. Stop waits for every goroutine and child process.
+// authorization, time limits, tracing and retries are applied there. [Manager.Catalog] returns the tools of all
+// servers. [Manager.Sessions] serves clients that have sessions of their own with servers.
+//
+// All methods may be called from any goroutine. Start returns at once, and a server that is down delays no other. Apply
+// replaces the configuration of the servers while calls are in flight. Stop waits for every goroutine and child process.
 //
 // The files form layers, the lowest first; a test in tests counts the references that point upward:
 //
@@ -147,6 +148,8 @@ func (m *Manager) Validate(ctx context.Context, server, tool string, arguments [
 
 // Find looks for an item in a list of a server in the client's session. If there is none it lists the server again
 // before it returns false. since is the time when the search began.
-func (m *Manager) Find(ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool) (item json.RawMessage, ok bool, err error) {
+func (m *Manager) Find(
+	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
+) (item json.RawMessage, ok bool, err error) {
 	return m.directory.find(ctx, name, client, method, since, match)
 }

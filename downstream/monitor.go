@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,10 +64,11 @@ func (m *monitor) unconnected(client string, err error) {
 	m.logger.Warn("cannot connect to server", "server", m.config.Name, "error", err)
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
+	unreached := []string{link.ReasonUnavailable, link.ReasonTimeout, link.ReasonDisconnected}
 	switch {
 	case own && known && f.Reason == link.ReasonProtocol:
 		m.on(health.Garbled, err)
-	case own, known && (f.Reason == link.ReasonUnavailable || f.Reason == link.ReasonTimeout || f.Reason == link.ReasonDisconnected):
+	case own, known && slices.Contains(unreached, f.Reason):
 		m.on(health.Refused, err)
 		m.doubt()
 	}
@@ -94,7 +96,8 @@ func (m *monitor) leftOut(method string, err error) {
 	if m.machine.LeftOut() {
 		level = slog.LevelWarn
 	}
-	m.logger.Log(context.Background(), level, "server is left out", "server", m.config.Name, "method", method, "error", err)
+	m.logger.Log(context.Background(), level, "server is left out",
+		"server", m.config.Name, "method", method, "error", err)
 }
 
 // failed keeps err as the server's last error.

@@ -14,22 +14,21 @@ import (
 const (
 	maxInputRounds   = 16      // results that ask for input
 	maxInputRequests = 32      // in one of them
-	maxIdleRounds    = 3       // in a row that ask for nothing: the server wants to be called again later
+	maxIdleRounds    = 3       // in a row that ask for nothing, so that the server is called again later
 	maxInputBytes    = 4 << 20 // of such a result, and of the answers to it
 )
 
 const inputRequired = "input_required"
 
-// NeedsInput reports whether a reply asks for input instead of being the last word.
+// NeedsInput reports whether a reply asks for input instead of being the result.
 func NeedsInput(r link.Reply) bool {
 	return r.Names.Has(jsonrpc.NameResultType) && jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == inputRequired
 }
 
 // bridge turns the input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) into requests
-// to the client, and goes on with the call with the answers. While the client is asked the call holds no place at the
-// server and its time stands still. The calls that follow continue the first one: they are not counted as attempts, but
-// one whose answer is lost is treated as any other. Clients that know such results get those of modern servers as they
-// are.
+// to the client, and continues the call with the answers. While the client is asked, the call holds no place at the
+// server and its time limit stands still. The calls that follow do not count as attempts, but a lost answer of one is
+// treated like that of any other call. Clients that handle such results get those of modern servers unchanged.
 func (c *calls) bridge(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
@@ -61,16 +60,16 @@ func (c *calls) bridge(next roundTrip) roundTrip {
 type input struct {
 	*Request
 	rounds   int
-	idle     int         // rounds in a row in which the client was asked nothing
+	idle     int         // rounds in a row without a request
 	declined *InputError // in the last round
 }
 
-// required reports whether a result asks for input. The error is why it cannot be taken.
+// required reports whether a result asks for input. The error says why the result is invalid.
 func (in *input) required(reply link.Reply) (bool, error) {
 	if !reply.Names.Has(jsonrpc.NameResultType) {
 		return false, nil
 	}
-	read := reply.Modern || in.Step // else it is of a handshake server, where other values have no meaning
+	read := reply.Modern || in.Step // else a handshake server, where other values have no meaning
 	kind := jsonrpc.Get(reply.Result, "resultType")
 	switch text := jsonrpc.Text(kind); {
 	case kind == nil, string(kind) == "null", text == "complete":
@@ -99,11 +98,13 @@ func (in *input) required(reply link.Reply) (bool, error) {
 }
 
 func (in *input) fails(format string, args ...any) error {
-	return &link.Failure{Server: in.Server, Reason: link.ReasonProtocol, Message: fmt.Sprintf(format, args...), Delivered: true}
+	return &link.Failure{
+		Server: in.Server, Reason: link.ReasonProtocol, Message: fmt.Sprintf(format, args...), Delivered: true,
+	}
 }
 
-// params asks the client what a result asks for, and returns the params that the call goes on with: the answers, and
-// the server's requestState byte for byte.
+// params passes the requests in a result to the client, and returns the params of the next call: the answers, and the
+// server's requestState byte for byte.
 func (in *input) params(ctx context.Context, result []byte, wait time.Duration) ([]byte, error) {
 	answers, err := in.ask(ctx, jsonrpc.Get(result, "inputRequests"))
 	if err != nil {
@@ -132,8 +133,8 @@ func (in *input) params(ctx context.Context, result []byte, wait time.Duration) 
 	return jsonrpc.Remove(params, "requestState"), nil
 }
 
-// ask puts the requests to the client, one after the other, and returns the answers by the server's keys; nil if
-// nothing was asked.
+// ask sends the requests to the client, one after the other, and returns the answers by the server's keys. They are
+// nil if there are no requests.
 func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err error) {
 	defer in.pause()()
 	asked := 0
@@ -150,15 +151,16 @@ func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err 
 		}
 		answers = jsonrpc.Set(answers, string(key), answer)
 		if len(answers) > maxInputBytes {
-			err = &link.Failure{Server: in.Server, Reason: link.ReasonTooLarge, Message: fmt.Sprintf("the answers that it asked for have more than %d bytes", maxInputBytes)}
+			err = &link.Failure{Server: in.Server, Reason: link.ReasonTooLarge,
+				Message: fmt.Sprintf("the answers that it asked for have more than %d bytes", maxInputBytes)}
 		}
 		return err == nil
 	})
 	return answers, err
 }
 
-// answer is the client's answer to one request. A user who declines has answered: the server decides what follows. It
-// may not ask again, though.
+// answer returns the client's answer to one request. If the user declines, that is an answer, which the server gets;
+// but the call fails if the server asks again.
 func (in *input) answer(ctx context.Context, method string, params []byte) ([]byte, error) {
 	refused := &InputError{Server: in.Server, Method: short.Line(method, 100), Why: "the client cannot be asked"}
 	if in.Ask == nil {

@@ -28,8 +28,9 @@ func splits(name string, visit func(server, tool string) bool) {
 	}
 }
 
-// Alias is how a tool or a prompt is listed to clients: its full name or, where that is longer than limit or has other
-// characters than letters, digits, "_" and "-", what fits of it and six digits of its hash. limit 0 is none.
+// Alias is the name under which a tool or a prompt is listed to clients. It is the full name, unless that is longer
+// than limit or has characters other than letters, digits, "_" and "-": then it is the beginning of the full name and
+// six digits of its hash. limit 0 is none.
 func Alias(server, name string, limit int) string {
 	full := FullName(server, name)
 	if (limit == 0 || len(full) <= limit) && plain(full) {
@@ -57,7 +58,7 @@ func plainRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
-// MayBeAlias reports whether a name could be an alias of something of the server.
+// MayBeAlias reports whether a name could be the alias of a tool or a prompt of the server.
 func MayBeAlias(name, server string) bool {
 	cut := len(name) - 7
 	if cut < 0 || name[cut] != '_' {

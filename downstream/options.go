@@ -24,20 +24,20 @@ type Options struct {
 	NameConflicts string
 	NameLimit     int             // of names in lists of tools: longer ones get an alias; 0 = none
 	ListDeadline  time.Duration   // for the lists of one server
-	ProxyTimeout  time.Duration   // idle limit of calls that are no steps of a plan
+	ProxyTimeout  time.Duration   // idle limit of calls other than steps of a plan
 	MaxMessage    int             // bytes of one message from a server
 	Version       string          // ours, for the handshake
 	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger        *slog.Logger
 	Tracer        trace.Tracer
 	Observe       func(Observation)   // after each call; may be nil
-	Embedded      map[string]DialFunc // servers that live in this process, by name
+	Embedded      map[string]DialFunc // servers in this process, by name
 	Events
 }
 
 // Events are called for what servers do outside of calls. Each may be nil.
 type Events struct {
-	OnMessage func(Message)       // a notification; must not block
+	OnMessage func(Message)       // a notification
 	OnReturn  func(server string) // a server that lists were answered without can be reached again; must not block
 
 	// OnRequest asks a client to which no call leads, as an Asker.
@@ -47,7 +47,7 @@ type Events struct {
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Observation is what metrics learn of a call.
+// Observation describes a finished call, for metrics.
 type Observation struct {
 	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
 	Duration        time.Duration

@@ -88,7 +88,7 @@ func (ss *servers) use(name string, f func(s *server) error) error {
 			return &UnknownError{"server", name}
 		}
 		if !s.queue.Pin() {
-			continue // the successor is there already
+			continue // it was replaced; the successor is in the current set
 		}
 		err := f(s)
 		s.queue.Unpin()
@@ -118,10 +118,10 @@ func (ss *servers) watch(s *server) {
 	}
 }
 
-// Changes are the names of the servers that a new configuration concerns.
+// Changes are the names of the servers that a new configuration adds, removes or changes.
 type Changes struct{ Added, Removed, Changed []string }
 
-// None reports whether no server is concerned.
+// None reports whether there are no changes.
 func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
 // apply replaces the configuration, see Manager.Apply.
@@ -168,7 +168,7 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 	return changes
 }
 
-// retire closes a server once the calls that it has are done. Those that wait go to its successor.
+// retire closes a server once its calls in flight are done. Calls that wait go to its successor.
 func (ss *servers) retire(s *server) {
 	ss.mu.Lock()
 	ss.retired = append(ss.retired, s)
@@ -191,8 +191,8 @@ func (ss *servers) every() []*server {
 	return append(slices.Clone(ss.retired), ss.all().order...)
 }
 
-// resume opens the sessions with a new server that have something to restore from the server of the same name
-// before it. The router's own is opened anyway.
+// resume opens sessions with a new server for the clients with log levels or subscriptions at its predecessor. The
+// router's own session is opened anyway.
 func (ss *servers) resume(s *server) {
 	for _, client := range ss.clients.interested(s.config.Name) {
 		s.slot(client).keep()

@@ -15,7 +15,7 @@ type Request struct {
 	Params   []byte // raw, with the names that the server knows
 	Tool     string // the tool's own name, for tools/call
 	Client   string // the client session that causes it; empty for the router itself
-	Caller   string // whose share of the server it takes: an API key or a remote address; empty for the router itself
+	Caller   string // whose share of the server it uses: an API key or a remote address; empty for the router itself
 	Proxied  bool   // on a proxy surface: the client's own session is used, if the server has one for each
 	Step     bool   // a step of a plan: the limits of execution apply
 	Modern   bool   // the client handles input_required results of a modern server itself
@@ -53,7 +53,7 @@ func (r *Request) resource() resource {
 	return resource{r.Server, jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
 }
 
-// origin is what a link keeps of the request behind a call.
+// origin is the part of a request that a link returns with messages of the server.
 type origin struct {
 	ask    Asker
 	notify func(jsonrpc.Message) bool

@@ -11,8 +11,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// retry repeats a call that surely never reached the tool, or that may be repeated, and connects anew
-// in between. Another call whose answer was lost has an unknown outcome and is not repeated.
+// retry repeats a call that certainly never reached the tool, or that may be repeated, and reconnects in between. Any
+// other call whose answer was lost has an unknown outcome and is not repeated.
 func (c *calls) retry(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff
@@ -23,7 +23,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 				return reply, nil
 			}
 			if errors.Is(err, admission.ErrRetired) {
-				*r.Attempts-- // this one was none
+				*r.Attempts-- // there was no attempt
 			}
 			var failure *link.Failure
 			if ctx.Err() != nil || !errors.As(err, &failure) {
@@ -51,9 +51,10 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			}
 			wait := waits.NextBackOff()
 			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
-				wait = 0 // the server does not know the session any more: begin a new one at once
+				wait = 0 // the server no longer knows the session; a new one may succeed
 			}
-			c.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method, "attempt", *r.Attempts+1, "wait", wait, "error", failure)
+			c.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method,
+				"attempt", *r.Attempts+1, "wait", wait, "error", failure)
 			timer := time.NewTimer(max(wait, min(failure.After, 20*time.Second)))
 			select {
 			case <-timer.C:
@@ -71,13 +72,15 @@ func (c *calls) retry(next roundTrip) roundTrip {
 	}
 }
 
-// refusedAnew is the failure of a call that the server answered with "unknown session" in a session that had just begun
-// for it. The server, or a proxy before it, answers so to this call, whatever the session.
+// refusedAnew is the failure of a call that the server answers with "unknown session" in a new session. The server, or
+// a proxy before it, gives this answer to this call in any session.
 func refusedAnew(f *link.Failure) *link.Failure {
-	return &link.Failure{Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun"}
+	return &link.Failure{
+		Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun",
+	}
 }
 
-// repeatable reports whether a call does no harm if it is made twice.
+// repeatable reports whether a call may safely be made twice.
 func (c *calls) repeatable(r *Request) bool {
 	if r.Tool == "" {
 		return reads[r.Method]

@@ -62,8 +62,8 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 		g.Go(func() error {
 			defer safe.Recover(ss.logger, "ending a subscription", nil)
 			_, err := ss.calls.chain(ctx, &Request{
-				Server: of.server, Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.uri))),
-				Client: client, Proxied: true,
+				Server: of.server, Client: client, Proxied: true,
+				Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.uri))),
 			})
 			if err != nil {
 				ss.logger.Debug("cannot unsubscribe", "server", of.server, "error", err)
@@ -211,5 +211,6 @@ func (ss *Sessions) CheckParamHeaders(server, client, tool string, h http.Header
 	if !errors.As(err, &mismatch) {
 		return nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason}
+	message := "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason
+	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: message}
 }

@@ -20,8 +20,8 @@ func newCatalog(configs []ServerConfig, policy string) *Catalog {
 	return c
 }
 
-// with returns the catalog of other lists, by place: c itself if they list the same. The work grows with the tools
-// that were added and removed, not with the catalog. c is not changed.
+// with returns the catalog of other lists, by place. It is c itself if they list the same tools. The work grows with
+// the number of tools added and removed, not with the catalog. c is not changed.
 func (c *Catalog) with(lists []*listing, missing []Missing) *Catalog {
 	next := *c
 	next.lists, next.Missing, next.number = lists, missing, c.number+1
@@ -46,13 +46,13 @@ func (c *Catalog) with(lists []*listing, missing []Missing) *Catalog {
 	return &next
 }
 
-// Later reports whether c came after other, which came of the same configuration.
+// Later reports whether c was made after other, for the same configuration.
 func (c *Catalog) Later(other *Catalog) bool {
 	return c.origin == other.origin && c.number > other.number
 }
 
-// Changed returns the tools of the servers whose tools may be others than in an earlier catalog; nil is one without
-// servers. Servers that are gone have none.
+// Changed returns the tools of the servers whose tools may differ from an earlier catalog; nil is a catalog without
+// servers. Servers that are gone have no tools.
 func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 	return func(yield func(string, []Tool) bool) {
 		if since != nil {
@@ -88,15 +88,15 @@ func sameTools(a, b *listing) bool {
 	return sameSlice(a.tools, b.tools) && (len(a.tools) > 0 || maps.Equal(a.quarantined, b.quarantined))
 }
 
-// update makes a catalog of the one before.
+// update makes a catalog from the one before.
 type update struct {
 	*Catalog
 	touched map[string][]int // own names whose owners have changed: the owners before and after
-	dirty   map[int]bool     // places whose shelves are made anew
+	dirty   map[int]bool     // places whose shelves are rebuilt
 	copied  map[uint64]bool  // shards of owners that belong to this update
 }
 
-// listed notes which names a server has gained and lost.
+// listed records the names that a server has gained and lost.
 func (u *update) listed(place int, before, now *listing) {
 	var was, is map[string]int
 	if before != nil {
@@ -135,8 +135,8 @@ func (u *update) change(name string, place int, add bool) {
 	u.owners.set(name, before, u.copied)
 }
 
-// affect finds the servers whose tools are named otherwise, or left out otherwise, because of what others have
-// gained and lost.
+// affect finds the servers whose tools get other names, or are kept or dropped, because of the names that other servers
+// have gained and lost.
 func (u *update) affect() {
 	for name, places := range u.touched {
 		u.reconsider(name)
@@ -148,7 +148,7 @@ func (u *update) affect() {
 	}
 }
 
-// reconsider marks the servers with a tool of that own name whose shelves do not fit any more.
+// reconsider marks the servers with a tool of that own name whose shelves are outdated.
 func (u *update) reconsider(name string) {
 	for _, place := range u.owners.of(name) {
 		if u.dirty[place] {
@@ -172,10 +172,11 @@ func (c *Catalog) keeps(place int, name string) bool {
 	return c.policy != ConflictError || c.owners.of(name)[0] == place
 }
 
-// planName returns how plans call a tool: by its own name if nothing else could be meant.
+// planName returns the name of a tool in plans: its own name if that is unambiguous.
 func (c *Catalog) planName(place int, name string) string {
 	owners := c.owners.of(name)
-	bearer := len(owners) == 1 || c.policy == ConflictError || c.policy == ConflictLastWins && owners[len(owners)-1] == place
+	bearer := len(owners) == 1 || c.policy == ConflictError ||
+		c.policy == ConflictLastWins && owners[len(owners)-1] == place
 	splits(name, func(server, bare string) bool {
 		if other, ok := c.places[server]; ok && c.keeps(other, bare) {
 			bearer = false

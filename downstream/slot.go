@@ -231,7 +231,8 @@ func (sl *slot) restore(ctx context.Context, session *link.Session) {
 			if err == nil && reply.Err == nil {
 				return nil
 			}
-			sl.s.logger.Warn("cannot restore a log level or a subscription", "server", sl.s.config.Name, "method", call.Method, "error", err,
+			sl.s.logger.Warn("cannot restore a log level or a subscription",
+				"server", sl.s.config.Name, "method", call.Method, "error", err,
 				"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 			return nil // the others may succeed
 		})

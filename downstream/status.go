@@ -19,12 +19,12 @@ const (
 	StateDisabled     = health.Disabled
 )
 
-// Status is how a server is. Durations are milliseconds.
+// Status describes the health of a server. Durations are milliseconds.
 type Status struct {
 	Status          string      `json:"status"`
 	Transport       string      `json:"transport"`
 	ProtocolVersion string      `json:"protocol_version,omitempty"`
-	Tools           int         `json:"tools"` // as last listed, in whichever session; 0 before anybody asked
+	Tools           int         `json:"tools"` // as last listed, in any session; 0 before the first list
 	Latency         Percentiles `json:"latency_ms"`
 	Since           time.Time   `json:"since"` // when Status became what it is
 	LastHealthy     *time.Time  `json:"last_healthy,omitempty"`
@@ -92,7 +92,7 @@ func (s *server) status() Status {
 	h := s.health.machine.Report()
 	st.Since = h.Since.UTC().Truncate(time.Millisecond)
 	if st.Status = h.Status; h.Status == StateConnected && session == nil {
-		st.Status = StateDisconnected // nobody has noticed yet
+		st.Status = StateDisconnected // the supervisor has not noticed yet
 	}
 	if !h.LastHealthy.IsZero() {
 		at := h.LastHealthy.UTC().Truncate(time.Millisecond)

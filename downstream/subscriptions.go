@@ -35,11 +35,11 @@ type interest struct {
 	watches map[string]*watch    // by URI
 }
 
-// watch is who is subscribed to one resource. On a shared session, calls about the resource take turns, so
-// that the last one the server hears agrees with clients.
+// watch holds the subscribers of one resource. On a shared session, calls about the resource take turns, so that the
+// last one that the server gets agrees with the record.
 type watch struct {
 	turn    chan struct{} // has room for one
-	users   int           // who have the turn or wait for it
+	users   int           // calls that have the turn or wait for it
 	clients map[*client]struct{}
 }
 
@@ -79,8 +79,7 @@ func (is interests) release(of resource, w *watch) {
 	}
 }
 
-// settle updates what is known of a client's interest in a server, and forgets what nobody is interested in.
-// cs.mu is held.
+// settle updates the interest of a client in a server, and drops entries that are empty. cs.mu is held.
 func (cs *clients) settle(c *client, server string) {
 	in := cs.interest.about(server)
 	if _, level := c.record.Levels[server]; level || len(c.record.Subscriptions[server]) > 0 {
@@ -94,7 +93,7 @@ func (cs *clients) settle(c *client, server string) {
 	}
 }
 
-// setLevel notes a level before it is sent. undo takes it back, unless another has been set since.
+// setLevel records a level before it is sent. undo reverts that, unless another level has been set since.
 func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -129,8 +128,8 @@ func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err 
 	}, nil
 }
 
-// subscribe notes a subscription before it is sent: its first update may follow the answer at once. hold charges it
-// to the caller until it ends. undo takes it back.
+// subscribe records a subscription before it is sent, because the first update may follow the answer at once. hold
+// charges it to the caller until it ends. undo reverts it.
 func (cs *clients) subscribe(of resource, id string, shared bool, params []byte, hold Hold) (undo func(), err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -216,7 +215,7 @@ func (cs *clients) remove(c *client, of resource) {
 	cs.settle(c, of.server)
 }
 
-// begin waits for the turn to talk about a resource; end gives it back.
+// begin waits for the turn for calls about a resource; end returns it.
 func (cs *clients) begin(ctx context.Context, of resource) (end func(), err error) {
 	cs.mu.Lock()
 	w := cs.interest.watch(of)
@@ -237,7 +236,7 @@ func (cs *clients) begin(ctx context.Context, of resource) (end func(), err erro
 	}
 }
 
-// interested returns the clients that have asked a server for something.
+// interested returns the clients with a log level or a subscription at a server.
 func (cs *clients) interested(server string) (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -249,8 +248,8 @@ func (cs *clients) interested(server string) (ids []string) {
 	return ids
 }
 
-// replay returns the requests that restore a session: what its client has asked for or, on a shared session,
-// what all have.
+// replay returns the requests that restore a session: the log level and the subscriptions of its client or, on a shared
+// session, of all clients.
 func (cs *clients) replay(server, id string, shared bool) (calls []*link.Call) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -15,7 +15,11 @@ import (
 
 // supervise keeps a session in the slot until ctx ends: it connects, watches and reconnects. rest pauses between
 // attempts and returns false at the end.
-func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, session *link.Session), rest func(ctx context.Context, d time.Duration) bool) {
+func (sl *slot) supervise(
+	ctx context.Context,
+	watch func(ctx context.Context, session *link.Session),
+	rest func(ctx context.Context, d time.Duration) bool,
+) {
 	s := sl.s
 	connect := sl.get
 	if sl.client != "" {
@@ -25,7 +29,8 @@ func (sl *slot) supervise(ctx context.Context, watch func(ctx context.Context, s
 	}
 	short := 0 // sessions in a row that did not last
 	wait := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(min(time.Second, s.checks.Interval)), backoff.WithMaxInterval(s.checks.Interval), backoff.WithMaxElapsedTime(0))
+		backoff.WithInitialInterval(min(time.Second, s.checks.Interval)),
+		backoff.WithMaxInterval(s.checks.Interval), backoff.WithMaxElapsedTime(0))
 	for {
 		session, err := connect(ctx)
 		if ctx.Err() != nil || errors.Is(err, admission.ErrRetired) {

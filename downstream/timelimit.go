@@ -8,8 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// limitTime ends a call that stays silent for its limit; progress begins the limit anew, up to a cap. While a client is
-// asked something the limit stands still; the time for all its answers has the same cap.
+// limitTime ends a call without a sign of life within its limit. Progress restarts the limit, up to a cap. While the
+// client answers a request of the server, the limit stands still; the time for all answers has the same cap.
 func (c *calls) limitTime(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		idle, most := c.opts.ProxyTimeout, max(c.opts.ProxyTimeout, c.opts.Execution.ToolTimeoutMax)
@@ -21,7 +21,8 @@ func (c *calls) limitTime(next roundTrip) roundTrip {
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most), patience: c.opts.Execution.ToolTimeoutMax}
+		patience := c.opts.Execution.ToolTimeoutMax
+		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most), patience: patience}
 		w.begin(func(message string) {
 			cancel(&link.Failure{Server: r.Server, Reason: link.ReasonTimeout, Message: message})
 		})
@@ -53,7 +54,7 @@ type watchdog struct {
 	since    time.Time     // when the first of them was sent
 }
 
-// begin starts the time. bark is called with what took too long.
+// begin starts the time. At its end bark is called with a message.
 func (w *watchdog) begin(bark func(message string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +73,7 @@ func (w *watchdog) begin(bark func(message string)) {
 	})
 }
 
-// reset begins the limit anew, unless it has fired.
+// reset restarts the limit, unless it has ended.
 func (w *watchdog) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +82,7 @@ func (w *watchdog) reset() {
 	}
 }
 
-// pause stops the time, the cap included, until the function that it returns is called, and begins that for answers.
+// pause stops the limit and the cap until resume is called, and starts the time for answers.
 func (w *watchdog) pause() (resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +102,7 @@ func (w *watchdog) pause() (resume func()) {
 	}
 }
 
-// stop ends the time, also for questions that are still open.
+// stop ends the time, also for requests of the server that are still open.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

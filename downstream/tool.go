@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-const maxToolDef = 256 << 10 // bytes of one definition; a larger one is left out
+const maxToolDef = 256 << 10 // bytes of one definition; larger ones are quarantined
 
 // Tool is a tool of a downstream server.
 type Tool struct {
@@ -30,7 +30,7 @@ func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
 // Visible says whether a caller may see a tool. nil sees everything.
 type Visible func(server, tool string) bool
 
-// readTool reads a definition as far as we need it. The error says why the tool is left out.
+// readTool reads the parts of a definition that the router uses. The error says why the tool is quarantined.
 func readTool(server string, raw json.RawMessage) (Tool, error) {
 	if len(raw) > maxToolDef {
 		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
@@ -72,8 +72,8 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// mirrored returns what says which arguments of a tool are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28);
-// nil if there are none, or if the schema asks for what is no header.
+// mirrored returns the description of the arguments that are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28).
+// It is nil if there are none, or if the schema names an invalid header.
 func mirrored(schema json.RawMessage) *mcp.Tool {
 	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
 		return nil

@@ -46,9 +46,10 @@ func (p *Place) Leave() {
 	q.settle()
 }
 
-// Suspend gives up the place of a call while that waits for somebody else, such as a person who is asked. resume takes
-// a place again, ahead of all calls that have not begun; it waits until there is one or ctx ends, and must be called
-// once. Beyond the limit of suspended calls a call keeps its place. Calls of Suspend may overlap: the last resume counts.
+// Suspend gives up the place of a call while it waits for someone else, such as a user who is asked. resume takes a
+// place again, ahead of all calls that have not begun; it waits until there is one or ctx ends, and must be called
+// once. Beyond the limit of suspended calls a call keeps its place. Calls of Suspend may overlap: the last resume
+// counts.
 func (p *Place) Suspend() (resume func(ctx context.Context)) {
 	q := p.q
 	if q == nil {

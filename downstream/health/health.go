@@ -1,5 +1,5 @@
-// Package health is the state machine of a server's health. Every session with the server, the router's own and those of
-// clients, reports what happens to it with [Machine.On]. What becomes of the server then is in one table.
+// Package health is the state machine of a server's health. Every session with the server, the router's own and those
+// of clients, reports what happens to it with [Machine.On]. One table has the state that follows.
 package health
 
 import (

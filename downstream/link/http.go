@@ -104,15 +104,15 @@ func (t *httpTransport) opened() {
 	t.s.spawn(func() { t.listen(ctx) })
 }
 
-// dispatch tells how far a request's message got.
+// dispatch records how far the message of a request got.
 type dispatch struct {
 	sent    func() // called when it has been written, or given up; may be nil
 	once    sync.Once
 	started atomic.Bool // there was a connection for it: it may have reached the server
 }
 
-// follow returns the context of a request that d watches. Where it is made again on another connection,
-// nothing of it was written on the one before.
+// follow returns the context of a request that d watches. If the request is made again on another connection, nothing
+// of it was written on the one before.
 func (d *dispatch) follow(ctx context.Context) context.Context {
 	trace := &httptrace.ClientTrace{
 		GetConn: func(string) { d.started.Store(false) },
@@ -126,7 +126,9 @@ func (d *dispatch) follow(ctx context.Context) context.Context {
 
 // newRequest makes a request without the copies of http.NewRequest. Its body is of a type that the transport
 // knows to be in memory: it is then written in one piece with the headers. d is nil where there is no message.
-func newRequest(ctx context.Context, method string, u *url.URL, header http.Header, message []byte, d *dispatch) *http.Request {
+func newRequest(
+	ctx context.Context, method string, u *url.URL, header http.Header, message []byte, d *dispatch,
+) *http.Request {
 	req := &http.Request{
 		Method: method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(message)),
@@ -142,7 +144,10 @@ func newRequest(ctx context.Context, method string, u *url.URL, header http.Head
 	return req.WithContext(ctx)
 }
 
-func (t *httpTransport) request(ctx context.Context, method string, header http.Header, message []byte, d *dispatch) (*http.Response, error) {
+// request sends a request to the URL of the server.
+func (t *httpTransport) request(
+	ctx context.Context, method string, header http.Header, message []byte, d *dispatch,
+) (*http.Response, error) {
 	return t.rt.RoundTrip(newRequest(ctx, method, t.url, header, message, d))
 }
 
@@ -271,8 +276,9 @@ func (t *httpTransport) close(ctx context.Context, farewell bool) {
 	if t.session == "" || !farewell {
 		return
 	}
-	header := t.headers().get                // also if the handshake has got no further than its answer
-	header["X-Idempotency-Key"] = []string{} // not sent: it tells net/http to try again where an idle connection turns out closed
+	header := t.headers().get // also if the handshake has got no further than its answer
+	// It is not sent. It makes net/http try again if an idle connection turns out to be closed.
+	header["X-Idempotency-Key"] = []string{}
 	resp, err := t.request(ctx, http.MethodDelete, header, nil, nil)
 	if err == nil {
 		resp.Body.Close()

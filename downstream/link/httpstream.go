@@ -29,8 +29,8 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// linger closes an answer whose response has come. Most servers end their stream only after that: they get a
-// moment to do so, for else every call would need a new connection.
+// linger closes an answer whose response has come. Most servers end their stream only after that. They get a moment to
+// do so, because otherwise every call would need a new connection.
 func (t *httpTransport) linger(a *answer) {
 	if a.ended || t.lingers.Load() >= maxLingering {
 		a.Close()
@@ -49,8 +49,8 @@ func (t *httpTransport) linger(a *answer) {
 	}
 }
 
-// events reads a stream up to the response to c, and closes it. A stream that ends early is taken up again
-// where the server numbers its events (MCP 2025-11-25, resumability).
+// events reads a stream up to the response to c, and closes it. A stream that ends early is resumed if the server
+// numbers its events (MCP 2025-11-25, resumability).
 func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jsonrpc.Message, error) {
 	if c.call.Streams != nil {
 		c.call.Streams()
@@ -63,7 +63,8 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jso
 			return m, nil
 		}
 		a.ReadCloser.Close()
-		if last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes || !t.resume(ctx, a, last, retry) {
+		final := last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
+		if final || !t.resume(ctx, a, last, retry) {
 			a.cancel()
 			return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
 		}
@@ -97,7 +98,7 @@ func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (j
 	}
 }
 
-// resume waits as long as the server wants and asks for the rest of a stream. It reports whether there is one.
+// resume waits as long as the server asks for and requests the rest of a stream. It reports whether there is one.
 func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
 	timer := time.NewTimer(min(max(retry, streamWait/10), streamWaits))
 	defer timer.Stop()

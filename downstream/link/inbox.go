@@ -76,7 +76,8 @@ func (in *inbox) answer(m jsonrpc.Message, stream *inflight) {
 	of := in.requests.begin(m.ID, cancel)
 	if of == nil {
 		cancel(nil)
-		in.answerAtOnce(jsonrpc.ErrorResponse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}))
+		refusal := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}
+		in.answerAtOnce(jsonrpc.ErrorResponse(m.ID, refusal))
 		return
 	}
 	from := in.suspects(stream)

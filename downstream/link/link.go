@@ -65,7 +65,7 @@ type Handler interface {
 type Call struct {
 	Method   string
 	Params   []byte               // raw object or nil; its progress token is replaced by the link's own
-	Progress func(params []byte)  // raw params of each progress notification; must not block; nil = do not ask for progress
+	Progress func(params []byte)  // raw params of progress notifications; must not block; nil = not requested
 	Sent     func()               // called at most once, when the request has been written; must not block; may be nil
 	Streams  func()               // the server answers with a stream; may be nil
 	Reserve  func(total int) bool // asked before an answer takes more memory, which the caller pays for; may be nil
@@ -87,7 +87,7 @@ type Reply struct {
 	raw []byte // the memory of both
 }
 
-// Free gives the memory of a large answer back, to be used again. Nothing may refer to it any more.
+// Free returns the memory of a large answer for reuse. No reference to it may remain.
 func (r Reply) Free() { memory.keep(r.raw) }
 
 // Reasons why a request failed.
@@ -109,7 +109,7 @@ type Failure struct {
 	Reason    string
 	Message   string
 	Delivered bool // the request may have reached the tool
-	Lost      bool // the session is of no more use
+	Lost      bool // the session no longer works
 	Unknown   bool // the server answered that it does not know the session
 	After     time.Duration
 

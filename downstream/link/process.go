@@ -42,7 +42,8 @@ func (p *process) Close() error                { return errors.Join(p.in.Close()
 // startProcess starts the target's command. Its goroutines belong to the session.
 func startProcess(s *Session) (*process, error) {
 	t := s.opts.Target
-	p := &process{cmd: exec.Command(t.Command[0], t.Command[1:]...), exited: make(chan struct{}), quiet: make(chan struct{})}
+	p := &process{exited: make(chan struct{}), quiet: make(chan struct{})}
+	p.cmd = exec.Command(t.Command[0], t.Command[1:]...)
 	p.cmd.Dir = t.Dir
 	p.cmd.Env = []string{} // never nil: that would inherit everything
 	for _, name := range inherited {

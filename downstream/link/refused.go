@@ -10,7 +10,9 @@ import (
 )
 
 // refused turns an answer other than 200 into an error, or into the JSON-RPC error in its body.
-func (t *httpTransport) refused(ctx context.Context, resp *http.Response, c *inflight, sent http.Header) (jsonrpc.Message, error) {
+func (t *httpTransport) refused(
+	ctx context.Context, resp *http.Response, c *inflight, sent http.Header,
+) (jsonrpc.Message, error) {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	m, invalid := jsonrpc.Parse(body)
 	explained := invalid == nil && m.Err != nil // whatever its id: servers that refuse the message itself do not know it
@@ -32,8 +34,8 @@ func (t *httpTransport) refused(ctx context.Context, resp *http.Response, c *inf
 	return jsonrpc.Message{}, f
 }
 
-// probes are the pings that tell whether the server still knows the session. The calls that doubt it at the same
-// time share one.
+// probes are the pings that tell whether the server still knows the session. Calls that need one at the same time share
+// it.
 type probes struct {
 	mu      sync.Mutex
 	current chan struct{} // closed when the one under way is over; nil if there is none

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxAsked   = 64               // server→client requests of a session at once; more are refused
-	maxReplies = 1024             // answers to pings and refusals on their way; a server that does not read them gets no more
+	maxReplies = 1024             // answers to pings and refusals on their way; beyond that they are dropped
 	answerTime = 30 * time.Second // for an answer that the server waits for
 )
 
@@ -44,8 +44,8 @@ func (q *requests) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *request
 	return of
 }
 
-// settle takes a request off the list before it is answered, for then the server may use its id again. It
-// reports whether the server still waits for the answer.
+// settle removes a request before it is answered, because the server may use its id again after that. It reports
+// whether the server still waits for the answer.
 func (q *requests) settle(of *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,7 +60,7 @@ func (q *requests) end() {
 	q.busy--
 }
 
-// withdraw ends a request that the server takes back, and reports whether there is one.
+// withdraw ends a request that the server cancels, and reports whether there is one.
 func (q *requests) withdraw(params []byte) bool {
 	key := jsonrpc.ID(jsonrpc.Get(params, "requestId")).Key()
 	q.mu.Lock()

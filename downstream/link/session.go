@@ -21,7 +21,8 @@ type transport interface {
 	watching() int64
 	// opened is called once the server has answered the handshake.
 	opened()
-	// close ends what is left of a session, and says farewell to the server if that may still know it. The session's context has ended; the transport's goroutines end soon after.
+	// close ends the rest of a session after its context, and with farewell tells the server. The transport's
+	// goroutines end soon after.
 	close(ctx context.Context, farewell bool)
 }
 

@@ -47,7 +47,8 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		if resp.StatusCode >= 300 {
 			return nil, s.statusFailure(resp)
 		}
-		return nil, s.failure(ReasonProtocol, "it answered %d with content type %.100q where an event stream belongs", resp.StatusCode, kind)
+		return nil, s.failure(ReasonProtocol, "it answered %d with content type %.100q where an event stream belongs",
+			resp.StatusCode, kind)
 	}
 	er := newEventReader(resp.Body, s.opts.MaxMessage)
 	if err := t.readEndpoint(er); err != nil {

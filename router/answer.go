@@ -83,8 +83,8 @@ func (r *Record) Content(full bool) *AnswerContent {
 		c.Steps = append(c.Steps, stepResult(o, full))
 	}
 	c.Usage.Planner, c.Usage.Synthesizer = r.PlannerUsage, r.Answer.Usage
-	c.Timings.Plan, c.Timings.Execute = milliseconds(r.Planning), milliseconds(r.Executing)
-	c.Timings.Synthesize, c.Timings.Total = milliseconds(r.Synthesizing), milliseconds(r.Total)
+	c.Timings.Plan, c.Timings.Execute = milliseconds(r.Timings.Planning), milliseconds(r.Timings.Executing)
+	c.Timings.Synthesize, c.Timings.Total = milliseconds(r.Timings.Synthesizing), milliseconds(r.Timings.Total)
 	return c
 }
 

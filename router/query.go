@@ -55,16 +55,16 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 		r.observe(outcome, time.Since(began))
 		return nil, err
 	}
-	record.Total = time.Since(began)
+	record.Timings.Total = time.Since(began)
 	record.TraceID = span.SpanContext().TraceID().String()
 	outcome := OutcomeOK
 	if record.Answer.Degraded {
 		outcome = OutcomeDegraded
 	}
-	r.observe(outcome, record.Total)
-	r.logger.Info(fmt.Sprintf("Query processed in %.2fs", record.Total.Seconds()),
+	r.observe(outcome, record.Timings.Total)
+	r.logger.Info(fmt.Sprintf("Query processed in %.2fs", record.Timings.Total.Seconds()),
 		"query_length", length, "tools_called", record.Called(),
-		"duration_ms", record.Total.Milliseconds(), "trace_id", record.TraceID)
+		"duration_ms", record.Timings.Total.Milliseconds(), "trace_id", record.TraceID)
 	return record, nil
 }
 

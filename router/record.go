@@ -23,16 +23,18 @@ type Record struct {
 	Outcomes      []plan.Outcome
 	Dropped       []plan.Outcome // of reads that began early and were dropped from the plan
 	PlannerUsage  llm.Usage
-	Planning      time.Duration
-	Executing     time.Duration
-	Synthesizing  time.Duration
-	Total         time.Duration
+	Timings       Timings
 
 	Unmet []plan.Unmet // parts of the question that no successful step serves
 
 	failed  []plan.Outcome      // that no later round made good
 	open    []plan.Unmet        // parts that the planner made no step for
 	missing map[string][]string // required arguments that steps lack, by id
+}
+
+// Timings are how long the parts of a query took. A part is the sum over its rounds.
+type Timings struct {
+	Planning, Executing, Synthesizing, Total time.Duration
 }
 
 // Called returns the number of steps that reached a tool.

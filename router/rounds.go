@@ -160,7 +160,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	ctx, span := s.router.tracer.Start(ctx, "planning")
 	defer span.End()
 	began := time.Now()
-	defer func() { s.record.Planning += time.Since(began) }()
+	defer func() { s.record.Timings.Planning += time.Since(began) }()
 	if s.given != nil {
 		r.plan = *s.given
 	} else {
@@ -246,7 +246,7 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 	e.Confirm = s.confirm(r)
 	r.outcomes = s.router.executor.Execute(ctx, e)
 	s.record.add(r.outcomes)
-	s.record.Executing += time.Since(began)
+	s.record.Timings.Executing += time.Since(began)
 	failed := 0
 	for _, o := range r.outcomes {
 		if !o.OK() {
@@ -287,7 +287,7 @@ func (s *rounds) synthesize(ctx context.Context) {
 		OnText: s.q.Report.answer, Model: s.model(),
 	})
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
-	s.record.Synthesizing = time.Since(began)
+	s.record.Timings.Synthesizing = time.Since(began)
 }
 
 // within is what a query may use: what its caller may, of the servers that it names.

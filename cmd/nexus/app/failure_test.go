@@ -194,7 +194,7 @@ func TestCancel(t *testing.T) {
 	for transport, dial := range transports {
 		t.Run(transport, func(t *testing.T) {
 			started, cancelled := make(chan string, 4), make(chan string, 4)
-			m := scripted(t, "never", `[{"tool":"hang","arguments":{"n":1}},{"tool":"hang","arguments":{"n":2}}]`)
+			m := scripted(t, "never", `{"steps":[{"id":"a","tool":"hang","arguments":{"n":1}},{"id":"b","tool":"hang","arguments":{"n":2}}]}`)
 			r, p := withPeer(t, m, nil, hangTool("hang", started, cancelled), echoTool("echo"))
 			c := dial(t, r, "")
 			for _, row := range []struct {

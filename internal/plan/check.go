@@ -56,6 +56,9 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 		report(s.Invalid)
 		report(cycles[i])
+		if s.Invalid == nil {
+			report(s.checkLoop(isStep))
+		}
 		for _, id := range s.After {
 			if !isStep(id) {
 				report(&Error{ReasonMissingReference, fmt.Sprintf("after names %s, which is no step", quoteShort(id))})
@@ -77,7 +80,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			report(&Error{ReasonDuplicateID, fmt.Sprintf("id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
 		if s.Invalid == nil || s.Invalid.Reason != ReasonInvalidArguments {
-			unknown := pointersTo(s.Arguments, isStep)
+			unknown := pointersTo(s.Arguments, s.inside(isStep))
 			if err := v.validate(tool.InputSchema, s.Arguments, unknown); err != nil {
 				problems = append(problems, Problem{s.ID, *err, v.missing(tool.InputSchema, s.Arguments, unknown)})
 			}
@@ -112,7 +115,8 @@ func (s *Step) namesServer() bool {
 
 // sameCall reports whether two steps call the same tool with the same arguments.
 func sameCall(a, b Step) bool {
-	return a.Tool == b.Tool && a.Server == b.Server && sameJSON(a.Arguments, b.Arguments)
+	return a.Tool == b.Tool && a.Server == b.Server && a.Each == b.Each && a.When == b.When && a.Pick == b.Pick &&
+		sameJSON(a.Arguments, b.Arguments)
 }
 
 // pointersTo returns JSON pointers to the values that references will change.

@@ -192,12 +192,32 @@ func decodeStep(object jsontext.Value) Step {
 				continue
 			}
 			s.After = after
+		case "each":
+			s.Each = text(value)
+		case "when":
+			s.When = text(value)
+		case "pick":
+			s.Pick = text(value)
 		}
 	}
 	if s.Tool == "" {
 		invalid(ReasonUnknownTool, "step names no tool")
 	}
+	if err := s.readExpressions(); err != nil && s.Invalid == nil {
+		s.Invalid = err
+	}
 	return s
+}
+
+// text reads a string; any other value is as if it were not there, but for a number or object, which cannot be meant.
+func text(value jsontext.Value) string {
+	switch value.Kind() {
+	case 'n':
+		return ""
+	case '"':
+		return unquote(value)
+	}
+	return string(value)
 }
 
 // decodeArguments returns the arguments object in compact form. Providers with strict schemas carry it

@@ -15,6 +15,8 @@ package plan
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
 // Tool is what a planner may know of a downstream tool.
@@ -100,12 +102,17 @@ func (p *Plan) Step(id string) *Step {
 // Step is one tool call of a plan.
 type Step struct {
 	ID        string          `json:"id"`
-	Tool      string          `json:"tool"`      // as the plan named it, or the tool's plan name once resolved
-	Server    string          `json:"server"`    // empty until resolved
-	Arguments json.RawMessage `json:"arguments"` // a JSON object; may hold references to other steps
-	After     []string        `json:"after"`     // ids of steps that must have succeeded before
-	Serves    string          `json:"-"`         // the part of the question that it serves; empty where that is not known
-	Invalid   *Error          `json:"-"`         // what reading the plan found wrong with this step; Check passes it on
+	Tool      string          `json:"tool"`           // as the plan named it, or the tool's plan name once resolved
+	Server    string          `json:"server"`         // empty until resolved
+	Arguments json.RawMessage `json:"arguments"`      // a JSON object; may hold references to other steps
+	After     []string        `json:"after"`          // ids of steps that must have succeeded before
+	Each      string          `json:"each,omitempty"` // a reference to a list: the step calls its tool once per element
+	When      string          `json:"when,omitempty"` // an expression; where it is false the step is skipped
+	Pick      string          `json:"pick,omitempty"` // an expression that makes the step's value
+	Serves    string          `json:"-"`              // the part of the question that it serves; empty where that is not known
+	Invalid   *Error          `json:"-"`              // what reading the plan found wrong with this step; Check passes it on
+
+	when, pick *expression.Expression // of When and Pick, once they are read
 }
 
 // Error says why a step failed.
@@ -117,7 +124,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Outcome is what came of one step.
+// Outcome is what came of one step, or of one call of a step that loops.
 type Outcome struct {
 	Step     Step              // with references as written in the plan
 	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
@@ -125,10 +132,24 @@ type Outcome struct {
 	Text     string            // the text blocks of the result, joined by newlines; for a failure "Error: …"
 	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
 	Err      *Error            // nil on success
+	Skipped  bool              // the step was not to run: its When was false, or that of a step that it needs
+	Elements []Outcome         // of a step that loops: one per element of its list
+	Index    int               // of an element, from 0
 	Attempts int               // calls made, 0 if the step never ran
 	Started  time.Duration     // since the query began
 	Duration time.Duration
 }
 
-// OK reports whether the step succeeded.
-func (o Outcome) OK() bool { return o.Err == nil }
+// OK reports whether the step succeeded. A loop does unless all its calls failed; a skipped step did nothing.
+func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
+
+// Failed reports whether the step failed.
+func (o Outcome) Failed() bool { return o.Err != nil }
+
+// Calls returns the outcomes of the calls of a step that loops, else the outcome itself.
+func (o Outcome) Calls() []Outcome {
+	if len(o.Elements) > 0 {
+		return o.Elements
+	}
+	return []Outcome{o}
+}

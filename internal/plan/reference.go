@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,21 +38,20 @@ func References(arguments json.RawMessage, isStep func(id string) bool) []string
 	return found
 }
 
-// Needs returns the ids of the steps that s waits for: those it refers to, then those of After, each
-// once. After may name steps that do not exist.
+// Needs returns the ids of the steps that s waits for: those that its arguments, its list and its expressions refer to,
+// then those of After, each once. After may name steps that do not exist.
 func (s Step) Needs(isStep func(id string) bool) []string {
-	needs := References(s.Arguments, isStep)
-	seen := make(map[string]bool, len(needs)+len(s.After))
-	for _, id := range needs {
+	needs := References(s.Arguments, s.outside(isStep))
+	if s.Each != "" || s.When != "" || s.Pick != "" {
+		needs = append(needs, s.loopNeeds(isStep)...)
+	}
+	needs = append(needs, s.After...)
+	seen := make(map[string]bool, len(needs))
+	return slices.DeleteFunc(needs, func(id string) bool {
+		again := seen[id]
 		seen[id] = true
-	}
-	for _, id := range s.After {
-		if !seen[id] {
-			seen[id] = true
-			needs = append(needs, id)
-		}
-	}
-	return needs
+		return again
+	})
 }
 
 // Substitute returns arguments with every reference replaced. A string that is one reference, "$s1.path",

@@ -140,7 +140,7 @@ func decimal(text string) number {
 // Empty reports whether a step that succeeded found nothing: null, an empty text, list or object, or an object of
 // nothing but those, zeros and what it was asked with, such as {"query": "x", "count": 0, "results": []}.
 func (o Outcome) Empty() bool {
-	if !o.OK() || len(o.Blocks) > 0 {
+	if !o.OK() || len(o.Blocks) > 0 || len(o.Elements) > 0 {
 		return false
 	}
 	v := jsontext.Value(o.Value)

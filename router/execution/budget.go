@@ -2,16 +2,16 @@ package execution
 
 import "sync/atomic"
 
-// Budget counts the bytes of the results that a query holds. It may be used from any goroutine; nil has no bound.
+// Budget counts what a query uses: bytes of the results that it holds, or calls. It may be used from any goroutine; nil has no bound.
 type Budget struct {
 	most int64
 	used atomic.Int64
 }
 
-// NewBudget returns a Budget of so many bytes.
+// NewBudget returns a Budget of so much.
 func NewBudget(most int64) *Budget { return &Budget{most: most} }
 
-// take reports whether there is room for a result, and if so counts it.
+// take reports whether there is room for so much more, and if so counts it.
 func (b *Budget) take(n int) bool {
 	if b == nil {
 		return true

@@ -70,7 +70,8 @@ type Request struct {
 	Began       time.Time
 	Done        []plan.Outcome // of earlier rounds
 	Speculation *Speculation   // what was started while the plan was written; nil = nothing
-	Results     *Budget        // of all rounds; nil = no bound
+	Results     *Budget        // bytes of results, of all rounds; nil = no bound
+	Calls       *Budget        // calls, of all rounds; nil = no bound
 }
 
 // Origin is for whom the steps of a query run.
@@ -83,9 +84,9 @@ type Origin struct {
 	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
 }
 
-// Confirm says whether a tool may be called with these final arguments, and may ask the user. The error is that of a step
-// that may not run. It is called from many goroutines at once.
-type Confirm func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error
+// Confirm says whether a tool may be called with these final arguments, once for each of them, and may ask the user. The
+// error is that of a step that may not run. It is called from many goroutines at once.
+type Confirm func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error
 
 // since returns the time since the query began.
 func (r *Request) since() time.Duration { return time.Since(r.Began) }
@@ -108,6 +109,9 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 			}
 			return x.validator.Validate(tool.InputSchema, arguments)
 		},
+		Allow: func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error {
+			return r.allow(ctx, step, calls)
+		},
 		Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
 			if outcome, ok := r.Speculation.take(ctx, step, arguments, report); ok {
 				return outcome
@@ -115,6 +119,24 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 			return x.step(ctx, &r, step, arguments, report)
 		},
 	})
+}
+
+// MaxCalls is how many calls a query may make.
+const MaxCalls = 10_000
+
+// allow reports whether the calls of a step may be made.
+func (r *Request) allow(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error {
+	if !r.Calls.take(len(calls)) {
+		return &plan.Error{Reason: plan.ReasonTooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
+	}
+	if r.Confirm == nil {
+		return nil
+	}
+	tool, err := r.Catalog.Lookup(step.Tool, r.Origin.Visible)
+	if err != nil {
+		return err
+	}
+	return r.Confirm(ctx, tool, calls)
 }
 
 // Check resolves the tools of a plan and finds what is wrong with it. done are the outcomes of earlier
@@ -140,11 +162,6 @@ func (x *Executor) step(
 	if unknown != nil {
 		out.Err = unknown
 		return out
-	}
-	if r.Confirm != nil {
-		if out.Err = r.Confirm(ctx, tool, arguments); out.Err != nil {
-			return out
-		}
 	}
 	release, err := r.Speculation.slot(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
+	"math"
 	"slices"
 	"time"
 
@@ -27,12 +27,16 @@ import (
 
 // Options say how to run a plan. Only Call is required.
 type Options struct {
-	// Call runs a step with its final arguments and fills Value, Text, Blocks, Err and Attempts of the
+	// Call runs a step, or an element of a step that loops, with its final arguments and fills Value, Text, Blocks, Err and Attempts of the
 	// outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done. It
 	// is called from many goroutines at once.
 	Call func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome
 
-	MaxParallel int                                          // steps running at a time, 0 = any number
+	// Allow is asked before the calls of a step, with the arguments of each; an error is the outcome of all of them. It is
+	// called from many goroutines at once; nil allows all.
+	Allow func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error
+
+	MaxParallel int                                          // calls running at a time, 0 = any number
 	Problems    []plan.Problem                               // steps that fail with this instead of running; the first per step counts
 	Validate    func(plan.Step, json.RawMessage) *plan.Error // a last look at final arguments, nil = fine; called from many goroutines
 	Done        []plan.Outcome                               // of earlier rounds: steps may need them, and one in the plan itself does not run again
@@ -56,7 +60,7 @@ func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 	case p.Sequential:
 		opts.MaxParallel = 1
 	case opts.MaxParallel <= 0:
-		opts.MaxParallel = len(p.Steps)
+		opts.MaxParallel = math.MaxInt
 	}
 	r := newRun(p, opts)
 	r.settle()
@@ -75,7 +79,8 @@ type run struct {
 	settled  []bool  // the outcome is there
 	waiting  []int   // needs that have not succeeded yet
 	children [][]int // steps that need this one
-	ready    []int   // in the order they became so, or in the plan's order if that is sequential
+	ready    []unit  // in the order they became so, or in the plan's order if that is sequential
+	loops    []*loop // of steps that have been prepared as such
 	bar      *bar
 
 	sequential bool
@@ -88,7 +93,7 @@ func newRun(p plan.Plan, opts Options) *run {
 		index: make(map[string]int, len(steps)), done: make(map[string]plan.Outcome, len(opts.Done)),
 		outcomes: make([]plan.Outcome, len(steps)), settled: make([]bool, len(steps)),
 		waiting: make([]int, len(steps)), children: make([][]int, len(steps)),
-		bar: newBar(len(steps), opts.Progress),
+		loops: make([]*loop, len(steps)), bar: newBar(len(steps), opts.Progress),
 	}
 	for i, s := range steps {
 		if _, ok := r.index[s.ID]; !ok {
@@ -141,11 +146,11 @@ func (r *run) settle() {
 			} else if o, before := r.done[id]; !before {
 				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference, Message: fmt.Sprintf("after names %q, which is no step", id)})
 			} else if !o.OK() {
-				known[i] = r.failure(dependencyFailed(id))
+				known[i] = r.passOn(o)
 			}
 		}
 		if _, ok := known[i]; !ok && r.waiting[i] == 0 {
-			r.enqueue(i)
+			r.enqueue(unit{i, whole})
 		}
 	}
 	for i := range r.steps {
@@ -155,10 +160,17 @@ func (r *run) settle() {
 	}
 }
 
-// A finished step and what came of it.
+// unit is what is started at once: a step, or one call of a step that loops.
+type unit struct{ step, element int }
+
+// whole is the element of a unit that is a step.
+const whole = -1
+
+// finished is a unit that has ended, with what came of it: an outcome, or the calls that a loop turned out to make.
 type finished struct {
-	step    int
+	unit
 	outcome plan.Outcome
+	loop    *loop
 }
 
 // loop starts what is ready and takes in what has finished, until every step has an outcome.
@@ -167,21 +179,26 @@ func (r *run) loop(ctx context.Context) {
 	running := 0
 	for {
 		for len(r.ready) > 0 && running < r.opts.MaxParallel && ctx.Err() == nil {
-			i := r.ready[0]
+			next := r.ready[0]
 			r.ready = r.ready[1:]
 			running++
-			go r.call(ctx, i, results)
+			go r.run(ctx, next, results)
 		}
 		if running == 0 {
 			break
 		}
 		f := <-results
 		running--
-		if ctx.Err() != nil {
+		switch {
+		case f.loop != nil:
+			r.unroll(f.step, f.loop)
+		case f.element != whole:
+			r.finishElement(f.unit, f.outcome)
+		case ctx.Err() != nil:
 			r.record(f.step, f.outcome) // what has not started fails below, for the same reason as this one
-			continue
+		default:
+			r.finish(f.step, f.outcome)
 		}
-		r.finish(f.step, f.outcome)
 	}
 	err := &plan.Error{Reason: plan.ReasonCycle, Message: "steps wait for each other"}
 	switch {
@@ -191,14 +208,16 @@ func (r *run) loop(ctx context.Context) {
 		err = &plan.Error{Reason: plan.ReasonCancelled, Message: "Query was cancelled before this step started"}
 	}
 	for i := range r.steps {
-		if !r.settled[i] {
+		if l := r.loops[i]; l != nil && !r.settled[i] {
+			r.record(i, l.cut(r, err))
+		} else if !r.settled[i] {
 			r.record(i, r.failure(err))
 		}
 	}
 }
 
-// finish records an outcome and passes it on to the steps that need it: success makes them ready, failure
-// is theirs as well.
+// finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that the
+// step was skipped, is theirs as well.
 func (r *run) finish(i int, o plan.Outcome) {
 	if r.settled[i] {
 		return
@@ -206,20 +225,28 @@ func (r *run) finish(i int, o plan.Outcome) {
 	r.record(i, o)
 	for _, child := range r.children[i] {
 		if !o.OK() {
-			r.finish(child, r.failure(dependencyFailed(r.steps[i].ID)))
+			r.finish(child, r.passOn(r.outcomes[i]))
 		} else if r.waiting[child]--; r.waiting[child] == 0 && !r.settled[child] {
-			r.enqueue(child)
+			r.enqueue(unit{child, whole})
 		}
 	}
 }
 
-// enqueue marks a step as ready to run.
-func (r *run) enqueue(i int) {
+// passOn is the outcome of a step that needs one which has not succeeded.
+func (r *run) passOn(o plan.Outcome) plan.Outcome {
+	if o.Skipped {
+		return plan.Outcome{Skipped: true, Started: r.opts.Elapsed()}
+	}
+	return r.failure(dependencyFailed(o.Step.ID))
+}
+
+// enqueue marks units as ready to run.
+func (r *run) enqueue(units ...unit) {
 	at := len(r.ready)
 	if r.sequential {
-		at, _ = slices.BinarySearch(r.ready, i)
+		at, _ = slices.BinarySearchFunc(r.ready, units[0], func(a, b unit) int { return a.step - b.step })
 	}
-	r.ready = slices.Insert(r.ready, at, i)
+	r.ready = slices.Insert(r.ready, at, units...)
 }
 
 func (r *run) record(i int, o plan.Outcome) {
@@ -238,33 +265,4 @@ func (r *run) failure(err *plan.Error) plan.Outcome {
 
 func dependencyFailed(id string) *plan.Error {
 	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed", id)}
-}
-
-// call runs one step in a goroutine of its own and sends the outcome, come what may.
-func (r *run) call(ctx context.Context, i int, results chan<- finished) {
-	step := r.steps[i]
-	started := r.opts.Elapsed()
-	var sent json.RawMessage
-	// What stands if the caller's code panics or ends the goroutine.
-	o := plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonInternal, Message: "internal error while running this step"}}
-	defer func() {
-		if cause := recover(); cause != nil {
-			r.opts.Log.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack", string(debug.Stack()))
-		}
-		o.Sent = sent
-		if o.Duration == 0 {
-			o.Started, o.Duration = started, r.opts.Elapsed()-started
-		}
-		results <- finished{i, o}
-	}()
-	arguments, err := plan.Substitute(step.Arguments, r.isStep, r.value)
-	if err == nil && r.opts.Validate != nil {
-		err = r.opts.Validate(step, arguments)
-	}
-	if err != nil {
-		o = plan.Outcome{Err: err}
-		return
-	}
-	sent = arguments
-	o = r.opts.Call(ctx, step, arguments, r.bar.step(i, step.Tool))
 }

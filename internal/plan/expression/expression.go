@@ -1,0 +1,161 @@
+// Package expression evaluates the expressions of plans: conditions and shapes of values, in the language of expr-lang.
+//
+// Parse reads an expression once; Names says which values it needs, and Eval computes it. Expressions come from models and
+// clients and are untrusted: they reach the values that they are given and nothing else, and their length, the work of
+// an evaluation and the size of its result are bounded. An Expression does not change and may be used from any goroutine.
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Bounds of an expression.
+const (
+	MaxLength = 4096 // bytes
+	maxNodes  = 1000 // of the syntax tree
+)
+
+// Expression is an expression that has been read.
+type Expression struct {
+	program *vm.Program
+	names   []string
+}
+
+// Parse reads an expression. The error is one line that says what is wrong and where.
+func Parse(source string) (*Expression, error) {
+	switch {
+	case strings.TrimSpace(source) == "":
+		return nil, errors.New("the expression is empty")
+	case len(source) > MaxLength:
+		return nil, fmt.Errorf("the expression is longer than %d bytes", MaxLength)
+	}
+	r := &rewriter{}
+	options := []expr.Option{expr.AllowUndefinedVariables(), expr.Optimize(false), expr.MaxNodes(maxNodes), expr.Patch(r)}
+	for _, f := range metered {
+		options = append(options, expr.Function(f.name, f.call))
+	}
+	program, err := expr.Compile(source, options...)
+	if r.refused != nil {
+		return nil, r.refused
+	}
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	return &Expression{program, r.names()}, nil
+}
+
+// Names returns the names of the values that the expression uses, sorted.
+func (e *Expression) Names() []string { return e.names }
+
+// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. An error is one line.
+func (e *Expression) Eval(values map[string]any) (any, error) {
+	env := make(map[string]any, len(values)+1)
+	for name, v := range values {
+		env[name] = v
+	}
+	env[meterName] = &meter{left: maxWork}
+	machine := vm.VM{MemoryBudget: maxMemory}
+	result, err := machine.Run(e.program, env)
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	return result, nil
+}
+
+// oneLine drops the picture of the source that the library adds to its errors.
+func oneLine(err error) error {
+	located := (*file.Error)(nil)
+	switch {
+	case !errors.As(err, &located):
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		return errors.New(line)
+	case located.Prev != nil:
+		if wrong := (*runtime.TypeAssertionError)(nil); errors.As(located.Prev, &wrong) {
+			_, types, _ := strings.Cut(wrong.Error(), "} ")
+			return errors.New("a value " + types)
+		}
+		return located.Prev
+	}
+	return fmt.Errorf("%s at character %d", located.Message, located.Column+1)
+}
+
+// rewriter collects the names in an expression and meters its work. The library visits children before their parents.
+type rewriter struct {
+	found   []string // identifiers; those that are functions and variables of the expression itself appear in known, too
+	known   []string
+	refused error
+}
+
+func (r *rewriter) refuse(format string, args ...any) {
+	if r.refused == nil {
+		r.refused = fmt.Errorf(format, args...)
+	}
+}
+
+func (r *rewriter) names() []string {
+	names := slices.DeleteFunc(slices.Clone(r.found), func(name string) bool { return slices.Contains(r.known, name) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Visit implements ast.Visitor.
+func (r *rewriter) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		n.Value = strings.TrimPrefix(n.Value, "$") // "$s1" means s1, as in references
+		if n.Value == "env" {
+			r.refuse("$env cannot be used: name the steps")
+		}
+		r.found = append(r.found, n.Value)
+	case *ast.VariableDeclaratorNode:
+		r.known = append(r.known, n.Name)
+	case *ast.MemberNode:
+		if n.Method {
+			r.refuse("values have no methods")
+		}
+	case *ast.CallNode:
+		r.refuse("unknown function %s", n.Callee)
+	case *ast.PredicateNode:
+		n.Node = metered[charge].of(n.Node)
+	case *ast.ArrayNode, *ast.MapNode:
+		ast.Patch(node, metered[charge].of(n))
+	case *ast.BuiltinNode:
+		r.builtin(node, n)
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "matches":
+			ast.Patch(node, metered[matches].of(n.Left, n.Right))
+		case "==", "!=", "in", "contains", "startsWith", "endsWith":
+			n.Left, n.Right = metered[charge].of(n.Left), metered[charge].of(n.Right)
+		case "+":
+			ast.Patch(node, metered[charge].of(n))
+		}
+	}
+}
+
+// builtin meters a function of the language: what it reads and what it returns. Those that only look at one place of their
+// argument cost nothing.
+func (r *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
+	switch n.Name {
+	case "len", "type", "first", "last", "get":
+		return
+	case "replace", "repeat", "join", "uniq":
+		ast.Patch(node, metered[product].of(append([]ast.Node{&ast.StringNode{Value: n.Name}}, n.Arguments...)...))
+		return
+	}
+	for i, argument := range n.Arguments {
+		if _, ok := argument.(*ast.PredicateNode); !ok {
+			n.Arguments[i] = metered[charge].of(argument)
+		}
+	}
+	ast.Patch(node, metered[charge].of(n))
+}

@@ -1,0 +1,223 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+)
+
+// Bounds of an evaluation.
+const (
+	maxWork   = 2_000_000 // units: values visited, 32 bytes of text each count as one
+	maxMemory = 1_000_000 // elements that ranges and lists of the virtual machine may have
+	maxNested = 200       // lists and objects within each other
+
+	textUnit = 32 // bytes
+)
+
+var (
+	errWork   = errors.New("the expression does too much work on these values; ask the tool for less")
+	errNested = fmt.Errorf("the expression makes or reads values nested deeper than %d levels", maxNested)
+)
+
+// meterName is the name of the meter of an evaluation. No expression can write it.
+const meterName = "\x00meter"
+
+// meter counts the work of one evaluation.
+type meter struct {
+	left     int
+	patterns map[string]*pattern
+}
+
+type pattern struct {
+	*regexp.Regexp
+	size int // instructions
+}
+
+func (m *meter) take(units int) error {
+	if m.left -= units; units < 0 || m.left < 0 {
+		return errWork
+	}
+	return nil
+}
+
+// charge takes the size of a value: the number of values in it, and its text.
+func (m *meter) charge(v any, depth int) error {
+	if depth > maxNested {
+		return errNested
+	}
+	switch v := v.(type) {
+	case string:
+		return m.take(1 + len(v)/textUnit)
+	case []any:
+		if err := m.take(1); err != nil {
+			return err
+		}
+		for _, element := range v {
+			if err := m.charge(element, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		if err := m.take(1); err != nil {
+			return err
+		}
+		for name, member := range v {
+			if err := errors.Join(m.take(1+len(name)/textUnit), m.charge(member, depth+1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Slice, reflect.Array: // []string, []int
+		for i := range r.Len() {
+			if err := m.charge(r.Index(i).Interface(), depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Map: // the groups of groupBy
+		for it := r.MapRange(); it.Next(); {
+			if err := errors.Join(m.charge(it.Key().Interface(), depth+1), m.charge(it.Value().Interface(), depth+1)); err != nil {
+				return err
+			}
+		}
+	}
+	return m.take(1)
+}
+
+// A function that the rewriter puts into expressions. Its first argument is the meter.
+type function struct {
+	name string
+	call func(args ...any) (any, error)
+}
+
+// of returns a call of the function.
+func (f function) of(arguments ...ast.Node) ast.Node {
+	return &ast.CallNode{
+		Callee:    &ast.IdentifierNode{Value: f.name},
+		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, arguments...),
+	}
+}
+
+const (
+	charge = iota
+	product
+	matches
+)
+
+var metered = []function{
+	charge: {"\x00charge", func(args ...any) (any, error) {
+		return args[1], args[0].(*meter).charge(args[1], 0)
+	}},
+	product: {"\x00product", func(args ...any) (any, error) {
+		m, name, values := args[0].(*meter), args[1].(string), args[2:]
+		for _, v := range values {
+			if err := m.charge(v, 0); err != nil {
+				return nil, err
+			}
+		}
+		if err := m.take(productUnits(name, values)); err != nil {
+			return nil, err
+		}
+		return callBuiltin(name, values)
+	}},
+	matches: {"\x00matches", func(args ...any) (any, error) {
+		text, isText := args[1].(string)
+		source, isSource := args[2].(string)
+		if !isText || !isSource {
+			return nil, errors.New("matches: want a text and a pattern")
+		}
+		return args[0].(*meter).matches(text, source)
+	}},
+}
+
+// productUnits is the work of functions whose work or result is as large as the product of their arguments.
+func productUnits(name string, values []any) int {
+	text := func(i int) string {
+		if i < len(values) {
+			if s, ok := values[i].(string); ok {
+				return s
+			}
+		}
+		return ""
+	}
+	list := func() int {
+		if r := reflect.ValueOf(values[0]); len(values) > 0 && r.Kind() == reflect.Slice {
+			return r.Len()
+		}
+		return 0
+	}
+	switch name {
+	case "replace":
+		return strings.Count(text(0), text(1)) * len(text(2)) / textUnit
+	case "repeat":
+		n := 1
+		if len(values) == 2 {
+			if r := reflect.ValueOf(values[1]); r.CanInt() {
+				n = int(min(max(r.Int(), 0), maxWork*textUnit))
+			} else if r.CanFloat() {
+				n = int(min(max(r.Float(), 0), maxWork*textUnit))
+			}
+		}
+		return n * min(len(text(0)), maxWork*textUnit) / textUnit
+	case "join":
+		return list() * len(text(1)) / textUnit
+	case "uniq":
+		return list() * list() / 2
+	}
+	return 0
+}
+
+// callBuiltin calls a function of the language.
+func callBuiltin(name string, args []any) (result any, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%s: wrong arguments", name)
+		}
+	}()
+	f := builtin.Builtins[builtin.Index[name]]
+	if f.Safe != nil {
+		result, _, err = f.Safe(args...)
+		return result, err
+	}
+	return f.Func(args...)
+}
+
+// matches reports whether a text matches a regular expression. The work is at most the text times the pattern.
+func (m *meter) matches(text, source string) (bool, error) {
+	p := m.patterns[source]
+	if p == nil {
+		if err := m.take(1000 + len(source)); err != nil {
+			return false, err
+		}
+		parsed, err := syntax.Parse(source, syntax.Perl)
+		if err != nil {
+			return false, fmt.Errorf("matches: %w", err)
+		}
+		program, err := syntax.Compile(parsed.Simplify())
+		if err != nil {
+			return false, fmt.Errorf("matches: %w", err)
+		}
+		re, err := regexp.Compile(source)
+		if err != nil {
+			return false, fmt.Errorf("matches: %w", err)
+		}
+		p = &pattern{re, len(program.Inst)}
+		if m.patterns == nil {
+			m.patterns = map[string]*pattern{}
+		}
+		m.patterns[source] = p
+	}
+	if err := m.take(1 + len(text)*p.size/textUnit); err != nil {
+		return false, err
+	}
+	return p.MatchString(text), nil
+}

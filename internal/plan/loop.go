@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
+)
+
+// MaxElements is how many elements the list of a loop may have. A longer one fails the step before any of its calls.
+const MaxElements = 1000
+
+// Names that arguments and expressions may use beside steps. They hide steps of the same name.
+const (
+	itemName  = "item"  // the element, in a loop
+	indexName = "index" // its place in the list from 0, in a loop
+	valueName = "value" // what the call returned, in Pick
+)
+
+// Item is one element of the list of a loop.
+type Item struct {
+	Index int
+	Value json.RawMessage
+}
+
+// loops reports whether the step calls its tool once per element of a list.
+func (s Step) loops() bool { return s.Each != "" }
+
+// outside are the names in the step's arguments that mean other steps.
+func (s Step) outside(isStep func(string) bool) func(string) bool {
+	if !s.loops() {
+		return isStep
+	}
+	return func(id string) bool { return id != itemName && id != indexName && isStep(id) }
+}
+
+// inside are all names in the step's arguments that mean something.
+func (s Step) inside(isStep func(string) bool) func(string) bool {
+	if !s.loops() {
+		return isStep
+	}
+	return func(id string) bool { return id == itemName || id == indexName || isStep(id) }
+}
+
+// readExpressions reads When and Pick.
+func (s *Step) readExpressions() *Error {
+	for _, e := range []struct {
+		name, source string
+		to           **expression.Expression
+	}{{"when", s.When, &s.when}, {"pick", s.Pick, &s.pick}} {
+		if e.source == "" || *e.to != nil {
+			continue
+		}
+		read, err := expression.Parse(e.source)
+		if err != nil {
+			return &Error{ReasonInvalidArguments, e.name + ": " + err.Error()}
+		}
+		*e.to = read
+	}
+	return nil
+}
+
+// names returns the names in the step's expressions that are not its own.
+func (s Step) names() (when, pick []string) {
+	own := func(pick bool) func(string) bool {
+		return func(name string) bool {
+			return s.loops() && (name == itemName || name == indexName) || pick && name == valueName
+		}
+	}
+	if s.when != nil {
+		when = slices.DeleteFunc(slices.Clone(s.when.Names()), own(false))
+	}
+	if s.pick != nil {
+		pick = slices.DeleteFunc(slices.Clone(s.pick.Names()), own(true))
+	}
+	return when, pick
+}
+
+// list returns the reference to the step's list.
+func (s Step) list(isStep func(string) bool) (reference, bool) {
+	refs, _ := parseReferences(s.Each, isStep)
+	if len(refs) != 1 || refs[0].written != s.Each {
+		return reference{}, false
+	}
+	return refs[0], true
+}
+
+// loopNeeds are the steps that the list and the expressions refer to.
+func (s Step) loopNeeds(isStep func(string) bool) (needs []string) {
+	if r, ok := s.list(isStep); ok {
+		needs = append(needs, r.step)
+	}
+	if s.readExpressions() != nil {
+		return needs
+	}
+	when, pick := s.names()
+	return append(needs, slices.DeleteFunc(append(when, pick...), func(name string) bool { return !isStep(name) })...)
+}
+
+// checkLoop finds what is wrong with the step's list and expressions, whatever the values turn out to be.
+func (s *Step) checkLoop(isStep func(string) bool) *Error {
+	if _, ok := s.list(isStep); s.loops() && !ok {
+		return &Error{ReasonMissingReference, fmt.Sprintf(
+			"each: %s is no reference to the list of a step, such as $s1 or $s1.items", quoteShort(s.Each))}
+	}
+	if err := s.readExpressions(); err != nil {
+		return err
+	}
+	when, pick := s.names()
+	for i, names := range [][]string{when, pick} {
+		for _, name := range names {
+			if !isStep(name) {
+				return &Error{ReasonMissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i], quoteShort(name))}
+			}
+		}
+	}
+	return nil
+}
+
+// Scope gives a step the values that it refers to. Its methods may be called from several goroutines.
+type Scope struct {
+	step   Step
+	broken *Error // an expression that cannot be read
+	isStep func(id string) bool
+	value  func(id string) (json.RawMessage, bool)
+
+	mu      sync.Mutex
+	decoded map[string]any // values of steps
+}
+
+// Scope returns the scope of a step. value returns what a finished step produced, and false if it has no value.
+func (s Step) Scope(isStep func(id string) bool, value func(id string) (json.RawMessage, bool)) *Scope {
+	broken := s.readExpressions()
+	return &Scope{step: s, broken: broken, isStep: isStep, value: value, decoded: map[string]any{}}
+}
+
+// Step returns the step.
+func (c *Scope) Step() Step { return c.step }
+
+// Elements returns the elements of the list of a loop, at most MaxElements.
+func (c *Scope) Elements() ([]Item, *Error) {
+	r, ok := c.step.list(c.isStep)
+	if !ok {
+		return nil, c.step.checkLoop(c.isStep)
+	}
+	whole, ok := c.value(r.step)
+	if !ok {
+		return nil, missing(r, "the step has no value")
+	}
+	list, err := r.find(whole)
+	if err != nil {
+		return nil, err
+	}
+	if list.Kind() != '[' {
+		return nil, &Error{ReasonInvalidArguments, fmt.Sprintf("each: %s is of type %s, want an array", quoteShort(c.step.Each), kindName(list.Kind()))}
+	}
+	d := newDecoder(list)
+	if _, err := d.ReadToken(); err != nil {
+		return nil, missing(r, "the step's value is no JSON")
+	}
+	items := []Item{}
+	for d.PeekKind() != ']' {
+		element, err := d.ReadValue()
+		if err != nil {
+			return nil, missing(r, "the step's value is no JSON")
+		}
+		if len(items) == MaxElements {
+			return nil, &Error{ReasonTooLarge, fmt.Sprintf("each: the list has more than %d elements; nothing was called", MaxElements)}
+		}
+		items = append(items, Item{len(items), json.RawMessage(element.Clone())})
+	}
+	return items, nil
+}
+
+// PerElement reports whether When is to be asked for each element of a loop rather than for the step.
+func (c *Scope) PerElement() bool {
+	return c.step.loops() && c.step.when != nil &&
+		slices.ContainsFunc(c.step.when.Names(), func(name string) bool { return name == itemName || name == indexName })
+}
+
+// Wanted reports whether the step, or its call for an element, is to run. Without a When it is.
+func (c *Scope) Wanted(item *Item) (bool, *Error) {
+	if c.step.When == "" || c.broken != nil {
+		return true, c.broken
+	}
+	v, err := c.eval(c.step.when, item, nil)
+	if err != nil {
+		return false, &Error{ReasonInvalidArguments, "when: " + err.Error()}
+	}
+	wanted, ok := v.(bool)
+	if !ok {
+		return false, &Error{ReasonInvalidArguments, "when: the value is neither true nor false"}
+	}
+	return wanted, nil
+}
+
+// Arguments returns the arguments of the step, or of its call for an element, with every reference replaced.
+func (c *Scope) Arguments(item *Item) (json.RawMessage, *Error) {
+	return Substitute(c.step.Arguments, c.step.inside(c.isStep), func(id string) (json.RawMessage, bool) {
+		switch {
+		case item != nil && id == itemName:
+			return item.Value, true
+		case item != nil && id == indexName:
+			return strconv.AppendInt(nil, int64(item.Index), 10), true
+		}
+		return c.value(id)
+	})
+}
+
+// Pick returns the value that the step makes of what its call has returned.
+func (c *Scope) Pick(item *Item, returned json.RawMessage) (json.RawMessage, *Error) {
+	if c.step.Pick == "" {
+		return returned, nil
+	}
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	v, err := c.eval(c.step.pick, item, returned)
+	var picked json.RawMessage
+	if err == nil {
+		picked, err = expression.Encode(v)
+	}
+	if err != nil {
+		return nil, &Error{ReasonInvalidArguments, "pick: " + err.Error() + "; the tool was called and has answered"}
+	}
+	return picked, nil
+}
+
+// eval computes an expression with the values that it names.
+func (c *Scope) eval(e *expression.Expression, item *Item, returned json.RawMessage) (any, error) {
+	values := map[string]any{}
+	for _, name := range e.Names() {
+		var err error
+		switch {
+		case item != nil && name == itemName:
+			values[name], err = expression.Decode(item.Value)
+		case item != nil && name == indexName:
+			values[name] = item.Index
+		case returned != nil && name == valueName:
+			values[name], err = expression.Decode(returned)
+		default:
+			values[name], err = c.decode(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return e.Eval(values)
+}
+
+// decode returns the value of a step, which is decoded once.
+func (c *Scope) decode(id string) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok := c.decoded[id]; ok {
+		return v, nil
+	}
+	raw, ok := c.value(id)
+	if !ok {
+		return nil, fmt.Errorf("step %s has no value", quoteShort(id))
+	}
+	v, err := expression.Decode(raw)
+	if err == nil {
+		c.decoded[id] = v
+	}
+	return v, err
+}
+
+// List joins the values of the calls of a loop; what failed or was skipped is null.
+func List(calls []Outcome) json.RawMessage {
+	list := []byte{'['}
+	for i, o := range calls {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		if o.OK() && o.Value != nil {
+			list = append(list, o.Value...)
+		} else {
+			list = append(list, "null"...)
+		}
+	}
+	return append(list, ']')
+}

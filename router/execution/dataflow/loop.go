@@ -1,0 +1,139 @@
+package dataflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// maxLoopArguments bounds the arguments of all calls of a loop together, in bytes.
+const maxLoopArguments = 64 << 20
+
+// loop is a step that calls its tool once per element of a list. Its elements do not change once it has been prepared.
+type loop struct {
+	scope    *plan.Scope
+	elements []element
+	outcomes []plan.Outcome // as they come in
+	open     int            // elements without an outcome
+	settled  []bool
+	began    time.Duration
+	bar      *bar
+}
+
+// element is one element of the list, and what its call sends.
+type element struct {
+	plan.Item
+	arguments json.RawMessage // nil if there is no call
+}
+
+// prepare finds the calls of a loop. Without any, the step has its outcome.
+func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop) {
+	scope := step.Scope(r.isStep, r.value)
+	if !scope.PerElement() {
+		if wanted, err := scope.Wanted(nil); err != nil || !wanted {
+			return plan.Outcome{Err: err, Skipped: err == nil}, nil
+		}
+	}
+	items, err := scope.Elements()
+	if err != nil {
+		return plan.Outcome{Err: err}, nil
+	}
+	l := &loop{scope: scope, outcomes: make([]plan.Outcome, len(items)), settled: make([]bool, len(items)), began: r.opts.Elapsed()}
+	var calls []json.RawMessage
+	size := 0
+	for i, item := range items {
+		arguments, o, ready := r.arguments(scope, step, &item)
+		if size += len(arguments); size > maxLoopArguments {
+			return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTooLarge, Message: "the arguments of this loop are larger than 64 MiB together; nothing was called"}}, nil
+		}
+		l.elements = append(l.elements, element{Item: item})
+		if !ready {
+			o.Sent = nil
+			l.outcomes[i], l.settled[i] = o, true
+			continue
+		}
+		l.elements[i].arguments = arguments
+		calls = append(calls, arguments)
+	}
+	l.open = len(calls)
+	if l.open == 0 {
+		return l.outcome(r), nil
+	}
+	if refused := r.allow(ctx, step, calls); refused.Err != nil {
+		return l.cut(r, refused.Err), nil
+	}
+	return plan.Outcome{}, l
+}
+
+// unroll makes the calls of a loop ready to run.
+func (r *run) unroll(i int, l *loop) {
+	r.loops[i] = l
+	l.bar = r.bar.within(i, len(l.elements))
+	var units []unit
+	for k := range l.elements {
+		if l.settled[k] {
+			l.bar.finish(k)
+			continue
+		}
+		units = append(units, unit{i, k})
+	}
+	r.enqueue(units...)
+}
+
+// finishElement records the outcome of a call of a loop, and that of the step with its last one.
+func (r *run) finishElement(u unit, o plan.Outcome) {
+	l := r.loops[u.step]
+	l.outcomes[u.element], l.settled[u.element] = o, true
+	l.bar.finish(u.element)
+	if l.open--; l.open == 0 {
+		r.finish(u.step, l.outcome(r))
+	}
+}
+
+// cut ends a loop before all its calls were made: those that are open fail with err.
+func (l *loop) cut(r *run, err *plan.Error) plan.Outcome {
+	for i := range l.outcomes {
+		if !l.settled[i] {
+			l.outcomes[i] = r.failure(err)
+			l.outcomes[i].Sent = l.elements[i].arguments
+			l.settled[i] = true
+		}
+	}
+	return l.outcome(r)
+}
+
+// outcome joins the outcomes of the calls. The step fails only if every call that it made failed.
+func (l *loop) outcome(r *run) plan.Outcome {
+	o := plan.Outcome{Elements: l.outcomes, Started: l.began, Duration: r.opts.Elapsed() - l.began}
+	var first *plan.Error
+	failed, skipped := 0, 0
+	for i := range l.outcomes {
+		c := &l.outcomes[i]
+		c.Index = i
+		c.Step = l.scope.Step()
+		o.Attempts += c.Attempts
+		switch {
+		case c.Err != nil:
+			c.Value, c.Text = nil, "Error: "+c.Err.Message
+			failed++
+			if first == nil {
+				first = c.Err
+			}
+		case c.Skipped:
+			skipped++
+		}
+	}
+	switch n := len(l.outcomes) - skipped; {
+	case failed == 1 && n == 1:
+		o.Err = first
+	case failed > 0 && failed == n:
+		o.Err = &plan.Error{Reason: first.Reason, Message: fmt.Sprintf("all %d calls failed, the first one: %s", n, first.Message)}
+	default:
+		o.Value = plan.List(l.outcomes)
+		o.Text = string(o.Value)
+	}
+	return o
+}

@@ -131,6 +131,14 @@ func rename(arguments json.RawMessage, isStep func(string) bool, from, to string
 	return append(out, arguments[done:]...)
 }
 
+// renameIn is rename for one string.
+func renameIn(text string, isStep func(string) bool, from, to string) string {
+	if text == "" {
+		return ""
+	}
+	return unquote(rename(appendQuoted(nil, text), isStep, from, to))
+}
+
 func tooLarge() *Error {
 	return &Error{ReasonInvalidArguments, "arguments: larger than 64 MiB after substitution"}
 }

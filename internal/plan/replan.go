@@ -24,15 +24,17 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
-		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) {
+		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) ||
+			usedInExpressions(p.Steps, p.Steps[i].ID, earlier) {
 			i++
 			continue
 		}
 		gone := p.Steps[i].ID
-		if gone != earlier.Step.ID {
+		if value := earlier.place(); gone != value {
 			for j := range p.Steps {
 				s := &p.Steps[j]
-				s.Arguments = rename(s.Arguments, isStep, gone, earlier.Step.ID)
+				s.Arguments = rename(s.Arguments, s.outside(isStep), gone, value)
+				s.Each = renameIn(s.Each, isStep, gone, value)
 				s.After = slices.Clone(s.After)
 				for k, id := range s.After {
 					if id == gone {
@@ -46,9 +48,33 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 }
 
+// call is what came of a call that an earlier round has made.
+type call struct {
+	Outcome
+	element bool // of a loop
+}
+
+// place is how references name the value of the call.
+func (c call) place() string {
+	if c.element {
+		return c.Step.ID + "." + strconv.Itoa(c.Index)
+	}
+	return c.Step.ID
+}
+
+// usedInExpressions reports whether an expression names a step that would go under another id. It would have to be
+// rewritten; the step stays, and whoever runs it sees that it repeats a call.
+func usedInExpressions(steps []Step, gone string, earlier call) bool {
+	return gone != earlier.place() && slices.ContainsFunc(steps, func(s Step) bool {
+		when, pick := s.names()
+		return slices.Contains(when, gone) || slices.Contains(pick, gone)
+	})
+}
+
 // repeated returns the outcome of the very call that a step would make, if an earlier round has made it: one that
-// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing.
-func repeated(s Step, done []Outcome) (Outcome, bool) {
+// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats only
+// the same loop.
+func repeated(s Step, done []Outcome) (call, bool) {
 	value := func(id string) (json.RawMessage, bool) {
 		i := slices.IndexFunc(done, func(o Outcome) bool { return o.Step.ID == id })
 		if i < 0 || !done[i].OK() {
@@ -63,23 +89,36 @@ func repeated(s Step, done []Outcome) (Outcome, bool) {
 	if err != nil {
 		arguments = s.Arguments
 	}
-	found := -1
-	for i, o := range done {
-		sent := o.Sent
-		if sent == nil {
-			sent = o.Step.Arguments
-		}
-		if o.Step.Tool != s.Tool || o.Step.Server != s.Server || !sameJSON(sent, arguments) && !sameJSON(o.Step.Arguments, s.Arguments) {
-			continue
-		}
-		if found < 0 || o.OK() && !done[found].OK() {
-			found = i
+	var best call
+	found := false
+	note := func(o Outcome, element bool) {
+		if !found || o.OK() && !best.OK() {
+			best, found = call{o, element}, true
 		}
 	}
-	if found < 0 {
-		return Outcome{}, false
+	for _, o := range done {
+		switch {
+		case o.Skipped || o.Step.Tool != s.Tool || o.Step.Server != s.Server:
+		case s.loops() || o.Step.loops():
+			if sameCall(o.Step, s) {
+				note(o, false)
+			}
+			for _, c := range o.Elements {
+				if !s.loops() && !c.Skipped && sameJSON(c.Sent, arguments) {
+					note(c, true)
+				}
+			}
+		default:
+			sent := o.Sent
+			if sent == nil {
+				sent = o.Step.Arguments
+			}
+			if sameJSON(sent, arguments) || sameJSON(o.Step.Arguments, s.Arguments) {
+				note(o, false)
+			}
+		}
 	}
-	return done[found], true
+	return best, found
 }
 
 // sameJSON compares two values but for the space between their parts, the order of members and the way in which

@@ -1,0 +1,98 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+func TestCheckLoops(t *testing.T) {
+	tests := []struct{ name, step, want string }{
+		{"fine", `{"tool":"calc","each":"$l.items","when":"item.n > 1 && l.total > index","pick":"{\"v\": value.x, \"of\": item, \"at\": index, \"l\": l}","arguments":{"n":"$item.n","q":"${item.q}"}}`, ``},
+		{"null is nothing", `{"tool":"calc","each":null,"when":null,"pick":null}`, ``},
+		{"the whole value", `{"tool":"calc","each":"$l"}`, ``},
+		{"in braces", `{"tool":"calc","each":"${l.items}"}`, ``},
+		{"no reference", `{"tool":"calc","each":"l.items"}`, `missing_reference: each: "l.items" is no reference to the list of a step, such as $s1 or $s1.items`},
+		{"a text with a reference", `{"tool":"calc","each":"all ${l.items}"}`, `missing_reference: each: "all ${l.items}" is no reference to the list of a step, such as $s1 or $s1.items`},
+		{"no such step", `{"tool":"calc","each":"$nope"}`, `missing_reference: each: "$nope" is no reference to the list of a step, such as $s1 or $s1.items`},
+		{"not a string", `{"tool":"calc","each":[1,2]}`, `missing_reference: each: "[1,2]" is no reference to the list of a step, such as $s1 or $s1.items`},
+		{"broken expression", `{"tool":"calc","when":"l.total >"}`, `invalid_arguments: when: unexpected token EOF at character 9`},
+		{"unknown function", `{"tool":"calc","pick":"shell(value)"}`, `invalid_arguments: pick: unknown function shell`},
+		{"unknown name", `{"tool":"calc","when":"nope.total > 1"}`, `missing_reference: when names "nope", which is no step`},
+		{"no value before the call", `{"tool":"calc","when":"value > 1"}`, `missing_reference: when names "value", which is no step`},
+		{"no item without a loop", `{"tool":"calc","pick":"item"}`, `missing_reference: pick names "item", which is no step`},
+		{"itself", `{"id":"e","tool":"calc","each":"$e"}`, `cycle: the step waits for itself`},
+		{"itself by an expression", `{"id":"e","tool":"calc","when":"e == 1"}`, `cycle: the step waits for itself`},
+		{"wrong argument in a loop", `{"tool":"calc","each":"$l","arguments":{"n":"x","q":"$item"}}`, `invalid_arguments: arguments.n: got string, want integer`},
+		{"item is a text without a loop", `{"tool":"calc","arguments":{"n":"$item"}}`, `invalid_arguments: arguments.n: got string, want integer`},
+	}
+	for _, test := range tests {
+		_, got := problemsOf(t, `{"steps":[{"id":"l","tool":"a.search"},`+test.step+`]}`)
+		text := strings.Join(got, "\n")
+		if _, text, _ = strings.Cut(text, " "); text != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.name, text, test.want)
+		}
+	}
+}
+
+// TestReplayLoops holds that a returned plan with loops is the plan.
+func TestReplayLoops(t *testing.T) {
+	const text = `{"steps":[{"id":"l","tool":"a"},{"id":"e","tool":"b","each":"$l.items","when":"item > 1","pick":"value.x","arguments":{"v":"$item"}}]}`
+	p, err := plan.ParseJSON(json.RawMessage(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := plan.ParseJSON(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range again.Steps {
+		if was := p.Steps[i]; s.Each != was.Each || s.When != was.When || s.Pick != was.Pick {
+			t.Errorf("got %+v, want %+v", s, was)
+		}
+	}
+	if needs := again.Steps[1].Needs(func(id string) bool { return id == "l" }); len(needs) != 1 || needs[0] != "l" {
+		t.Errorf("got the needs %q, want l", needs)
+	}
+}
+
+func TestWithoutRepeats_Loops(t *testing.T) {
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	loop := plan.Step{ID: "e", Tool: "put", Arguments: raw(`{"n":"$item"}`), Each: "$l"}
+	done := []plan.Outcome{
+		{Step: plan.Step{ID: "l", Tool: "list", Arguments: raw(`{}`)}, Sent: raw(`{}`), Value: raw(`[1,2]`)},
+		{Step: loop, Value: raw(`[{"id":"a"},{"id":"b"}]`), Elements: []plan.Outcome{
+			{Step: loop, Sent: raw(`{"n":1}`), Value: raw(`{"id":"a"}`)}, {Step: loop, Index: 1, Sent: raw(`{"n":2}`), Value: raw(`{"id":"b"}`)},
+		}},
+	}
+	tests := []struct{ steps, want string }{
+		{`{"id":"f","tool":"put","each":"$l","arguments":{"n":"$item"}},{"id":"g","tool":"x","each":"$f","arguments":{"v":"$f.0"}}`, `g each $e {"v":"$e.0"}`},
+		{`{"id":"f","tool":"put","arguments":{"n":2}},{"id":"g","tool":"x","arguments":{"v":"$f.id"},"after":["f"]}`, `g {"v":"$e.1.id"}`},
+		{`{"id":"f","tool":"put","each":"$l.more","arguments":{"n":"$item"}}`, `f each $l.more {"n":"$item"}`},
+		{`{"id":"f","tool":"put","arguments":{"n":3}}`, `f {"n":3}`},
+		{`{"id":"f","tool":"put","arguments":{"n":1}},{"id":"g","tool":"x","when":"f.id == 1"}`, `f {"n":1} g {}`},
+	}
+	for _, test := range tests {
+		p, err := plan.ParseJSON(raw(`{"steps":[` + test.steps + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.WithoutRepeats(&p, done, func(plan.Step) bool { return false })
+		var got []string
+		for _, s := range p.Steps {
+			if s.Each != "" {
+				s.ID += " each " + s.Each
+			}
+			got = append(got, s.ID+" "+string(s.Arguments))
+		}
+		if text := strings.Join(got, " "); text != test.want {
+			t.Errorf("%s: got %s, want %s", test.steps, text, test.want)
+		}
+	}
+}

@@ -75,7 +75,13 @@ func (c *conversation) user() (string, error) {
 func outcome(o plan.Outcome, limit int) string {
 	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
 	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2) + "\n"
-	if !o.OK() {
+	if partly, ok := o.Partly(); ok {
+		called += short.Text(partly.Err.Message, limit/2) + "\n"
+	}
+	switch {
+	case o.Skipped:
+		return llm.Data(source+", skipped", "a condition of the plan was false")
+	case o.Failed():
 		return llm.Data(source+", failed", called+o.Err.Reason+": "+short.Text(o.Err.Message, limit))
 	}
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit))

@@ -15,12 +15,16 @@ func planSchema(tools []string) *llm.Schema {
 	if len(tools) > 0 {
 		name["enum"] = tools
 	}
+	optional := object{"type": []string{"string", "null"}}
 	step := func(arguments object) object {
 		return object{"type": "object", "properties": members{
 			{"id", text},
 			{"tool", name},
 			{"arguments", arguments},
 			{"after", object{"type": "array", "items": text}},
+			{"each", optional},
+			{"when", optional},
+			{"pick", optional},
 		}}
 	}
 	whole := func(step object) object {
@@ -30,7 +34,7 @@ func planSchema(tools []string) *llm.Schema {
 		}}
 	}
 	closed := step(object{"type": "string", "description": "the arguments as a JSON object, written as a string"})
-	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after"}, false
+	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after", "each", "when", "pick"}, false
 	strict := whole(closed)
 	strict["required"], strict["additionalProperties"] = []string{"steps", "more"}, false
 	open := step(object{"type": "object"})

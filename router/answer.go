@@ -45,13 +45,15 @@ type AnswerContent struct {
 	} `json:"timings"`
 }
 
-// StepResult is what came of one step. Times are milliseconds, the start since the query began.
+// StepResult is what came of one step, or of one call of a loop. Times are milliseconds, the start since the query began.
 type StepResult struct {
 	ID        string          `json:"id"`
+	Index     *int            `json:"index,omitempty"` // of the element, in a loop
 	Tool      string          `json:"tool"`
 	Server    string          `json:"server"`
 	Arguments json.RawMessage `json:"arguments"`
 	Success   bool            `json:"success"`
+	Skipped   bool            `json:"skipped,omitempty"`
 	Result    json.RawMessage `json:"result"`
 	Truncated bool            `json:"truncated,omitempty"`
 	Error     *plan.Error     `json:"error,omitempty"`
@@ -76,7 +78,13 @@ func (r *Record) Content(full bool) *AnswerContent {
 		c.Plan.Steps[i] = s
 	}
 	for _, o := range r.Outcomes {
-		c.Steps = append(c.Steps, stepResult(o, full))
+		for _, call := range o.Calls() {
+			s := stepResult(call, full)
+			if len(o.Elements) > 0 {
+				s.Index = &call.Index
+			}
+			c.Steps = append(c.Steps, s)
+		}
 	}
 	for i, o := range r.Dropped {
 		o.Step.ID = fmt.Sprintf("%s-early-%d", o.Step.ID, i+1) // no id of the plan
@@ -90,13 +98,13 @@ func (r *Record) Content(full bool) *AnswerContent {
 
 func stepResult(o plan.Outcome, full bool) StepResult {
 	s := StepResult{
-		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(),
+		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(), Skipped: o.Skipped,
 		Result: o.Value, Error: o.Err, Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
 	}
 	if o.Sent != nil {
 		s.Arguments = o.Sent
 	}
-	if !o.OK() {
+	if o.Failed() {
 		s.Result = json.RawMessage(jsonrpc.StringID("Error: " + o.Err.Message))
 	}
 	if !full {
@@ -168,10 +176,12 @@ func readQuery(args arguments) (q *Query, full bool, err error) {
 func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content) {
 	bytes := 0
 	for _, o := range outcomes {
-		for _, raw := range o.Blocks {
-			if len(blocks) < maxBlocks && bytes+len(raw) <= maxBlockBytes {
-				bytes += len(raw)
-				blocks = append(blocks, rawContent{Raw: raw})
+		for _, c := range o.Calls() {
+			for _, raw := range c.Blocks {
+				if len(blocks) < maxBlocks && bytes+len(raw) <= maxBlockBytes {
+					bytes += len(raw)
+					blocks = append(blocks, rawContent{Raw: raw})
+				}
 			}
 		}
 	}

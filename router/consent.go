@@ -2,8 +2,10 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,8 +52,9 @@ func (s *rounds) consent(r *round) consent {
 // as needs_approval where nobody can be asked.
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := s.consent(r)
-	return func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
-		if !c.approved && !tool.Reads() && c.mode == downstream.ConfirmNever && s.repeats(tool, arguments) {
+	return func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
+		again := func(arguments json.RawMessage) bool { return s.repeats(tool, arguments) }
+		if !c.approved && !tool.Reads() && c.mode == downstream.ConfirmNever && slices.ContainsFunc(calls, again) {
 			return unapproved(tool, "it was called before with nearly the same arguments")
 		}
 		if !c.required(tool.Tool) {
@@ -62,7 +65,7 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 		}
 		asking, cancel := asking(ctx)
 		defer cancel()
-		_, err := s.q.Elicit(asking, consentMessage(tool, arguments), []byte(`{"type":"object","properties":{}}`))
+		_, err := s.q.Elicit(asking, consentMessage(tool, calls), []byte(`{"type":"object","properties":{}}`))
 		var none *unanswered
 		switch {
 		case err == nil:
@@ -87,13 +90,24 @@ func unapproved(tool *downstream.Tool, why string) *plan.Error {
 const (
 	maxShownName      = 200
 	maxShownArguments = 2000
+	maxShownCalls     = 8000 // of all calls of a loop
 )
 
 // consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a line
 // of its own, on which they cannot write anything else.
-func consentMessage(tool *downstream.Tool, arguments []byte) string {
-	message := fmt.Sprintf("Allow this call?\nServer: %s\nTool: %s\nArguments: %s",
-		tool.Server, printable(tool.Tool.Tool, maxShownName), printable(string(arguments), maxShownArguments))
+func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
+	ask := "Allow this call?"
+	if len(calls) > 1 {
+		ask = fmt.Sprintf("Allow these %d calls?", len(calls))
+	}
+	message := fmt.Sprintf("%s\nServer: %s\nTool: %s", ask, tool.Server, printable(tool.Tool.Tool, maxShownName))
+	for i, arguments := range calls {
+		if i > 0 && len(message) > maxShownCalls {
+			message += fmt.Sprintf("\n… and %d calls that are not shown", len(calls)-i)
+			break
+		}
+		message += "\nArguments: " + printable(string(arguments), maxShownArguments)
+	}
 	if tool.Annotations.Destructive() {
 		message += "\nThis tool is marked destructive."
 	}
@@ -123,11 +137,16 @@ func approvalNote(r *Record, mode string) string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")
 	for _, o := range r.Outcomes {
-		if o.OK() || o.Err.Reason != plan.ReasonNeedsApproval {
+		if !o.Failed() || o.Err.Reason != plan.ReasonNeedsApproval {
 			continue
 		}
-		fmt.Fprintf(&b, "- %s: %s of server %s with %s\n", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
-			printable(string(o.Sent), maxShownArguments))
+		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !c.Failed() })
+		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
+			printable(string(calls[0].Sent), maxShownArguments))
+		if more := len(calls) - 1; more > 0 {
+			fmt.Fprintf(&b, " and %d more calls of this loop", more)
+		}
+		b.WriteByte('\n')
 	}
 	for _, u := range r.Unmet {
 		if u.Reason != plan.UnmetNeedsApproval {

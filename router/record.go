@@ -37,12 +37,14 @@ type Timings struct {
 	Planning, Executing, Synthesizing, Total time.Duration
 }
 
-// Called returns the number of steps that reached a tool.
+// Called returns the number of calls that reached a tool.
 func (r *Record) Called() int {
 	n := 0
 	for _, o := range r.Outcomes {
-		if o.Attempts > 0 {
-			n++
+		for _, c := range o.Calls() {
+			if c.Attempts > 0 {
+				n++
+			}
 		}
 	}
 	return n + len(r.Dropped)
@@ -67,11 +69,41 @@ func (r *Record) add(round []plan.Outcome) {
 		})
 	})
 	for _, o := range round {
-		if !o.OK() {
+		if partly, ok := o.Partly(); ok {
+			o = partly
+		}
+		if o.Failed() {
 			r.failed = append(r.failed, o)
 			r.NeedsApproval = r.NeedsApproval || o.Err.Reason == plan.ReasonNeedsApproval
 		}
 	}
+}
+
+// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of loops.
+func (r *Record) told() (out []plan.Outcome) {
+	for _, o := range r.Outcomes {
+		if !o.Skipped {
+			out = append(out, o)
+		}
+		if partly, ok := o.Partly(); ok {
+			out = append(out, partly)
+		}
+	}
+	return out
+}
+
+// skipped adds the steps that were skipped to a note.
+func (r *Record) skipped(note string) string {
+	var ids []string
+	for _, o := range r.Outcomes {
+		if o.Skipped {
+			ids = append(ids, o.Step.ID+" ("+o.Step.Tool+")")
+		}
+	}
+	if len(ids) == 0 {
+		return note
+	}
+	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + short.Line(strings.Join(ids, ", "), 500) + ".")
 }
 
 // nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are those
@@ -101,6 +133,11 @@ func describePlan(r *Record, note string) string {
 		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
 		if len(s.After) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
+		}
+		for _, part := range []struct{ name, text string }{{"each", s.Each}, {"when", s.When}, {"pick", s.Pick}} {
+			if part.text != "" {
+				fmt.Fprintf(&b, ", %s %s", part.name, short.Line(part.text, 200))
+			}
 		}
 	}
 	return b.String()

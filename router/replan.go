@@ -17,12 +17,15 @@ func (s *rounds) unsatisfied(r *round) bool {
 	if r.plan.Source != plan.SourceModel || r.number >= s.most {
 		return false
 	}
-	if slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool { return o.Unsettled() && !s.reads(o.Step) }) {
+	if slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
+		return slices.ContainsFunc(o.Calls(), plan.Outcome.Unsettled) && !s.reads(o.Step)
+	}) {
 		return false
 	}
 	wanted := false
 	for _, o := range r.outcomes {
 		switch {
+		case o.Skipped:
 		case o.OK():
 			wanted = wanted || o.Empty() && s.reads(o.Step)
 		case !r.refused(o.Step.ID):
@@ -57,7 +60,8 @@ func mayBeMended(reason string) bool {
 // that plans again must not do twice what was asked for once.
 func (s *rounds) repeats(tool *downstream.Tool, arguments []byte) bool {
 	return slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
-		return o.OK() && o.Step.Tool == tool.Name && o.Step.Server == tool.Server && alike(o.Sent, arguments)
+		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server &&
+			slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool { return c.OK() && alike(c.Sent, arguments) })
 	})
 }
 

@@ -30,10 +30,11 @@ type rounds struct {
 	last    *round // nil before the first
 	most    int    // rounds
 	share   float64
-	note    string // what the planner wants said
-	forms   int    // that the user was asked to fill in
-	tokens  int    // that planning has used
-	results *execution.Budget
+	note    string            // what the planner wants said
+	forms   int               // that the user was asked to fill in
+	tokens  int               // that planning has used
+	results *execution.Budget // bytes
+	calls   *execution.Budget
 }
 
 // round is one planning round and what belongs to it.
@@ -51,8 +52,8 @@ func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
 	q.Origin.Visible = within(q)
 	s := &rounds{
 		router: r, q: q, given: given, began: began, most: r.opts.MaxRounds, share: atExecuting,
-		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)),
-		record:  &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}, missing: map[string][]string{}},
+		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)), calls: execution.NewBudget(execution.MaxCalls),
+		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}, missing: map[string][]string{}},
 	}
 	if q.MaxRounds > 0 {
 		s.most = q.MaxRounds
@@ -152,7 +153,7 @@ func (s *rounds) dropSpeculation(r *round) {
 
 // request is what the steps of every round have in common.
 func (s *rounds) request() execution.Request {
-	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results}
+	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results, Calls: s.calls}
 }
 
 // plan gets the plan of a round and checks it.
@@ -249,7 +250,7 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 	s.record.Timings.Executing += time.Since(began)
 	failed := 0
 	for _, o := range r.outcomes {
-		if !o.OK() {
+		if o.Failed() {
 			failed++
 		}
 	}
@@ -283,7 +284,7 @@ func (s *rounds) synthesize(ctx context.Context) {
 	defer span.End()
 	began := time.Now()
 	s.record.Answer = s.router.synth.Compose(ctx, synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.Outcomes, Unmet: s.record.Unmet, Note: s.note,
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet, Note: s.record.skipped(s.note),
 		OnText: s.q.Report.answer, Model: s.model(),
 	})
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)

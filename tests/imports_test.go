@@ -27,7 +27,7 @@ func arrows() []arrow {
 	const anything = "..."
 	return []arrow{
 		// Leaves.
-		{"internal/plan", []string{"internal/reason", "internal/schema", "internal/short"}},
+		{"internal/plan", []string{"internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
 		{"internal/search", []string{"internal/schema"}},
 		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short"}},
 		{"downstream/admission", nil},
@@ -37,6 +37,7 @@ func arrows() []arrow {
 		{"internal/protocol", nil},
 		{"internal/reason", nil},
 		{"internal/schema", nil},
+		{"internal/plan/expression", nil},
 		{"internal/secret", nil},
 		{"internal/size", nil},
 		{"internal/auth", []string{"internal/secret"}},

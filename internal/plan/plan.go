@@ -14,6 +14,9 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
@@ -145,6 +148,37 @@ func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
 
 // Failed reports whether the step failed.
 func (o Outcome) Failed() bool { return o.Err != nil }
+
+// Partly returns what failed of a loop that succeeded otherwise, as the outcome of a step of its own that names the
+// elements.
+func (o Outcome) Partly() (Outcome, bool) {
+	const most = 20
+	var first *Error
+	var places []string
+	failed := 0
+	for _, c := range o.Elements {
+		if c.Err == nil {
+			continue
+		}
+		if failed++; failed <= most {
+			places = append(places, strconv.Itoa(c.Index))
+		}
+		if first == nil {
+			first = c.Err
+		}
+	}
+	if o.Err != nil || failed == 0 {
+		return Outcome{}, false
+	}
+	if failed > most {
+		places = append(places, fmt.Sprintf("%d more", failed-most))
+	}
+	part := Outcome{Step: o.Step, Attempts: o.Attempts, Started: o.Started, Duration: o.Duration}
+	part.Err = &Error{first.Reason, fmt.Sprintf("failed for %d of %d elements (%s); the first time: %s",
+		failed, len(o.Elements), strings.Join(places, ", "), first.Message)}
+	part.Step.ID += "-failed"
+	return part, true
+}
 
 // Calls returns the outcomes of the calls of a step that loops, else the outcome itself.
 func (o Outcome) Calls() []Outcome {

@@ -2,6 +2,7 @@ package execution_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -117,11 +118,11 @@ func TestConfirm(t *testing.T) {
 	k := newKit(t, nil, s)
 	var mu sync.Mutex
 	var asked []string
-	confirm := func(_ context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
+	confirm := func(_ context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, tool.Full()+string(arguments))
-		if strings.Contains(string(arguments), "no") {
+		asked = append(asked, fmt.Sprintf("%s%s", tool.Full(), calls))
+		if strings.Contains(string(calls[0]), "no") {
 			return &plan.Error{Reason: plan.ReasonDeclined, Message: "the user said no"}
 		}
 		return nil
@@ -134,7 +135,7 @@ func TestConfirm(t *testing.T) {
 	if out[2].OK() || out[2].Err.Reason != plan.ReasonDependencyFailed || len(s.params()) != 1 {
 		t.Errorf("got %+v and %d calls, want what depends on a declined step not to run", out[2].Err, len(s.params()))
 	}
-	if want := []string{`a__look{}`, `a__drop{"x":"no"}`}; !slices.Equal(asked, want) {
+	if want := []string{`a__look[{}]`, `a__drop[{"x":"no"}]`}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 }
@@ -174,7 +175,7 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 	var log lines
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
-	r.Confirm = func(_ context.Context, tool *downstream.Tool, _ []byte) *plan.Error {
+	r.Confirm = func(_ context.Context, tool *downstream.Tool, _ []json.RawMessage) *plan.Error {
 		if tool.Name == "look" {
 			panic("no such thing")
 		}

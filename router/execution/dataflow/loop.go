@@ -109,7 +109,7 @@ func (l *loop) cut(r *run, err *plan.Error) plan.Outcome {
 func (l *loop) outcome(r *run) plan.Outcome {
 	o := plan.Outcome{Elements: l.outcomes, Started: l.began, Duration: r.opts.Elapsed() - l.began}
 	var first *plan.Error
-	failed, skipped := 0, 0
+	failed, skipped, same := 0, 0, true
 	for i := range l.outcomes {
 		c := &l.outcomes[i]
 		c.Index = i
@@ -122,12 +122,13 @@ func (l *loop) outcome(r *run) plan.Outcome {
 			if first == nil {
 				first = c.Err
 			}
+			same = same && *c.Err == *first
 		case c.Skipped:
 			skipped++
 		}
 	}
 	switch n := len(l.outcomes) - skipped; {
-	case failed == 1 && n == 1:
+	case failed > 0 && failed == n && same:
 		o.Err = first
 	case failed > 0 && failed == n:
 		o.Err = &plan.Error{Reason: first.Reason, Message: fmt.Sprintf("all %d calls failed, the first one: %s", n, first.Message)}

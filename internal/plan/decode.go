@@ -147,13 +147,21 @@ func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	return elements, tool || len(elements) == 0
 }
 
+// hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it names
+// a tool, as in the tool calls that models are trained on.
 func hasTool(object jsontext.Value) bool {
+	named, arguments := false, false
 	for name := range memberSeq(object) {
-		if name == "tool" {
+		switch name {
+		case "tool":
 			return true
+		case "name":
+			named = true
+		case "arguments", "args", "parameters":
+			arguments = true
 		}
 	}
-	return false
+	return named && arguments
 }
 
 // decodeStep reads one step. What is wrong with it is noted in the step, so that the others can run.
@@ -164,21 +172,26 @@ func decodeStep(object jsontext.Value) Step {
 			s.Invalid = &Error{Reason: reason, Message: fmt.Sprintf(format, a...)}
 		}
 	}
+	given := false // arguments by their own name
 	for name, value := range memberSeq(object) {
 		switch name {
 		case "id":
 			if id, ok := label(value); ok && len(id) <= MaxID {
 				s.ID = id
 			}
-		case "tool":
-			if value.Kind() == '"' {
+		case "tool", "name":
+			if value.Kind() == '"' && (name == "tool" || s.Tool == "") {
 				s.Tool = unquote(value)
 			}
 		case "server":
 			if value.Kind() == '"' {
 				s.Server = unquote(value)
 			}
-		case "arguments":
+		case "arguments", "args", "parameters":
+			if given && name != "arguments" {
+				continue
+			}
+			given = name == "arguments"
 			arguments, err := decodeArguments(value)
 			if err != nil {
 				invalid(ReasonInvalidArguments, "%s", err.Error())

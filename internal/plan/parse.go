@@ -15,7 +15,7 @@ import (
 //	{"tools": [{"tool": …, "arguments": {…}}, …]}
 //	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true}
 //
-// and the plan object of a process_query result. The steps of the first two forms run one after the other
+// and the plan object of a process_query result. "name" does for "tool", and "args" or "parameters" for "arguments". The steps of the first two forms run one after the other
 // (Plan.Sequential). The plan may stand alone, in a code fence, amid prose, or after
 // <think>…</think>. If there are several, the last one that stands outside of the thinking counts;
 // an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,18 +89,21 @@ func (r *Record) nameServers(servers []string) {
 	}
 }
 
-// describePlan is the answer of a dry run. note is what the planner says of the plan.
-func describePlan(r *Record, note string) string {
-	if len(r.Plan.Steps) == 0 {
-		return cmp.Or(note, "No tool is needed, or none fits.")
+// describePlan is the answer of a dry run: the plan, and what it leaves open.
+func describePlan(p plan.Plan, request synth.Request) string {
+	if len(p.Steps) == 0 {
+		return synth.Digest(request)
 	}
 	var b strings.Builder
 	b.WriteString("Nothing was called. The plan:")
-	for _, s := range r.Plan.Steps {
+	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
 		if len(s.After) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
 		}
+	}
+	if len(request.Unmet) > 0 {
+		b.WriteString("\n\n" + synth.Digest(request))
 	}
 	return b.String()
 }

@@ -9,10 +9,14 @@ import (
 
 // unmet lists the parts of the question that no successful step serves: those that the planner made no step for, and
 // those whose steps failed and were not made good in a later round.
-func (r *Record) unmet() []plan.Unmet {
+func (r *Record) unmet(question string) []plan.Unmet {
 	out := slices.Clone(r.open)
 	for _, o := range r.failed {
-		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, o.Step.Tool), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
+		text := o.Step.Tool
+		if len(r.Plan.Steps) == 1 {
+			text = question
+		}
+		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, text), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
 		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
 		out = append(out, u)
 	}

@@ -28,12 +28,12 @@ func TestUnmet(t *testing.T) {
 		"failed":                {[]string{`[{"tool":"fails"},{"tool":"echo"}]`, `[]`}, router.Query{}, `[{"text":"fails","reason":"failed","tool":"fails"}]`},
 		"made good later":       {[]string{`[{"tool":"note","arguments":{"badly":true}}]`, `[{"tool":"note","arguments":{"badly":false}}]`}, router.Query{Approved: true}, `[]`},
 		"needs approval, chain": {[]string{byRules + `{"steps":[{"id":"w","tool":"wipe"},{"id":"d","tool":"echo","after":["w"]}]}`}, router.Query{}, `[{"text":"wipe","reason":"needs_approval","tool":"wipe"},{"text":"echo","reason":"needs_approval","tool":"echo"}]`},
-		"declined":              {[]string{byRules + `[{"tool":"wipe"}]`}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"wipe","reason":"declined","tool":"wipe"}]`},
-		"lacks an argument":     {[]string{`[{"tool":"hotel"}]`}, router.Query{}, `[{"text":"hotel","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},
+		"declined":              {[]string{byRules + `[{"tool":"wipe"}]`}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"q","reason":"declined","tool":"wipe"}]`},
+		"lacks an argument":     {[]string{`[{"tool":"hotel"}]`}, router.Query{}, `[{"text":"q","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},
 		"open":                  {[]string{byRules + hotel}, router.Query{}, `[{"text":"a room","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},
 		"open, and given":       {[]string{byRules + hotel}, router.Query{Elicit: (&asked{content: `{"city":"Oslo"}`}).elicit}, `[]`},
 		"open, and declined":    {[]string{byRules + hotel}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"a room","reason":"declined","tool":"hotel","missing":["city"]}]`},
-		"given, unknown":        {nil, router.Query{Plan: json.RawMessage(`[{"tool":"nope"}]`)}, `[{"text":"nope","reason":"failed","tool":"nope"}]`},
+		"given, unknown":        {nil, router.Query{Plan: json.RawMessage(`[{"tool":"nope"}]`)}, `[{"text":"q","reason":"failed","tool":"nope"}]`},
 	} {
 		k := newKit(t, nil, row.plans...)
 		r := k.query(row.q)

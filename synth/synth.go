@@ -72,7 +72,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 		model = req.Model
 	}
 	if model == nil {
-		return Answer{Text: digest(req), Citations: []Citation{}}
+		return Answer{Text: Digest(req) + modelHint(req.Unmet), Citations: []Citation{}}
 	}
 	steps := stepsByID(req.Outcomes)
 	d, resp, err := ask(ctx, model, req, steps)
@@ -81,7 +81,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			s.log.Error("Synthesis failed: " + err.Error())
 		}
 		return Answer{
-			Text: digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,
+			Text: Digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
 	}

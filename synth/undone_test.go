@@ -55,6 +55,12 @@ func TestUnmetParts(t *testing.T) {
 		{name: "declined step", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDeclined, "The user said no.")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "send_email")},
 			want:  "Not done: email them, because send_email was not allowed: The user said no."},
+		{name: "step that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonNeedsApproval, "not called")},
+			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
+			want:  "Not done: email them, because send_email needs your approval."},
+		{name: "step behind one that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDependencyFailed, "Step s2, which this step needs, failed")},
+			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
+			want:  "Not done: email them, because send_email was not called: Step s2, which this step needs, failed."},
 		{name: "failed step of another tool", outcomes: []plan.Outcome{mail, sum}, unmet: []plan.Unmet{unmet("sum up", plan.UnmetNoTool, "send_email")},
 			want: mailFailed + "\n\nNot done: sum up, because no tool fits; closest: send_email."},
 		{name: "several", outcomes: []plan.Outcome{sum, mail, failed("s4", "mail", "send_email", "timeout", "too late")},
@@ -66,7 +72,7 @@ func TestUnmetParts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			req := synth.Request{Query: question, Outcomes: row.outcomes, Unmet: row.unmet, Note: row.note}
-			digest := synth.New(synth.Options{}).Compose(t.Context(), req).Text
+			digest := synth.Digest(req)
 			if want := "**calculate**: 375 (expression: 2500 * 0.15)\n\n" + row.want; digest != want {
 				t.Errorf("digest: got\n%s\nwant\n%s", digest, want)
 			}
@@ -75,6 +81,20 @@ func TestUnmetParts(t *testing.T) {
 				t.Errorf("answer: got\n%s\nwant\n%s", answer.Text, want)
 			}
 		})
+	}
+}
+
+// TestModelHint: without a model the answer says once that one would help, where the question was not understood.
+func TestModelHint(t *testing.T) {
+	const hint = "\n\nA language model understands more questions; the setting llm names one."
+	for reason, want := range map[string]int{plan.UnmetNoTool: 1, plan.UnmetUnclear: 1, plan.UnmetMissingArgument: 0, plan.UnmetFailed: 0, plan.UnmetNeedsApproval: 0} {
+		req := synth.Request{Query: question, Unmet: []plan.Unmet{unmet("a", reason, "t"), unmet("b", reason, "t")}}
+		if got := synth.New(synth.Options{}).Compose(t.Context(), req).Text; strings.Count(got, hint) != want {
+			t.Errorf("%s: got %q, want the hint %d times", reason, got, want)
+		}
+		if got := synth.New(synth.Options{Model: says("No.")}).Compose(t.Context(), req).Text; strings.Contains(got, hint) {
+			t.Errorf("%s: got %q, want no hint where there is a model", reason, got)
+		}
 	}
 }
 
@@ -100,7 +120,11 @@ func TestNothingFits(t *testing.T) {
 			if row.says != "" {
 				opts.Model = says(row.says)
 			}
-			if got := synth.New(opts).Compose(t.Context(), row.req).Text; got != row.want {
+			got := synth.New(opts).Compose(t.Context(), row.req).Text
+			if row.says == "" {
+				got = synth.Digest(row.req)
+			}
+			if got != row.want {
 				t.Errorf("got\n%s\nwant\n%s", got, row.want)
 			}
 		})

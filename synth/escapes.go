@@ -18,6 +18,13 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 		}
 		dst = append(dst, value[read:read+n]...)
 		read += n
+		if len(value) > read+1 {
+			if c := simpleEscapes[value[read+1]]; c != 0 { // most are
+				dst = append(dst, c)
+				read += 2
+				continue
+			}
+		}
 		size := escapeSize(value[read:])
 		if size == 0 {
 			if whole {
@@ -31,11 +38,12 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 	return dst, read
 }
 
-const (
-	unicodeEscape = len(`\u0000`)
-	simpleEscapes = `"\/bfnrt`
-	escaped       = "\"\\/\b\f\n\r\t"
-)
+// simpleEscapes has what an escape of one letter means; 0 for others.
+var simpleEscapes = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+const unicodeEscape = len(`\u0000`)
 
 // escapeSize returns the size of the escape that the text begins with, of both halves of a surrogate pair; 0 if it is
 // cut.
@@ -63,10 +71,7 @@ func isHighSurrogate(text []byte) bool {
 
 // appendEscape appends what an escape means.
 func appendEscape(dst, escape []byte) []byte {
-	if len(escape) == 2 {
-		if i := strings.IndexByte(simpleEscapes, escape[1]); i >= 0 {
-			return append(dst, escaped[i])
-		}
+	if len(escape) == 2 { // none that JSON knows
 		return append(dst, escape...)
 	}
 	char, ok := hexDigits(escape[2:unicodeEscape])

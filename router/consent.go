@@ -47,7 +47,7 @@ func (s *rounds) consent(r *round) consent {
 }
 
 // confirm asks the user before the calls of a round that need it. A step without consent fails: as declined after a no,
-// as needs_approval where nobody can be asked.
+// as needs_approval where nobody can be asked or answers.
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := s.consent(r)
 	return func(ctx context.Context, tool *downstream.Tool, arguments []byte) *plan.Error {
@@ -63,11 +63,10 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 		asking, cancel := asking(ctx)
 		defer cancel()
 		_, err := s.q.Elicit(asking, consentMessage(tool, arguments), []byte(`{"type":"object","properties":{}}`))
-		var none *unanswered
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &none):
+		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
 			return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
 		case ctx.Err() != nil:
 			return execution.StepError(context.Cause(ctx))

@@ -54,6 +54,7 @@ var tools = []string{
 	`{"name":"works","description":"Gets on",` + anything + readOnly + `}`,
 	`{"name":"get_x","description":"X",` + anything + `}`,
 	`{"name":"get_w","description":"W",` + anything + `,"annotations":{"readOnlyHint":false}}`,
+	`{"name":"purge","description":"Empties the bin",` + anything + readOnly + `}`,
 	`{"name":"hotel",` + hotel + `}`,
 	`{"name":"stay","description":"Reserves",` + composed + readOnly + `}`,
 }
@@ -241,7 +242,7 @@ type session struct {
 	t      *testing.T
 	in     io.Writer
 	out    *bufio.Scanner
-	answer string // the response's member, as in `"result":{}`, to requests of the router
+	answer string // the response's member, as in `"result":{}`, to requests of the router; empty for none
 }
 
 // session opens a session of a client without capabilities, which ends with the test.
@@ -278,7 +279,7 @@ func (s *session) ask(request string) (lines []string) {
 			ID     json.RawMessage
 			Method string
 		}
-		if json.Unmarshal(s.out.Bytes(), &question) == nil && question.ID != nil && question.Method != "" {
+		if json.Unmarshal(s.out.Bytes(), &question) == nil && question.ID != nil && question.Method != "" && s.answer != "" {
 			send(`{"jsonrpc":"2.0","id":` + string(question.ID) + "," + s.answer + "}")
 		}
 		lines = append(lines, s.out.Text())

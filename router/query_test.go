@@ -201,7 +201,7 @@ func TestQueryEnds(t *testing.T) {
 		return nil, context.Cause(ctx)
 	}
 	r := k.query(router.Query{Plan: wait, Elicit: silent, Timeout: 200 * time.Millisecond})
-	if got, want := brief(r), `a=echo{}; b=wipe{} declined; c=echo{} dependency_failed`; got != want {
+	if got, want := brief(r), `a=echo{}; b=wipe{} needs_approval; c=echo{} dependency_failed`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	<-asked

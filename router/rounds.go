@@ -126,7 +126,7 @@ func (s *rounds) round(ctx context.Context, r *round) error {
 	s.complete(ctx, r)
 	s.record.take(r)
 	s.record.lacks(r)
-	if r.number == 1 || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
+	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
 		s.note = r.plan.Note
 	}
 	switch {

@@ -54,20 +54,45 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// A model that declines to plan has the last word.
+// A model that declines to plan has the last word, and the answer says that it declined.
 func TestModelDeclines(t *testing.T) {
-	for name, reply := range map[string]llmtest.Reply{
-		"a filter": {Text: "x", Finish: "content_filter"},
-		"an error": {Status: 400, Code: "content_policy_violation", Text: "no"},
+	refusal := llmtest.Reply{
+		Raw: `{"choices":[{"message":{"content":null,"refusal":"I cannot help."},"finish_reason":"stop"}]}`, RawType: "application/json",
+	}
+	for name, row := range map[string]struct {
+		plans []llmtest.Reply
+		says  string
+	}{
+		"in words":             {[]llmtest.Reply{refusal}, "The model declined: I cannot help."},
+		"a filter":             {[]llmtest.Reply{{Text: "x", Finish: "content_filter"}}, "The model declined: "},
+		"an error":             {[]llmtest.Reply{{Status: 400, Code: "content_policy_violation", Text: "no"}}, "The model declined: no"},
+		"instead of repairing": {[]llmtest.Reply{{Text: `[{"tool":"nope"},{"tool":"note"}]`}, refusal}, "The model declined: I cannot help."},
 	} {
-		k := newKit(t, nil, `[]`)
-		k.model.Reset()
-		k.model.When(llmtest.Structured, reply)
-		k.model.Answer(llmtest.Reply{Text: "All well."})
-		r := k.query(router.Query{Text: "find a hotel room in Oslo"})
-		if len(r.Plan.Steps) > 0 || r.Plan.Source != "model" || len(r.Unmet) != 1 || !r.Answer.Degraded || len(k.called()) > 0 {
-			t.Errorf("%s: got %s by %s and %+v, want no plan and that it is unmet", name, brief(r), r.Plan.Source, r.Unmet)
+		for _, answer := range []llmtest.Reply{{Text: "All well."}, refusal} {
+			k := newKit(t, nil, `[]`)
+			k.model.Reset()
+			k.model.When(llmtest.Structured, row.plans...)
+			k.model.Answer(answer)
+			r := k.query(router.Query{Text: "find a hotel room in Oslo"})
+			if len(r.Plan.Steps) > 0 || r.Plan.Source != "model" || len(r.Unmet) != 1 || !r.Answer.Degraded || len(k.called()) > 0 {
+				t.Errorf("%s: got %s by %s and %+v, want no plan and that it is unmet", name, brief(r), r.Plan.Source, r.Unmet)
+			}
+			if got := r.Answer.Text; !strings.Contains(got, row.says) || !strings.Contains(got, "Not done: find a hotel room in Oslo") {
+				t.Errorf("%s: got the answer %q, want %q in it", name, got, row.says)
+			}
 		}
+	}
+}
+
+// A model that declines in a later round has the last word, too; what was done before stands.
+func TestModelDeclinesLater(t *testing.T) {
+	k := newKit(t, nil, `[]`)
+	k.model.Reset()
+	k.model.When(llmtest.Structured, llmtest.Reply{Text: `{"steps":[{"id":"a","tool":"echo","arguments":{}}],"more":true}`}, llmtest.Reply{Text: "x", Finish: "content_filter"})
+	k.model.Answer(llmtest.Reply{Text: "All well [a]."})
+	r := k.query(router.Query{Text: "wipe it"})
+	if got := r.Answer.Text; brief(r) != `a=echo{}` || !r.Answer.Degraded || !strings.Contains(got, "The model declined: ") || !strings.Contains(got, "Not done: wipe it") {
+		t.Errorf("got %s and %q, want the read and that the model declined", brief(r), got)
 	}
 }
 

@@ -88,11 +88,11 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	return Answer{Text: complete(req, d), Citations: verified(d.claims, steps), Usage: resp.Usage}
 }
 
-// complete adds to the model's answer what it does not name: failed steps, unmet parts, and where no tool was called
-// for lack of one what the planner says of it.
+// complete adds to the model's answer what it does not name: failed steps, unmet parts, and what the planner says of
+// them.
 func complete(req Request, d *draft) string {
 	parts := []string{d.shown()}
-	if len(req.Outcomes) == 0 && len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
+	if len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
 		parts = append(parts, req.Note)
 	}
 	parts = append(parts, undoneOf(req).lines(

@@ -112,7 +112,7 @@ func TestNothingFits(t *testing.T) {
 			synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"model", "I do not know.", "I do not know.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
 		{"model that repeats the note", "Sorry: " + note, "Sorry: " + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"model with results", "375.", "375.\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
+		{"model with results", "375.", "375.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"small talk", "Hello!", "Hello!", synth.Request{Note: note}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -181,7 +181,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		}
 		r.plan = result.Plan
 	}
-	if r.plan.About && len(r.plan.Steps) == 0 {
+	if r.tellsAbout() {
 		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
 	}
 	r.problems = s.check(r)
@@ -195,6 +195,13 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	}
 	span.SetAttributes(attribute.Int("plan.tool_count", len(r.plan.Steps)), attribute.String("plan.source", r.plan.Source))
 	return nil
+}
+
+// tellsAbout reports whether the answer may be what can be done here: the rules say so, and a model that calls no tool
+// cannot know it otherwise.
+func (r *round) tellsAbout() bool {
+	byModel := r.plan.Source == plan.SourceModel && r.number == 1 && len(r.plan.Unmet) == 0
+	return len(r.plan.Steps) == 0 && (r.plan.About || byModel)
 }
 
 // unknown returns the tools of the plan that are not in the catalog.

@@ -44,13 +44,19 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// What can be done here is told from the catalog.
+// What can be done here is told from the catalog, also to a model that calls no tool.
 func TestAbout(t *testing.T) {
+	want := fmt.Sprintf("I can use %d tools of 1 server:\n- peer (%[1]d tools): ", len(tools))
 	k := newKit(t, nil, byRules+`{"about":true,"steps":[]}`)
 	r := k.query(router.Query{Text: "what can you do?"})
-	want := fmt.Sprintf("I can use %d tools of 1 server:\n- peer (%[1]d tools): ", len(tools))
 	if !strings.Contains(r.Answer.Text, want) || !strings.Contains(r.Answer.Text, "echo – Returns its arguments") || len(k.called()) > 0 || r.Answer.Degraded {
 		t.Errorf("got %q and the calls %q, want %q and no call", r.Answer.Text, k.called(), want)
+	}
+	k = newKit(t, nil, `[]`)
+	r = k.query(router.Query{Text: "what can you do?"})
+	requests := k.model.Requests()
+	if told := requests[len(requests)-1].Text; !strings.Contains(told, "| I can use ") || r.Answer.Text != "All well." || r.Answer.Degraded {
+		t.Errorf("got %q of a model that was shown %q, want its answer from the catalog", r.Answer.Text, told)
 	}
 }
 

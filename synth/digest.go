@@ -45,7 +45,7 @@ func Digest(req Request) string {
 		parts = lines
 	}
 	if len(parts) == 0 {
-		return "No tool was called for this question, so there is nothing to show."
+		return "No tool was called for this question. Ask \"what can you do?\" to see what there is."
 	}
 	return strings.Join(parts, "\n\n")
 }

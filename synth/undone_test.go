@@ -98,7 +98,7 @@ func TestModelHint(t *testing.T) {
 	}
 }
 
-// TestNothingFits: the planner's note is in the answer, first in a digest, and says what lines need not say again.
+// TestNothingFits: the planner's note is in the answer, first in a digest, and the tools that it names are not named again.
 func TestNothingFits(t *testing.T) {
 	const note = "No tool matches. Closest: `query_hr` (needs `name`)."
 	part := unmet("who is king", plan.UnmetNoTool, "query_hr", "name")
@@ -107,7 +107,6 @@ func TestNothingFits(t *testing.T) {
 		req              synth.Request
 	}{
 		{"digest", "", note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"digest with the part in the note", "", "For who is king: " + note, synth.Request{Note: "For who is king: " + note, Unmet: []plan.Unmet{part}}},
 		{"digest with results", "", "**calculate**: 375 (expression: 2500 * 0.15)\n\nNot done: who is king, because no tool fits.\n\n" + note,
 			synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"model", "I do not know.", "I do not know.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},

@@ -206,6 +206,9 @@ func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) 
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
+	if p.More { // the last round says what is left
+		p.Unmet = nil
+	}
 	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
 	return p
 }

@@ -56,7 +56,11 @@ func (r *Record) cause(o plan.Outcome) plan.Outcome {
 
 // lacks notes what a round leaves open: parts without a step, and arguments that steps lack.
 func (r *Record) lacks(n *round) {
-	r.open = append(r.open, n.plan.Unmet...)
+	for _, u := range n.plan.Unmet {
+		if !slices.ContainsFunc(r.open, func(o plan.Unmet) bool { return o.Text == u.Text }) {
+			r.open = append(r.open, u)
+		}
+	}
 	for _, p := range n.problems {
 		if len(p.Missing) > 0 {
 			r.missing[p.Step] = p.Missing

@@ -116,23 +116,3 @@ func printable(text string, limit int) string {
 	}
 	return b.String()
 }
-
-// approvalNote lists the calls that wait for approval, and says how to approve.
-func approvalNote(outcomes []plan.Outcome, mode string) string {
-	var b strings.Builder
-	b.WriteString("These calls need your approval and were not made:\n")
-	for _, o := range outcomes {
-		if o.OK() || o.Err.Reason != plan.ReasonNeedsApproval {
-			continue
-		}
-		fmt.Fprintf(&b, "- %s: %s of server %s with %s\n", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
-			printable(string(o.Sent), maxShownArguments))
-	}
-	if mode == downstream.ConfirmAlways {
-		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")
-	} else {
-		b.WriteString("To approve, give the plan of this result back: as the argument plan, or with nexus query --plan FILE; " +
-			"nexus query --yes approves at once.")
-	}
-	return b.String()
-}

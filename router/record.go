@@ -1,14 +1,11 @@
 package router
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -87,23 +84,4 @@ func (r *Record) nameServers(servers []string) {
 	for i := range r.Outcomes {
 		name(&r.Outcomes[i].Step)
 	}
-}
-
-// describePlan is the answer of a dry run: the plan, and what it leaves open.
-func describePlan(p plan.Plan, request synth.Request) string {
-	if len(p.Steps) == 0 {
-		return synth.Digest(request)
-	}
-	var b strings.Builder
-	b.WriteString("Nothing was called. The plan:")
-	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
-		if len(s.After) > 0 {
-			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
-		}
-	}
-	if len(request.Unmet) > 0 {
-		b.WriteString("\n\n" + synth.Digest(request))
-	}
-	return b.String()
 }

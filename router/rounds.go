@@ -15,11 +15,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
-	"github.com/agenticnexus/agenticnexus/synth"
 )
 
-// rounds is a query in progress: it plans and executes, round by round, and then composes the answer. It belongs to one
-// goroutine.
+// rounds is a query in progress: it plans and executes, round by round, and then composes the answer (compose.go). It
+// belongs to one goroutine.
 type rounds struct {
 	router  *Router
 	q       Query      // Origin.Visible is within the servers that it names
@@ -261,41 +260,6 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		}
 	}
 	span.SetAttributes(attribute.Int("execution.failed", failed))
-}
-
-// compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
-func (s *rounds) compose(ctx context.Context, late bool) {
-	s.record.Unmet = s.record.unmet(s.q.Text)
-	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
-		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
-	}
-	degraded := late || len(s.record.Unmet) > 0
-	request := synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.Outcomes, Unmet: s.record.Unmet, Note: s.note,
-		OnText: s.q.Report.answer, Model: s.model(),
-	}
-	switch {
-	case s.q.DryRun:
-		s.record.Answer = synth.Answer{Text: describePlan(s.record.Plan, request), Citations: []synth.Citation{}}
-	case s.record.NeedsApproval && !slices.ContainsFunc(s.record.Outcomes, plan.Outcome.OK):
-		s.record.Answer = synth.Answer{Text: synth.Digest(request), Citations: []synth.Citation{}}
-	default:
-		s.q.Report.station(atSynthesizing, "Synthesizing response...")
-		s.synthesize(ctx, request)
-	}
-	if s.record.NeedsApproval {
-		s.record.Answer.Text += "\n\n" + approvalNote(s.record.Outcomes, s.router.opts.Execution.ConfirmWrites)
-	}
-	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
-}
-
-func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
-	ctx, span := s.router.tracer.Start(ctx, "synthesis")
-	defer span.End()
-	began := time.Now()
-	s.record.Answer = s.router.synth.Compose(ctx, request)
-	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
-	s.record.Timings.Synthesizing = time.Since(began)
 }
 
 // within is what a query may use: what its caller may, of the servers that it names.

@@ -111,7 +111,10 @@ func (u undone) because(i int) string {
 	case plan.UnmetDeclined:
 		return subject + " was not allowed"
 	case plan.UnmetFailed:
-		return subject + " failed"
+		if tool == "" {
+			return "it could not be planned"
+		}
+		return tool + " failed"
 	case plan.UnmetUnclear:
 		return "it is not clear what to do"
 	}

@@ -46,6 +46,8 @@ func TestUnmetParts(t *testing.T) {
 			want: "Not done: do the thing, because it is not clear what to do."},
 		{name: "failed without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "send_email")},
 			want: "Not done: email them, because send_email failed."},
+		{name: "failed without a tool", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "")},
+			want: "Not done: email them, because it could not be planned."},
 		{name: "declined without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "")},
 			want: "Not done: email them, because it was not allowed."},
 		{name: "another reason", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", "late\nhour", "")},

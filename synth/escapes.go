@@ -25,6 +25,13 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 				continue
 			}
 		}
+		if len(value) >= read+unicodeEscape && value[read+1] == 'u' {
+			if char, ok := hexDigits(value[read+2 : read+unicodeEscape]); ok && !utf16.IsSurrogate(char) {
+				dst = utf8.AppendRune(dst, char)
+				read += unicodeEscape
+				continue
+			}
+		}
 		size := escapeSize(value[read:])
 		if size == 0 {
 			if whole {
@@ -93,16 +100,18 @@ func appendEscape(dst, escape []byte) []byte {
 }
 
 func hexDigits(digits []byte) (value rune, ok bool) {
-	for _, c := range digits {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		value = value<<4 | rune(c)
-	}
-	return value, true
+	_ = digits[3]
+	value = hex[digits[0]]<<12 | hex[digits[1]]<<8 | hex[digits[2]]<<4 | hex[digits[3]]
+	return value, value >= 0
 }
+
+// hex has the value of each hexadecimal digit; it is negative for other bytes.
+var hex = func() (values [256]rune) {
+	for i := range values {
+		values[i] = -1
+	}
+	for i, digit := range "0123456789abcdef" {
+		values[digit], values[unicode.ToUpper(digit)] = rune(i), rune(i)
+	}
+	return values
+}()

@@ -170,22 +170,6 @@ func TestConsent_Distrust(t *testing.T) {
 	}
 }
 
-// A user who is asked and does not answer in time has not said no: the call waits for approval.
-func TestConsent_Unanswered(t *testing.T) {
-	k := newKit(t, nil, byRules+`[{"tool":"wipe"},{"tool":"echo"}]`)
-	s := k.sessionOf(`{"elicitation":{}}`)
-	lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"q","timeout_seconds":1}}}`)
-	last := lines[len(lines)-1]
-	for _, want := range []string{`"needs_approval":true`, `"reason":"needs_approval"`, "nobody answered in time"} {
-		if !strings.Contains(last, want) {
-			t.Errorf("got %s, want %s", last, want)
-		}
-	}
-	if got := k.called(); !slices.Equal(got, []string{"echo{}"}) {
-		t.Errorf("got the calls %q, want the read alone", got)
-	}
-}
-
 // A query that is cancelled while its user is asked makes no call.
 func TestConsent_CancelledQuery(t *testing.T) {
 	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)

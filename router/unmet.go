@@ -12,15 +12,26 @@ import (
 func (r *Record) unmet(question string) []plan.Unmet {
 	out := slices.Clone(r.open)
 	for _, o := range r.failed {
-		text := o.Step.Tool
-		if len(r.Plan.Steps) == 1 {
-			text = question
-		}
-		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, text), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
+		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, r.part(o.Step, question)), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
 		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
 		out = append(out, u)
 	}
 	return out
+}
+
+// maxShownPart bounds the arguments, in bytes, that stand for a part of the question.
+const maxShownPart = 100
+
+// part stands for the part of the question that a step serves, where the planner does not tell: the whole question if
+// there is no other step, else the call.
+func (r *Record) part(s plan.Step, question string) string {
+	switch {
+	case len(r.Plan.Steps) == 1:
+		return question
+	case string(s.Arguments) == "{}":
+		return s.Tool
+	}
+	return s.Tool + " " + printable(string(s.Arguments), maxShownPart)
 }
 
 func unmetReason(reason string, lacks bool) string {

@@ -30,6 +30,7 @@ func TestUnmet(t *testing.T) {
 		"no texts":              {[]string{`{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing"}]}`}, router.Query{}, `[]`},
 		"a dry run":             {[]string{byRules + `{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing","reason":"no_tool"}]}`}, router.Query{DryRun: true}, `[{"text":"sing","reason":"no_tool"}]`},
 		"failed":                {[]string{`[{"tool":"fails"},{"tool":"echo"}]`, `[]`}, router.Query{}, `[{"text":"fails","reason":"failed","tool":"fails"}]`},
+		"one of several calls":  {nil, router.Query{Plan: json.RawMessage(`[{"tool":"note","arguments":{"badly":true}},{"tool":"note","arguments":{"v":1}}]`)}, `[{"text":"note {\"badly\":true}","reason":"failed","tool":"note"}]`},
 		"made good later":       {[]string{`[{"tool":"note","arguments":{"badly":true}}]`, `[{"tool":"note","arguments":{"badly":false}}]`}, router.Query{Approved: true}, `[]`},
 		"needs approval, chain": {[]string{byRules + `{"steps":[{"id":"w","tool":"wipe"},{"id":"d","tool":"echo","after":["w"]}]}`}, router.Query{}, `[{"text":"wipe","reason":"needs_approval","tool":"wipe"},{"text":"echo","reason":"needs_approval","tool":"echo"}]`},
 		"declined":              {[]string{byRules + `[{"tool":"wipe"}]`}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"q","reason":"declined","tool":"wipe"}]`},

@@ -54,20 +54,38 @@ func (r *Record) take(n *round) {
 	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential
 }
 
-// add notes the outcomes of a round. A failed call is made good by one of the same tool that succeeds in a later round.
+// add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier round.
 func (r *Record) add(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
-	r.failed = slices.DeleteFunc(r.failed, func(f plan.Outcome) bool {
-		return slices.ContainsFunc(round, func(o plan.Outcome) bool {
-			return o.OK() && o.Step.Tool == f.Step.Tool && o.Step.Server == f.Step.Server
-		})
-	})
+	for _, o := range round {
+		if i := r.madeGood(o); i >= 0 {
+			r.failed = slices.Delete(r.failed, i, i+1)
+		}
+	}
 	for _, o := range round {
 		if !o.OK() {
 			r.failed = append(r.failed, o)
 			r.NeedsApproval = r.NeedsApproval || o.Err.Reason == plan.ReasonNeedsApproval
 		}
 	}
+}
+
+// madeGood returns which failed call an outcome makes good, one with nearly the same arguments rather than another; -1 for
+// none.
+func (r *Record) madeGood(o plan.Outcome) int {
+	found := -1
+	for i, f := range r.failed {
+		if !o.OK() || f.Step.Tool != o.Step.Tool || f.Step.Server != o.Step.Server {
+			continue
+		}
+		if alike(f.Step.Arguments, o.Step.Arguments) {
+			return i
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found
 }
 
 // nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are those

@@ -32,6 +32,7 @@ func TestUnmet(t *testing.T) {
 		"failed":                {[]string{`[{"tool":"fails"},{"tool":"echo"}]`, `[]`}, router.Query{}, `[{"text":"fails","reason":"failed","tool":"fails"}]`},
 		"one of several calls":  {nil, router.Query{Plan: json.RawMessage(`[{"tool":"note","arguments":{"badly":true}},{"tool":"note","arguments":{"v":1}}]`)}, `[{"text":"note {\"badly\":true}","reason":"failed","tool":"note"}]`},
 		"made good later":       {[]string{`[{"tool":"note","arguments":{"badly":true}}]`, `[{"tool":"note","arguments":{"badly":false}}]`}, router.Query{Approved: true}, `[]`},
+		"one made good later":   {[]string{`[{"tool":"note","arguments":{"badly":true}},{"tool":"note","arguments":{"badly":true}}]`, `[{"tool":"note","arguments":{"badly":false}}]`}, router.Query{Approved: true}, `[{"text":"note {\"badly\":true}","reason":"failed","tool":"note"}]`},
 		"needs approval, chain": {[]string{byRules + `{"steps":[{"id":"w","tool":"wipe"},{"id":"d","tool":"echo","after":["w"]}]}`}, router.Query{}, `[{"text":"wipe","reason":"needs_approval","tool":"wipe"},{"text":"echo","reason":"needs_approval","tool":"echo"}]`},
 		"declined":              {[]string{byRules + `[{"tool":"wipe"}]`}, router.Query{Elicit: (&asked{err: router.ErrDeclined}).elicit}, `[{"text":"q","reason":"declined","tool":"wipe"}]`},
 		"lacks an argument":     {[]string{`[{"tool":"hotel"}]`}, router.Query{}, `[{"text":"q","reason":"missing_argument","tool":"hotel","missing":["city"]}]`},

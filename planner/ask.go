@@ -124,9 +124,9 @@ func (c *conversation) faulty(d *draft) bool {
 	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool { return !c.req.CanAsk || len(p.Missing) == 0 })
 }
 
-// unrepaired makes do with the plan before the repair turn, if there is one.
+// unrepaired makes do with the plan before the repair turn, if there is one and the model has not declined since.
 func unrepaired(first *draft, err error) (*draft, []string, error) {
-	if first == nil {
+	if first == nil || declined(err) != nil {
 		return nil, nil, err
 	}
 	return first, []string{fmt.Sprintf("the plan could not be repaired: %v", err)}, nil
@@ -206,6 +206,9 @@ func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) 
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
+	if p.More { // the last round says what is left
+		p.Unmet = nil
+	}
 	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
 	return p
 }

@@ -133,7 +133,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("planning: %w", context.Cause(ctx))
 		}
-		if refusal := new(llm.Error); errors.As(err, &refusal) && refusal.Declined() { // and no other planner takes its place
+		if refusal := declined(err); refusal != nil { // and no other planner takes its place
 			p.log.Warn("The model declined to plan", "error", err)
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
@@ -161,6 +161,15 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	result.Problems = plan.Check(&made, p.validator, req.Tools.Lookup, req.Outcomes)
 	result.Plan = made
 	return result, nil
+}
+
+// declined returns how the model, or a filter of its endpoint, has declined to plan; nil if it has not.
+func declined(err error) *llm.Error {
+	refusal := new(llm.Error)
+	if errors.As(err, &refusal) && refusal.Declined() {
+		return refusal
+	}
+	return nil
 }
 
 // maxRefusal bounds, in bytes, what a model says when it declines.

@@ -124,6 +124,11 @@ func brief(p plan.Plan) string {
 
 const searchPlan = `{"steps":[{"id":"a","tool":"web_search","arguments":{"query":"news"}}]}`
 
+// refusal is what endpoints send when the model itself refuses.
+var refusal = llmtest.Reply{
+	Raw: `{"choices":[{"message":{"content":null,"refusal":"I cannot help."},"finish_reason":"stop"}]}`, RawType: "application/json",
+}
+
 func TestPlans(t *testing.T) {
 	const fallback = `rules: s1=search/web_search{"query":"fallback"}`
 	for _, row := range []struct {
@@ -170,6 +175,10 @@ func TestPlans(t *testing.T) {
 			replies: []llmtest.Reply{{Status: 429, Text: "slow"}}, want: fallback + " more"},
 		{name: "refused", calls: 1, log: "Planning failed: model stub: refused (HTTP 401): no", warning: "refused",
 			replies: []llmtest.Reply{{Status: 401, Text: "no"}}, want: fallback + " more"},
+		{name: "declined", calls: 1, log: "The model declined to plan", replies: []llmtest.Reply{refusal}, want: `model: `},
+		{name: "declined by a filter", calls: 1, log: "The model declined to plan", replies: []llmtest.Reply{{Text: searchPlan, Finish: "content_filter"}}, want: `model: `},
+		{name: "declined instead of repairing", calls: 2, log: "The model declined to plan",
+			replies: []llmtest.Reply{{Text: `[{"tool":"nope","arguments":{}},{"tool":"send","arguments":{}}]`}, refusal}, want: `model: `},
 		{name: "cut", calls: 3, log: "Planning failed: model stub: cut", replies: []llmtest.Reply{{Text: searchPlan, Fault: llmtest.End}}, want: fallback + " more"},
 		{name: "other tools", calls: 2,
 			replies: []llmtest.Reply{{Text: `{"steps":[{"tool":"find_tools","arguments":{"query":"send a mail"}}]}`}, {Text: `[{"tool":"chat.send","arguments":{}}]`}},

@@ -31,12 +31,13 @@ func planSchema(tools []string) *llm.Schema {
 		return object{"type": "object", "properties": members{
 			{"steps", object{"type": "array", "items": step}},
 			{"more", object{"type": "boolean"}},
+			{"unmet", object{"type": "array", "items": text}},
 		}}
 	}
 	closed := step(object{"type": "string", "description": "the arguments as a JSON object, written as a string"})
 	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after", "each", "when", "pick"}, false
 	strict := whole(closed)
-	strict["required"], strict["additionalProperties"] = []string{"steps", "more"}, false
+	strict["required"], strict["additionalProperties"] = []string{"steps", "more", "unmet"}, false
 	open := step(object{"type": "object"})
 	open["required"] = []string{"id", "tool", "arguments"}
 	loose := whole(open)

@@ -97,18 +97,17 @@ func (r *Record) Content(full bool) *AnswerContent {
 }
 
 func stepResult(o plan.Outcome, full bool) StepResult {
+	limit := maxStepResult
+	if full {
+		limit = 0
+	}
 	s := StepResult{
 		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(), Skipped: o.Skipped,
-		Result: o.Value, Error: o.Err, Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
+		Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
 	}
+	s.Result, s.Error, s.Truncated = o.Shown(limit)
 	if o.Sent != nil {
 		s.Arguments = o.Sent
-	}
-	if o.Failed() {
-		s.Result = json.RawMessage(jsonrpc.StringID("Error: " + o.Err.Message))
-	}
-	if !full {
-		s.Result, s.Truncated = plan.Cut(s.Result, maxStepResult)
 	}
 	return s
 }

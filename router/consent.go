@@ -49,7 +49,7 @@ func (s *rounds) consent(r *round) consent {
 }
 
 // confirm asks the user before the calls of a round that need it. A step without consent fails: as declined after a no,
-// as needs_approval where nobody can be asked.
+// as needs_approval where nobody can be asked or answers.
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := s.consent(r)
 	return func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
@@ -66,11 +66,10 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 		asking, cancel := asking(ctx)
 		defer cancel()
 		_, err := s.q.Elicit(asking, consentMessage(tool, calls), []byte(`{"type":"object","properties":{}}`))
-		var none *unanswered
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &none):
+		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
 			return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
 		case ctx.Err() != nil:
 			return execution.StepError(context.Cause(ctx))
@@ -128,36 +127,6 @@ func printable(text string, limit int) string {
 		} else {
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		}
-	}
-	return b.String()
-}
-
-// approvalNote lists the calls that wait for approval and what else was not done, and says how to approve.
-func approvalNote(r *Record, mode string) string {
-	var b strings.Builder
-	b.WriteString("These calls need your approval and were not made:\n")
-	for _, o := range r.Outcomes {
-		if !o.Failed() || o.Err.Reason != plan.ReasonNeedsApproval {
-			continue
-		}
-		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !c.Failed() })
-		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
-			printable(string(calls[0].Sent), maxShownArguments))
-		if more := len(calls) - 1; more > 0 {
-			fmt.Fprintf(&b, " and %d more calls of this loop", more)
-		}
-		b.WriteByte('\n')
-	}
-	for _, u := range r.Unmet {
-		if u.Reason != plan.UnmetNeedsApproval {
-			fmt.Fprintf(&b, "Not done: %s (%s)\n", printable(u.Text, maxShownName), u.Reason)
-		}
-	}
-	if mode == downstream.ConfirmAlways {
-		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")
-	} else {
-		b.WriteString("To approve, give the plan of this result back: as the argument plan, or with nexus query --plan FILE; " +
-			"nexus query --yes approves at once.")
 	}
 	return b.String()
 }

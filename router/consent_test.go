@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,6 +148,55 @@ func TestConsent_DryRun(t *testing.T) {
 	a := &asked{}
 	if r := k.query(router.Query{DryRun: true, Elicit: a.elicit}); r.NeedsApproval || len(a.questions) > 0 || len(k.called()) > 0 {
 		t.Errorf("got needs_approval %v, the requests %q and the calls %q, want none", r.NeedsApproval, a.questions, k.called())
+	}
+}
+
+// What a server that is not trusted says of its tools does not make a write a read, for no planner.
+func TestConsent_Distrust(t *testing.T) {
+	for _, row := range []struct {
+		trusted bool
+		plans   []string
+		want    string
+	}{
+		{true, []string{byRules + `[{"tool":"purge"}]`}, `s1=purge{}`},
+		{false, []string{byRules + `[{"tool":"purge"}]`}, `s1=purge{} needs_approval`},
+		{false, []string{byRules + `[{"tool":"echo"}]`}, `s1=echo{}`}, // "Returns its arguments" is enough
+		{false, []string{`{"steps":[{"id":"a","tool":"echo"}],"more":true}`, `[{"tool":"purge"}]`}, `a=echo{}; s1=purge{} needs_approval`},
+	} {
+		k := newKit(t, func(_ *router.Options, o *downstream.Options) { o.Servers[0].TrustAnnotations = &row.trusted }, row.plans...)
+		if got := brief(k.query(router.Query{})); got != row.want {
+			t.Errorf("trusted %v, %q: got %s, want %s", row.trusted, row.plans, got, row.want)
+		}
+	}
+}
+
+// A query that is cancelled while its user is asked makes no call.
+func TestConsent_CancelledQuery(t *testing.T) {
+	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := k.Query(ctx, router.Query{Text: "q", Elicit: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		cancel()
+		<-ctx.Done()
+		return []byte(`{}`), ctx.Err()
+	}})
+	if !errors.Is(err, context.Canceled) || len(k.called()) > 0 {
+		t.Errorf("got %v and the calls %q, want that it was cancelled and no call", err, k.called())
+	}
+}
+
+// A client that cannot be asked gets the plan, and how to approve it.
+func TestConsent_ClientWithoutElicitation(t *testing.T) {
+	for _, caps := range []string{`{}`, `{"elicitation":{"url":{}}}`} {
+		k := newKit(t, nil, byRules+`[{"tool":"wipe","arguments":{"disk":"c"}}]`)
+		lines := k.sessionOf(caps).ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"q"}}}`)
+		for _, want := range []string{`"needs_approval":true`, `"plan":{"source":"rules","rounds":1,`, `"arguments":{"disk":"c"}`, "as the argument plan"} {
+			if len(lines) != 1 || !strings.Contains(lines[0], want) {
+				t.Errorf("%s: got %q, want one line with %s", caps, lines, want)
+			}
+		}
+		if got := k.called(); len(got) > 0 {
+			t.Errorf("%s: got the calls %q, want none", caps, got)
+		}
 	}
 }
 

@@ -172,9 +172,10 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 
 // formMessage says what a form is for.
 func formMessage(tool *downstream.Tool, step *plan.Step, missing []string) string {
-	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.", tool.Tool.Tool, tool.Server, enumerate(missing))
+	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.",
+		printable(tool.Tool.Tool, maxShownName), tool.Server, enumerate(missing))
 	if known := string(step.Arguments); known != "{}" {
-		text += " Known so far: " + short.Text(known, 500)
+		text += " Known so far: " + printable(known, 500)
 	}
 	return text
 }

@@ -54,6 +54,7 @@ var tools = []string{
 	`{"name":"works","description":"Gets on",` + anything + readOnly + `}`,
 	`{"name":"get_x","description":"X",` + anything + `}`,
 	`{"name":"get_w","description":"W",` + anything + `,"annotations":{"readOnlyHint":false}}`,
+	`{"name":"purge","description":"Empties the bin",` + anything + readOnly + `}`,
 	`{"name":"hotel",` + hotel + `}`,
 	`{"name":"stay","description":"Reserves",` + composed + readOnly + `}`,
 }
@@ -206,7 +207,8 @@ func (k *kit) answer(m mcptest.Message, write func(string)) bool {
 			return reply(failure)
 		}
 	case "breaks":
-		write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32001,"message":"it broke"}}` + "\n")
+		write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32001,"message":"it broke` +
+			strings.Repeat("!", len(call.Arguments)/10*2000) + `"}}` + "\n")
 		return true
 	case "finds":
 		return reply(`{"content":[],"structuredContent":{"results":[]}}`)

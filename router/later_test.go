@@ -64,11 +64,18 @@ func TestDroppedCallsAreRecorded(t *testing.T) {
 	}
 }
 
-// A query holds so many bytes of results and no more.
+// A query holds so many bytes of results and errors and no more.
 func TestQueryBytes(t *testing.T) {
-	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Limits.QueryBytes = 15_000 })
-	r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"long"},{"tool":"long","arguments":{"x":1}},{"tool":"echo"}]`)})
-	if got, want := brief(r), `s1=long{}; s2=long{"x":1} too_large; s3=echo{}`; got != want || !strings.Contains(r.Outcomes[1].Err.Message, "limits.query_bytes") {
-		t.Errorf("got %s, %+v, want %s", got, r.Outcomes[1].Err, want)
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
+		o.Limits.QueryBytes, o.Execution.ConfirmWrites = 15_000, never
+	})
+	for plan, want := range map[string]string{
+		`[{"tool":"long"},{"tool":"long","arguments":{"x":1}},{"tool":"echo"}]`:                     `s1=long{}; s2=long{"x":1} too_large; s3=echo{}`,
+		`[{"tool":"breaks"},{"tool":"breaks","arguments":{"x":"` + strings.Repeat("y", 90) + `"}}]`: `s1=breaks{} tool_error; s2=breaks{"x":"` + strings.Repeat("y", 90) + `"} too_large`,
+	} {
+		r := k.query(router.Query{Plan: json.RawMessage(plan)})
+		if got := brief(r); got != want || !strings.Contains(r.Outcomes[1].Err.Message, "limits.query_bytes") {
+			t.Errorf("got %s, %+v, want %s", got, r.Outcomes[1].Err, want)
+		}
 	}
 }

@@ -1,15 +1,11 @@
 package router
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -60,14 +56,14 @@ func (r *Record) take(n *round) {
 	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential
 }
 
-// add notes the outcomes of a round. A failed call is made good by one of the same tool that succeeds in a later round.
+// add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier round.
 func (r *Record) add(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
-	r.failed = slices.DeleteFunc(r.failed, func(f plan.Outcome) bool {
-		return slices.ContainsFunc(round, func(o plan.Outcome) bool {
-			return o.OK() && o.Step.Tool == f.Step.Tool && o.Step.Server == f.Step.Server
-		})
-	})
+	for _, o := range round {
+		if i := r.madeGood(o); i >= 0 {
+			r.failed = slices.Delete(r.failed, i, i+1)
+		}
+	}
 	for _, o := range round {
 		if partly, ok := o.Partly(); ok {
 			o = partly
@@ -79,31 +75,22 @@ func (r *Record) add(round []plan.Outcome) {
 	}
 }
 
-// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of loops.
-func (r *Record) told() (out []plan.Outcome) {
-	for _, o := range r.Outcomes {
-		if !o.Skipped {
-			out = append(out, o)
+// madeGood returns which failed call an outcome makes good, one with nearly the same arguments rather than another; -1 for
+// none.
+func (r *Record) madeGood(o plan.Outcome) int {
+	found := -1
+	for i, f := range r.failed {
+		if !o.OK() || f.Step.Tool != o.Step.Tool || f.Step.Server != o.Step.Server {
+			continue
 		}
-		if partly, ok := o.Partly(); ok {
-			out = append(out, partly)
+		if alike(f.Step.Arguments, o.Step.Arguments) {
+			return i
 		}
-	}
-	return out
-}
-
-// skipped adds the steps that were skipped to a note.
-func (r *Record) skipped(note string) string {
-	var ids []string
-	for _, o := range r.Outcomes {
-		if o.Skipped {
-			ids = append(ids, o.Step.ID+" ("+o.Step.Tool+")")
+		if found < 0 {
+			found = i
 		}
 	}
-	if len(ids) == 0 {
-		return note
-	}
-	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + short.Line(strings.Join(ids, ", "), 500) + ".")
+	return found
 }
 
 // nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are those
@@ -120,25 +107,4 @@ func (r *Record) nameServers(servers []string) {
 	for i := range r.Outcomes {
 		name(&r.Outcomes[i].Step)
 	}
-}
-
-// describePlan is the answer of a dry run. note is what the planner says of the plan.
-func describePlan(r *Record, note string) string {
-	if len(r.Plan.Steps) == 0 {
-		return cmp.Or(note, "No tool is needed, or none fits.")
-	}
-	var b strings.Builder
-	b.WriteString("Nothing was called. The plan:")
-	for _, s := range r.Plan.Steps {
-		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
-		if len(s.After) > 0 {
-			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
-		}
-		for _, part := range []struct{ name, text string }{{"each", s.Each}, {"when", s.When}, {"pick", s.Pick}} {
-			if part.text != "" {
-				fmt.Fprintf(&b, ", %s %s", part.name, short.Line(part.text, 200))
-			}
-		}
-	}
-	return b.String()
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
-	"github.com/agenticnexus/agenticnexus/synth"
 )
 
-// rounds is a query in progress: it plans and executes, round by round, and then composes the answer. It belongs to one
-// goroutine.
+// rounds is a query in progress: it plans and executes, round by round, and then composes the answer (compose.go). It
+// belongs to one goroutine.
 type rounds struct {
 	router  *Router
 	q       Query      // Origin.Visible is within the servers that it names
@@ -127,7 +126,7 @@ func (s *rounds) round(ctx context.Context, r *round) error {
 	s.complete(ctx, r)
 	s.record.take(r)
 	s.record.lacks(r)
-	if r.number == 1 || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
+	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
 		s.note = r.plan.Note
 	}
 	switch {
@@ -182,7 +181,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		}
 		r.plan = result.Plan
 	}
-	if r.plan.About && len(r.plan.Steps) == 0 {
+	if r.tellsAbout() {
 		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
 	}
 	r.problems = s.check(r)
@@ -196,6 +195,13 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	}
 	span.SetAttributes(attribute.Int("plan.tool_count", len(r.plan.Steps)), attribute.String("plan.source", r.plan.Source))
 	return nil
+}
+
+// tellsAbout reports whether the answer may be what can be done here: the rules say so, and a model that calls no tool
+// cannot know it otherwise.
+func (r *round) tellsAbout() bool {
+	byModel := r.plan.Source == plan.SourceModel && r.number == 1 && len(r.plan.Unmet) == 0
+	return len(r.plan.Steps) == 0 && (r.plan.About || byModel)
 }
 
 // unknown returns the tools of the plan that are not in the catalog.
@@ -255,40 +261,6 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		}
 	}
 	span.SetAttributes(attribute.Int("execution.failed", failed))
-}
-
-// compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
-func (s *rounds) compose(ctx context.Context, late bool) {
-	s.record.Unmet = s.record.unmet()
-	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
-		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
-	}
-	degraded := late || len(s.record.Unmet) > 0
-	switch {
-	case s.q.DryRun:
-		s.record.Answer = synth.Answer{Text: describePlan(s.record, s.note), Citations: []synth.Citation{}}
-	case s.record.NeedsApproval && !slices.ContainsFunc(s.record.Outcomes, plan.Outcome.OK):
-		s.record.Answer = synth.Answer{Text: approvalNote(s.record, s.router.opts.Execution.ConfirmWrites), Citations: []synth.Citation{}}
-	default:
-		s.q.Report.station(atSynthesizing, "Synthesizing response...")
-		s.synthesize(ctx)
-		if s.record.NeedsApproval {
-			s.record.Answer.Text += "\n\n" + approvalNote(s.record, s.router.opts.Execution.ConfirmWrites)
-		}
-	}
-	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
-}
-
-func (s *rounds) synthesize(ctx context.Context) {
-	ctx, span := s.router.tracer.Start(ctx, "synthesis")
-	defer span.End()
-	began := time.Now()
-	s.record.Answer = s.router.synth.Compose(ctx, synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet, Note: s.record.skipped(s.note),
-		OnText: s.q.Report.answer, Model: s.model(),
-	})
-	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
-	s.record.Timings.Synthesizing = time.Since(began)
 }
 
 // within is what a query may use: what its caller may, of the servers that it names.

@@ -9,14 +9,29 @@ import (
 
 // unmet lists the parts of the question that no successful step serves: those that the planner made no step for, and
 // those whose steps failed and were not made good in a later round.
-func (r *Record) unmet() []plan.Unmet {
+func (r *Record) unmet(question string) []plan.Unmet {
 	out := slices.Clone(r.open)
 	for _, o := range r.failed {
-		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, o.Step.Tool), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
+		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, r.part(o.Step, question)), Tool: o.Step.Tool, Missing: r.missing[o.Step.ID]}
 		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
 		out = append(out, u)
 	}
 	return out
+}
+
+// maxShownPart bounds the arguments, in bytes, that stand for a part of the question.
+const maxShownPart = 100
+
+// part stands for the part of the question that a step serves, where the planner does not tell: the whole question if
+// there is no other step, else the call.
+func (r *Record) part(s plan.Step, question string) string {
+	switch {
+	case len(r.Plan.Steps) == 1:
+		return question
+	case string(s.Arguments) == "{}":
+		return s.Tool
+	}
+	return s.Tool + " " + printable(string(s.Arguments), maxShownPart)
 }
 
 func unmetReason(reason string, lacks bool) string {
@@ -52,7 +67,11 @@ func (r *Record) cause(o plan.Outcome) plan.Outcome {
 
 // lacks notes what a round leaves open: parts without a step, and arguments that steps lack.
 func (r *Record) lacks(n *round) {
-	r.open = append(r.open, n.plan.Unmet...)
+	for _, u := range n.plan.Unmet {
+		if !slices.ContainsFunc(r.open, func(o plan.Unmet) bool { return o.Text == u.Text }) {
+			r.open = append(r.open, u)
+		}
+	}
 	for _, p := range n.problems {
 		if len(p.Missing) > 0 {
 			r.missing[p.Step] = p.Missing

@@ -16,8 +16,8 @@ const (
 	minPart   = 300      // of one, however many there are
 )
 
-// digest shows the results as they are: a part for each step, in the order of the plan, then what failed.
-func digest(req Request) string {
+// Digest shows the results as they are: a part for each step, in the order of the plan, then what was not done.
+func Digest(req Request) string {
 	var parts []string
 	limit := max(min(maxPart, maxDigest/max(len(req.Outcomes), 1)), minPart)
 	for _, o := range req.Outcomes {
@@ -29,10 +29,7 @@ func digest(req Request) string {
 	if len(parts) == 0 {
 		heading = allFailed
 	}
-	lines := undoneOf(req).lines(
-		heading, func(string) bool { return false },
-		func(i int) bool { return strings.Contains(req.Note, req.Unmet[i].Text) },
-	)
+	lines := undoneOf(req).lines(heading, func(string) bool { return false }, func(int) bool { return false })
 	switch {
 	case len(req.Outcomes) > 0:
 		parts = append(parts, lines...)
@@ -45,9 +42,19 @@ func digest(req Request) string {
 		parts = lines
 	}
 	if len(parts) == 0 {
-		return "No tool was called for this question, so there is nothing to show."
+		return "No tool was called for this question. Ask \"what can you do?\" to see what there is."
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// modelHint says that a model would help, where the rules have not understood a part of the question.
+func modelHint(unmet []plan.Unmet) string {
+	for _, u := range unmet {
+		if u.Reason == plan.UnmetNoTool || u.Reason == plan.UnmetUnclear {
+			return "\n\nA language model understands more questions; the setting llm names one."
+		}
+	}
+	return ""
 }
 
 // part is a step's heading and its result: on one line if it is short, below otherwise.

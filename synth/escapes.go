@@ -18,6 +18,20 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 		}
 		dst = append(dst, value[read:read+n]...)
 		read += n
+		if len(value) > read+1 {
+			if c := simpleEscapes[value[read+1]]; c != 0 { // most are
+				dst = append(dst, c)
+				read += 2
+				continue
+			}
+		}
+		if len(value) >= read+unicodeEscape && value[read+1] == 'u' {
+			if char, ok := hexDigits(value[read+2 : read+unicodeEscape]); ok && !utf16.IsSurrogate(char) {
+				dst = utf8.AppendRune(dst, char)
+				read += unicodeEscape
+				continue
+			}
+		}
 		size := escapeSize(value[read:])
 		if size == 0 {
 			if whole {
@@ -31,11 +45,12 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 	return dst, read
 }
 
-const (
-	unicodeEscape = len(`\u0000`)
-	simpleEscapes = `"\/bfnrt`
-	escaped       = "\"\\/\b\f\n\r\t"
-)
+// simpleEscapes has what an escape of one letter means; 0 for others.
+var simpleEscapes = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+const unicodeEscape = len(`\u0000`)
 
 // escapeSize returns the size of the escape that the text begins with, of both halves of a surrogate pair; 0 if it is
 // cut.
@@ -63,10 +78,7 @@ func isHighSurrogate(text []byte) bool {
 
 // appendEscape appends what an escape means.
 func appendEscape(dst, escape []byte) []byte {
-	if len(escape) == 2 {
-		if i := strings.IndexByte(simpleEscapes, escape[1]); i >= 0 {
-			return append(dst, escaped[i])
-		}
+	if len(escape) == 2 { // none that JSON knows
 		return append(dst, escape...)
 	}
 	char, ok := hexDigits(escape[2:unicodeEscape])
@@ -88,16 +100,18 @@ func appendEscape(dst, escape []byte) []byte {
 }
 
 func hexDigits(digits []byte) (value rune, ok bool) {
-	for _, c := range digits {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		value = value<<4 | rune(c)
-	}
-	return value, true
+	_ = digits[3]
+	value = hex[digits[0]]<<12 | hex[digits[1]]<<8 | hex[digits[2]]<<4 | hex[digits[3]]
+	return value, value >= 0
 }
+
+// hex has the value of each hexadecimal digit; it is negative for other bytes.
+var hex = func() (values [256]rune) {
+	for i := range values {
+		values[i] = -1
+	}
+	for i, digit := range "0123456789abcdef" {
+		values[digit], values[unicode.ToUpper(digit)] = rune(i), rune(i)
+	}
+	return values
+}()

@@ -15,7 +15,7 @@ const (
 	maxResults = 32 << 10 // of all together, and so of a single one
 	maxHead    = 1 << 10  // of the beginning of one that is cut; less if there are many
 	maxWhole   = 64 << 10 // of a value that is reformatted before it is measured
-	maxLooked  = 4 << 20  // of all together that are searched for passages
+	maxLooked  = 2 << 20  // of all together that are searched for passages
 )
 
 // excerpts returns what the model gets to read of each value: all of it while there is room, and else the passages that

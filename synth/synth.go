@@ -72,7 +72,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 		model = req.Model
 	}
 	if model == nil {
-		return Answer{Text: digest(req), Citations: []Citation{}}
+		return Answer{Text: Digest(req) + modelHint(req.Unmet), Citations: []Citation{}}
 	}
 	steps := stepsByID(req.Outcomes)
 	d, resp, err := ask(ctx, model, req, steps)
@@ -81,18 +81,18 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			s.log.Error("Synthesis failed: " + err.Error())
 		}
 		return Answer{
-			Text: digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,
+			Text: Digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
 	}
 	return Answer{Text: complete(req, d), Citations: verified(d.claims, steps), Usage: resp.Usage}
 }
 
-// complete adds to the model's answer what it does not name: failed steps, unmet parts, and where no tool was called
-// for lack of one what the planner says of it.
+// complete adds to the model's answer what it does not name: failed steps, unmet parts, and what the planner says of
+// them.
 func complete(req Request, d *draft) string {
 	parts := []string{d.shown()}
-	if len(req.Outcomes) == 0 && len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
+	if len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
 		parts = append(parts, req.Note)
 	}
 	parts = append(parts, undoneOf(req).lines(

@@ -33,11 +33,13 @@ func undoneOf(req Request) undone {
 	u := undone{outcomes: req.Outcomes, unmet: req.Unmet, note: req.Note, step: map[int]int{}}
 	taken := map[int]bool{}
 	for i, part := range req.Unmet {
-		if part.Tool == "" || part.Reason != plan.UnmetFailed && part.Reason != plan.UnmetDeclined {
+		switch part.Reason {
+		case plan.UnmetFailed, plan.UnmetDeclined, plan.UnmetNeedsApproval:
+		default:
 			continue
 		}
 		for j, o := range req.Outcomes {
-			if !o.OK() && o.Step.Tool == part.Tool && !taken[j] {
+			if !o.OK() && part.Tool != "" && o.Step.Tool == part.Tool && !taken[j] {
 				u.step[i], taken[j] = j, true
 				break
 			}
@@ -81,11 +83,16 @@ func (u undone) because(i int) string {
 	part := u.unmet[i]
 	tool := short.Line(part.Tool, maxToolLabel)
 	if cause, ok := u.step[i]; ok {
-		message := strings.TrimRight(failureMessage(u.outcomes[cause]), ".")
-		if part.Reason == plan.UnmetDeclined {
+		failed := u.outcomes[cause]
+		message := strings.TrimRight(failureMessage(failed), ".")
+		switch {
+		case failed.Err.Reason == plan.ReasonDependencyFailed:
+			return tool + " was not called: " + message
+		case part.Reason == plan.UnmetDeclined:
 			return tool + " was not allowed: " + message
+		case part.Reason == plan.UnmetFailed:
+			return tool + " failed: " + message
 		}
-		return tool + " failed: " + message
 	}
 	subject := tool
 	if tool == "" {
@@ -104,7 +111,10 @@ func (u undone) because(i int) string {
 	case plan.UnmetDeclined:
 		return subject + " was not allowed"
 	case plan.UnmetFailed:
-		return subject + " failed"
+		if tool == "" {
+			return "it could not be planned"
+		}
+		return tool + " failed"
 	case plan.UnmetUnclear:
 		return "it is not clear what to do"
 	}

@@ -46,6 +46,8 @@ func TestUnmetParts(t *testing.T) {
 			want: "Not done: do the thing, because it is not clear what to do."},
 		{name: "failed without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "send_email")},
 			want: "Not done: email them, because send_email failed."},
+		{name: "failed without a tool", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "")},
+			want: "Not done: email them, because it could not be planned."},
 		{name: "declined without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "")},
 			want: "Not done: email them, because it was not allowed."},
 		{name: "another reason", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", "late\nhour", "")},
@@ -55,6 +57,12 @@ func TestUnmetParts(t *testing.T) {
 		{name: "declined step", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDeclined, "The user said no.")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "send_email")},
 			want:  "Not done: email them, because send_email was not allowed: The user said no."},
+		{name: "step that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonNeedsApproval, "not called")},
+			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
+			want:  "Not done: email them, because send_email needs your approval."},
+		{name: "step behind one that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDependencyFailed, "Step s2, which this step needs, failed")},
+			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
+			want:  "Not done: email them, because send_email was not called: Step s2, which this step needs, failed."},
 		{name: "failed step of another tool", outcomes: []plan.Outcome{mail, sum}, unmet: []plan.Unmet{unmet("sum up", plan.UnmetNoTool, "send_email")},
 			want: mailFailed + "\n\nNot done: sum up, because no tool fits; closest: send_email."},
 		{name: "several", outcomes: []plan.Outcome{sum, mail, failed("s4", "mail", "send_email", "timeout", "too late")},
@@ -66,7 +74,7 @@ func TestUnmetParts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			req := synth.Request{Query: question, Outcomes: row.outcomes, Unmet: row.unmet, Note: row.note}
-			digest := synth.New(synth.Options{}).Compose(t.Context(), req).Text
+			digest := synth.Digest(req)
 			if want := "**calculate**: 375 (expression: 2500 * 0.15)\n\n" + row.want; digest != want {
 				t.Errorf("digest: got\n%s\nwant\n%s", digest, want)
 			}
@@ -78,7 +86,21 @@ func TestUnmetParts(t *testing.T) {
 	}
 }
 
-// TestNothingFits: the planner's note is in the answer, first in a digest, and says what lines need not say again.
+// TestModelHint: without a model the answer says once that one would help, where the question was not understood.
+func TestModelHint(t *testing.T) {
+	const hint = "\n\nA language model understands more questions; the setting llm names one."
+	for reason, want := range map[string]int{plan.UnmetNoTool: 1, plan.UnmetUnclear: 1, plan.UnmetMissingArgument: 0, plan.UnmetFailed: 0, plan.UnmetNeedsApproval: 0} {
+		req := synth.Request{Query: question, Unmet: []plan.Unmet{unmet("a", reason, "t"), unmet("b", reason, "t")}}
+		if got := synth.New(synth.Options{}).Compose(t.Context(), req).Text; strings.Count(got, hint) != want {
+			t.Errorf("%s: got %q, want the hint %d times", reason, got, want)
+		}
+		if got := synth.New(synth.Options{Model: says("No.")}).Compose(t.Context(), req).Text; strings.Contains(got, hint) {
+			t.Errorf("%s: got %q, want no hint where there is a model", reason, got)
+		}
+	}
+}
+
+// TestNothingFits: the planner's note is in the answer, first in a digest, and the tools that it names are not named again.
 func TestNothingFits(t *testing.T) {
 	const note = "No tool matches. Closest: `query_hr` (needs `name`)."
 	part := unmet("who is king", plan.UnmetNoTool, "query_hr", "name")
@@ -87,12 +109,11 @@ func TestNothingFits(t *testing.T) {
 		req              synth.Request
 	}{
 		{"digest", "", note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"digest with the part in the note", "", "For who is king: " + note, synth.Request{Note: "For who is king: " + note, Unmet: []plan.Unmet{part}}},
 		{"digest with results", "", "**calculate**: 375 (expression: 2500 * 0.15)\n\nNot done: who is king, because no tool fits.\n\n" + note,
 			synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"model", "I do not know.", "I do not know.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
 		{"model that repeats the note", "Sorry: " + note, "Sorry: " + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"model with results", "375.", "375.\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
+		{"model with results", "375.", "375.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"small talk", "Hello!", "Hello!", synth.Request{Note: note}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -100,7 +121,11 @@ func TestNothingFits(t *testing.T) {
 			if row.says != "" {
 				opts.Model = says(row.says)
 			}
-			if got := synth.New(opts).Compose(t.Context(), row.req).Text; got != row.want {
+			got := synth.New(opts).Compose(t.Context(), row.req).Text
+			if row.says == "" {
+				got = synth.Digest(row.req)
+			}
+			if got != row.want {
 				t.Errorf("got\n%s\nwant\n%s", got, row.want)
 			}
 		})

@@ -12,20 +12,22 @@ import (
 // there, with stride such that no quote fits between. A comparison follows only where a block agrees.
 const (
 	blockSize = 8  // bytes of a block; of quotes that are shorter than two of them, fewer
-	maxStride = 16 // bytes between two blocks of the text
+	maxStride = 64 // bytes between two blocks of the text; with many quotes fewer,
+	minStride = 16 // so that blocks can be taken which few of them share
 	longQuote = 2*blockSize - 1
 	tableBits = 16 // of the filter in front of the table
-	pieceSize = 64 << 10
+	pieceSize = 256 << 10
 )
 
 // finder finds quotes in a result in time linear in its size. Its buffers serve one result after the other.
 type finder struct {
-	quotes []string
-	found  []bool
-	left   int // quotes not found yet
-	filter [1 << tableBits / 64]uint64
-	blocks map[uint64][]place
-	piece  []byte // of unescaped JSON
+	quotes  []string
+	found   []bool
+	escapes bool // only quotes that have a backslash are looked for
+	left    int  // quotes that are looked for and not found yet
+	filter  [1 << tableBits / 64]uint64
+	blocks  map[uint64][]place
+	piece   []byte // of unescaped JSON
 }
 
 // place is where a block is in a quote.
@@ -33,41 +35,75 @@ type place struct{ quote, offset int }
 
 // find reports which quotes a result has, as they stand in its text, its JSON or one of its strings.
 func (f *finder) find(o *plan.Outcome, quotes []string) []bool {
-	f.quotes, f.found, f.left = quotes, make([]bool, len(quotes)), len(quotes)
+	f.quotes, f.found, f.escapes = quotes, make([]bool, len(quotes)), false
 	search(f, o.Text)
+	if f.left == 0 {
+		return f.found
+	}
+	same := isText(o.Value, o.Text)
+	if bytes.IndexByte(o.Value, '\\') < 0 {
+		if !same {
+			search(f, o.Value)
+		}
+		return f.found
+	}
+	f.escapes = true
 	search(f, o.Value)
-	f.unescaped(o.Value, o.Text)
+	f.escapes = false
+	if !same || o.Value[0] != '"' {
+		f.unescaped(o.Value)
+	}
 	return f.found
 }
 
-// unescaped looks at the strings of JSON without their escapes. It takes all JSON for one string: quotes have no
-// quotation mark, so that none reaches from one string into the next. Nothing is left to look at where the value is the
-// text as a string, as that of most results is.
-func (f *finder) unescaped(value json.RawMessage, text string) {
-	if f.left == 0 || bytes.IndexByte(value, '\\') < 0 {
-		return
+// isText reports whether a value is the text of its result: as a string, or as it is. It looks at both ends alone, so
+// that a text which is made to agree there with something else proves no quote.
+func isText(value json.RawMessage, text string) bool {
+	const edge = 1 << 10
+	if text == "" || len(value) == 0 {
+		return false
 	}
+	if value[0] == '"' {
+		begin, _ := appendUnescaped(nil, value[1:min(len(value), edge)], false)
+		return strings.HasPrefix(text, strings.TrimSuffix(string(begin), `"`))
+	}
+	n := min(len(value), edge)
+	return len(value) == len(text) && string(value[:n]) == text[:n] && string(value[len(value)-n:]) == text[len(text)-n:]
+}
+
+// unescaped looks at the strings of JSON without their escapes. It takes all JSON for one string: quotes have no
+// quotation mark, so that none reaches from one string into the next.
+func (f *finder) unescaped(value json.RawMessage) {
 	overlap := 0
 	for _, quote := range f.quotes {
 		overlap = max(overlap, len(quote)-1)
 	}
 	f.piece = f.piece[:0]
-	first := true
-	for len(value) > 0 && f.left > 0 {
+	for len(value) > 0 {
 		n := min(len(value), pieceSize)
 		f.piece, n = appendUnescaped(f.piece, value[:n], n == len(value))
-		if first && value[0] == '"' && len(text) > 0 && strings.HasPrefix(text, string(f.piece[1:min(len(f.piece), len(text)+1)])) {
+		value = value[n:]
+		if search(f, f.piece); f.left == 0 {
 			return
 		}
-		first, value = false, value[n:]
-		search(f, f.piece)
 		f.piece = f.piece[:copy(f.piece, f.piece[max(0, len(f.piece)-overlap):])]
 	}
+}
+
+// looked reports whether a quote is looked for and not found yet.
+func (f *finder) looked(i int) bool {
+	return !f.found[i] && (!f.escapes || strings.IndexByte(f.quotes[i], '\\') >= 0)
 }
 
 // search looks for the quotes that are not found yet. Comparisons are bounded: a text that is made to agree with many
 // quotes nearly everywhere proves none of them.
 func search[T ~string | ~[]byte](f *finder, text T) {
+	f.left = 0
+	for i := range f.quotes {
+		if f.looked(i) {
+			f.left++
+		}
+	}
 	for size := 1; size <= blockSize && f.left > 0; size++ {
 		switch size {
 		case 1, 2, 3, 4:
@@ -89,11 +125,11 @@ func search[T ~string | ~[]byte](f *finder, text T) {
 func (f *finder) stride() int {
 	shortest := 0
 	for i, quote := range f.quotes {
-		if n := len(quote); !f.found[i] && n >= longQuote && (shortest == 0 || n < shortest) {
+		if n := len(quote); f.looked(i) && n >= longQuote && (shortest == 0 || n < shortest) {
 			shortest = n
 		}
 	}
-	return min(max(shortest-blockSize+1, 0), maxStride)
+	return min(max(shortest-blockSize+1, 0), max(maxStride/len(f.quotes), minStride))
 }
 
 // table fills the table with stride blocks of each quote of a length that is wanted and not found yet, from where they
@@ -101,7 +137,7 @@ func (f *finder) stride() int {
 func (f *finder) table(size, stride int, wanted func(length int) bool) bool {
 	var looked []int
 	for i, quote := range f.quotes {
-		if !f.found[i] && wanted(len(quote)) {
+		if f.looked(i) && wanted(len(quote)) {
 			looked = append(looked, i)
 		}
 	}
@@ -177,7 +213,7 @@ func leap[T ~string | ~[]byte](f *finder, text T, stride int) {
 func compare[T ~string | ~[]byte](f *finder, text T, at int, block uint64, budget *int) {
 	for _, p := range f.blocks[block] {
 		quote, from := f.quotes[p.quote], at-p.offset
-		if *budget--; !f.found[p.quote] && from >= 0 && from+len(quote) <= len(text) && string(text[from:from+len(quote)]) == quote {
+		if *budget--; f.looked(p.quote) && from >= 0 && from+len(quote) <= len(text) && string(text[from:from+len(quote)]) == quote {
 			f.found[p.quote] = true
 			f.left--
 		}

@@ -73,9 +73,6 @@ func (c *queryCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range record.Warnings {
-		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
-	}
 	content, err := plainJSON(record.Content(c.JSON))
 	if err != nil {
 		return err
@@ -83,9 +80,14 @@ func (c *queryCmd) Run(w *world) error {
 	return c.print(w, record.Answer.Text, content)
 }
 
-// print prints an answer or, with --json, its structured content. An answer that is less than it should be is an error
-// without a text.
+// print prints warnings and an answer or, with --json, its structured content. An answer that is less than it should be
+// is an error without a text.
 func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error {
+	var warnings []string
+	_ = json.Unmarshal(jsonrpc.Get(content, "warnings"), &warnings) // what cannot be read is no warning
+	for _, warning := range warnings {
+		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
+	}
 	text := answer
 	if c.JSON {
 		text = string(indent(content))

@@ -87,6 +87,7 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	for _, element := range elements {
 		p.Steps = append(p.Steps, decodeStep(element))
 	}
+	p.Unmet = decodeUnmet(raw)
 	names := newIDs(taken)
 	for i := range p.Steps {
 		names.give(&p.Steps[i], i+1)
@@ -125,6 +126,28 @@ func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok b
 		list, sequential = tools, true
 	}
 	return list, more, sequential, list != nil
+}
+
+// Bounds of what a plan says that it leaves undone.
+const (
+	maxUnmet     = 20
+	maxUnmetText = 500 // bytes of each part
+)
+
+// decodeUnmet returns the parts of the question that a plan object names as "unmet", texts that no tool serves.
+func decodeUnmet(raw []byte) (parts []Unmet) {
+	for name, value := range memberSeq(bytes.TrimSpace(raw)) {
+		if name != "unmet" {
+			continue
+		}
+		texts, _ := labels(value)
+		for _, text := range texts[:min(len(texts), maxUnmet)] {
+			if text = short.Line(text, maxUnmetText); text != "" {
+				parts = append(parts, Unmet{Text: text, Reason: UnmetNoTool})
+			}
+		}
+	}
+	return parts
 }
 
 // objects returns the elements of a list if they look like steps: all are objects, and one at least

@@ -13,7 +13,7 @@ import (
 //
 //	[{"tool": …, "arguments": {…}}, …]
 //	{"tools": [{"tool": …, "arguments": {…}}, …]}
-//	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true}
+//	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true, "unmet": ["…"]}
 //
 // and the plan object of a process_query result. "name" does for "tool", and "args" or "parameters" for "arguments". The steps of the first two forms run one after the other
 // (Plan.Sequential). The plan may stand alone, in a code fence, amid prose, or after

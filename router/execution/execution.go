@@ -188,13 +188,13 @@ func (x *Executor) step(
 	switch {
 	case err != nil:
 		out.Err = StepError(err)
-	case reply.Err != nil:
-		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
-	case !r.Results.take(len(reply.Result)):
+	case !r.Results.take(len(reply.Result) + len(reply.Err)):
 		out.Err = &plan.Error{
 			Reason:  plan.ReasonTooLarge,
 			Message: "the results of this query are larger together than limits.query_bytes allows; ask for less",
 		}
+	case reply.Err != nil:
+		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
 	default:
 		readResult(&out, reply.Result)
 	}

@@ -1,0 +1,125 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/synth"
+)
+
+// compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
+func (s *rounds) compose(ctx context.Context, late bool) {
+	s.record.Unmet = s.record.unmet(s.q.Text)
+	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
+		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
+	}
+	degraded := late || len(s.record.Unmet) > 0
+	request := synth.Request{
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet, Note: s.record.skipped(s.note),
+		OnText: s.q.Report.answer, Model: s.model(),
+	}
+	switch {
+	case s.q.DryRun:
+		s.record.Answer = synth.Answer{Text: describePlan(s.record.Plan, request)}
+	case s.record.NeedsApproval && !slices.ContainsFunc(s.record.Outcomes, plan.Outcome.OK):
+		s.record.Answer = synth.Answer{Text: synth.Digest(request)}
+	default:
+		s.q.Report.station(atSynthesizing, "Synthesizing response...")
+		s.synthesize(ctx, request)
+	}
+	if s.record.NeedsApproval {
+		s.record.Answer.Text += "\n\n" + approvalNote(s.record.Outcomes, s.router.opts.Execution.ConfirmWrites)
+	}
+	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
+}
+
+// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of loops.
+func (r *Record) told() (out []plan.Outcome) {
+	for _, o := range r.Outcomes {
+		if !o.Skipped {
+			out = append(out, o)
+		}
+		if partly, ok := o.Partly(); ok {
+			out = append(out, partly)
+		}
+	}
+	return out
+}
+
+// skipped adds the steps that were skipped to a note.
+func (r *Record) skipped(note string) string {
+	var ids []string
+	for _, o := range r.Outcomes {
+		if o.Skipped {
+			ids = append(ids, o.Step.ID+" ("+o.Step.Tool+")")
+		}
+	}
+	if len(ids) == 0 {
+		return note
+	}
+	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + short.Line(strings.Join(ids, ", "), 500) + ".")
+}
+
+func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
+	ctx, span := s.router.tracer.Start(ctx, "synthesis")
+	defer span.End()
+	began := time.Now()
+	s.record.Answer = s.router.synth.Compose(ctx, request)
+	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
+	s.record.Timings.Synthesizing = time.Since(began)
+}
+
+// describePlan is the answer of a dry run: the plan, and what it leaves open.
+func describePlan(p plan.Plan, request synth.Request) string {
+	if len(p.Steps) == 0 {
+		return synth.Digest(request)
+	}
+	var b strings.Builder
+	b.WriteString("Nothing was called. The plan:")
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
+		if len(s.After) > 0 {
+			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
+		}
+		for _, part := range []struct{ name, text string }{{"each", s.Each}, {"when", s.When}, {"pick", s.Pick}} {
+			if part.text != "" {
+				fmt.Fprintf(&b, ", %s %s", part.name, short.Line(part.text, 200))
+			}
+		}
+	}
+	if len(request.Unmet) > 0 {
+		b.WriteString("\n\n" + synth.Digest(request))
+	}
+	return b.String()
+}
+
+// approvalNote lists the calls that wait for approval, and says how to approve.
+func approvalNote(outcomes []plan.Outcome, mode string) string {
+	var b strings.Builder
+	b.WriteString("These calls need your approval and were not made:\n")
+	for _, o := range outcomes {
+		if !o.Failed() || o.Err.Reason != plan.ReasonNeedsApproval {
+			continue
+		}
+		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !c.Failed() })
+		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
+			printable(string(calls[0].Sent), maxShownArguments))
+		if more := len(calls) - 1; more > 0 {
+			fmt.Fprintf(&b, " and %d more calls of this loop", more)
+		}
+		b.WriteByte('\n')
+	}
+	if mode == downstream.ConfirmAlways {
+		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")
+	} else {
+		b.WriteString("To approve, give the plan of this result back: as the argument plan, or with nexus query --plan FILE; " +
+			"nexus query --yes approves at once.")
+	}
+	return b.String()
+}

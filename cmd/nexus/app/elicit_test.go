@@ -130,7 +130,7 @@ func TestNobodyAnswers(t *testing.T) {
 	for name, row := range map[string]struct{ plan, want string }{
 		"for arguments": {`[{"tool":"hotel","arguments":{}},{"tool":"hotel","arguments":{"nights":2}},{"tool":"echo","arguments":{"v":1}}]`,
 			`s1=peer/hotel{} declined; s2=peer/hotel{"nights":2} invalid_arguments; s3=peer/echo{"v":1}`},
-		"to confirm": {`[{"tool":"wipe","arguments":{}},{"tool":"echo","arguments":{"v":1}}]`, `s1=peer/wipe{} declined; s2=peer/echo{"v":1}`},
+		"to confirm": {`[{"tool":"wipe","arguments":{}},{"tool":"echo","arguments":{"v":1}}]`, `s1=peer/wipe{} needs_approval; s2=peer/echo{"v":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

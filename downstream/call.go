@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,7 +22,7 @@ func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	return c
 }
 
-// authorize refuses servers and tools that the caller may not use, as if they did not exist.
+// authorize finds the server, and refuses servers and tools that the caller may not use as if they did not exist.
 func (c *calls) authorize(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		s, err := c.serverFor(r)
@@ -80,7 +81,7 @@ func outcomeOf(reply link.Reply, err error) string {
 
 // send makes one attempt.
 func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
-	sl := r.server.slot(r.session())
+	sl := r.server.slot(r.owner())
 	sl.callers.add(r.Caller)
 	session, err := sl.get(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
-		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Origin: &origin{r.Ask, r.Notify, r.pause, r.place, ctx},
+		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Origin: &origin{ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
 	}
 	if r.Tool != "" && session.ChecksParamHeaders() {
 		return callMirrored(ctx, sl, session, call, r.Tool)
@@ -103,7 +104,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	return session.Call(ctx, call)
 }
 
-// callMirrored calls a tool of a server that compares headers with params. The names of the headers are in the tool's
+// callMirrored calls a tool of a server that compares HTTP headers with the params they mirror (MCP 2026-07-28). The names of the headers are in the tool's
 // definition, which is listed if it is not known. If the server refuses the headers, it has not run the tool; the tool
 // is then listed again, and called again if its headers have changed.
 func callMirrored(
@@ -116,7 +117,7 @@ func callMirrored(
 	}
 	call.Header = sl.lists.tool(tool).paramHeaders(call.Params)
 	reply, err := session.Call(ctx, call)
-	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != "-32020" {
+	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != strconv.Itoa(jsonrpc.CodeHeaderMismatch) {
 		return reply, err
 	}
 	if _, err := sl.lists.list(ctx, "tools/list", false); err != nil {

@@ -166,7 +166,7 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 	if in.Ask == nil {
 		return nil, refused
 	}
-	slot := in.server.slot(in.session())
+	slot := in.server.slot(in.owner())
 	result, rpcErr := in.Ask(ctx, ServerRequest{Method: method, Params: params, Input: true, Notify: slot.tell})
 	switch {
 	case ctx.Err() != nil:

@@ -40,8 +40,8 @@ type Hooks struct {
 	Hold     Hold                       // charges what is kept of the request after the call
 }
 
-// session is the client whose session is used; empty for the router's own.
-func (r *Request) session() string {
+// owner is the client whose session is used; empty for the router's own.
+func (r *Request) owner() string {
 	if r.Proxied {
 		return r.Client
 	}

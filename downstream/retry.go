@@ -11,8 +11,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// retry repeats a call that certainly never reached the tool, or that may be repeated, and reconnects in between. Any
-// other call whose answer was lost has an unknown outcome and is not repeated.
+// retry repeats a call that certainly never reached the tool, or that may be repeated. The next attempt connects anew if
+// the session is lost (slot.get). Any other call whose answer was lost has an unknown outcome and is not repeated.
 func (c *calls) retry(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff
@@ -89,6 +89,6 @@ func (c *calls) repeatable(r *Request) bool {
 	if !s.config.TrustsAnnotations() {
 		return false
 	}
-	tool := s.slot(r.session()).lists.tool(r.Tool)
+	tool := s.slot(r.owner()).lists.tool(r.Tool)
 	return tool != nil && tool.Annotations.Repeatable()
 }

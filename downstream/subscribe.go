@@ -63,7 +63,7 @@ func kept(ctx context.Context, r *Request, next roundTrip, undo func()) (link.Re
 	if err != nil || reply.Err != nil {
 		undo()
 	} else {
-		r.server.slot(r.session()).keep()
+		r.server.slot(r.owner()).keep()
 	}
 	return reply, err
 }

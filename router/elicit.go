@@ -73,11 +73,11 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errNobody)
 }
 
-// complete asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
+// askMissing asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
 // into the plan. So are calls that would answer but lack an argument; they become steps if the user can be asked for
 // it. A step for which the user gives none has declined as its problem; once the time for all of them is up, no further
 // form is shown.
-func (s *rounds) complete(ctx context.Context, r *round) {
+func (s *rounds) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
 	}

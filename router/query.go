@@ -24,21 +24,22 @@ type Query struct {
 	Text      string
 	Context   []llm.Message
 	Servers   []string        // the only servers to use; empty = all
-	Plan      json.RawMessage // replaces the planner; nil = plan
+	Plan      json.RawMessage // a plan to run as it is; nil = let the planner make one
 	DryRun    bool
-	MaxRounds int           // 0 = as configured
-	Timeout   time.Duration // 0 = as configured
-	Origin    execution.Origin
-	Elicit    Elicit    // asks the user; nil = cannot be asked
-	Approved  bool      // the user allows every call
-	Sampling  llm.Model // the client's own, for where no model is configured and this is allowed; nil = none
+	MaxRounds int              // 0 = as configured
+	Timeout   time.Duration    // 0 = as configured
+	Origin    execution.Origin // for whom the steps run
+	Elicit    Elicit           // asks the user; nil = cannot be asked
+	Approved  bool             // the user allows every call
+	Sampling  llm.Model        // the client's own, for where no model is configured and this is allowed; nil = none
 	Report    *Reporter
 }
 
 // errQueryTimeout is a deadline that was exceeded, so that steps which it ends fail as timed out.
 var errQueryTimeout = fmt.Errorf("the query's time was up: %w", context.DeadlineExceeded)
 
-// Query plans, executes and composes. The error is a *Refusal for what the caller did wrong.
+// Query answers a question and accounts for it in a span, the log and the metrics. The error is a *Refusal for what the
+// caller did wrong.
 func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	began := time.Now()
 	length := utf8.RuneCountInString(q.Text)
@@ -111,7 +112,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	}
 	if err != nil && !errors.Is(context.Cause(working), errQueryTimeout) {
 		return nil, err
-	}
+	} // if only the time for work is up, the answer is written from what is there
 	late := working.Err() != nil
 	if late {
 		s.warn("after 80 %% of the query's time of %v what still ran was cut; the answer rests on what was there", limit)

@@ -69,8 +69,8 @@ func (s *rounds) run(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	for r := (&round{number: 1}); r != nil && ctx.Err() == nil; r = s.next() {
-		if err := s.round(ctx, r); err != nil {
+	for n := (&round{number: 1}); n != nil && ctx.Err() == nil; n = s.next() {
+		if err := s.play(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -115,15 +115,15 @@ func (s *rounds) next() *round {
 	return &round{number: s.last.number + 1, replan: replan}
 }
 
-// round plans, asks for what the plan lacks, and executes.
-func (s *rounds) round(ctx context.Context, r *round) error {
+// play plans a round, asks for what the plan lacks, and executes it.
+func (s *rounds) play(ctx context.Context, r *round) error {
 	s.last = r
 	r.speculation = s.router.executor.Speculate(ctx, s.request())
 	defer s.dropSpeculation(r)
 	if err := s.plan(ctx, r); err != nil {
 		return err
 	}
-	s.complete(ctx, r)
+	s.askMissing(ctx, r)
 	s.record.take(r)
 	s.record.lacks(r)
 	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
@@ -184,7 +184,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	if r.tellsAbout() {
 		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
 	}
-	r.problems = s.check(r)
+	r.problems = s.check(r) // also of a plan that was given; it names the servers of the steps
 	if unknown := r.unknown(); len(unknown) > 0 {
 		catalog, err := s.router.tools.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
 		if err != nil {

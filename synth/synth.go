@@ -59,7 +59,7 @@ type Request struct {
 // Answer is what the user gets.
 type Answer struct {
 	Text      string
-	Degraded  bool // a model is there but failed, so this is the digest
+	Degraded  bool // a model is there but failed, so this is the digest; the router sets it for other causes, too
 	Citations []Citation
 	Usage     llm.Usage
 	Warnings  []string

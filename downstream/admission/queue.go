@@ -14,7 +14,7 @@ import (
 // Errors returned by [Queue.Enter].
 var (
 	ErrFull    = errors.New("too many calls are waiting")
-	ErrRetired = errors.New("the queue is retired")
+	ErrRetired = errors.New("the queue is retired") // its server was replaced by one with another configuration
 )
 
 // Queue is a fair queue for the calls of one server.

@@ -25,7 +25,9 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Progress: x.RelayProgress(),
-			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(s.rename(server, m)) },
+			Notify: func(m jsonrpc.Message) bool { // true: taken, also if the client does not want it
+				return !x.Wants(m) || x.Notify(s.rename(server, m))
+			},
 			Ask: func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
 				if q.Input && !x.Client.Supports(q.Method) {
 					return nil, nil

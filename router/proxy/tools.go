@@ -57,7 +57,8 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
 }
 
-// findTool returns the server and the tool's own name; an empty server if there is none.
+// findTool returns the server and the tool's own name; an empty server if there is none. A listed full name comes first,
+// then an alias, then a full name that the server has to be asked for, then an alias in lists that are fetched anew.
 func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	session, began := x.Session, time.Now()
 	if s.only != "" {
@@ -91,8 +92,8 @@ func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name stri
 	return server, tool, err
 }
 
-// findAlias looks for what is listed under an alias, at the servers that it could be of. Lists from before since
-// are asked for again where it is missing.
+// findAlias looks for what is listed under an alias, at the servers that it could be of. Lists older than
+// since are fetched again where it is missing; the zero time fetches none.
 func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server, own string, err error) {
 	for _, server := range s.reach(x) {
 		if !downstream.MayBeAlias(alias, server) {

@@ -35,11 +35,7 @@ func calculatorServer() *server.MCPServer {
 			"required": ["expression", "result"],
 			"additionalProperties": false
 		}`)),
-		mcp.WithTitleAnnotation("Calculate"),
-		mcp.WithReadOnlyHintAnnotation(true),
-		mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true),
-		mcp.WithOpenWorldHintAnnotation(false),
+		readOnly("Calculate"),
 	), handler(calculate))
 	return s
 }

@@ -1,162 +1,49 @@
 package demo
 
-// document is one page of the corpus. All of them were written for it; the news is invented.
+import (
+	_ "embed"
+	"encoding/json"
+	"sync"
+)
+
+//go:embed corpus.json
+var corpusJSON []byte
+
+//go:embed employees.json
+var employeesJSON []byte
+
+// document is one page of the corpus.
 type document struct {
-	title, url, date, topic string // date as 2006-01-02
-	news                    bool   // dated news, not reference
-	text                    string
+	Title string `json:"title"`
+	URL   string `json:"url"`
+	Date  string `json:"date"` // as 2006-01-02
+	Topic string `json:"topic"`
+	News  bool   `json:"news"` // dated news, not reference
+	Text  string `json:"text"`
 }
 
-// corpus returns the embedded pages: news of autumn 2026 and reference articles.
-func corpus() []document {
-	return []document{
-		{"Open-weight model Larkspur 3 runs on a single laptop", "https://ai.example.com/2026/11/open-weight-model-larkspur-3-runs-on-a-single-laptop", "2026-11-18", "AI", true,
-			"The Larkspur collective published the weights of its third model. It answers everyday questions at reading speed on a laptop without a graphics card, and the release notes list every data source used in training."},
-		{"European AI office publishes first audit of general-purpose models", "https://ai.example.com/2026/11/european-ai-office-publishes-first-audit-of-general-purpose-models", "2026-11-17", "AI", true,
-			"The audit compares what eleven AI providers promised about safety testing with what they documented. Seven passed without remarks; the others have ninety days to supply missing evaluations."},
-		{"Hospitals report shorter waits with AI triage assistants", "https://ai.example.com/2026/11/hospitals-report-shorter-waits-with-ai-triage-assistants", "2026-11-15", "AI", true,
-			"Four hospitals that tried an AI assistant for sorting incoming cases saw average waiting time fall by eighteen minutes. Nurses kept the final decision and overruled the assistant in one case out of nine."},
-		{"AI agents adopt stateless tool protocol", "https://ai.example.com/2026/11/ai-agents-adopt-stateless-tool-protocol", "2026-11-13", "AI", true,
-			"Three months after the 2026-07-28 revision of the Model Context Protocol, most agent frameworks now call tools without sessions. Operators say that load balancing became simpler and that failed servers are replaced without users noticing."},
-		{"Small models close in on large ones at planning", "https://ai.example.com/2026/11/small-models-close-in-on-large-ones-at-planning", "2026-11-10", "AI", true,
-			"A benchmark of multi-step planning shows models below ten billion parameters within six points of the leaders. The authors credit training on checked plans rather than on longer answers."},
-		{"Chipmaker Tessera unveils AI accelerator with stacked memory", "https://ai.example.com/2026/11/chipmaker-tessera-unveils-ai-accelerator-with-stacked-memory", "2026-11-06", "AI", true,
-			"Tessera's new accelerator places memory directly on top of its compute tiles. The company claims twice the inference throughput of its predecessor for the same electrical power; independent tests are expected in January."},
-		{"Newsrooms agree on labels for AI-written passages", "https://ai.example.com/2026/11/newsrooms-agree-on-labels-for-ai-written-passages", "2026-11-03", "AI", true,
-			"Thirty-two publishers settled on a common way to mark passages that were written or translated by AI. Readers can tap the label to see which editor approved the text."},
-		{"Study: coding assistants save time only where tests exist", "https://ai.example.com/2026/10/study-coding-assistants-save-time-only-where-tests-exist", "2026-10-29", "AI", true,
-			"Researchers followed 240 developers for five months. AI coding assistants cut the time to finish a change by a fifth in projects with good tests and made no difference in projects without them."},
-		{"Robot learns to fold laundry from ten minutes of video", "https://ai.example.com/2026/10/robot-learns-to-fold-laundry-from-ten-minutes-of-video", "2026-10-24", "AI", true,
-			"A university group taught a two-armed robot to fold shirts and towels from ten minutes of recorded demonstrations. The AI policy transfers to a second robot with different arms without retraining."},
-		{"AI weather model predicts storm tracks nine days ahead", "https://ai.example.com/2026/10/ai-weather-model-predicts-storm-tracks-nine-days-ahead", "2026-10-19", "AI", true,
-			"A forecasting centre says its AI model placed the landfall of two autumn storms within sixty kilometres nine days in advance, at a thousandth of the computing cost of the classical simulation."},
-		{"Schools test AI tutors that refuse to give the answer", "https://ai.example.com/2026/10/schools-test-ai-tutors-that-refuse-to-give-the-answer", "2026-10-12", "AI", true,
-			"In a trial with 3,000 pupils, an AI tutor that only asks questions raised algebra scores more than one that explains solutions. Teachers asked for a view of where each pupil got stuck."},
-		{"Prompt injection remains the top risk for AI agents", "https://ai.example.com/2026/10/prompt-injection-remains-the-top-risk-for-ai-agents", "2026-10-05", "AI", true,
-			"A survey of 180 security teams names hidden instructions in web pages and tool results as the most common attack on AI agents. Treating tool output as data and confirming writes stopped most of them."},
-		{"Speech translation AI reaches rare languages", "https://ai.example.com/2026/09/speech-translation-ai-reaches-rare-languages", "2026-09-27", "AI", true,
-			"Volunteers recorded 400 hours of speech in fourteen rarely written languages. An open AI model trained on it now translates conversations live, with a delay of two seconds."},
-		{"Insurers price policies for AI mistakes", "https://ai.example.com/2026/09/insurers-price-policies-for-ai-mistakes", "2026-09-15", "AI", true,
-			"Two insurers offer cover for losses caused by automated decisions. Premiums fall for companies that log every tool call of their AI systems and can replay a decision."},
-		{"Go 1.26 adoption passes 70 percent among cloud teams", "https://tech.example.com/2026/11/go-1-26-adoption-passes-70-percent-among-cloud-teams", "2026-11-16", "technology", true,
-			"A survey of 1,900 teams finds that most cloud services written in Go moved to version 1.26 within nine months of its release. Faster garbage collection was the reason named most often."},
-		{"Passkeys overtake passwords at large web shops", "https://tech.example.com/2026/11/passkeys-overtake-passwords-at-large-web-shops", "2026-11-12", "technology", true,
-			"For the first time more customers of six large web shops sign in with a passkey than with a password. Support calls about locked accounts fell by a third."},
-		{"Sea cable Northern Arc connects Lisbon and Halifax", "https://tech.example.com/2026/11/sea-cable-northern-arc-connects-lisbon-and-halifax", "2026-11-05", "technology", true,
-			"The 5,100 kilometre cable has twenty-four fibre pairs and a planned life of twenty-five years. It follows a route far from existing cables so that one anchor cannot cut several at once."},
-		{"Solid-state battery enters small-series production", "https://tech.example.com/2026/10/solid-state-battery-enters-small-series-production", "2026-10-27", "technology", true,
-			"A plant near Gothenburg began producing solid-state cells for delivery vans. The maker promises a charge from ten to eighty percent in eleven minutes."},
-		{"Open-source maintainers get a shared security desk", "https://tech.example.com/2026/10/open-source-maintainers-get-a-shared-security-desk", "2026-10-15", "technology", true,
-			"Fourteen foundations now pay a joint team that answers vulnerability reports for small open-source projects. In its first month it handled 212 reports, half of them duplicates."},
-		{"Quantum computer keeps an error-corrected qubit alive for an hour", "https://tech.example.com/2026/09/quantum-computer-keeps-an-error-corrected-qubit-alive-for-an-hour", "2026-09-30", "technology", true,
-			"Physicists kept one logical qubit stable for sixty-four minutes using error correction on 1,200 physical qubits, a hundred times longer than a year before."},
-		{"Markets close higher as inflation eases to 2.1 percent", "https://business.example.com/2026/11/markets-close-higher-as-inflation-eases-to-2-1-percent", "2026-11-19", "business", true,
-			"Share prices in Frankfurt and Paris rose after inflation in the euro area came in at 2.1 percent in October. Analysts expect interest rates to stay unchanged in December."},
-		{"Freight rates fall for the fifth month", "https://business.example.com/2026/11/freight-rates-fall-for-the-fifth-month", "2026-11-14", "business", true,
-			"Shipping a container from Shanghai to Rotterdam costs a quarter less than in June. New ships and calmer routes added more capacity than trade can fill."},
-		{"Coffee price eases after good harvest", "https://business.example.com/2026/11/coffee-price-eases-after-good-harvest", "2026-11-07", "business", true,
-			"Wholesale coffee fell nine percent within a week when growers reported the best harvest in six years. Roasters expect shop prices to follow in spring."},
-		{"Four-day week trial ends with most firms keeping it", "https://business.example.com/2026/10/four-day-week-trial-ends-with-most-firms-keeping-it", "2026-10-22", "business", true,
-			"Of seventy firms that tried a four-day week for a year, fifty-eight keep it. Revenue stayed level on average and resignations fell by a third."},
-		{"Rail operator orders 60 night trains", "https://business.example.com/2026/10/rail-operator-orders-60-night-trains", "2026-10-08", "business", true,
-			"A group of railways ordered sixty sleeper trains for routes between Scandinavia and the Mediterranean. The first will run in 2029."},
-		{"Housing starts rise for the first time in three years", "https://business.example.com/2026/09/housing-starts-rise-for-the-first-time-in-three-years", "2026-09-21", "business", true,
-			"Builders began eleven percent more homes in the third quarter than a year before. Timber construction grew fastest."},
-		{"Wind and solar supply half of Europe's electricity in October", "https://climate.example.org/2026/11/wind-and-solar-supply-half-of-europe-s-electricity-in-october", "2026-11-18", "climate", true,
-			"For a whole month wind and solar power together covered fifty percent of demand. Batteries delivered the evening peak on nineteen days."},
-		{"Glacier survey finds slower loss after snowy winter", "https://climate.example.org/2026/11/glacier-survey-finds-slower-loss-after-snowy-winter", "2026-11-11", "climate", true,
-			"Surveyors measured 120 Alpine glaciers. Their loss of ice was the smallest in eight years, which they attribute to snow in May and not to a change of trend."},
-		{"City trees cut summer heat by three degrees", "https://climate.example.org/2026/11/city-trees-cut-summer-heat-by-three-degrees", "2026-11-01", "climate", true,
-			"Sensors in nine cities show that streets with a closed canopy were three degrees cooler on hot afternoons. The effect began once trees were about twelve years old."},
-		{"First electric ferry crosses the Kattegat without charging stop", "https://climate.example.org/2026/10/first-electric-ferry-crosses-the-kattegat-without-charging-stop", "2026-10-20", "climate", true,
-			"The ferry carries 600 passengers and needs forty minutes at the quay to recharge. Its operator expects to save seven million litres of fuel a year."},
-		{"Geothermal plant heats 30,000 homes from old oil wells", "https://climate.example.org/2026/10/geothermal-plant-heats-30-000-homes-from-old-oil-wells", "2026-10-02", "climate", true,
-			"Engineers reused eleven abandoned wells to bring up water of ninety degrees. Drilling new wells would have cost three times as much."},
-		{"Lunar rover Perdita finds ice below 40 centimetres of dust", "https://space.example.org/2026/11/lunar-rover-perdita-finds-ice-below-40-centimetres-of-dust", "2026-11-17", "space", true,
-			"The rover drilled in a crater near the Moon's south pole and found grains of water ice. A second site will be drilled before the lunar night."},
-		{"Telescope spots water vapour on a temperate exoplanet", "https://space.example.org/2026/11/telescope-spots-water-vapour-on-a-temperate-exoplanet", "2026-11-09", "space", true,
-			"Astronomers saw the signature of water vapour in the air of a planet 48 light years away. Further observations must rule out a hidden star spot."},
-		{"Reusable upper stage lands for the first time", "https://space.example.org/2026/10/reusable-upper-stage-lands-for-the-first-time", "2026-10-30", "space", true,
-			"After two orbits the upper stage re-entered and landed upright on a barge. The company plans to fly the same stage again in spring."},
-		{"Satellite cleans up a derelict weather satellite", "https://space.example.org/2026/10/satellite-cleans-up-a-derelict-weather-satellite", "2026-10-11", "space", true,
-			"A robotic craft gripped a weather satellite that had been silent since 2009 and pulled it into the atmosphere, where both burned up."},
-		{"Chemists make ammonia at room pressure", "https://science.example.org/2026/11/chemists-make-ammonia-at-room-pressure", "2026-11-08", "science", true,
-			"A new catalyst makes ammonia from air and water at room pressure. The yield is still a tenth of what industry needs."},
-		{"Deep-sea survey describes 84 new species", "https://science.example.org/2026/10/deep-sea-survey-describes-84-new-species", "2026-10-25", "science", true,
-			"Divers and robots explored seamounts in the southern Pacific. Among the new species is a sponge that glows when touched."},
-		{"Oldest known map of stars read with X-rays", "https://science.example.org/2026/10/oldest-known-map-of-stars-read-with-x-rays", "2026-10-03", "science", true,
-			"Under a medieval text, X-rays revealed coordinates of stars that a Greek astronomer recorded more than two thousand years ago."},
-		{"Malaria vaccine campaign reaches ten million children", "https://health.example.org/2026/11/malaria-vaccine-campaign-reaches-ten-million-children", "2026-11-16", "health", true,
-			"Health workers in twelve countries gave the third dose to the ten millionth child. Severe cases in the first regions fell by more than half."},
-		{"Ten minutes of stairs a day linked to better heart health", "https://health.example.org/2026/11/ten-minutes-of-stairs-a-day-linked-to-better-heart-health", "2026-11-04", "health", true,
-			"A study of 40,000 adults links ten minutes of climbing stairs a day with a lower risk of heart disease. It cannot prove a cause."},
-		{"Blood test finds early kidney disease", "https://health.example.org/2026/10/blood-test-finds-early-kidney-disease", "2026-10-17", "health", true,
-			"A test for a protein in the blood recognised early kidney disease in nine of ten patients, years before symptoms."},
-		{"Flu season starts early in the north", "https://health.example.org/2026/09/flu-season-starts-early-in-the-north", "2026-09-24", "health", true,
-			"Laboratories report twice as many flu samples as usual for September. Doctors advise vaccination by mid-October."},
-		{"Underdog Halden wins the Nordic handball cup", "https://sports.example.net/2026/11/underdog-halden-wins-the-nordic-handball-cup", "2026-11-15", "sports", true,
-			"Halden beat the favourites from Aalborg 29 to 27 in the final. Goalkeeper Mira Solheim saved five penalties."},
-		{"Marathon record falls in Valencia", "https://sports.example.net/2026/11/marathon-record-falls-in-valencia", "2026-11-02", "sports", true,
-			"Runner Abel Tesfaye-Lund finished in 1:59:48, the first official marathon under two hours on a record-eligible course in this race's history."},
-		{"Chess league introduces a ten-second rule", "https://sports.example.net/2026/10/chess-league-introduces-a-ten-second-rule", "2026-10-18", "sports", true,
-			"Players must now press the clock within ten seconds after their opponent's flag is questioned. Arbiters hope for fewer disputes."},
-		{"Novel about a lighthouse keeper wins the Harbour Prize", "https://culture.example.net/2026/11/novel-about-a-lighthouse-keeper-wins-the-harbour-prize", "2026-11-13", "culture", true,
-			"The jury praised Ines Calder's book for its quiet humour. It is the author's second novel and will appear in nine languages."},
-		{"Museum puts 50,000 drawings online for free use", "https://culture.example.net/2026/10/museum-puts-50-000-drawings-online-for-free-use", "2026-10-28", "culture", true,
-			"Visitors may copy, print and remix every drawing. The museum asks only that mistakes in the catalogue be reported."},
-		{"Silent film rediscovered in a farmhouse attic", "https://culture.example.net/2026/10/silent-film-rediscovered-in-a-farmhouse-attic", "2026-10-09", "culture", true,
-			"Eight reels of a comedy from 1923 survived in a tin box. A restored version will be shown in Bologna."},
-		{"Night train Berlin to Barcelona sells out in an hour", "https://travel.example.net/2026/11/night-train-berlin-to-barcelona-sells-out-in-an-hour", "2026-11-10", "travel", true,
-			"The first departures in April were gone within an hour. The operator will add a second train on Fridays."},
-		{"Lisbon limits cruise ships to two a day", "https://travel.example.net/2026/10/lisbon-limits-cruise-ships-to-two-a-day", "2026-10-21", "travel", true,
-			"From next summer no more than two cruise ships may berth in Lisbon on the same day. Ticket prices for the castle rise by two euros."},
-		{"Large language model", "https://library.example.org/large-language-model", "2026-03-01", "AI", false,
-			"A large language model is a neural network trained to continue text. It predicts one token after another, so its answers can be fluent and wrong; checking them against sources or tools reduces mistakes."},
-		{"Retrieval-augmented generation", "https://library.example.org/retrieval-augmented-generation", "2026-04-08", "AI", false,
-			"In retrieval-augmented generation a system first searches documents and then lets a language model answer from what was found. Citing the passages lets readers check the answer."},
-		{"Prompt injection", "https://library.example.org/prompt-injection", "2026-05-15", "AI", false,
-			"Prompt injection hides instructions in text that a language model reads, such as a web page or the result of a tool. Defences mark such text as data, limit what tools may do and ask people before anything is written."},
-		{"Model Context Protocol", "https://library.example.org/model-context-protocol", "2026-06-22", "AI", false,
-			"The Model Context Protocol (MCP) lets language model applications use tools, resources and prompts of servers. Messages are JSON-RPC 2.0 over standard input and output or over HTTP."},
-		{"JSON-RPC", "https://library.example.org/json-rpc", "2026-07-01", "technology", false,
-			"JSON-RPC 2.0 is a small protocol for calling procedures with JSON messages. A request has an id, a method and parameters; a response repeats the id with a result or an error; a notification has no id."},
-		{"Server-sent events", "https://library.example.org/server-sent-events", "2026-03-08", "technology", false,
-			"Server-sent events are a one-way stream of text events over HTTP. Each event has data lines and ends with a blank line; lines that start with a colon are comments and keep a connection alive."},
-		{"Rate limiting", "https://library.example.org/rate-limiting", "2026-04-15", "technology", false,
-			"A rate limit bounds how many calls a client may make in a period. A sliding window counts the calls of the last minute exactly; a token bucket allows short bursts. HTTP answers 429 with Retry-After."},
-		{"Exponential backoff", "https://library.example.org/exponential-backoff", "2026-05-22", "technology", false,
-			"With exponential backoff a client waits longer after each failed attempt, usually doubling the delay and adding random jitter, so that many clients do not retry at the same moment."},
-		{"Circuit breaker", "https://library.example.org/circuit-breaker", "2026-06-01", "technology", false,
-			"A circuit breaker stops calls to a failing service for a while. After a pause it lets a trial call through and closes again once that call succeeds."},
-		{"Go programming language", "https://library.example.org/go-programming-language", "2026-07-08", "technology", false,
-			"Go is a compiled language with garbage collection, goroutines and channels. It was designed at Google by Robert Griesemer, Rob Pike and Ken Thompson and released as open source in 2009."},
-		{"Vector clock", "https://library.example.org/vector-clock", "2026-03-15", "technology", false,
-			"A vector clock gives each process a counter for every process. Comparing two clocks tells whether one event happened before the other or whether both are concurrent."},
-		{"Compound interest", "https://library.example.org/compound-interest", "2026-04-22", "business", false,
-			"With compound interest, interest is added to the capital and earns interest itself. An amount P grows to P * (1 + r)^n after n periods at the rate r; at 7 percent it doubles in about ten years."},
-		{"Value added tax", "https://library.example.org/value-added-tax", "2026-05-01", "business", false,
-			"Value added tax is charged on each stage of production; businesses deduct the tax they paid. To remove a tax of 20 percent from a gross price, divide by 1.2."},
-		{"Gross and net salary", "https://library.example.org/gross-and-net-salary", "2026-06-08", "business", false,
-			"Gross salary is pay before taxes and social contributions; net salary is what is paid out. The difference depends on country, family status and insurance."},
-		{"Heat pump", "https://library.example.org/heat-pump", "2026-07-15", "climate", false,
-			"A heat pump moves heat from outside air, ground or water into a building. For one kilowatt-hour of electricity it delivers about three to four kilowatt-hours of heat."},
-		{"Carbon footprint", "https://library.example.org/carbon-footprint", "2026-03-22", "climate", false,
-			"A carbon footprint sums the greenhouse gases that an activity causes, converted to the warming effect of carbon dioxide over a hundred years."},
-		{"Photosynthesis", "https://library.example.org/photosynthesis", "2026-04-01", "science", false,
-			"In photosynthesis plants, algae and some bacteria turn water and carbon dioxide into sugar and oxygen with the energy of light. Chlorophyll absorbs red and blue light and reflects green."},
-		{"Speed of light", "https://library.example.org/speed-of-light", "2026-05-08", "science", false,
-			"Light travels through a vacuum at exactly 299,792,458 metres per second. Sunlight needs about eight minutes and twenty seconds to reach the Earth."},
-		{"Boiling point of water", "https://library.example.org/boiling-point-of-water", "2026-06-15", "science", false,
-			"At sea level water boils at 100 degrees Celsius. The boiling point falls by roughly one degree for every 300 metres of height."},
-		{"The Moon", "https://library.example.org/the-moon", "2026-07-22", "space", false,
-			"The Moon circles the Earth at a mean distance of about 384,400 kilometres. Its gravity is about one sixth of the Earth's, and it always shows the Earth the same side."},
-		{"Sleep", "https://library.example.org/sleep", "2026-03-01", "health", false,
-			"Most adults need seven to nine hours of sleep. Regular times, a dark room and little caffeine in the afternoon help."},
-		{"Time zones", "https://library.example.org/time-zones", "2026-04-08", "travel", false,
-			"Coordinated Universal Time (UTC) is the reference for time zones. Central European Time is UTC+1 in winter and UTC+2 in summer; India uses UTC+5:30."},
-		{"Printing press", "https://library.example.org/printing-press", "2026-05-15", "culture", false,
-			"Around 1450 Johannes Gutenberg in Mainz combined movable metal type, oil-based ink and a press, which made books affordable."},
-		{"Marathon", "https://library.example.org/marathon", "2026-06-22", "sports", false,
-			"A marathon is a road race of 42.195 kilometres. The distance was fixed in 1921 after the length of the course at the London games of 1908."},
+// employee is one entry of the directory.
+type employee struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Title      string `json:"title"`
+	Department string `json:"department"`
+	Location   string `json:"location"`
+	Email      string `json:"email"`
+	Manager    string `json:"manager"` // empty for the head of the company
+	Since      string `json:"since"`   // first day at work, YYYY-MM-DD
+}
+
+// corpus returns the pages: news of autumn 2026 and reference articles. They were written for it; the news is invented.
+var corpus = sync.OnceValue(func() []document { return parse[document](corpusJSON) })
+
+// employees returns the directory. All people are invented.
+var employees = sync.OnceValue(func() []employee { return parse[employee](employeesJSON) })
+
+// parse reads an embedded list. Tests use all of them, so a failure is a bug.
+func parse[T any](embedded []byte) (list []T) {
+	if err := json.Unmarshal(embedded, &list); err != nil {
+		panic(err)
 	}
+	return list
 }

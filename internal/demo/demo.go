@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
@@ -56,6 +57,14 @@ func newMCPServer(name, title, instructions string) *server.MCPServer {
 		server.WithRecovery(),
 		server.WithCacheHints(cacheMillis, "public"),
 	)
+}
+
+// readOnly annotates a tool that reads data of the demo.
+func readOnly(title string) mcp.ToolOption {
+	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
+		Title: title, ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false),
+		IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false),
+	})
 }
 
 // cacheMillis is how long clients may keep lists, which never change.

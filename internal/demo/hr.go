@@ -62,11 +62,7 @@ func directoryServer() *server.MCPServer {
 			"required": ["count", "employees"],
 			"additionalProperties": false
 		}`)),
-		mcp.WithTitleAnnotation("Query HR"),
-		mcp.WithReadOnlyHintAnnotation(true),
-		mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true),
-		mcp.WithOpenWorldHintAnnotation(false),
+		readOnly("Query HR"),
 	), handler(queryHR))
 	return s
 }

@@ -3,18 +3,19 @@ package demo
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
-	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 type progressKey struct{}
 
 type reporter func(done, total float64, message string)
 
-// withProgress gives the call's handler a way to report. Reports are written at once, by the goroutine
-// of the handler, so they precede the result. Without a token nothing is sent.
+// withProgress gives the handler of a call a way to report. The goroutine of the handler writes the reports, so they
+// precede the result. Without a token nothing is sent.
 func (c *connection) withProgress(ctx context.Context, this *call, token json.RawMessage) context.Context {
-	if _, ok := canonicalID(token); !ok {
+	if !jsonrpc.ValidID(token) {
 		return ctx
 	}
 	return context.WithValue(ctx, progressKey{}, reporter(func(done, total float64, message string) {
@@ -24,11 +25,12 @@ func (c *connection) withProgress(ctx context.Context, this *call, token json.Ra
 		if !wanted {
 			return
 		}
-		c.write(map[string]any{
-			"jsonrpc": mcp.JSONRPC_VERSION,
-			"method":  "notifications/progress",
-			"params":  map[string]any{"progressToken": token, "progress": done, "total": total, "message": message},
-		})
+		params, err := json.Marshal(map[string]any{"progressToken": token, "progress": done, "total": total, "message": message})
+		if err != nil {
+			c.fail(fmt.Errorf("encoding progress: %w", err))
+			return
+		}
+		c.write(jsonrpc.Notification("notifications/progress", params))
 	}))
 }
 

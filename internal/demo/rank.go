@@ -37,9 +37,9 @@ type hit struct {
 func newIndex(documents []document) *index {
 	ix := &index{in: map[string]int{}}
 	for _, d := range documents {
-		day, _ := time.Parse(time.DateOnly, d.date)
+		day, _ := time.Parse(time.DateOnly, d.Date)
 		p := page{document: d, day: day, weight: map[string]float64{}}
-		for text, weight := range map[string]float64{d.title: titleWeight, d.topic: topicWeight, d.text: 1} {
+		for text, weight := range map[string]float64{d.Title: titleWeight, d.Topic: topicWeight, d.Text: 1} {
 			for _, word := range words(text) {
 				p.weight[word] += weight
 			}
@@ -47,7 +47,7 @@ func newIndex(documents []document) *index {
 		for word := range p.weight {
 			ix.in[word]++
 		}
-		if d.news && day.After(ix.newest) {
+		if d.News && day.After(ix.newest) {
 			ix.newest = day
 		}
 		ix.pages = append(ix.pages, p)
@@ -73,7 +73,7 @@ func (ix *index) search(query string) []hit {
 			}
 		}
 		switch {
-		case len(terms) == 0 && wantsNews && p.news:
+		case len(terms) == 0 && wantsNews && p.News:
 			score = 1
 		case found == 0 || found < total/3:
 			continue
@@ -84,7 +84,7 @@ func (ix *index) search(query string) []hit {
 		hits = append(hits, hit{p, score})
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.page.day.Compare(a.page.day), strings.Compare(a.page.title, b.page.title))
+		return cmp.Or(cmp.Compare(b.score, a.score), b.page.day.Compare(a.page.day), strings.Compare(a.page.Title, b.page.Title))
 	})
 	for i, h := range hits {
 		if h.score < hits[0].score*relevant {
@@ -111,7 +111,7 @@ func (ix *index) terms(query string) (terms []string, wantsNews bool) {
 
 // recency is 1 for reference pages and grows to 3 for the newest news.
 func (ix *index) recency(p page) float64 {
-	if !p.news {
+	if !p.News {
 		return 1
 	}
 	age := float64(ix.newest.Sub(p.day)) / float64(halfLife)

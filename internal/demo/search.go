@@ -63,11 +63,7 @@ func searchServer() *server.MCPServer {
 			"required": ["results"],
 			"additionalProperties": false
 		}`)),
-		mcp.WithTitleAnnotation("Web search"),
-		mcp.WithReadOnlyHintAnnotation(true),
-		mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true),
-		mcp.WithOpenWorldHintAnnotation(false),
+		readOnly("Web search"),
 	), handler(ix.webSearch))
 	return s
 }
@@ -92,7 +88,7 @@ func (ix *index) webSearch(ctx context.Context, args searchArgs) (*mcp.CallToolR
 	found := searchResults{Results: []searchResult{}}
 	var text strings.Builder
 	for i, h := range hits {
-		r := searchResult{Title: h.page.title, URL: h.page.url, Date: h.page.date, Snippet: h.page.text}
+		r := searchResult{Title: h.page.Title, URL: h.page.URL, Date: h.page.Date, Snippet: h.page.Text}
 		found.Results = append(found.Results, r)
 		fmt.Fprintf(&text, "%d. %s (%s)\n%s\n%s\n", i+1, r.Title, r.Date, r.Snippet, r.URL)
 	}

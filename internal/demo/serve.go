@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 const (
@@ -28,32 +29,13 @@ type connection struct {
 	out     io.Writer
 
 	mu    sync.Mutex
-	calls map[string]*call // by canonical id
+	calls map[string]*call // by jsonrpc.ID.Key
 }
 
-// call is a request that is being worked on.
+// call is a tool call that runs.
 type call struct {
 	cancel    context.CancelFunc
 	cancelled bool // under connection.mu: the client no longer wants an answer
-}
-
-// request is the part of a message that this file needs; mcp-go reads the rest.
-type request struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params struct {
-		RequestID json.RawMessage `json:"requestId"`
-		Meta      struct {
-			ProgressToken json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
-	} `json:"params"`
-}
-
-type response struct {
-	JSONRPC string                   `json:"jsonrpc"`
-	ID      json.RawMessage          `json:"id"`
-	Result  any                      `json:"result,omitempty"`
-	Error   *mcp.JSONRPCErrorDetails `json:"error,omitempty"`
 }
 
 func serve(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
@@ -79,44 +61,30 @@ func serve(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer
 	return context.Cause(ctx)
 }
 
-// read starts tool calls and does everything else at once.
+// read starts tool calls and handles other messages at once.
 func (c *connection) read(ctx context.Context, line []byte, running *sync.WaitGroup, slots chan struct{}) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	var r request
-	if err := json.Unmarshal(line, &r); err != nil {
-		code, text := mcp.INVALID_REQUEST, "The message is not a JSON-RPC request"
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			code, text = mcp.PARSE_ERROR, "The message is not JSON"
-		}
-		c.refuse(json.RawMessage("null"), code, text)
-		return
-	}
+	m, problem := jsonrpc.Parse(line)
 	switch {
-	case r.Method == "":
-		return // a response; this side asks nothing
-	case r.Method == string(mcp.MethodNotificationCancelled):
-		c.cancelCall(r.Params.RequestID)
-	case r.ID == nil:
+	case problem != nil:
+		c.write(jsonrpc.ErrorResponse(m.ID, problem))
+	case m.IsResponse(): // the server sends no requests
+	case m.Method == string(mcp.MethodNotificationCancelled):
+		c.cancelCall(jsonrpc.ID(jsonrpc.Get(m.Params, "requestId")))
+	case m.IsNotification():
 		c.server.HandleMessage(ctx, line)
+	case m.Method == string(mcp.MethodToolsCall):
+		c.start(ctx, m, running, slots)
 	default:
-		c.start(ctx, r, line, running, slots)
+		c.answer(m.ID, c.server.HandleMessage(ctx, line))
 	}
 }
 
-func (c *connection) start(ctx context.Context, r request, line []byte, running *sync.WaitGroup, slots chan struct{}) {
-	key, ok := canonicalID(r.ID)
-	if !ok {
-		c.refuse(json.RawMessage("null"), mcp.INVALID_REQUEST, "A request id is a string or an integer")
-		return
-	}
-	if r.Method != string(mcp.MethodToolsCall) {
-		c.answer(r.ID, c.server.HandleMessage(ctx, line))
-		return
-	}
+func (c *connection) start(ctx context.Context, m jsonrpc.Message, running *sync.WaitGroup, slots chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
-	this := &call{cancel: cancel}
+	this, key := &call{cancel: cancel}, m.ID.Key()
 	c.mu.Lock()
 	_, taken := c.calls[key]
 	if !taken {
@@ -125,81 +93,64 @@ func (c *connection) start(ctx context.Context, r request, line []byte, running 
 	c.mu.Unlock()
 	if taken {
 		cancel()
-		c.refuse(r.ID, mcp.INVALID_REQUEST, "A request with this id is still running")
+		c.refuse(m.ID, jsonrpc.CodeInvalidRequest, "A request with this id is still running")
 		return
 	}
 	slots <- struct{}{}
 	running.Go(func() {
 		defer func() { <-slots }()
 		defer cancel()
-		reply := c.server.HandleMessage(c.withProgress(ctx, this, r.Params.Meta.ProgressToken), line)
+		reply := c.server.HandleMessage(c.withProgress(ctx, this, jsonrpc.Get(m.Params, "_meta", "progressToken")), m.Raw)
 		c.mu.Lock()
 		delete(c.calls, key)
 		wanted := !this.cancelled
 		c.mu.Unlock()
 		if wanted {
-			c.answer(r.ID, reply)
+			c.answer(m.ID, reply)
 		}
 	})
 }
 
-func (c *connection) cancelCall(id json.RawMessage) {
-	key, ok := canonicalID(id)
-	if !ok {
-		return
-	}
+func (c *connection) cancelCall(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if this := c.calls[key]; this != nil {
+	if this := c.calls[id.Key()]; this != nil {
 		this.cancelled = true
 		this.cancel()
 	}
 }
 
-// answer sends what mcp-go made, under the id as the client wrote it: mcp-go decodes ids and would
-// round large integers.
-func (c *connection) answer(id json.RawMessage, reply mcp.JSONRPCMessage) {
+// answer sends the reply of mcp-go under the id as the client wrote it: mcp-go decodes ids and rounds large integers.
+func (c *connection) answer(id jsonrpc.ID, reply mcp.JSONRPCMessage) {
 	switch reply := reply.(type) {
 	case mcp.JSONRPCResponse:
-		c.write(response{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: reply.Result})
+		result, err := json.Marshal(reply.Result)
+		if err != nil {
+			c.fail(fmt.Errorf("encoding a result: %w", err))
+			return
+		}
+		c.write(jsonrpc.Result(id, result))
 	case mcp.JSONRPCError:
-		c.write(response{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &reply.Error})
+		failure, err := json.Marshal(reply.Error)
+		if err != nil {
+			c.fail(fmt.Errorf("encoding an error: %w", err))
+			return
+		}
+		c.write(jsonrpc.RawError(id, failure))
 	default:
-		c.refuse(id, mcp.INTERNAL_ERROR, "The request has no answer")
+		c.refuse(id, jsonrpc.CodeInternal, "The request has no answer")
 	}
 }
 
-func (c *connection) refuse(id json.RawMessage, code int, text string) {
-	c.write(response{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: text}})
+func (c *connection) refuse(id jsonrpc.ID, code int, text string) {
+	c.write(jsonrpc.ErrorResponse(id, &jsonrpc.Error{Code: code, Message: text}))
 }
 
 // write sends one message and ends the connection if that fails.
-func (c *connection) write(message any) {
-	line, err := json.Marshal(message)
-	if err != nil {
-		c.fail(fmt.Errorf("encoding a message: %w", err))
-		return
-	}
+func (c *connection) write(message []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if _, err := c.out.Write(append(line, '\n')); err != nil {
+	if _, err := c.out.Write(append(message, '\n')); err != nil {
 		c.fail(fmt.Errorf("writing a message: %w", err))
 	}
-}
-
-// canonicalID returns one text per id, so that 1 and "1" differ and "a" and "\u0061" do not.
-func canonicalID(id json.RawMessage) (string, bool) {
-	decoder := json.NewDecoder(bytes.NewReader(id))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
-		return "", false
-	}
-	switch value := value.(type) {
-	case string:
-		return "string " + value, true
-	case json.Number:
-		return "number " + value.String(), !bytes.ContainsAny(id, ".eE")
-	}
-	return "", false
 }

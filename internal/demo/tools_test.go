@@ -236,10 +236,10 @@ func TestCorpus(t *testing.T) {
 	ix := newIndex(corpus())
 	urls := map[string]bool{}
 	for _, p := range ix.pages {
-		if p.day.IsZero() || urls[p.url] || p.title == "" || p.text == "" || !strings.Contains(p.url, ".example.") {
+		if p.day.IsZero() || urls[p.URL] || p.Title == "" || p.Text == "" || !strings.Contains(p.URL, ".example.") {
 			t.Errorf("got page %+v, want a date, a title, a text and a URL of its own at an example domain", p.document)
 		}
-		urls[p.url] = true
+		urls[p.URL] = true
 	}
 }
 

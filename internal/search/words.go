@@ -47,7 +47,9 @@ func appendRun(words []string, run string) []string {
 	if !ascii {
 		run = foldAccents(run)
 	}
-	run = trimPossessive(run)
+	if !ascii || strings.Contains(run, "'") {
+		run = trimPossessive(run)
+	}
 	rs := []rune(run)
 	start := 0
 	for i := 1; i <= len(rs); i++ {

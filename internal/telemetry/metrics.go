@@ -10,22 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Names of span attributes. Where the OpenTelemetry semantic conventions have a name, it is theirs.
-const (
-	AttrMethod          = attribute.Key("mcp.method.name")
-	AttrSessionID       = attribute.Key("mcp.session.id")
-	AttrProtocolVersion = attribute.Key("mcp.protocol.version")
-	AttrTool            = attribute.Key("gen_ai.tool.name")
-	AttrModel           = attribute.Key("gen_ai.request.model")
-	AttrInputTokens     = attribute.Key("gen_ai.usage.input_tokens")
-	AttrOutputTokens    = attribute.Key("gen_ai.usage.output_tokens")
-	AttrErrorType       = attribute.Key("error.type")
-	AttrServer          = attribute.Key("nexus.server")
-	AttrAttempt         = attribute.Key("nexus.attempt")
-	AttrQueryLength     = attribute.Key("query.length")
-	AttrToolCount       = attribute.Key("plan.tool_count")
-)
-
 // OutcomeOK is the outcome of what succeeded; failures have their reason as outcome, such as timeout.
 const OutcomeOK = "ok"
 

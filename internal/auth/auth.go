@@ -9,20 +9,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 )
 
-const (
-	maxKey     = 4096    // bytes; longer keys are wrong without being hashed
-	maxKeyFile = 1 << 16 // bytes
-)
+const maxKey = 4096 // bytes; longer keys are wrong without being hashed
 
 // Keys is the set of valid API keys.
 type Keys struct {
@@ -32,22 +27,10 @@ type Keys struct {
 // keySet is who holds which key, by digest. It never changes.
 type keySet map[[sha256.Size]byte]Caller
 
-// Sources is where keys come from. The zero value is the process environment and the file system.
-type Sources struct {
-	LookupEnv func(name string) (value string, ok bool)
-	ReadFile  func(name string) ([]byte, error) // at most maxKeyFile bytes are used
-}
-
-// New reads the keys of cfg. White space around a key in a variable or file is dropped. It fails where a
-// key has no name, no source or several, cannot be read or equals another, and where a pattern is
-// malformed; errors name the key, never its value.
-func New(cfg Config, from Sources) (*Keys, error) {
-	if from.LookupEnv == nil {
-		from.LookupEnv = os.LookupEnv
-	}
-	if from.ReadFile == nil {
-		from.ReadFile = readFile
-	}
+// New returns the keys of cfg; config.Load has replaced Env and File by Key. It fails where a key has no name, not
+// exactly one of SHA256 and Key, or equals another, and where a pattern is malformed. Errors name the key, never its
+// value.
+func New(cfg Config) (*Keys, error) {
 	set := make(keySet, len(cfg.APIKeys))
 	names := map[string]bool{}
 	for i, kc := range cfg.APIKeys {
@@ -58,7 +41,7 @@ func New(cfg Config, from Sources) (*Keys, error) {
 			return nil, fmt.Errorf("auth.api_keys has two keys called %q", kc.Name)
 		}
 		names[kc.Name] = true
-		if err := set.add(kc, from); err != nil {
+		if err := set.add(kc); err != nil {
 			return nil, fmt.Errorf("API key %q: %w", kc.Name, err)
 		}
 	}
@@ -123,12 +106,12 @@ func (k *Keys) Replace(other *Keys) (done Changes) {
 	return done
 }
 
-func (s keySet) add(kc KeyConfig, from Sources) error {
-	digest, err := digestOf(kc, from)
+func (s keySet) add(kc KeyConfig) error {
+	digest, err := digestOf(kc)
 	if err != nil {
 		return err
 	}
-	for _, pattern := range append(kc.Tools.Allow[:len(kc.Tools.Allow):len(kc.Tools.Allow)], kc.Tools.Deny...) {
+	for _, pattern := range slices.Concat(kc.Tools.Allow, kc.Tools.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("the tool pattern %q is malformed", pattern)
 		}
@@ -140,52 +123,20 @@ func (s keySet) add(kc KeyConfig, from Sources) error {
 	return nil
 }
 
-func digestOf(kc KeyConfig, from Sources) (digest [sha256.Size]byte, err error) {
-	set := 0
-	for _, source := range []string{kc.SHA256, kc.Env, kc.File, kc.Key.Reveal()} {
-		if source != "" {
-			set++
-		}
-	}
-	if set != 1 {
-		return digest, errors.New("set exactly one of sha256, env and file")
-	}
-	var key string
+func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {
+	key := strings.TrimSpace(kc.Key.Reveal())
 	switch {
+	case (kc.SHA256 == "") == (kc.Key == "") || kc.Env != "" || kc.File != "":
+		return digest, errors.New("set exactly one of sha256 and key")
 	case kc.SHA256 != "":
 		if raw, err := hex.DecodeString(kc.SHA256); err != nil || copy(digest[:], raw) != len(raw) || len(raw) != len(digest) {
 			return digest, errors.New("sha256 is not 64 hexadecimal digits")
 		}
 		return digest, nil
-	case kc.Env != "":
-		value, ok := from.LookupEnv(kc.Env)
-		if !ok {
-			return digest, fmt.Errorf("the variable %s is not set", kc.Env)
-		}
-		key = value
-	case kc.File != "":
-		content, err := from.ReadFile(kc.File)
-		if err != nil {
-			return digest, fmt.Errorf("reading its file: %w", err)
-		}
-		key = string(content)
-	default:
-		key = kc.Key.Reveal()
-	}
-	key = strings.TrimSpace(key)
-	if key == "" || len(key) > maxKey {
+	case key == "" || len(key) > maxKey:
 		return digest, fmt.Errorf("it is empty or longer than %d bytes", maxKey)
 	}
 	return sha256.Sum256([]byte(key)), nil
-}
-
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxKeyFile))
 }
 
 // Required reports whether callers need a key, which they do as soon as there is one.

@@ -3,11 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -22,7 +18,7 @@ func sum(key string) string {
 
 func mustNew(t testing.TB, keys ...KeyConfig) *Keys {
 	t.Helper()
-	k, err := New(Config{APIKeys: keys}, Sources{})
+	k, err := New(Config{APIKeys: keys})
 	if err != nil {
 		t.Fatalf("New: got %v, want no error", err)
 	}
@@ -30,24 +26,17 @@ func mustNew(t testing.TB, keys ...KeyConfig) *Keys {
 }
 
 func TestKeySources(t *testing.T) {
-	t.Setenv("DEMO_KEY", " from-env\n")
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("from-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	k := mustNew(t,
 		KeyConfig{Name: "hash", SHA256: strings.ToUpper(sum("from-hash"))},
-		KeyConfig{Name: "env", Env: "DEMO_KEY"},
-		KeyConfig{Name: "file", File: file},
-		KeyConfig{Name: "key", Key: secret.String("from-key")},
+		KeyConfig{Name: "key", Key: " from-key\n"},
 	)
-	for _, name := range []string{"hash", "env", "file", "key"} {
+	for _, name := range []string{"hash", "key"} {
 		c, ok := k.Identify("from-" + name)
 		if !ok || c.Name != name || c.ID != "key:"+name || c.Anonymous {
 			t.Errorf("the key of %s: got %+v, %t, want that caller", name, c, ok)
 		}
 	}
-	for _, wrong := range []string{"", "from-nowhere", " from-env", sum("from-hash"), strings.Repeat("x", maxKey+1)} {
+	for _, wrong := range []string{"", "from-nowhere", " from-key", sum("from-hash"), strings.Repeat("x", maxKey+1)} {
 		if c, ok := k.Identify(wrong); ok {
 			t.Errorf("key %.20q: got %+v, want it refused", wrong, c)
 		}
@@ -59,10 +48,6 @@ func TestKeySources(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	const value = "very-secret-value"
-	broken := Sources{
-		LookupEnv: func(name string) (string, bool) { return "", name == "EMPTY" },
-		ReadFile:  func(string) ([]byte, error) { return nil, fs.ErrNotExist },
-	}
 	for _, row := range []struct {
 		name string
 		keys []KeyConfig
@@ -72,23 +57,19 @@ func TestNewRefuses(t *testing.T) {
 		{"the same name", []KeyConfig{{Name: "a", Key: value}, {Name: "a", Key: "other"}}, `two keys called "a"`},
 		{"the same key", []KeyConfig{{Name: "a", Key: value}, {Name: "b", SHA256: sum(value)}}, `"b": it is the same as "a"`},
 		{"no source", []KeyConfig{{Name: "a"}}, "exactly one"},
+		{"a source that is not resolved", []KeyConfig{{Name: "a", Env: "X"}}, "exactly one"},
+		{"an empty key", []KeyConfig{{Name: "a", Key: " "}}, "it is empty"},
 		{"two sources", []KeyConfig{{Name: "a", Key: value, Env: "X"}}, "exactly one"},
 		{"a short hash", []KeyConfig{{Name: "a", SHA256: "abcd"}}, "64 hexadecimal"},
 		{"a long hash", []KeyConfig{{Name: "a", SHA256: sum(value) + "00"}}, "64 hexadecimal"},
 		{"no hexadecimal", []KeyConfig{{Name: "a", SHA256: strings.Repeat("x", 64)}}, "64 hexadecimal"},
-		{"an unset variable", []KeyConfig{{Name: "a", Env: "UNSET"}}, "UNSET is not set"},
-		{"an empty variable", []KeyConfig{{Name: "a", Env: "EMPTY"}}, "it is empty"},
-		{"a missing file", []KeyConfig{{Name: "a", File: "gone"}}, "reading its file"},
 		{"a huge key", []KeyConfig{{Name: "a", Key: secret.String(strings.Repeat("x", maxKey+1))}}, "longer than"},
 		{"a bad pattern", []KeyConfig{{Name: "a", Key: value, Tools: Filter{Deny: []string{"ok", "a__[x"}}}}, `"a__[x" is malformed`},
 	} {
-		_, err := New(Config{APIKeys: row.keys}, broken)
+		_, err := New(Config{APIKeys: row.keys})
 		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), value) {
 			t.Errorf("%s: got %v, want an error with %q and without the key", row.name, err, row.want)
 		}
-	}
-	if _, err := New(Config{APIKeys: []KeyConfig{{Name: "a", File: "gone"}}}, broken); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing file: got %v, want %v in its chain", err, fs.ErrNotExist)
 	}
 }
 
@@ -164,7 +145,7 @@ func BenchmarkMayUse(b *testing.B) {
 }
 
 func TestReplace(t *testing.T) {
-	keys, err := New(Config{}, Sources{})
+	keys, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +153,7 @@ func TestReplace(t *testing.T) {
 		t.Error("no keys: got one required, want none")
 	}
 	for _, key := range []string{"one", "two"} {
-		other, err := New(Config{APIKeys: []KeyConfig{{Name: "a", Key: secret.String(key)}}}, Sources{})
+		other, err := New(Config{APIKeys: []KeyConfig{{Name: "a", Key: secret.String(key)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

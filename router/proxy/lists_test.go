@@ -294,8 +294,8 @@ func TestListsPerKey(t *testing.T) {
 	a, b := filled(2), filled(2)
 	w := newWorld(t, func(o *setup) {
 		o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"),
-			auth.KeyConfig{Name: "A", Env: "A", Servers: []string{"a"}},
-			auth.KeyConfig{Name: "ONE", Env: "ONE", Tools: auth.Filter{Allow: []string{"b__n1"}}})}
+			auth.KeyConfig{Name: "A", Key: "secret-A", Servers: []string{"a"}},
+			auth.KeyConfig{Name: "ONE", Key: "secret-ONE", Tools: auth.Filter{Allow: []string{"b__n1"}}})}
 	}, place{"a", overHTTP, a, ""}, place{"b", overPipe, b, ""})
 	for range 2 {
 		for key, want := range map[string][]string{
@@ -351,7 +351,7 @@ func TestSearchAbove(t *testing.T) {
 	w := newWorld(t, func(o *setup) {
 		o.config.SearchAbove = 3
 		o.search = search
-		o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"), auth.KeyConfig{Name: "S", Env: "S", Servers: []string{"s"}})}
+		o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"), auth.KeyConfig{Name: "S", Key: "secret-S", Servers: []string{"s"}})}
 	}, place{"s", overPipe, s, ""}, place{"more", overPipe, filled(1), ""})
 	all := w.newClient(proxyPath)
 	all.header.Set("X-API-Key", "secret-ALL")

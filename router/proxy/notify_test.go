@@ -419,7 +419,7 @@ func TestHiddenServersAreNotHeard(t *testing.T) {
 	seen, hidden := newServer("echo"), newServer("echo")
 	for _, session := range []string{downstream.SessionShared, downstream.SessionPerClient} {
 		w := newWorld(t, func(o *setup) {
-			o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"), auth.KeyConfig{Name: "SOME", Env: "SOME", Servers: []string{"seen"}})}
+			o.edge = edge.Options{Keys: restricted(t, keyOf("ALL"), auth.KeyConfig{Name: "SOME", Key: "secret-SOME", Servers: []string{"seen"}})}
 		}, place{"seen", overPipe, seen, session}, place{"hidden", overPipe, hidden, session})
 		dial := func(key string) *client {
 			c := w.newClient(proxyPath)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -159,7 +160,7 @@ func (w *world) stop() {
 // restricted are keys of callers that may use only some servers or tools.
 func restricted(t testing.TB, keys ...auth.KeyConfig) *auth.Keys {
 	t.Helper()
-	k, err := auth.New(auth.Config{APIKeys: keys}, auth.Sources{LookupEnv: func(name string) (string, bool) { return "secret-" + name, true }})
+	k, err := auth.New(auth.Config{APIKeys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,9 @@ func (l *logs) count(part string) int {
 }
 
 // keyOf is a key without limits.
-func keyOf(name string) auth.KeyConfig { return auth.KeyConfig{Name: name, Env: name} }
+func keyOf(name string) auth.KeyConfig {
+	return auth.KeyConfig{Name: name, Key: secret.String("secret-" + name)}
+}
 
 // searched answers every search with {}.
 type searched struct{ found }

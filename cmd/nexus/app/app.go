@@ -79,7 +79,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	}
 	cfg := opts.Config
 	var err error
-	if a.keys, err = auth.New(cfg.Auth, auth.Sources{}); err != nil {
+	if a.keys, err = auth.New(cfg.Auth); err != nil {
 		return nil, err
 	}
 	trusted, err := auth.ParseProxies(cfg.TrustedProxies)

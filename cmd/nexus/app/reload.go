@@ -21,7 +21,7 @@ var live = []string{"auth.", "rate_limit.", "log.level"}
 func (a *App) Reload(cfg config.Config) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()
-	keys, err := auth.New(cfg.Auth, auth.Sources{})
+	keys, err := auth.New(cfg.Auth)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/size"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -29,7 +29,7 @@ func (d *decoder) check(s *Settings) {
 		}
 	}
 	for i, address := range s.TrustedProxies {
-		if !validPrefix(address) {
+		if _, err := auth.ParseProxies([]string{address}); err != nil {
 			d.failItem("trusted_proxies", i, "want an IP address or a CIDR prefix, such as 10.0.0.0/8")
 		}
 	}
@@ -175,12 +175,4 @@ func validOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Scheme != "" && u.Hostname() != "" && strings.EqualFold(origin, u.Scheme+"://"+u.Host) &&
 		!strings.Contains(origin, "*")
-}
-
-func validPrefix(address string) bool {
-	if prefix, err := netip.ParsePrefix(address); err == nil {
-		return prefix.IsValid()
-	}
-	ip, err := netip.ParseAddr(address)
-	return err == nil && ip.Zone() == ""
 }

@@ -29,6 +29,10 @@ type decoder struct {
 	servers  map[string]position // of every server name
 }
 
+func newDecoder(env func(string) (string, bool)) *decoder {
+	return &decoder{env: env, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
+}
+
 // place is where a value was given, and its text there, before variables were expanded.
 type place struct {
 	at   position
@@ -258,13 +262,12 @@ func keys(t reflect.Type) []string {
 // list replaces the slice v by the items of n.
 func (d *decoder) list(path string, n *node, v reflect.Value) {
 	items := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
-	for i, item := range n.items {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		if item.kind == null {
-			d.fail(item.at, at, "is empty")
+	for i, value := range n.items {
+		if value.kind == null {
+			d.fail(value.at, item(path, i), "is empty")
 			continue
 		}
-		d.value(at, item, items.Index(i))
+		d.value(item(path, i), value, items.Index(i))
 	}
 	v.Set(items)
 }

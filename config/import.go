@@ -51,17 +51,14 @@ func Import(path, into string) (Imported, error) {
 	}
 	at, servers := clientServers(root)
 	if servers == nil {
-		var p problems
-		p.add(position{file: path}, "has no servers: want mcpServers, servers or mcp.servers")
-		return Imported{}, p.err()
+		return Imported{}, problemAt(position{file: path}, "has no servers: want mcpServers, servers or mcp.servers")
 	}
 	file, old, err := target(into)
 	if err != nil {
 		return Imported{}, err
 	}
-	c := conversion{
-		decoder: decoder{env: noVariables, client: true, shape: true, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}},
-	}
+	c := newDecoder(func(string) (string, bool) { return "", false })
+	c.client, c.shape = true, true
 	before, err := parseServers(file, old)
 	if err != nil {
 		return Imported{}, err
@@ -69,13 +66,13 @@ func Import(path, into string) (Imported, error) {
 	done := Imported{File: file}
 	var add []member
 	for _, m := range servers.members {
-		m.key = c.name(at, m)
+		m.key = c.clientName(at, m)
 		switch {
 		case before.get(m.key) != nil:
 			done.Skipped = append(done.Skipped, m.key)
 			continue
 		case m.value.kind == mapping:
-			m.value = c.entry(join(at, m.key), m.value)
+			m.value = c.clientEntry(join(at, m.key), m.value)
 		}
 		add = append(add, m)
 		done.Added = append(done.Added, m.key)
@@ -94,8 +91,6 @@ func Import(path, into string) (Imported, error) {
 	}
 	return done, replace(file, merged)
 }
-
-func noVariables(string) (string, bool) { return "", false }
 
 // target returns the servers file that into means and its content.
 func target(into string) (file, content string, err error) {
@@ -156,38 +151,33 @@ func replace(file, content string) error {
 	return err
 }
 
-// conversion turns a client's entries into ours.
-type conversion struct {
-	decoder
-}
-
 var (
 	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 	underlines = regexp.MustCompile(`_{2,}`)
 )
 
 // name returns a name that the router accepts, made of the client's.
-func (c *conversion) name(path string, m member) string {
+func (d *decoder) clientName(path string, m member) string {
 	name := strings.Trim(underlines.ReplaceAllString(notInNames.ReplaceAllString(m.key, "-"), "_"), "_-")
 	if name != m.key && name != "" {
-		c.warn(m.at, "%s: server %s is now called %q", path, place{text: m.key}.quoted(), name)
+		d.warn(m.at, "%s: server %s is now called %q", path, place{text: m.key}.quoted(), name)
 		return name
 	}
 	return m.key
 }
 
 // entry returns a client's entry with the keys and variables that we have.
-func (c *conversion) entry(path string, from *node) *node {
+func (d *decoder) clientEntry(path string, from *node) *node {
 	known := keys(reflect.TypeFor[downstream.ServerConfig]())
-	own := *c.adapt(path, from)
+	own := *d.adapt(path, from)
 	own.members = slices.DeleteFunc(own.members, func(m member) bool {
 		if slices.Contains(known, m.key) {
 			return m.value.kind == null
 		}
-		c.warn(m.at, "%s.%s is not known and left out", path, m.key)
+		d.warn(m.at, "%s.%s is not known and left out", path, m.key)
 		return true
 	})
-	result := c.variables(path, &own)
+	result := d.clientVariables(path, &own)
 	for i, m := range result.members {
 		if m.key != "cwd" || m.value.kind != text || strings.HasPrefix(m.value.text, "${") {
 			continue
@@ -206,7 +196,7 @@ var (
 )
 
 // variables returns n with ${env:VAR} and ${input:name} written as ${VAR}.
-func (c *conversion) variables(path string, n *node) *node {
+func (d *decoder) clientVariables(path string, n *node) *node {
 	own := *n
 	switch n.kind {
 	case text:
@@ -216,22 +206,22 @@ func (c *conversion) variables(path string, n *node) *node {
 			if name = notInVariables.ReplaceAllString(name, "_"); !isVariable(name) {
 				name = "INPUT_" + name
 			}
-			c.warn(n.at, "%s: the client asks for this value; set the environment variable %s", path, name)
+			d.warn(n.at, "%s: the client asks for this value; set the environment variable %s", path, name)
 			return "${" + name + "}"
 		})
 		everything := func(string) (string, bool) { return "", true }
 		if _, err := expand(own.text, everything, false); err != nil {
-			c.warn(n.at, "%s: %v", path, err)
+			d.warn(n.at, "%s: %v", path, err)
 		}
 	case list:
 		own.items = nil
 		for i, value := range n.items {
-			own.items = append(own.items, c.variables(item(path, i), value))
+			own.items = append(own.items, d.clientVariables(item(path, i), value))
 		}
 	case mapping:
 		own.members = nil
 		for _, m := range n.members {
-			own.members = append(own.members, member{m.key, m.at, c.variables(join(path, m.key), m.value)})
+			own.members = append(own.members, member{m.key, m.at, d.clientVariables(join(path, m.key), m.value)})
 		}
 	}
 	return &own

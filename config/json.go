@@ -56,9 +56,7 @@ func (r *jsonReader) at(offset int) position {
 }
 
 func (r *jsonReader) fail(offset int, format string, args ...any) error {
-	var p problems
-	p.add(r.at(offset), format, args...)
-	return p.err()
+	return problemAt(r.at(offset), format, args...)
 }
 
 // start returns the offset of the next token.

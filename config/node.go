@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,20 +84,15 @@ func (n *node) weigh() error {
 	return nil
 }
 
-// errNotText is a file that is not UTF-8.
-var errNotText = errors.New("not UTF-8 text")
-
 // parse reads one file. JSON may have comments and trailing commas, as the files of some desktop clients do. A file
 // without content is an empty mapping.
 func parse(file string, data []byte, isJSON bool) (*node, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxFile)
 	}
-	if len(data) >= 3 && string(data[:3]) == "\ufeff" {
-		data = data[3:]
-	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
-		return nil, errNotText
+		return nil, errors.New("not UTF-8 text")
 	}
 	read := parseYAML
 	if isJSON {
@@ -110,9 +106,7 @@ func parse(file string, data []byte, isJSON bool) (*node, error) {
 		root.kind = mapping
 	}
 	if root.kind != mapping {
-		var p problems
-		p.add(root.at, "want a mapping of keys to values, got %v", root.kind)
-		return nil, p.err()
+		return nil, problemAt(root.at, "want a mapping of keys to values, got %v", root.kind)
 	}
 	return root, nil
 }

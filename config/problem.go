@@ -57,6 +57,13 @@ func (p *problems) add(at position, format string, args ...any) {
 	p.list = append(p.list, Problem{File: at.file, Line: at.line, Column: at.column, Message: message})
 }
 
+// problemAt returns an error with one problem.
+func problemAt(at position, format string, args ...any) error {
+	var p problems
+	p.add(at, format, args...)
+	return p.err()
+}
+
 // addError takes over the problems of err, or err itself as one.
 func (p *problems) addError(file string, err error) {
 	var listed *Error

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/url"
 	"os/exec"
 	"path"
@@ -8,13 +9,11 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
 // serverName has no "__", which separates it from the tool's name, and no "_" at its edges.
@@ -187,7 +186,7 @@ func checkURL(address string) string {
 // headers checks the names and values, and drops what the transport writes itself.
 func (s serverCheck) headers() {
 	seen := make(map[string]string, len(s.cfg.Headers))
-	for _, name := range sortedKeys(s.cfg.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		lower := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
@@ -222,7 +221,7 @@ func (s serverCheck) process() {
 			s.fail(key, "must not hold a NUL character")
 		}
 	}
-	for _, name := range sortedKeys(c.Env) {
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			s.fail("env."+name, "is no valid variable name")
 		} else if strings.ContainsRune(c.Env[name].Reveal(), 0) {
@@ -277,13 +276,4 @@ func (d *decoder) patterns(at string, patterns []string) {
 // failItem records that item i of the list at path is wrong.
 func (d *decoder) failItem(path string, i int, format string, args ...any) {
 	d.wrong(item(path, i), format, args...)
-}
-
-func sortedKeys(m map[string]secret.String) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

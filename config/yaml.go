@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // maxIndicators bounds lines, brackets, dashes, anchors and the like. The YAML parser takes quadratic time and one
@@ -23,17 +24,11 @@ func parseYAML(file string, data []byte) (*node, error) {
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		var p problems
-		at := position{file: file}
-		if syntax.Token != nil && syntax.Token.Position != nil {
-			at.line, at.column = syntax.Token.Position.Line, syntax.Token.Position.Column
-		}
+		at := positionOf(file, syntax.Token)
 		if tab, found := tabNear(data, at.line); found {
-			p.add(position{file, tab.line, tab.column}, "no valid YAML: a tab in the indentation; use spaces")
-		} else {
-			p.add(at, "no valid YAML: %s", syntax.Message)
+			return nil, problemAt(position{file, tab.line, tab.column}, "no valid YAML: a tab in the indentation; use spaces")
 		}
-		return nil, p.err()
+		return nil, problemAt(at, "no valid YAML: %s", syntax.Message)
 	case err != nil:
 		return nil, fmt.Errorf("no valid YAML: %w", err)
 	}
@@ -45,9 +40,7 @@ func parseYAML(file string, data []byte) (*node, error) {
 			continue
 		}
 		if documents++; documents > 1 {
-			var p problems
-			p.add(r.at(doc.Body), "a second YAML document; put everything into one")
-			return nil, p.err()
+			return nil, r.fail(doc.Body, "a second YAML document; put everything into one")
 		}
 		if root, err = r.read(doc.Body); err != nil {
 			return nil, err
@@ -88,17 +81,18 @@ type yamlReader struct {
 	merged  int              // members copied by merge keys
 }
 
-func (r *yamlReader) at(n ast.Node) position {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return position{r.file, t.Position.Line, t.Position.Column}
+func (r *yamlReader) at(n ast.Node) position { return positionOf(r.file, n.GetToken()) }
+
+// positionOf returns the position of a token, which may be nil or have none.
+func positionOf(file string, t *token.Token) position {
+	if t == nil || t.Position == nil {
+		return position{file: file}
 	}
-	return position{file: r.file}
+	return position{file, t.Position.Line, t.Position.Column}
 }
 
 func (r *yamlReader) fail(n ast.Node, format string, args ...any) error {
-	var p problems
-	p.add(r.at(n), format, args...)
-	return p.err()
+	return problemAt(r.at(n), format, args...)
 }
 
 func (r *yamlReader) read(from ast.Node) (*node, error) {
@@ -211,9 +205,7 @@ func (r *yamlReader) merge(n, from *node) error {
 	}
 	for _, source := range sources {
 		if source.kind != mapping {
-			var p problems
-			p.add(source.at, "<<: want a mapping, got %v", source.kind)
-			return p.err()
+			return problemAt(source.at, "<<: want a mapping, got %v", source.kind)
 		}
 		for _, m := range source.members {
 			if !has[m.key] {

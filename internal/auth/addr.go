@@ -20,10 +20,10 @@ func ParseProxies(entries []string) ([]netip.Prefix, error) {
 			continue
 		}
 		addr, err := netip.ParseAddr(entry)
-		if err != nil {
+		if err != nil || addr.Zone() != "" {
 			return nil, fmt.Errorf("trusted_proxies: %q is neither an address nor a prefix such as 10.0.0.0/8", entry)
 		}
-		addr = addr.Unmap().WithZone("")
+		addr = addr.Unmap()
 		out = append(out, netip.PrefixFrom(addr, addr.BitLen()))
 	}
 	return out, nil

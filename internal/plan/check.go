@@ -162,15 +162,7 @@ func cycleMessage(steps []Step, component []int) string {
 	if len(component) == 1 {
 		return "the step waits for itself"
 	}
-	const most = 10
-	var ids []string
-	for _, i := range component[:min(len(component), most)] {
-		ids = append(ids, quoteShort(steps[i].ID))
-	}
-	if n := len(component) - most; n > 0 {
-		ids = append(ids, fmt.Sprintf("%d more", n))
-	}
-	return "steps wait for each other: " + strings.Join(ids, ", ")
+	return "steps wait for each other: " + first(10, component, func(i int) string { return quoteShort(steps[i].ID) })
 }
 
 type tarjan struct {

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -150,14 +149,16 @@ func (b *budget) spend(v any, applied map[*node]int64) {
 	for n, times := range all {
 		b.charge(times, n.cost(v))
 	}
-	descend := func(part any, subs func(*jsonschema.Schema) iter.Seq[*jsonschema.Schema]) {
+	descend := func(part any, subs func(*jsonschema.Schema) []*jsonschema.Schema) {
 		if b.left <= 0 {
 			return
 		}
 		next := make(map[*node]int64)
 		for n, times := range all {
-			for sub := range subs(n.schema) {
-				next[b.nodes[sub]] = add(next[b.nodes[sub]], times)
+			for _, sub := range subs(n.schema) {
+				if sub != nil {
+					next[b.nodes[sub]] = add(next[b.nodes[sub]], times)
+				}
 			}
 		}
 		if len(next) > 0 {
@@ -167,67 +168,41 @@ func (b *budget) spend(v any, applied map[*node]int64) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, part := range v {
-			descend(part, func(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] { return memberSchemas(s, name) })
-			descend(name, nameSchemas)
+			descend(part, func(s *jsonschema.Schema) []*jsonschema.Schema { return memberSchemas(s, name) })
+			descend(name, func(s *jsonschema.Schema) []*jsonschema.Schema { return []*jsonschema.Schema{s.PropertyNames} })
 		}
 	case []any:
 		for i, part := range v {
-			descend(part, func(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] { return elementSchemas(s, i) })
+			descend(part, func(s *jsonschema.Schema) []*jsonschema.Schema { return elementSchemas(s, i) })
 		}
 	}
 }
 
-// memberSchemas yields the subschemas of s that may apply to the member of an object.
-func memberSchemas(s *jsonschema.Schema, name string) iter.Seq[*jsonschema.Schema] {
-	return func(yield func(*jsonschema.Schema) bool) {
-		sub, named := s.Properties[name]
-		if named && !yield(sub) {
-			return
-		}
-		for _, sub := range s.PatternProperties {
-			if !yield(sub) {
-				return
-			}
-		}
-		if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !named && !yield(sub) {
-			return
-		}
-		if s.UnevaluatedProperties != nil {
-			yield(s.UnevaluatedProperties)
-		}
+// memberSchemas returns the subschemas of s that may apply to the member of an object. Some may be nil.
+func memberSchemas(s *jsonschema.Schema, name string) []*jsonschema.Schema {
+	subs := slices.AppendSeq([]*jsonschema.Schema{s.UnevaluatedProperties}, maps.Values(s.PatternProperties))
+	if sub, named := s.Properties[name]; named {
+		return append(subs, sub)
 	}
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	return append(subs, additional)
 }
 
-func nameSchemas(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] {
-	return func(yield func(*jsonschema.Schema) bool) {
-		if s.PropertyNames != nil {
-			yield(s.PropertyNames)
+// elementSchemas returns the subschemas of s that may apply to an element of an array. Some may be nil.
+func elementSchemas(s *jsonschema.Schema, i int) []*jsonschema.Schema {
+	tuple, rest := s.PrefixItems, s.Items2020
+	if items, ok := s.Items.([]*jsonschema.Schema); ok {
+		tuple = items
+	}
+	for _, v := range []any{s.Items, s.AdditionalItems} {
+		if sub, ok := v.(*jsonschema.Schema); ok {
+			rest = sub
 		}
 	}
-}
-
-// elementSchemas yields the subschemas of s that may apply to an element of an array.
-func elementSchemas(s *jsonschema.Schema, i int) iter.Seq[*jsonschema.Schema] {
-	return func(yield func(*jsonschema.Schema) bool) {
-		tuple := s.PrefixItems
-		if items, ok := s.Items.([]*jsonschema.Schema); ok {
-			tuple = items
-		}
-		rest := s.Items2020
-		for _, v := range []any{s.Items, s.AdditionalItems} {
-			if sub, ok := v.(*jsonschema.Schema); ok {
-				rest = sub
-			}
-		}
-		if i < len(tuple) {
-			rest = tuple[i]
-		}
-		for _, sub := range []*jsonschema.Schema{rest, s.Contains, s.UnevaluatedItems} {
-			if sub != nil && !yield(sub) {
-				return
-			}
-		}
+	if i < len(tuple) {
+		rest = tuple[i]
 	}
+	return []*jsonschema.Schema{rest, s.Contains, s.UnevaluatedItems}
 }
 
 // cost is that of applying n, without its subschemas, to v.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -73,19 +74,19 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	default:
 		return Plan{}, false, nil
 	}
-	elements, ok := objects(list)
+	steps, ok := objects(list)
 	if !ok {
 		return Plan{}, false, nil
 	}
 	if err := strict(raw); err != nil {
 		return Plan{}, false, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if len(elements) > MaxSteps {
-		return Plan{}, false, fmt.Errorf("%w: %d steps, want at most %d", ErrBroken, len(elements), MaxSteps)
+	if len(steps) > MaxSteps {
+		return Plan{}, false, fmt.Errorf("%w: %d steps, want at most %d", ErrBroken, len(steps), MaxSteps)
 	}
-	p := Plan{Steps: make([]Step, 0, len(elements)), More: more, Sequential: sequential && len(elements) > 0}
-	for _, element := range elements {
-		p.Steps = append(p.Steps, decodeStep(element))
+	p := Plan{Steps: make([]Step, 0, len(steps)), More: more, Sequential: sequential && len(steps) > 0}
+	for _, step := range steps {
+		p.Steps = append(p.Steps, decodeStep(step))
 	}
 	p.Unmet = decodeUnmet(raw)
 	names := newIDs(taken)
@@ -153,21 +154,11 @@ func decodeUnmet(raw []byte) (parts []Unmet) {
 // objects returns the elements of a list if they look like steps: all are objects, and one at least
 // names a tool. An empty list is a list of no steps.
 func objects(list jsontext.Value) ([]jsontext.Value, bool) {
-	d := newDecoder(list)
-	if _, err := d.ReadToken(); err != nil {
+	steps, ok := elements(list)
+	if !ok || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return v.Kind() != '{' }) {
 		return nil, false
 	}
-	var elements []jsontext.Value
-	tool := false
-	for d.PeekKind() != ']' {
-		value, err := d.ReadValue()
-		if err != nil || value.Kind() != '{' {
-			return nil, false
-		}
-		elements = append(elements, value.Clone())
-		tool = tool || hasTool(value)
-	}
-	return elements, tool || len(elements) == 0
+	return steps, len(steps) == 0 || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return hasTool(v) })
 }
 
 // hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it names
@@ -303,30 +294,25 @@ func label(value jsontext.Value) (string, bool) {
 	return "", false
 }
 
+// labels reads a list of step ids; one alone and null are lists, too.
 func labels(value jsontext.Value) ([]string, bool) {
-	ids := []string{}
+	list := []jsontext.Value{value}
 	switch value.Kind() {
 	case 'n':
-		return ids, true
+		return []string{}, true
 	case '[':
-	default:
-		id, ok := label(value)
-		return append(ids, id), ok
-	}
-	d := newDecoder(value.Clone())
-	if _, err := d.ReadToken(); err != nil {
-		return nil, false
-	}
-	for d.PeekKind() != ']' {
-		element, err := d.ReadValue()
-		if err != nil {
+		var ok bool
+		if list, ok = elements(value.Clone()); !ok {
 			return nil, false
 		}
+	}
+	ids := make([]string, len(list))
+	for i, element := range list {
 		id, ok := label(element)
 		if !ok {
 			return nil, false
 		}
-		ids = append(ids, id)
+		ids[i] = id
 	}
 	return ids, true
 }

@@ -181,25 +181,11 @@ func conditional(location string) bool {
 func describe(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Required:
-		if len(k.Missing) == 1 {
-			return "missing property " + quoteShort(k.Missing[0])
-		}
-		return "missing properties " + quoteAll(k.Missing)
+		return plural("missing property", "missing properties", k.Missing)
 	case *kind.AdditionalProperties:
-		names := slices.Sorted(slices.Values(k.Properties))
-		if len(names) == 1 {
-			return "unknown property " + quoteShort(names[0])
-		}
-		return "unknown properties " + quoteAll(names)
+		return plural("unknown property", "unknown properties", slices.Sorted(slices.Values(k.Properties)))
 	case *kind.Enum:
-		want := make([]string, 0, len(k.Want))
-		for _, v := range k.Want[:min(len(k.Want), 20)] {
-			want = append(want, compact(v))
-		}
-		if len(k.Want) > 20 {
-			want = append(want, fmt.Sprintf("%d more", len(k.Want)-20))
-		}
-		return "got " + compact(k.Got) + ", want one of " + strings.Join(want, ", ")
+		return "got " + compact(k.Got) + ", want one of " + first(20, k.Want, compact)
 	case *kind.Const:
 		return "got " + compact(k.Got) + ", want " + compact(k.Want)
 	case *kind.Pattern:
@@ -216,16 +202,23 @@ func describe(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
-func quoteAll(texts []string) string {
-	var quoted []string
-	for i, text := range texts {
-		if i == 10 {
-			quoted = append(quoted, fmt.Sprintf("%d more", len(texts)-i))
-			break
-		}
-		quoted = append(quoted, quoteShort(text))
+func plural(one, several string, names []string) string {
+	if len(names) == 1 {
+		return one + " " + quoteShort(names[0])
 	}
-	return strings.Join(quoted, ", ")
+	return several + " " + first(10, names, quoteShort)
+}
+
+// first lists n of the values and counts the others.
+func first[T any](n int, values []T, text func(T) string) string {
+	var texts []string
+	for _, v := range values[:min(len(values), n)] {
+		texts = append(texts, text(v))
+	}
+	if more := len(values) - n; more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func compact(v any) string {
@@ -236,13 +229,13 @@ func compact(v any) string {
 	return short.Text(string(text), 60)
 }
 
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // pointer returns the JSON pointer for a path (RFC 6901).
 func pointer(path []string) string {
 	var b strings.Builder
 	for _, name := range path {
-		b.WriteByte('/')
-		name = strings.ReplaceAll(name, "~", "~0")
-		b.WriteString(strings.ReplaceAll(name, "/", "~1"))
+		b.WriteString("/" + pointerEscapes.Replace(name))
 	}
 	return b.String()
 }

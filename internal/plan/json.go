@@ -43,6 +43,23 @@ func memberSeq(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
+// elements returns the elements of an array; false if it is none or is broken.
+func elements(array jsontext.Value) ([]jsontext.Value, bool) {
+	d := newDecoder(array)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, false
+	}
+	var list []jsontext.Value
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, value.Clone())
+	}
+	return list, true
+}
+
 // unquote returns the text of a JSON string that is known to be valid.
 func unquote(value []byte) string {
 	text, _ := jsontext.AppendUnquote(nil, value)

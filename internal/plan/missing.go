@@ -37,7 +37,7 @@ func (v *Validator) missing(input, arguments json.RawMessage, unknown []string) 
 		if _, null := given[name]; !null {
 			filled = withNull(filled, name)
 		}
-		unknown = append(unknown, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		unknown = append(unknown, pointer([]string{name}))
 	}
 	if v.validate(input, filled, unknown) != nil {
 		return nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Reads reports whether calling the tool changes nothing: it says so, or it says nothing about it and its name or
@@ -27,7 +29,7 @@ func (t Tool) Reads() bool {
 	case slices.ContainsFunc(words, reads):
 		return true
 	}
-	words = lowerWords(firstText(t.Description, 300))
+	words = lowerWords(short.Prefix(t.Description, 300))
 	for _, w := range words[:min(len(words), 6)] {
 		switch {
 		case reads(w):
@@ -120,11 +122,4 @@ func lowerWords(text string) []string {
 	}
 	cut(len(runes))
 	return words
-}
-
-func firstText(text string, n int) string {
-	if len(text) > n {
-		text = text[:n]
-	}
-	return strings.ToValidUTF8(text, "")
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,13 +15,8 @@ import (
 // it: what is done is not done again. Under a new id a call that reads may be repeated, to look for a change, and one
 // that never reached its server. References to a removed step then mean the earlier one.
 func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
-	isStep := func(id string) bool {
-		return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == id }) ||
-			slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
-	}
-	isNew := func(id string) bool {
-		return !slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
-	}
+	isNew := func(id string) bool { return outcomeOf(done, id) == nil }
+	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
 		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) ||
@@ -46,6 +41,16 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 		p.Steps = slices.Delete(p.Steps, i, i+1)
 		i = 0 // steps before it may have become repeats by the new references
 	}
+}
+
+// outcomeOf returns the outcome of the step with that id, nil if there is none.
+func outcomeOf(done []Outcome, id string) *Outcome {
+	for i := range done {
+		if done[i].Step.ID == id {
+			return &done[i]
+		}
+	}
+	return nil
 }
 
 // call is what came of a call that an earlier round has made.
@@ -75,15 +80,12 @@ func usedInExpressions(steps []Step, gone string, earlier call) bool {
 // succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats only
 // the same loop.
 func repeated(s Step, done []Outcome) (call, bool) {
+	known := func(id string) bool { return outcomeOf(done, id) != nil }
 	value := func(id string) (json.RawMessage, bool) {
-		i := slices.IndexFunc(done, func(o Outcome) bool { return o.Step.ID == id })
-		if i < 0 || !done[i].OK() {
-			return nil, false
+		if o := outcomeOf(done, id); o != nil && o.OK() {
+			return o.Value, o.Value != nil
 		}
-		return done[i].Value, done[i].Value != nil
-	}
-	known := func(id string) bool {
-		return slices.ContainsFunc(done, func(o Outcome) bool { return o.Step.ID == id })
+		return nil, false
 	}
 	arguments, err := Substitute(s.Arguments, known, value)
 	if err != nil {
@@ -139,7 +141,7 @@ func sameJSON(a, b json.RawMessage) bool {
 		case t.Kind() != u.Kind():
 			return false
 		case t.Kind() == '0':
-			if decimal(t.String()) != decimal(u.String()) {
+			if !sameNumber(t.String(), u.String()) {
 				return false
 			}
 		case t.String() != u.String():
@@ -148,32 +150,15 @@ func sameJSON(a, b json.RawMessage) bool {
 	}
 }
 
-// number is a JSON number: digits, which neither begin nor end with zeros, × 10^exponent.
-type number struct {
-	negative bool
-	digits   string
-	exponent int64
-}
-
-// decimal reads a number exactly: no float64 is between 9007199254740993 and its neighbours. One with an exponent
-// beyond all measure equals only itself, as it is written.
-func decimal(text string) number {
-	mantissa, power, scientific := strings.Cut(strings.ToLower(text), "e")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	whole, negative := strings.CutPrefix(whole, "-")
-	var exponent int64
-	if scientific {
-		var err error
-		if exponent, err = strconv.ParseInt(power, 10, 32); err != nil {
-			return number{digits: text}
-		}
+// sameNumber compares numbers exactly: no float64 is between 9007199254740993 and its neighbours. One that is too long
+// for exact arithmetic equals only itself, as it is written.
+func sameNumber(a, b string) bool {
+	if a == b || !fairNumber(a) || !fairNumber(b) {
+		return a == b
 	}
-	digits := strings.TrimLeft(whole+fraction, "0")
-	if digits == "" {
-		return number{}
-	}
-	significant := strings.TrimRight(digits, "0")
-	return number{negative, significant, exponent - int64(len(fraction)) + int64(len(digits)-len(significant))}
+	x, _ := new(big.Rat).SetString(a)
+	y, _ := new(big.Rat).SetString(b)
+	return x.Cmp(y) == 0
 }
 
 // Empty reports whether a step that succeeded found nothing: null, an empty text, list or object, or an object of

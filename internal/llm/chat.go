@@ -62,7 +62,6 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 	defer stream.Close()
 	var a answer
 	var finish openai.FinishReason
-	var refused string
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -81,7 +80,7 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 		if choice.FinishReason != "" {
 			finish = choice.FinishReason
 		}
-		refused += choice.Delta.Refusal
+		t.refused += choice.Delta.Refusal
 		if err := t.add(choice.Delta.Content); err != nil {
 			return a, err
 		}
@@ -93,13 +92,8 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 		return a, failure(Refused, "the endpoint's content filter stopped the answer")
 	case finish == "" && !t.guard.done:
 		return a, failure(Cut, "the stream ended before the answer was complete")
-	case t.text.Len() == 0 && refused != "":
-		return a, refusal(refused)
-	case t.text.Len() == 0:
-		return a, failure(Invalid, "the answer is empty")
 	}
-	a.text = t.text.String()
-	return a, nil
+	return t.complete(a)
 }
 
 // chunkOfCompletion turns a chat completion that was not streamed into a chunk of a stream.

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -31,14 +30,11 @@ type Options struct {
 
 // Client is a Model at an HTTP endpoint.
 type Client struct {
-	cfg     Config
-	log     *slog.Logger
-	http    *http.Client
-	delay   time.Duration
-	reach   *Reach
-	baseURL string
-	query   string
-	header  http.Header
+	cfg      Config
+	log      *slog.Logger
+	endpoint endpoint
+	delay    time.Duration
+	reach    *Reach
 
 	mu      sync.Mutex
 	dialect dialect // what the endpoint is known to understand
@@ -53,12 +49,13 @@ var errSlow = errors.New("no complete answer in time")
 
 // New makes a Client. It connects to nothing until the first Complete.
 func New(cfg Config, opts Options) *Client {
-	c := &Client{cfg: cfg, log: opts.Logger, http: opts.HTTPClient, delay: opts.RetryDelay, reach: opts.Reach, baseURL: cfg.BaseURL}
+	c := &Client{
+		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
+		delay: opts.RetryDelay, reach: opts.Reach,
+		dialect: startDialect(cfg.Model), status: Status{Model: cfg.Model, State: StateUnknown},
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
-	}
-	if c.http == nil {
-		c.http = newHTTPClient()
 	}
 	if c.delay <= 0 {
 		c.delay = time.Second
@@ -69,46 +66,11 @@ func New(cfg Config, opts Options) *Client {
 	if c.cfg.Timeout <= 0 {
 		c.cfg.Timeout = Default().Timeout
 	}
-	c.baseURL, c.query, _ = strings.Cut(cfg.BaseURL, "?")
-	c.baseURL = strings.TrimRight(c.baseURL, "/")
-	c.header = authHeader(c.baseURL, cfg.APIKey.Reveal())
-	c.dialect = startDialect(cfg.Model)
-	c.status = Status{Model: cfg.Model, State: StateUnknown}
 	return c
 }
 
 // Close closes idle connections. The Client can still be used.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// newHTTPClient never follows a redirect: the key and the prompt go where the configuration says.
-func newHTTPClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64
-	transport.MaxResponseHeaderBytes = 1 << 20
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// authHeader is how the endpoint wants the key: as a bearer token, or in Azure's own header where the URL
-// names a deployment.
-func authHeader(baseURL, key string) http.Header {
-	h := http.Header{}
-	switch {
-	case key == "":
-	case isAzureDeployment(baseURL):
-		h.Set(openai.AzureAPIKeyHeader, key)
-	default:
-		h.Set("Authorization", "Bearer "+key)
-	}
-	return h
-}
-
-func isAzureDeployment(baseURL string) bool {
-	u, err := url.Parse(baseURL)
-	return err == nil && strings.Contains(u.Path, "/openai/deployments/")
-}
+func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 
 // Complete implements Model. Its errors are *Error, except that a caller's own cancellation or deadline comes
 // back as the cause of its context. The Usage is filled in either case.
@@ -193,9 +155,9 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (answer, error
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSlow)
 	defer stop()
-	g := &guard{http: c.http, query: c.query, header: c.header, cancel: cancel, idle: c.cfg.Timeout / 4}
+	g := &guard{endpoint: c.endpoint, cancel: cancel, idle: c.cfg.Timeout / 4}
 	library := openai.DefaultConfig("")
-	library.BaseURL = c.baseURL
+	library.BaseURL = c.endpoint.baseURL
 	library.HTTPClient = g
 	client := openai.NewClientWithConfig(library)
 	t := &transcript{guard: g, onDelta: req.OnDelta}
@@ -215,6 +177,7 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (answer, error
 // transcript gathers the pieces of an answer within bounds.
 type transcript struct {
 	text    strings.Builder
+	refused string // what a model says that refuses
 	guard   *guard
 	onDelta func(string)
 }
@@ -232,4 +195,16 @@ func (t *transcript) add(piece string) error {
 		t.onDelta(piece)
 	}
 	return nil
+}
+
+// complete adds the text to an answer whose stream ended as it should.
+func (t *transcript) complete(a answer) (answer, error) {
+	switch {
+	case t.text.Len() == 0 && t.refused != "":
+		return a, refusal(t.refused)
+	case t.text.Len() == 0:
+		return a, failure(Invalid, "the answer is empty")
+	}
+	a.text = t.text.String()
+	return a, nil
 }

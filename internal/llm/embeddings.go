@@ -1,42 +1,26 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
 )
 
 // Embeddings turns texts into vectors at an HTTP endpoint that speaks like OpenAI's. It allows concurrent use,
 // keeps no goroutine and never retries: whoever asks can do without.
 type Embeddings struct {
-	cfg    EmbeddingsConfig
-	http   *http.Client
-	url    string
-	header http.Header
+	cfg      EmbeddingsConfig
+	endpoint endpoint
 }
 
 // NewEmbeddings makes an Embeddings. It connects to nothing until the first Embed. A nil client makes one.
 func NewEmbeddings(cfg EmbeddingsConfig, client *http.Client) *Embeddings {
-	e := &Embeddings{cfg: cfg, http: client}
-	if e.http == nil {
-		e.http = newHTTPClient()
-	}
-	base, query, _ := strings.Cut(cfg.BaseURL, "?")
-	base = strings.TrimRight(base, "/")
-	e.header = authHeader(base, cfg.APIKey.Reveal())
-	e.url = base + "/embeddings"
-	if query != "" {
-		e.url += "?" + query
-	}
-	return e
+	return &Embeddings{cfg, newEndpoint(cfg.BaseURL, cfg.APIKey, client)}
 }
 
 // Close closes idle connections. The Embeddings can still be used.
-func (e *Embeddings) Close() { e.http.CloseIdleConnections() }
+func (e *Embeddings) Close() { e.endpoint.http.CloseIdleConnections() }
 
 // maxDimensions bounds the length of a vector; the longest in use have 4,096 numbers.
 const maxDimensions = 8192
@@ -59,25 +43,12 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 }
 
 func (e *Embeddings) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	body, err := json.Marshal(map[string]any{"model": e.cfg.Model, "input": texts, "encoding_format": "float"})
-	if err != nil {
-		return nil, fmt.Errorf("writing the request: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, failure(Unreachable, "base_url is no URL")
-	}
-	req.Header = e.header.Clone()
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	resp, err := e.http.Do(req)
+	resp, err := e.endpoint.send(ctx, http.MethodPost, "/embeddings",
+		map[string]any{"model": e.cfg.Model, "input": texts, "encoding_format": "float"})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, statusError(resp, resp.Body)
-	}
 	limit := int64(len(texts)*maxDimensions*maxNumber + maxWords)
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

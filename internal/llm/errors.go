@@ -119,40 +119,29 @@ func readComplaint(data []byte) (complaint, bool) {
 		}
 		return readComplaint(list[0])
 	}
-	var outer struct {
-		Error   json.RawMessage `json:"error"`
-		Message json.RawMessage `json:"message"`
-		Detail  json.RawMessage `json:"detail"`
-		Object  string          `json:"object"`
-		Type    string          `json:"type"`
-		Code    json.RawMessage `json:"code"`
-		Param   json.RawMessage `json:"param"`
-	}
+	var outer, inner map[string]json.RawMessage
 	if json.Unmarshal(data, &outer) != nil {
 		return complaint{}, false
 	}
-	if len(outer.Error) > 0 && string(outer.Error) != "null" {
-		var inner struct {
-			Message json.RawMessage `json:"message"`
-			Code    json.RawMessage `json:"code"`
-			Type    json.RawMessage `json:"type"`
-			Param   json.RawMessage `json:"param"`
+	switch reported := outer["error"]; {
+	case len(reported) > 0 && string(reported) != "null":
+		if json.Unmarshal(reported, &inner) != nil {
+			return complaint{Message: plainText(reported)}, true
 		}
-		if json.Unmarshal(outer.Error, &inner) != nil {
-			return complaint{Message: plainText(outer.Error)}, true
-		}
-		return complaint{plainText(inner.Message), plainText(inner.Code), plainText(inner.Type), plainText(inner.Param)}, true
-	}
-	if outer.Type == "error" || outer.Object == "error" {
-		return complaint{plainText(outer.Message), plainText(outer.Code), outer.Type, plainText(outer.Param)}, true
-	}
-	if outer.Detail != nil {
-		return complaint{Message: plainText(outer.Detail)}, true
-	}
-	if outer.Message != nil {
-		return complaint{plainText(outer.Message), plainText(outer.Code), outer.Type, plainText(outer.Param)}, true
+		return complaintOf(inner), true
+	case plainText(outer["type"]) == "error", plainText(outer["object"]) == "error":
+		return complaintOf(outer), true
+	case outer["detail"] != nil:
+		return complaint{Message: plainText(outer["detail"])}, true
+	case outer["message"] != nil:
+		return complaintOf(outer), true
 	}
 	return complaint{}, false
+}
+
+func complaintOf(members map[string]json.RawMessage) complaint {
+	text := func(name string) string { return plainText(members[name]) }
+	return complaint{text("message"), text("code"), text("type"), text("param")}
 }
 
 // plainText is a JSON string's value, "" for null or nothing, and the JSON itself for anything else.

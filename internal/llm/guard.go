@@ -22,9 +22,7 @@ import (
 // The guard hands it a stream in the plainest form (one data line of compact JSON per event), made from
 // whatever came, and turns everything that is no such stream into an *Error.
 type guard struct {
-	http    *http.Client
-	query   string                                // query of the base URL, such as api-version
-	header  http.Header                           // added to the request: the key
+	endpoint
 	edit    func(body map[string]json.RawMessage) // last changes to the request body
 	whole   func(body []byte) ([]byte, error)     // turns an answer that was not streamed into the data of one event
 	keep    func(ev event) bool                   // which events matter
@@ -39,7 +37,7 @@ var errIdle = errors.New("the stream fell silent")
 
 // Do implements openai.HTTPDoer.
 func (g *guard) Do(req *http.Request) (*http.Response, error) {
-	if err := g.prepare(req); err != nil {
+	if err := g.rewrite(req); err != nil {
 		return nil, err
 	}
 	resp, err := g.http.Do(req)
@@ -58,8 +56,8 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// prepare adds to the request what the library cannot say.
-func (g *guard) prepare(req *http.Request) error {
+// rewrite adds to the request what the library cannot say.
+func (g *guard) rewrite(req *http.Request) error {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
 		return fmt.Errorf("reading the request: %w", err)
@@ -75,12 +73,9 @@ func (g *guard) prepare(req *http.Request) error {
 	req.ContentLength = int64(len(raw))
 	req.Body = io.NopCloser(bytes.NewReader(raw))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
-	req.URL.RawQuery = g.query
+	g.endpoint.prepare(req)
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Del("Connection")
-	for name, values := range g.header {
-		req.Header[name] = values
-	}
 	return nil
 }
 

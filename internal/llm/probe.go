@@ -1,11 +1,8 @@
 package llm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 )
 
@@ -43,31 +40,9 @@ func (c *Client) Probe(ctx context.Context) {
 
 // probe sends one request. The error is an *Error where the endpoint refuses it or cannot be reached.
 func (c *Client) probe(ctx context.Context, method, path string, content any) error {
-	body, err := json.Marshal(content)
-	if err != nil {
-		return fmt.Errorf("writing the request: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.baseURL+path, bytes.NewReader(body))
-	if err != nil {
-		return failure(Unreachable, "base_url is no URL")
-	}
-	if content == nil {
-		req.Body, req.ContentLength = http.NoBody, 0
-	} else {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.URL.RawQuery = c.query
-	req.Header.Set("Accept", "application/json")
-	for name, values := range c.header {
-		req.Header[name] = values
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.endpoint.send(ctx, method, path, content)
 	if err != nil {
 		return networkError(ctx, err, Unreachable)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return statusError(resp, resp.Body)
-	}
-	return nil
+	return resp.Body.Close()
 }

@@ -50,7 +50,6 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 	}
 	defer stream.Close()
 	var a answer
-	var refused string
 	for {
 		ev, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -66,7 +65,7 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 			}
 			continue
 		case openai.ResponseStreamEventRefusalDelta:
-			refused += ev.Delta
+			t.refused += ev.Delta
 			continue
 		}
 		if ev.Response == nil {
@@ -80,12 +79,12 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 				return a, err
 			}
 		}
-		return a.finish(ev, refused, t)
+		return a.finish(ev, t)
 	}
 }
 
 // finish judges the event that ends a response.
-func (a answer) finish(ev openai.ResponseStreamEvent, refused string, t *transcript) (answer, error) {
+func (a answer) finish(ev openai.ResponseStreamEvent, t *transcript) (answer, error) {
 	switch ev.Type {
 	case openai.ResponseStreamEventFailed:
 		if e := ev.Response.Error; e != nil {
@@ -98,14 +97,7 @@ func (a answer) finish(ev openai.ResponseStreamEvent, refused string, t *transcr
 		}
 		return a, failure(Truncated, "the answer reached the length limit")
 	}
-	switch {
-	case t.text.Len() == 0 && refused != "":
-		return a, refusal(refused)
-	case t.text.Len() == 0:
-		return a, failure(Invalid, "the answer is empty")
-	}
-	a.text = t.text.String()
-	return a, nil
+	return t.complete(a)
 }
 
 // responseEventMatters keeps the events that carry text or end the response; the many others would only be

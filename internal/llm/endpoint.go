@@ -1,0 +1,102 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// endpoint is an HTTP endpoint and what every request to it has.
+type endpoint struct {
+	http    *http.Client
+	baseURL string      // without the query
+	query   string      // such as api-version
+	header  http.Header // the key
+}
+
+// newEndpoint returns an endpoint that uses client, or one of its own where that is nil.
+func newEndpoint(baseURL string, key secret.String, client *http.Client) endpoint {
+	if client == nil {
+		client = newHTTPClient()
+	}
+	base, query, _ := strings.Cut(baseURL, "?")
+	base = strings.TrimRight(base, "/")
+	return endpoint{client, base, query, authHeader(base, key.Reveal())}
+}
+
+// newHTTPClient never follows a redirect: the key and the prompt go where the configuration says.
+func newHTTPClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	transport.MaxResponseHeaderBytes = 1 << 20
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// authHeader is how the endpoint wants the key: as a bearer token, or in Azure's own header where the URL
+// names a deployment.
+func authHeader(baseURL, key string) http.Header {
+	h := http.Header{}
+	switch {
+	case key == "":
+	case isAzureDeployment(baseURL):
+		h.Set(openai.AzureAPIKeyHeader, key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+	return h
+}
+
+func isAzureDeployment(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	return err == nil && strings.Contains(u.Path, "/openai/deployments/")
+}
+
+// prepare adds to a request what every request has.
+func (e endpoint) prepare(req *http.Request) {
+	req.URL.RawQuery = e.query
+	for name, values := range e.header {
+		req.Header[name] = values
+	}
+}
+
+// send sends a request with content as JSON, without a body if content is nil. A status other than 2xx is an *Error.
+func (e endpoint) send(ctx context.Context, method, path string, content any) (*http.Response, error) {
+	var body io.Reader
+	if content != nil {
+		raw, err := json.Marshal(content)
+		if err != nil {
+			return nil, fmt.Errorf("writing the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, e.baseURL+path, body)
+	if err != nil {
+		return nil, failure(Unreachable, "base_url is no URL")
+	}
+	e.prepare(req)
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := e.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		return nil, statusError(resp, resp.Body)
+	}
+	return resp, nil
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -26,14 +27,17 @@ type Profile struct {
 	opts   ProfileOptions
 	mcp    *server.MCPServer
 
-	exposed    exposures // tools that the last search of each session found
-	loose      exposures // of callers without sessions
-	searchTool []byte    // the raw definition of search_available_tools
+	exposed    *lru.Cache[string, []string] // tools that the last search of each session found
+	loose      *lru.Cache[string, []string] // of callers without sessions
+	searchTool []byte                       // the raw definition of search_available_tools
 }
 
 // NewProfile makes a Profile. The error says what is wrong with the options.
 func NewProfile(opts ProfileOptions) (*Profile, error) {
-	p := &Profile{router: opts.Router, opts: opts}
+	p := &Profile{
+		router: opts.Router, opts: opts,
+		exposed: lru.New[string, []string](maxExposed, maxExposedBytes), loose: lru.New[string, []string](maxLoose, maxExposedBytes),
+	}
 	var err error
 	if p.mcp, err = p.newMCP(); err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
 }
 
 // Ended implements edge.Handler.
-func (p *Profile) Ended(session string) { p.exposed.forget(session) }
+func (p *Profile) Ended(session string) { p.exposed.Remove(session) }
 
 // hidden calls a tool of a server by its full name or its alias, listed or not.
 func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {

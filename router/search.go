@@ -1,14 +1,13 @@
 package router
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -73,8 +72,11 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
 		if !x.Version.AtLeast(protocol.V20260728) { // there a list may not vary by connection
-			e, most := p.exposures(x)
-			e.set(clientOf(x), exposed, most)
+			weight := len(clientOf(x))
+			for _, name := range exposed {
+				weight += len(name)
+			}
+			p.exposures(x).Put(clientOf(x), exposed, weight)
 		}
 	}
 	raw := encodeResult(result(text, map[string]any{"tools": tools}))
@@ -88,16 +90,15 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 
 // Exposed returns the full names of the tools that the caller's last search found.
 func (p *Profile) Exposed(x *edge.Exchange) []string {
-	e, _ := p.exposures(x)
-	return e.get(clientOf(x))
+	return p.exposures(x).Peek(clientOf(x))
 }
 
-// exposures returns where the found tools of the caller are kept, and of how many callers.
-func (p *Profile) exposures(x *edge.Exchange) (e *exposures, most int) {
+// exposures returns where the found tools of the caller are kept.
+func (p *Profile) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
 	if x.Session == "" {
-		return &p.loose, maxLoose
+		return p.loose
 	}
-	return &p.exposed, maxExposed
+	return p.exposed
 }
 
 // SearchTool returns the raw definition of search_available_tools.
@@ -127,67 +128,4 @@ func (p *Profile) withExposed(ctx context.Context, x *edge.Exchange, raw []byte)
 		tools = append(tools, def...)
 	}
 	return jsonrpc.Set(raw, "tools", append(tools, ']'))
-}
-
-// exposures are the tools that each caller's last search found. The zero value is ready.
-type exposures struct {
-	mu    sync.Mutex
-	order list.List // of *exposure, the oldest search first
-	by    map[string]*list.Element
-	bytes int
-}
-
-type exposure struct {
-	client string
-	names  []string
-}
-
-// set keeps the names for a client, of so many clients at most.
-func (e *exposures) set(client string, names []string, most int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.by == nil {
-		e.by = map[string]*list.Element{}
-	}
-	e.drop(e.by[client])
-	x := &exposure{client, names}
-	for len(e.by) > 0 && (len(e.by) >= most || e.bytes+x.size() > maxExposedBytes) {
-		e.drop(e.order.Front())
-	}
-	e.by[client] = e.order.PushBack(x)
-	e.bytes += x.size()
-}
-
-// drop forgets a client; nil is none. e.mu is held.
-func (e *exposures) drop(el *list.Element) {
-	if el == nil {
-		return
-	}
-	x := e.order.Remove(el).(*exposure)
-	delete(e.by, x.client)
-	e.bytes -= x.size()
-}
-
-// size is the number of bytes kept.
-func (x *exposure) size() int {
-	n := len(x.client)
-	for _, name := range x.names {
-		n += len(name)
-	}
-	return n
-}
-
-func (e *exposures) get(client string) []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if el, ok := e.by[client]; ok {
-		return el.Value.(*exposure).names
-	}
-	return nil
-}
-
-func (e *exposures) forget(client string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.drop(e.by[client])
 }

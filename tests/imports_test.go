@@ -27,13 +27,14 @@ func arrows() []arrow {
 	const anything = "..."
 	return []arrow{
 		// Leaves.
-		{"internal/plan", []string{"internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
-		{"internal/search", []string{"internal/schema"}},
+		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
+		{"internal/search", []string{"internal/lru", "internal/schema", "internal/short"}},
 		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short"}},
 		{"downstream/admission", nil},
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
+		{"internal/lru", nil},
 		{"internal/protocol", nil},
 		{"internal/reason", nil},
 		{"internal/schema", nil},

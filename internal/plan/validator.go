@@ -1,25 +1,16 @@
 package plan
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"encoding/json"
-	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 )
 
-// Validator holds arguments against input schemas. It keeps compiled schemas, those used last, within
-// a bound. It is safe for concurrent use.
+// Validator checks arguments against input schemas. It keeps the compiled schemas that were used last, within a bound.
+// It is safe for concurrent use.
 type Validator struct {
-	mu    sync.Mutex
-	byKey map[[sha256.Size]byte]*list.Element // of cached
-	used  *list.List                          // last used first
-	bytes int                                 // schema text of all entries
-}
-
-type cached struct {
-	key    [sha256.Size]byte
-	bytes  int
-	schema *compiledSchema
+	compiled *lru.Cache[[sha256.Size]byte, *compiledSchema] // by the hash of the schema's text
 }
 
 // Bounds of a Validator's memory. A compiled schema takes some tens of times its text.
@@ -30,7 +21,7 @@ const (
 
 // NewValidator returns a Validator that has compiled nothing yet.
 func NewValidator() *Validator {
-	return &Validator{byKey: make(map[[sha256.Size]byte]*list.Element), used: list.New()}
+	return &Validator{lru.New[[sha256.Size]byte, *compiledSchema](cacheEntries, cacheBytes)}
 }
 
 // Validate reports what is wrong with arguments, in one line such as
@@ -68,35 +59,13 @@ func (v *Validator) schema(text json.RawMessage) *compiledSchema {
 		return nil
 	}
 	key := sha256.Sum256(text)
-	v.mu.Lock()
-	if e, ok := v.byKey[key]; ok {
-		v.used.MoveToFront(e)
-		v.mu.Unlock()
-		return e.Value.(*cached).schema
-	}
-	v.mu.Unlock()
-
-	s := compile(text)
-
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, ok := v.byKey[key]; ok { // compiled twice at once; either will do
-		return s
-	}
-	v.byKey[key] = v.used.PushFront(&cached{key, len(text), s})
-	v.bytes += len(text)
-	for v.used.Len() > cacheEntries || v.bytes > cacheBytes {
-		last := v.used.Back()
-		c := v.used.Remove(last).(*cached)
-		delete(v.byKey, c.key)
-		v.bytes -= c.bytes
+	s, ok := v.compiled.Get(key)
+	if !ok {
+		s = compile(text)
+		v.compiled.Put(key, s, len(text))
 	}
 	return s
 }
 
 // Len returns the number of schemas that are kept compiled.
-func (v *Validator) Len() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.used.Len()
-}
+func (v *Validator) Len() int { return v.compiled.Len() }

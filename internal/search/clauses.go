@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Clauses splits a question into the parts that may each ask for something of their own: sentences,
@@ -99,11 +101,7 @@ func (q *quoteTracker) step(text string, i int, r rune) bool {
 const maxQuoted = 400
 
 func closingMark(text string, i int, mark rune) rune {
-	rest := text[i+1:]
-	if len(rest) > maxQuoted {
-		rest = rest[:maxQuoted]
-	}
-	if strings.ContainsRune(rest, mark) {
+	if rest := short.Prefix(text[i+1:], maxQuoted); strings.ContainsRune(rest, mark) {
 		return mark
 	}
 	return 0
@@ -135,7 +133,7 @@ func appendClauses(out []string, sentence string) []string {
 			continue
 		}
 		left, right := strings.TrimSpace(sentence[start:i]), sentence[i+n:]
-		if !opensRequest(right) || !contentful(firstBytes(left, 400)) {
+		if !opensRequest(right) || !contentful(short.Prefix(left, 400)) {
 			continue
 		}
 		out = append(out, left)
@@ -192,7 +190,7 @@ func contentful(s string) bool {
 // opensRequest reports whether a clause begins like a request: with an imperative, a question word
 // or a phrase such as "I need" or "could you".
 func opensRequest(s string) bool {
-	words := Words(firstBytes(s, 80))
+	words := Words(short.Prefix(s, 80))
 	for i, w := range words {
 		switch {
 		case i >= 5:
@@ -206,13 +204,6 @@ func opensRequest(s string) bool {
 		}
 	}
 	return false
-}
-
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }
 
 var openers = set("what when where who whom whose which how why can could would will is are do does did i we let please whats should")

@@ -5,10 +5,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/lru"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Embedder turns texts into vectors whose directions are close where the texts mean similar things. It returns
@@ -35,7 +40,9 @@ type FinderOptions struct {
 type Finder struct {
 	index   *Index
 	opts    FinderOptions
-	vectors vectorCache
+	vectors *lru.Cache[textKey, vector]
+
+	dimensions atomic.Int64 // of the vectors
 
 	mu      sync.Mutex
 	failing bool
@@ -59,7 +66,7 @@ func NewFinder(index *Index, opts FinderOptions) *Finder {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Finder{index: index, opts: opts}
+	return &Finder{index: index, opts: opts, vectors: lru.New[textKey, vector](math.MaxInt, maxVectorBytes)}
 }
 
 // Index returns the index that is searched.
@@ -123,7 +130,7 @@ func blend(hits []Hit, question, tools []vector) {
 // aspectsOf are the texts that a question is compared by: the whole, and its clauses where it has several, for
 // each may ask for another tool.
 func aspectsOf(question string) []string {
-	aspects := []string{firstBytes(question, maxEmbedded)}
+	aspects := []string{short.Prefix(question, maxEmbedded)}
 	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
 		aspects = append(aspects, clauses[:min(len(clauses), maxAspects)]...)
 	}
@@ -144,7 +151,7 @@ func (t Tool) text(params []string) string {
 			parts = append(parts, s)
 		}
 	}
-	return firstBytes(strings.Join(parts, ". "), maxEmbedded)
+	return short.Prefix(strings.Join(parts, ". "), maxEmbedded)
 }
 
 // embed returns the vectors of texts, of which only those are asked for that are not known.
@@ -152,7 +159,7 @@ func (f *Finder) embed(ctx context.Context, texts []passage) ([]vector, error) {
 	out := make([]vector, len(texts))
 	var unknown []int
 	for i, text := range texts {
-		v, ok := f.vectors.get(text.key)
+		v, ok := f.vectors.Get(text.key)
 		if !ok {
 			unknown = append(unknown, i)
 		}
@@ -169,10 +176,18 @@ func (f *Finder) embed(ctx context.Context, texts []passage) ([]vector, error) {
 		}
 		for j, i := range batch {
 			out[i] = quantize(answer[j])
-			f.vectors.put(texts[i].key, out[i])
+			f.keep(texts[i].key, out[i])
 		}
 	}
 	return out, nil
+}
+
+// keep keeps the vector of a text. A new length means that the model behind the endpoint has changed.
+func (f *Finder) keep(key textKey, v vector) {
+	if n := int64(len(v.parts)); f.dimensions.Swap(n) != n {
+		f.vectors.Clear()
+	}
+	f.vectors.Put(key, v, len(v.parts))
 }
 
 // available reports whether the Embedder may be asked.

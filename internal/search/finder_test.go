@@ -209,22 +209,22 @@ func TestVectors(t *testing.T) {
 }
 
 func TestVectorsKeptAreBounded(t *testing.T) {
-	var c vectorCache
+	f := NewFinder(New(Options{}), FinderOptions{})
 	v := vector{parts: make([]int8, 8192)}
 	n := maxVectorBytes / len(v.parts)
 	for i := range n {
-		c.put(keyOf(fmt.Sprint(i)), v)
+		f.keep(keyOf(fmt.Sprint(i)), v)
 	}
-	c.get(keyOf("0"))
-	c.put(keyOf("one more"), v)
-	if _, ok := c.get(keyOf("0")); !ok {
+	f.vectors.Get(keyOf("0"))
+	f.keep(keyOf("one more"), v)
+	if _, ok := f.vectors.Get(keyOf("0")); !ok {
 		t.Error("a vector used lately is forgotten")
 	}
-	if _, ok := c.get(keyOf("1")); ok || len(c.by) != n || c.bytes > maxVectorBytes {
-		t.Errorf("got %d vectors of %d bytes, want %d and the oldest forgotten", len(c.by), c.bytes, n)
+	if _, ok := f.vectors.Get(keyOf("1")); ok || f.vectors.Len() != n {
+		t.Errorf("got %d vectors, want %d and the oldest forgotten", f.vectors.Len(), n)
 	}
-	c.put(keyOf("of another model"), vector{parts: make([]int8, 4)})
-	if len(c.by) != 1 || c.bytes != 4 {
-		t.Errorf("another model: got %d vectors of %d bytes, want 1 of 4", len(c.by), c.bytes)
+	f.keep(keyOf("of another model"), vector{parts: make([]int8, 4)})
+	if f.vectors.Len() != 1 {
+		t.Errorf("another model: got %d vectors, want 1", f.vectors.Len())
 	}
 }

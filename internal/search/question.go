@@ -4,6 +4,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // queryTerm is one stem of the question.
@@ -25,9 +27,7 @@ var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.
 
 // parseQuestion reads the terms of a question, each with the clauses it occurs in.
 func parseQuestion(text string) question {
-	if len(text) > maxQueryBytes {
-		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
-	}
+	text = short.Prefix(text, maxQueryBytes)
 	var q question
 	index := map[string]int{}
 	add := func(w string, weight float64) {

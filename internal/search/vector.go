@@ -1,10 +1,8 @@
 package search
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"math"
-	"sync"
 )
 
 // vector is a direction, kept in a byte a dimension: a quarter of what the model sent, and as good for ranking.
@@ -49,46 +47,3 @@ const maxVectorBytes = 48 << 20
 type textKey = [sha256.Size]byte
 
 func keyOf(text string) textKey { return sha256.Sum256([]byte(text)) }
-
-// vectorCache keeps the vectors of texts, those longest unused forgotten first. The zero value is ready.
-type vectorCache struct {
-	mu    sync.Mutex
-	order list.List // of *cachedVector, the longest unused first
-	by    map[textKey]*list.Element
-	bytes int
-}
-
-type cachedVector struct {
-	key textKey
-	vector
-}
-
-func (c *vectorCache) get(key textKey) (vector, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.by[key]
-	if !ok {
-		return vector{}, false
-	}
-	c.order.MoveToBack(e)
-	return e.Value.(*cachedVector).vector, true
-}
-
-func (c *vectorCache) put(key textKey, v vector) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if newest := c.order.Back(); c.by == nil || newest != nil && len(newest.Value.(*cachedVector).parts) != len(v.parts) {
-		c.by, c.bytes = map[textKey]*list.Element{}, 0 // the model behind the endpoint has changed
-		c.order.Init()
-	}
-	if e, ok := c.by[key]; ok {
-		e.Value.(*cachedVector).vector = v
-		return
-	}
-	c.by[key] = c.order.PushBack(&cachedVector{key, v})
-	for c.bytes += len(v.parts); c.bytes > maxVectorBytes; {
-		oldest := c.order.Remove(c.order.Front()).(*cachedVector)
-		delete(c.by, oldest.key)
-		c.bytes -= len(oldest.parts)
-	}
-}

@@ -71,7 +71,7 @@ func (d *decoder) check(s *Settings) {
 func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func suggestTool(tool string, known []string) string {
-	if s := suggest(tool, known); strings.HasPrefix(s, "did you mean") {
+	if s := didYouMean(tool, known); strings.HasPrefix(s, "did you mean") {
 		return s
 	}
 	return "want " + orList(known, "or")

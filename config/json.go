@@ -112,7 +112,7 @@ func (r *jsonReader) read() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n, n.weigh()
+	return n, n.countNodes()
 }
 
 // blankComments returns data with // and /* */ comments and commas before a closing bracket replaced by blanks, so

@@ -152,7 +152,7 @@ func (d *decoder) file(file string, cfg *Config) {
 		d.problems.addError(file, err)
 		return
 	}
-	cfg.sources = append(cfg.sources, source{file, content, root.hollow()})
+	cfg.sources = append(cfg.sources, source{file, content, root.isEmpty()})
 	if at, servers := clientServers(root); isJSON && servers != nil {
 		d.ignored(file, root, strings.Split(at, ".")[0])
 		d.client = true

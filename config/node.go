@@ -61,16 +61,16 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// hollow reports whether a file gives no key a value.
-func (n *node) hollow() bool {
+// isEmpty reports whether a file gives no key a value.
+func (n *node) isEmpty() bool {
 	return !slices.ContainsFunc(n.members, func(m member) bool { return m.value.kind != null })
 }
 
 // errTooMany is a file that exceeds maxNodes.
 var errTooMany = fmt.Errorf("more than %d values, aliases counted as often as they are used", maxNodes)
 
-// weigh sets the size of n from what is below it.
-func (n *node) weigh() error {
+// countNodes sets the size of n from what is below it.
+func (n *node) countNodes() error {
 	n.size = 1
 	for _, item := range n.items {
 		n.size += item.size

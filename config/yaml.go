@@ -139,7 +139,7 @@ func (r *yamlReader) read(from ast.Node) (*node, error) {
 	default:
 		return nil, r.fail(from, "%s is not allowed here", from.Type().YAMLName())
 	}
-	return n, n.weigh()
+	return n, n.countNodes()
 }
 
 // tagged reads a value with one of the core tags that change nothing but the type of a scalar.
@@ -190,7 +190,7 @@ func (r *yamlReader) mapping(n *node, values []*ast.MappingValueNode) (*node, er
 			return nil, err
 		}
 	}
-	return n, n.weigh()
+	return n, n.countNodes()
 }
 
 // merge adds the members of from, a mapping or a list of mappings, that n does not have itself; earlier ones win.

@@ -25,15 +25,15 @@ const findTools = "find_tools"
 
 // conversation is what goes on with the model for one plan.
 type conversation struct {
-	planner *Planner
-	req     Request
-	model   llm.Model
-	shown   []plan.Tool
-	hatch   bool // there are more tools, and the model may ask for them
-	turns   []llm.Message
-	emitted map[string]bool
-	usage   llm.Usage
-	tokens  int // used for the query so far
+	planner   *Planner
+	req       Request
+	model     llm.Model
+	shown     []plan.Tool
+	canSearch bool // there are more tools, and the model may ask for them
+	turns     []llm.Message
+	emitted   map[string]bool
+	usage     llm.Usage
+	tokens    int // used for the query so far
 }
 
 // ask gets a plan from the model: one turn, more if it asks for other tools, and one to repair what is wrong.
@@ -45,7 +45,7 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	c.shown = p.shortlist(ctx, req)
 	known, unknown := req.Tools.Lookup(findTools)
 	taken := unknown == nil && known.Name == findTools
-	c.hatch = len(req.Tools.First(len(c.shown)+1)) > len(c.shown) && !taken
+	c.canSearch = len(req.Tools.First(len(c.shown)+1)) > len(c.shown) && !taken
 	made, warnings, err := c.run(ctx)
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
@@ -140,7 +140,7 @@ func (c *conversation) turn(ctx context.Context, system string) (string, error) 
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || c.hatch && step.Tool == findTools // then this is not the plan yet
+				searching = searching || c.canSearch && step.Tool == findTools // then this is not the plan yet
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}
@@ -240,7 +240,7 @@ func (c *conversation) toolNames() []string {
 			all = append(all, t.Name)
 		}
 	}
-	if c.hatch {
+	if c.canSearch {
 		all = append(all, findTools)
 	}
 	return all
@@ -248,7 +248,7 @@ func (c *conversation) toolNames() []string {
 
 // takeSearches removes the steps by which the model asks for other tools, and returns what it looks for.
 func (c *conversation) takeSearches(p *plan.Plan) []string {
-	if !c.hatch {
+	if !c.canSearch {
 		return nil
 	}
 	var wanted []string

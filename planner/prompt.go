@@ -29,22 +29,22 @@ const (
 
 // view is what the templates see.
 type view struct {
-	Query    string
-	Tools    string   // data block, may be empty
-	Context  string   // data block, may be empty
-	Outcomes []string // data blocks
-	Problems string   // data block
-	Hatch    string   // the name to ask for other tools by, or empty
-	More     bool     // there may be another round
-	CanAsk   bool     // the user can be asked for arguments
-	Replan   bool     // outcomes failed or are empty
-	MaxSteps int
+	Query     string
+	Tools     string   // data block, may be empty
+	Context   string   // data block, may be empty
+	Outcomes  []string // data blocks
+	Problems  string   // data block
+	FindTools string   // the name to ask for other tools by, or empty
+	More      bool     // there may be another round
+	CanAsk    bool     // the user can be asked for arguments
+	Replan    bool     // outcomes failed or are empty
+	MaxSteps  int
 }
 
 func (c *conversation) view(tools []plan.Tool, room int) view {
 	v := view{Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk, More: c.req.Round < c.req.MaxRounds}
-	if c.hatch {
-		v.Hatch = findTools
+	if c.canSearch {
+		v.FindTools = findTools
 	}
 	if len(tools) > 0 {
 		v.Tools = toolList(tools, room)
@@ -56,7 +56,7 @@ func (c *conversation) system() (string, error) { return render("plan_system.tmp
 
 func (c *conversation) user() (string, error) {
 	room := maxTools
-	if c.hatch {
+	if c.canSearch {
 		room -= maxSearches * maxFound
 	}
 	v := c.view(c.shown, room)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/internal/nearest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
 const (
@@ -86,7 +86,7 @@ func meant(name string, tools iter.Seq[*downstream.Tool]) (names []string) {
 	}
 	name = strings.NewReplacer(":", "__", ".", "__").Replace(name)
 	seen := map[string]bool{}
-	for _, s := range nearest.Of(name, spelt, 2*maxMeant) {
+	for _, s := range suggest.Of(name, spelt, 2*maxMeant) {
 		if t := called[s]; !seen[t] && len(names) < maxMeant {
 			seen[t] = true
 			names = append(names, t)

@@ -44,7 +44,7 @@ func chatFormat(schema *Schema, f form) *openai.ChatCompletionResponseFormat {
 }
 
 // chat asks for a chat completion and reads the stream to its end.
-func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript) (answer, error) {
+func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript) (completion, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if !d.noTemperature {
 			body["temperature"] = json.RawMessage("0") // the library leaves a zero out
@@ -57,10 +57,10 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 	t.guard.whole = chunkOfCompletion
 	stream, err := client.CreateChatCompletionStream(ctx, request)
 	if err != nil {
-		return answer{}, err
+		return completion{}, err
 	}
 	defer stream.Close()
-	var a answer
+	var a completion
 	var finish openai.FinishReason
 	for {
 		chunk, err := stream.Recv()

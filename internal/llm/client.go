@@ -25,7 +25,7 @@ type Options struct {
 	Logger     *slog.Logger  // nil discards
 	HTTPClient *http.Client  // nil makes one; its Timeout must be 0, for it would cover streams
 	RetryDelay time.Duration // before the second attempt, doubled for the third; 0 is one second
-	Reach      *Reach        // shared by clients of the same endpoint; nil makes one
+	Breaker    *Breaker      // shared by clients of the same endpoint; nil makes one
 }
 
 // Client is a Model at an HTTP endpoint.
@@ -34,7 +34,7 @@ type Client struct {
 	log      *slog.Logger
 	endpoint endpoint
 	delay    time.Duration
-	reach    *Reach
+	breaker  *Breaker
 
 	mu      sync.Mutex
 	dialect dialect // what the endpoint is known to understand
@@ -51,7 +51,7 @@ var errSlow = errors.New("no complete answer in time")
 func New(cfg Config, opts Options) *Client {
 	c := &Client{
 		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
-		delay: opts.RetryDelay, reach: opts.Reach,
+		delay: opts.RetryDelay, breaker: opts.Breaker,
 		dialect: startDialect(cfg.Model), status: Status{Model: cfg.Model, State: StateUnknown},
 	}
 	if c.log == nil {
@@ -60,8 +60,8 @@ func New(cfg Config, opts Options) *Client {
 	if c.delay <= 0 {
 		c.delay = time.Second
 	}
-	if c.reach == nil {
-		c.reach = &Reach{}
+	if c.breaker == nil {
+		c.breaker = &Breaker{}
 	}
 	if c.cfg.Timeout <= 0 {
 		c.cfg.Timeout = Default().Timeout
@@ -76,7 +76,7 @@ func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 // back as the cause of its context. The Usage is filled in either case.
 func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	usage := Usage{Model: c.cfg.Model}
-	probe, down := c.reach.enter(time.Now())
+	probe, down := c.breaker.allow(time.Now())
 	if down != nil {
 		down.model = c.cfg.Model
 		c.record(ctx, down)
@@ -87,7 +87,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	if probe {
 		waits.left = 0
 	}
-	answer, err := backoff.RetryNotifyWithData(func() (answer, error) {
+	answer, err := backoff.RetryNotifyWithData(func() (completion, error) {
 		a, err := c.attempt(ctx, req, &usage)
 		var e *Error
 		if err != nil && (!errors.As(err, &e) || !e.Retryable()) {
@@ -105,13 +105,13 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	if err != nil && errors.Is(err, ctx.Err()) { // the wait for another attempt ended
 		err = context.Cause(ctx)
 	}
-	c.reach.leave(time.Now(), probe, err)
+	c.breaker.done(time.Now(), probe, err)
 	c.record(ctx, err)
 	return Response{Text: answer.text, Usage: usage}, err
 }
 
 // attempt asks once, more often only while the endpoint refuses parameters.
-func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (answer, error) {
+func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
 	c.mu.Lock()
 	d := c.dialect
 	c.mu.Unlock()
@@ -128,12 +128,12 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (answer
 		}
 		var e *Error
 		if !errors.As(err, &e) {
-			return answer{}, err
+			return completion{}, err
 		}
 		e.finish(c.cfg.Model, c.cfg.APIKey)
 		next, ok := d.plainer(e, req.Schema != nil)
 		if !ok {
-			return answer{}, e
+			return completion{}, e
 		}
 		c.log.Debug("The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
 		if req.OnRestart != nil {
@@ -144,24 +144,24 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (answer
 }
 
 // answer is what one request brought.
-type answer struct {
+type completion struct {
 	text          string
 	input, output int // tokens
 }
 
 // ask sends one request and reads its answer.
-func (c *Client) ask(ctx context.Context, req Request, d dialect) (answer, error) {
+func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSlow)
 	defer stop()
-	g := &guard{endpoint: c.endpoint, cancel: cancel, idle: c.cfg.Timeout / 4}
+	g := &streamGuard{endpoint: c.endpoint, cancel: cancel, idle: c.cfg.Timeout / 4}
 	library := openai.DefaultConfig("")
 	library.BaseURL = c.endpoint.baseURL
 	library.HTTPClient = g
 	client := openai.NewClientWithConfig(library)
 	t := &transcript{guard: g, onDelta: req.OnDelta}
-	var a answer
+	var a completion
 	var err error
 	if c.cfg.API == APIResponses {
 		a, err = respond(ctx, client, c.responsesRequest(req, d), d, t)
@@ -178,7 +178,7 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (answer, error
 type transcript struct {
 	text    strings.Builder
 	refused string // what a model says that refuses
-	guard   *guard
+	guard   *streamGuard
 	onDelta func(string)
 }
 
@@ -198,7 +198,7 @@ func (t *transcript) add(piece string) error {
 }
 
 // complete adds the text to an answer whose stream ended as it should.
-func (t *transcript) complete(a answer) (answer, error) {
+func (t *transcript) complete(a completion) (completion, error) {
 	switch {
 	case t.text.Len() == 0 && t.refused != "":
 		return a, refusal(t.refused)

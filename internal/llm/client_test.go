@@ -251,9 +251,9 @@ func TestUnreachable(t *testing.T) {
 // TestUnreachableIsRemembered: clients of one endpoint share that it is not there; no other failure is shared.
 func TestUnreachableIsRemembered(t *testing.T) {
 	f := connect(t, nil)
-	reach := &llm.Reach{}
-	first := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Reach: reach})
-	second := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Reach: reach})
+	breaker := &llm.Breaker{}
+	first := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Breaker: breaker})
+	second := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Breaker: breaker})
 	for fault, reply := range map[string]llmtest.Reply{"500": {Status: 500}, "lost": {Fault: llmtest.DropFirst}, "refused": {Status: 401}} {
 		f.Reset()
 		f.Answer(reply)

@@ -36,7 +36,7 @@ func responsesFormat(schema *Schema, f form) *openai.ResponseTextFormat {
 }
 
 // respond asks the Responses API and reads the events to the one that ends them.
-func respond(ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript) (answer, error) {
+func respond(ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript) (completion, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if d.whole {
 			delete(body, "stream")
@@ -46,10 +46,10 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 	t.guard.keep = responseEventMatters
 	stream, err := client.CreateResponseStream(ctx, request)
 	if err != nil {
-		return answer{}, err
+		return completion{}, err
 	}
 	defer stream.Close()
-	var a answer
+	var a completion
 	for {
 		ev, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -84,7 +84,7 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 }
 
 // finish judges the event that ends a response.
-func (a answer) finish(ev openai.ResponseStreamEvent, t *transcript) (answer, error) {
+func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (completion, error) {
 	switch ev.Type {
 	case openai.ResponseStreamEventFailed:
 		if e := ev.Response.Error; e != nil {

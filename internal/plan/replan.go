@@ -153,7 +153,7 @@ func sameJSON(a, b json.RawMessage) bool {
 // sameNumber compares numbers exactly: no float64 is between 9007199254740993 and its neighbours. One that is too long
 // for exact arithmetic equals only itself, as it is written.
 func sameNumber(a, b string) bool {
-	if a == b || !fairNumber(a) || !fairNumber(b) {
+	if a == b || !cheapNumber(a) || !cheapNumber(b) {
 		return a == b
 	}
 	x, _ := new(big.Rat).SetString(a)
@@ -169,12 +169,12 @@ func (o Outcome) Empty() bool {
 	}
 	v := jsontext.Value(o.Value)
 	if v.Kind() != '{' {
-		return hollow(v)
+		return isEmpty(v)
 	}
 	nothing, something := len(bytes.TrimSpace(v)) == len("{}"), false
 	for _, member := range memberSeq(v) {
 		switch {
-		case hollow(member):
+		case isEmpty(member):
 			nothing = true
 		case string(member) == "0", member.Kind() == 'f', bytes.Contains(o.Sent, member):
 		default:
@@ -184,8 +184,8 @@ func (o Outcome) Empty() bool {
 	return nothing && !something
 }
 
-// hollow reports whether a value has nothing in it.
-func hollow(v jsontext.Value) bool {
+// isEmpty reports whether a value has nothing in it.
+func isEmpty(v jsontext.Value) bool {
 	switch v.Kind() {
 	case 'n':
 		return true

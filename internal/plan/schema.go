@@ -55,7 +55,7 @@ func compile(text json.RawMessage) (s *compiledSchema) {
 			return nil
 		}
 		engine := &patterns{known: make(map[string]*pattern)}
-		engine.soften(doc)
+		engine.relax(doc)
 		c := jsonschema.NewCompiler()
 		c.DefaultDraft(draft)
 		c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever loaded
@@ -101,7 +101,7 @@ func checkSize(text []byte) error {
 			subschemas++
 			pointers += pointer
 		case '0':
-			if !fairNumber(t.String()) {
+			if !cheapNumber(t.String()) {
 				return errBounds
 			}
 		case '"':
@@ -123,8 +123,8 @@ func checkSize(text []byte) error {
 	}
 }
 
-// fairNumber reports whether exact arithmetic on a number is cheap: 1e999999999 is short to write.
-func fairNumber(text string) bool {
+// cheapNumber reports whether exact arithmetic on a number is cheap: 1e999999999 is short to write.
+func cheapNumber(text string) bool {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
 	return len(mantissa) <= maxNumber && (len(exponent) < 4 || exponent == "1000")
@@ -168,14 +168,14 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return p.known[text], nil
 }
 
-// soften takes out of a schema what must not decide: "format", which is an annotation, and patterns of
+// relax takes out of a schema what must not decide: "format", which is an annotation, and patterns of
 // other dialects of regular expressions. Where patternProperties cannot be told apart from others, the
 // others are not restricted either.
-func (p *patterns) soften(v any) {
+func (p *patterns) relax(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, element := range v {
-			p.soften(element)
+			p.relax(element)
 		}
 	case map[string]any:
 		if _, ok := v["format"].(string); ok {
@@ -199,7 +199,7 @@ func (p *patterns) soften(v any) {
 			switch name {
 			case "const", "enum", "default", "examples": // data, not schemas
 			default:
-				p.soften(member)
+				p.relax(member)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func readInstance(arguments json.RawMessage) (any, *Error) {
 		if err != nil {
 			return refuse("%s", short.Line(syntaxError(err).Error(), 200))
 		}
-		if t.Kind() == '0' && !fairNumber(t.String()) {
+		if t.Kind() == '0' && !cheapNumber(t.String()) {
 			return refuse("a number has too many digits")
 		}
 		if depth := d.StackDepth(); depth > maxInstance {

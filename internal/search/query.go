@@ -59,7 +59,7 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	b.lists = x.lists(b.lists[:0], q)
 	x.pool(b, max(2*limit, poolSize), opts.Allow)
 	b.explain(len(q.terms))
-	x.lendServer(b, len(q.terms))
+	x.addServerShare(b, len(q.terms))
 	return x.choose(b.pool, q, limit)
 }
 
@@ -153,17 +153,17 @@ func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 		}
 		if len(pool) < n {
 			pool = append(pool, c)
-			x.rise(pool)
+			x.siftUp(pool)
 		} else {
 			pool[0] = c
-			x.sink(pool)
+			x.siftDown(pool)
 		}
 	}
 	b.pool = pool
 }
 
-// rise puts the last candidate of a heap in its place.
-func (x *Index) rise(heap []candidate) {
+// siftUp puts the last candidate of a heap in its place.
+func (x *Index) siftUp(heap []candidate) {
 	for i := len(heap) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if x.order(heap[i], heap[parent]) <= 0 {
@@ -174,8 +174,8 @@ func (x *Index) rise(heap []candidate) {
 	}
 }
 
-// sink puts the first candidate of a heap in its place.
-func (x *Index) sink(heap []candidate) {
+// siftDown puts the first candidate of a heap in its place.
+func (x *Index) siftDown(heap []candidate) {
 	for i := 0; ; {
 		worst := i
 		for _, child := range [...]int{2*i + 1, 2*i + 2} {
@@ -222,9 +222,9 @@ func (b *board) explain(n int) {
 	}
 }
 
-// lendServer raises each candidate by a share of what other tools of its server explain: the tools
+// addServerShare raises each candidate by a share of what other tools of its server explain: the tools
 // of one server belong together, the more so the fewer they are.
-func (x *Index) lendServer(b *board, n int) {
+func (x *Index) addServerShare(b *board, n int) {
 	clear(b.groups)
 	b.best = b.best[:0] // what the best of each server explains
 	for _, c := range b.pool {

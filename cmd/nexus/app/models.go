@@ -23,14 +23,14 @@ type models struct {
 func newModels(cfg *config.LLM, log *slog.Logger) *models {
 	m := &models{config: cfg}
 	if cfg.Plans() {
-		reach := &llm.Reach{}
-		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Reach: reach})
+		breaker := &llm.Breaker{}
+		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Breaker: breaker})
 		m.synthesizer = m.planner
 		if own := cfg.Synthesizer; own != nil {
 			if own.BaseURL != cfg.Planner.BaseURL {
-				reach = nil
+				breaker = nil
 			}
-			m.synthesizer = llm.New(*own, llm.Options{Logger: log, Reach: reach})
+			m.synthesizer = llm.New(*own, llm.Options{Logger: log, Breaker: breaker})
 		}
 	}
 	if cfg != nil && cfg.Embeddings != nil {

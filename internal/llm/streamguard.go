@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// guard stands between go-openai and the network for one request. The library's stream reader takes what
+// streamGuard stands between go-openai and the network for one request. The library's stream reader takes what
 // it gets: it ends a cut stream like a whole one, takes HTML for an empty answer, and grows without bound.
 // The guard hands it a stream in the plainest form (one data line of compact JSON per event), made from
 // whatever came, and turns everything that is no such stream into an *Error.
-type guard struct {
+type streamGuard struct {
 	endpoint
 	edit    func(body map[string]json.RawMessage) // last changes to the request body
 	whole   func(body []byte) ([]byte, error)     // turns an answer that was not streamed into the data of one event
@@ -36,7 +36,7 @@ type guard struct {
 var errIdle = errors.New("the stream fell silent")
 
 // Do implements openai.HTTPDoer.
-func (g *guard) Do(req *http.Request) (*http.Response, error) {
+func (g *streamGuard) Do(req *http.Request) (*http.Response, error) {
 	if err := g.rewrite(req); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, networkError(req.Context(), err, Unreachable)
 	}
-	body := &patientBody{body: resp.Body, guard: g, explain: func(err error) error {
+	body := &boundedBody{body: resp.Body, guard: g, explain: func(err error) error {
 		return networkError(req.Context(), err, Cut)
 	}}
 	stream, err := g.open(resp, body)
@@ -57,7 +57,7 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 }
 
 // rewrite adds to the request what the library cannot say.
-func (g *guard) rewrite(req *http.Request) error {
+func (g *streamGuard) rewrite(req *http.Request) error {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
 		return fmt.Errorf("reading the request: %w", err)
@@ -80,7 +80,7 @@ func (g *guard) rewrite(req *http.Request) error {
 }
 
 // open checks what came and returns it as a stream in the plain form.
-func (g *guard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, error) {
+func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, statusError(resp, body)
 	}
@@ -168,7 +168,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 
 // plainStream is the stream that go-openai sees.
 type plainStream struct {
-	guard  *guard
+	guard  *streamGuard
 	events *eventReader // nil once there is nothing more to read
 	buf    []byte
 	body   io.Closer
@@ -239,17 +239,17 @@ func head(data []byte) string {
 	return string(data[:min(len(data), maxWords)])
 }
 
-// patientBody reads a response body within bounds: of its size, and, once the answer has begun, of silence.
-type patientBody struct {
+// boundedBody reads a response body within bounds: of its size, and, once the answer has begun, of silence.
+type boundedBody struct {
 	body    io.ReadCloser
-	guard   *guard
+	guard   *streamGuard
 	explain func(error) error // names a failure of the network
 	read    int
 	once    sync.Once
 }
 
 // Read implements io.Reader.
-func (b *patientBody) Read(p []byte) (int, error) {
+func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.guard.started {
 		alarm := time.AfterFunc(b.guard.idle, func() { b.guard.cancel(errIdle) })
 		defer alarm.Stop()
@@ -266,7 +266,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (b *patientBody) Close() (err error) {
+func (b *boundedBody) Close() (err error) {
 	b.once.Do(func() { err = b.body.Close() })
 	return err
 }

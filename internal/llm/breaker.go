@@ -15,7 +15,7 @@ const downFor = 10 * time.Second
 // still fail, and the first connection that is made ends it (a circuit breaker with a half-open state; M. Nygard,
 // Release It!, 2007). Only failures to connect count: an endpoint that answers, with whatever error, is there. The zero
 // value is an endpoint of which nothing is known; it may be used from any goroutine.
-type Reach struct {
+type Breaker struct {
 	mu      sync.Mutex
 	down    *Error // why, nil while the endpoint may be there
 	until   time.Time
@@ -24,7 +24,7 @@ type Reach struct {
 
 // enter asks leave for a question. probe tells to try once only; the error says why there is nothing to try. Who got
 // leave calls leave when it is done.
-func (r *Reach) enter(now time.Time) (probe bool, err *Error) {
+func (r *Breaker) allow(now time.Time) (probe bool, err *Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -40,7 +40,7 @@ func (r *Reach) enter(now time.Time) (probe bool, err *Error) {
 }
 
 // leave takes note of how a question went that had leave.
-func (r *Reach) leave(now time.Time, probe bool, err error) {
+func (r *Breaker) done(now time.Time, probe bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if probe {

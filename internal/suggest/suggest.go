@@ -1,5 +1,5 @@
 // Package nearest finds the names that somebody may have meant who wrote another.
-package nearest
+package suggest
 
 import (
 	"cmp"

@@ -1,11 +1,11 @@
-package nearest_test
+package suggest_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/nearest"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
 func TestOf(t *testing.T) {
@@ -30,7 +30,7 @@ func TestOf(t *testing.T) {
 		{strings.Repeat("x", 65), []string{strings.Repeat("x", 64)}, 3, nil}, // beyond what is compared
 		{strings.Repeat("x", 66), tools, 3, nil},
 	} {
-		if got := nearest.Of(tc.name, tc.names, tc.limit); !slices.Equal(got, tc.want) {
+		if got := suggest.Of(tc.name, tc.names, tc.limit); !slices.Equal(got, tc.want) {
 			t.Errorf("Of(%q, %q, %d): got %v, want %v", tc.name, tc.names, tc.limit, got, tc.want)
 		}
 	}

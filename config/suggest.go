@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/nearest"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
-// suggest says which of the valid keys is meant by key, or which there are.
-func suggest(key string, valid []string) string {
-	if best := nearest.Of(key, valid, 1); len(best) > 0 {
+// didYouMean names the valid key that is most like key, or all valid keys.
+func didYouMean(key string, valid []string) string {
+	if best := suggest.Of(key, valid, 1); len(best) > 0 {
 		return fmt.Sprintf("did you mean %q?", best[0])
 	}
 	return "valid keys are " + orList(valid, "and")

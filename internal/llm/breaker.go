@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// downFor is how long an endpoint that could not be reached is left alone.
+// downFor is how long the breaker stays open.
 const downFor = 10 * time.Second
 
 // Reach remembers that no connection to an endpoint could be made, so that those who share it do not all wait for the
@@ -17,13 +17,13 @@ const downFor = 10 * time.Second
 // value is an endpoint of which nothing is known; it may be used from any goroutine.
 type Breaker struct {
 	mu      sync.Mutex
-	down    *Error // why, nil while the endpoint may be there
+	down    *Error // why the breaker is open; nil = closed
 	until   time.Time
-	probing bool // one question tries it
+	probing bool // one request tries to connect
 }
 
-// enter asks leave for a question. probe tells to try once only; the error says why there is nothing to try. Who got
-// leave calls leave when it is done.
+// allow reports why a request may not be sent, nil if it may. probe tells the caller to try only once. A caller that is
+// allowed must call done.
 func (r *Breaker) allow(now time.Time) (probe bool, err *Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Breaker) allow(now time.Time) (probe bool, err *Error) {
 	return true, nil
 }
 
-// leave takes note of how a question went that had leave.
+// done records the result of a request that allow admitted.
 func (r *Breaker) done(now time.Time, probe bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Breaker) done(now time.Time, probe bool, err error) {
 	}
 }
 
-// unconnected reports whether a failure of the network is that no connection was made: refused, no route, no such host.
+// unconnected reports whether no connection was made: refused, no route, no such host.
 func unconnected(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError

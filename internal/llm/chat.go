@@ -43,11 +43,13 @@ func chatFormat(schema *Schema, f form) *openai.ChatCompletionResponseFormat {
 	return nil
 }
 
-// chat asks for a chat completion and reads the stream to its end.
-func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript) (completion, error) {
+// chat requests a chat completion and reads the stream to its end.
+func chat(
+	ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript,
+) (completion, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if !d.noTemperature {
-			body["temperature"] = json.RawMessage("0") // the library leaves a zero out
+			body["temperature"] = json.RawMessage("0") // the library omits a zero
 		}
 		if d.whole {
 			body["stream"] = json.RawMessage("false")
@@ -96,7 +98,7 @@ func chat(ctx context.Context, client *openai.Client, request openai.ChatComplet
 	return t.complete(a)
 }
 
-// chunkOfCompletion turns a chat completion that was not streamed into a chunk of a stream.
+// chunkOfCompletion converts a chat completion that is not streamed into a chunk of a stream.
 func chunkOfCompletion(body []byte) ([]byte, error) {
 	var whole struct {
 		Model   string `json:"model"`
@@ -110,10 +112,10 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 		Usage *openai.Usage `json:"usage"`
 	}
 	if err := json.Unmarshal(body, &whole); err != nil {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is no completion: %v", err)
+		return nil, failure(Invalid, "the endpoint answered with JSON that is not a completion: %v", err)
 	}
 	if len(whole.Choices) == 0 || whole.Choices[0].Message == nil {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is no completion: %s", head(body))
+		return nil, failure(Invalid, "the endpoint answered with JSON that is not a completion: %s", head(body))
 	}
 	choice := whole.Choices[0]
 	return json.Marshal(openai.ChatCompletionStreamResponse{
@@ -126,14 +128,14 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 	})
 }
 
-// contentText is the text of a message whose content is a string or a list of parts.
+// contentText returns the text of a message whose content is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
 		var s string
-		_ = json.Unmarshal(raw, &s) // anything else is no text
+		_ = json.Unmarshal(raw, &s) // anything else has no text
 		return s
 	}
 	var text string
@@ -143,7 +145,7 @@ func contentText(raw json.RawMessage) string {
 	return text
 }
 
-// frameTrouble passes errors of the guard on; what is left is a frame of the wrong shape.
+// frameTrouble returns errors of the stream guard as they are; other errors are about an event of the wrong form.
 func frameTrouble(err error) error {
 	var shape *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

@@ -1,10 +1,10 @@
-// Package llm asks language models over HTTP: Chat Completions and the Responses API, of OpenAI and of the many
-// endpoints that speak like it.
+// Package llm is a client of language models over HTTP: of Chat Completions and the Responses API of OpenAI and of
+// compatible endpoints.
 //
-// A Client allows concurrent use and keeps no goroutine between calls. An answer is whole or an error: streams
-// that are cut, stall, carry errors or grow without bound never become an answer. Rate limits, server errors,
-// timeouts and lost connections are retried, all within the caller's context. The API key goes into one request
-// header and nowhere else: not into errors, not into logs.
+// [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client allows
+// concurrent use and keeps no goroutine between calls. A response is complete or an error: streams that are cut, stall,
+// carry errors or exceed a bound never become a response. Rate limits, server errors, timeouts and lost connections are
+// retried within the caller's context. The API key is sent in one request header and is never in errors or logs.
 package llm
 
 import (
@@ -23,7 +23,7 @@ import (
 // Options are what a Client needs beyond its Config. The zero value works.
 type Options struct {
 	Logger     *slog.Logger  // nil discards
-	HTTPClient *http.Client  // nil makes one; its Timeout must be 0, for it would cover streams
+	HTTPClient *http.Client  // nil makes one; its Timeout must be 0, because it would include streams
 	RetryDelay time.Duration // before the second attempt, doubled for the third; 0 is one second
 	Breaker    *Breaker      // shared by clients of the same endpoint; nil makes one
 }
@@ -37,14 +37,14 @@ type Client struct {
 	breaker  *Breaker
 
 	mu      sync.Mutex
-	dialect dialect // what the endpoint is known to understand
+	dialect dialect // what the endpoint is known to accept
 	status  Status
 }
 
-// Attempts of one question, probes for what the endpoint understands not counted.
+// attempts of one request, not counting those that find out which parameters the endpoint accepts.
 const attempts = 3
 
-// errSlow is why an answer is given up that takes longer than the configured timeout.
+// errSlow is the cause when a response takes longer than the configured timeout.
 var errSlow = errors.New("no complete answer in time")
 
 // New makes a Client. It connects to nothing until the first Complete.
@@ -72,8 +72,8 @@ func New(cfg Config, opts Options) *Client {
 // Close closes idle connections. The Client can still be used.
 func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 
-// Complete implements Model. Its errors are *Error, except that a caller's own cancellation or deadline comes
-// back as the cause of its context. The Usage is filled in either case.
+// Complete implements Model. Its errors are *Error; if the caller's context ends, the error is its cause. The Usage is set
+// in either case.
 func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	usage := Usage{Model: c.cfg.Model}
 	probe, down := c.breaker.allow(time.Now())
@@ -102,7 +102,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 			req.OnRestart()
 		}
 	})
-	if err != nil && errors.Is(err, ctx.Err()) { // the wait for another attempt ended
+	if err != nil && errors.Is(err, ctx.Err()) { // the context ended the wait for another attempt
 		err = context.Cause(ctx)
 	}
 	c.breaker.done(time.Now(), probe, err)
@@ -110,7 +110,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	return Response{Text: answer.text, Usage: usage}, err
 }
 
-// attempt asks once, more often only while the endpoint refuses parameters.
+// attempt sends the request once, and again only if the endpoint refuses parameters.
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
 	c.mu.Lock()
 	d := c.dialect
@@ -143,13 +143,13 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 	}
 }
 
-// answer is what one request brought.
+// completion is the result of one request.
 type completion struct {
 	text          string
 	input, output int // tokens
 }
 
-// ask sends one request and reads its answer.
+// ask sends one request and reads its response.
 func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -174,10 +174,10 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 	return a, nil
 }
 
-// transcript gathers the pieces of an answer within bounds.
+// transcript collects the pieces of a response within bounds.
 type transcript struct {
 	text    strings.Builder
-	refused string // what a model says that refuses
+	refused string // the model's words if it refuses
 	guard   *streamGuard
 	onDelta func(string)
 }
@@ -197,7 +197,7 @@ func (t *transcript) add(piece string) error {
 	return nil
 }
 
-// complete adds the text to an answer whose stream ended as it should.
+// complete adds the text to a completion whose stream ended properly.
 func (t *transcript) complete(a completion) (completion, error) {
 	switch {
 	case t.text.Len() == 0 && t.refused != "":

@@ -18,7 +18,7 @@ type Config struct {
 	APIKey  secret.String `yaml:"api_key"`
 	Model   string        `yaml:"model"`
 	API     string        `yaml:"api"`     // chat or responses
-	Timeout time.Duration `yaml:"timeout"` // for one answer, streamed or not
+	Timeout time.Duration `yaml:"timeout"` // for one response, streamed or not
 }
 
 // Default returns the documented defaults.
@@ -26,12 +26,12 @@ func Default() Config {
 	return Config{BaseURL: "https://api.openai.com/v1", Model: "gpt-5", API: APIChat, Timeout: time.Minute}
 }
 
-// EmbeddingsConfig describes an endpoint that embeds texts: POST {base_url}/embeddings.
+// EmbeddingsConfig describes an endpoint for embeddings: POST {base_url}/embeddings.
 type EmbeddingsConfig struct {
 	BaseURL string        `yaml:"base_url"`
 	APIKey  secret.String `yaml:"api_key"`
 	Model   string        `yaml:"model"`
-	Timeout time.Duration `yaml:"timeout"` // for all that one search embeds
+	Timeout time.Duration `yaml:"timeout"` // for all texts of one search
 }
 
 // DefaultEmbeddings returns the documented defaults.

@@ -14,16 +14,15 @@ import (
 // DataMark begins every line of a data block, and no line outside of one.
 const DataMark = "| "
 
-// Data wraps text that others wrote (tool descriptions, results, conversations) as a block that a prompt can
-// declare to be no instruction:
+// Data wraps untrusted text (tool descriptions, results, conversations) in a block of a prompt that is data, not
+// instructions:
 //
 //	<data from="step s1, tool web_search">
 //	| first line
 //	| second line
 //	</data>
 //
-// Whatever the text contains, each of its lines begins with DataMark, so it cannot forge the end of its block.
-// The source is cut to one line.
+// Each line of the text begins with DataMark, so the text cannot forge the end of its block. The source is cut to one line.
 func Data(source, text string) string {
 	var b strings.Builder
 	b.WriteString(`<data from="`)
@@ -38,15 +37,14 @@ func Data(source, text string) string {
 	return b.String()
 }
 
-// lineEnds makes one kind of line end out of everything that may be shown as one.
+// lineEnds replaces every character that may be displayed as a line end.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// maxExcerpt bounds how much of a value is looked at.
+// maxExcerpt bounds how much of a value is read.
 const maxExcerpt = 1 << 20
 
-// Excerpt is what a model gets to read of a JSON value: a string as its text, anything else as compact JSON;
-// encoded binary data is left out, and beyond limit bytes the rest is cut and said to be. Numbers stay as they are
-// written.
+// Excerpt returns the text that a model reads for a JSON value: the text of a string, compact JSON for anything else.
+// Encoded binary data is left out. A longer text than limit bytes is cut and says so. Numbers stay as they are.
 func Excerpt(value json.RawMessage, limit int) string {
 	var text string
 	v := bytes.TrimSpace(value)
@@ -74,18 +72,17 @@ func compact(value []byte) string {
 	return out.String()
 }
 
-// Encoded data is a run of its alphabet that no word reaches; lines of it have a width that no word reaches either.
+// Encoded data is a run of its alphabet that is longer than any word. Its lines are longer than any word, too.
 const (
 	minBinary     = 256
 	minBinaryLine = 60
 )
 
-// dataURI is what stands before encoded data of any length in a URI.
+// dataURI precedes encoded data of any length in a URI.
 const dataURI = ";base64,"
 
-// WithoutBinary replaces base64 and its like, whole or in lines, by a note of its size: models can only waste tokens
-// on it. In JSON it does so within strings, so that JSON stays JSON. It skips text that can hold no run, so that it
-// looks at few bytes of ordinary text.
+// WithoutBinary replaces base64 and similar data, in one piece or in lines, by a note of its size, because it wastes
+// tokens. JSON stays valid: data in it is within strings. WithoutBinary reads few bytes of ordinary text.
 func WithoutBinary(text string) string {
 	var out strings.Builder
 	kept := 0
@@ -117,7 +114,7 @@ func WithoutBinary(text string) string {
 	return out.String()
 }
 
-// afterURI is where the data of the next data URI begins, or the end of the text.
+// afterURI returns the start of the data of the next data URI, or the end of the text.
 func afterURI(text string, from int) int {
 	from = max(0, from-len(dataURI))
 	if i := strings.Index(text[from:], dataURI); i >= 0 {
@@ -126,8 +123,8 @@ func afterURI(text string, from int) int {
 	return len(text)
 }
 
-// noRunBefore returns a place at or after i before which no run begins that is long enough to be encoded data: such a
-// run begins with minBinaryLine bytes of its alphabet or of an escaped slash.
+// noRunBefore returns an offset of at least i before which no encoded data begins. Encoded data begins with minBinaryLine
+// bytes of its alphabet or of escaped slashes.
 func noRunBefore(text string, i int) int {
 	if i+minBinaryLine > len(text) {
 		return len(text)
@@ -140,8 +137,8 @@ func noRunBefore(text string, i int) int {
 	return i
 }
 
-// binaryEnd is where the run ends that begins at i. A line end, also one escaped in JSON, continues the run if
-// the line before it is long.
+// binaryEnd returns the end of the run that begins at i. The run continues after a line end, also an escaped one, if the
+// line before is long.
 func binaryEnd(text string, i int) int {
 	for line := i; i < len(text); {
 		switch {
@@ -170,7 +167,7 @@ func lineEndAt(text string) int {
 	return 0
 }
 
-// isBase64 has the bytes of the alphabets of base64.
+// isBase64 holds the bytes of the alphabets of base64.
 var isBase64 = func() (is [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
 		is[c] = true
@@ -178,8 +175,7 @@ var isBase64 = func() (is [256]bool) {
 	return is
 }()
 
-// Conversation is the newest part of a conversation as a data block of about limit bytes at most, or "" if there was
-// none.
+// Conversation returns the newest part of a conversation as a data block of about limit bytes, "" if there is none.
 func Conversation(turns []Message, limit int) string {
 	var kept []string
 	for i := len(turns) - 1; i >= 0 && limit > 0; i-- {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// form is how the form of an answer is asked for, from the firmest to the loosest.
+// form is how a request asks for the form of a response, from the strictest to the loosest.
 type form int
 
 const (
@@ -15,8 +15,8 @@ const (
 	formPrompt             // the prompt alone
 )
 
-// dialect is what an endpoint understands. The zero value asks for everything; an endpoint that refuses a
-// parameter gets a plainer one. What worked is remembered, so that an endpoint is probed once.
+// dialect has the parameters that an endpoint accepts. The zero value uses all; an endpoint that refuses one is asked
+// without it. A Client remembers the dialect that worked.
 type dialect struct {
 	form          form
 	whole         bool // no streaming
@@ -24,21 +24,20 @@ type dialect struct {
 	noUsage       bool // no stream_options
 }
 
-// startDialect leaves out what a model is known to refuse.
+// startDialect leaves out the parameters that a model is known to refuse.
 func startDialect(model string) dialect {
 	return dialect{noTemperature: reasons(model)}
 }
 
 var reasoningModel = regexp.MustCompile(`^(gpt-[5-9]|o[0-9])`)
 
-// reasons reports whether the model is one of those that refuse a temperature and max_tokens.
+// reasons reports whether the model is a reasoning model. Those refuse temperature and max_tokens.
 func reasons(model string) bool {
 	return reasoningModel.MatchString(model[strings.LastIndexByte(model, '/')+1:])
 }
 
-// plainer returns the dialect to try after a refusal. The endpoint's words decide which part goes; where they
-// tell nothing, the form goes first, step by step. It reports false when the refusal has another cause or
-// nothing is left to leave out.
+// plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it names
+// none, the form goes first, step by step. It reports false if the refusal has another cause or no parameter is left.
 func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return d, false
@@ -81,8 +80,7 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 	return d, true
 }
 
-// known merges a dialect that worked into what was known: a question that asked for no form tells nothing
-// about forms.
+// known merges a dialect that worked into the one before. A request without a form tells nothing about forms.
 func (d dialect) known(before dialect, askedForm bool) dialect {
 	if !askedForm {
 		d.form = before.form

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// Embeddings turns texts into vectors at an HTTP endpoint that speaks like OpenAI's. It allows concurrent use,
-// keeps no goroutine and never retries: whoever asks can do without.
+// Embeddings is a client of an HTTP endpoint for embeddings that is compatible with OpenAI's. It allows concurrent use,
+// keeps no goroutine and never retries, because its callers work without vectors, too.
 type Embeddings struct {
 	cfg      EmbeddingsConfig
 	endpoint endpoint
@@ -60,7 +60,7 @@ func (e *Embeddings) embed(ctx context.Context, texts []string) ([][]float32, er
 	return readVectors(raw, len(texts))
 }
 
-// readVectors takes n vectors out of an answer, by the indexes it gives them.
+// readVectors reads n vectors from a response, in the order of their indexes.
 func readVectors(raw []byte, n int) ([][]float32, error) {
 	if c, ok := readComplaint(raw); ok {
 		return nil, c.err(http.StatusOK)
@@ -72,7 +72,7 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, failure(Invalid, "the endpoint answered with something else than embeddings; check base_url")
+		return nil, failure(Invalid, "the endpoint answered with something other than embeddings; check base_url")
 	}
 	vectors := make([][]float32, n)
 	for _, d := range answer.Data {

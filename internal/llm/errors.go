@@ -12,32 +12,32 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Kind says in which way a model failed to answer.
+// Kind is the kind of a failure.
 type Kind string
 
-// The kinds of failure. The first five may pass by themselves and are retried.
+// The kinds of failure. The first five may be temporary and are retried.
 const (
 	RateLimited Kind = "rate_limited" // 429
 	Server      Kind = "server"       // 5xx, or an error in the middle of a stream
-	Timeout     Kind = "timeout"      // no answer, or no further piece of it, in time
-	Unreachable Kind = "unreachable"  // no connection, or none that brought an answer
-	Cut         Kind = "cut"          // the stream ended before the answer did
-	Truncated   Kind = "truncated"    // the answer reached the length limit of the model
-	Refused     Kind = "refused"      // the endpoint or the model said no
-	Invalid     Kind = "invalid"      // what came is no answer of a model
+	Timeout     Kind = "timeout"      // no response, or no further piece of it, in time
+	Unreachable Kind = "unreachable"  // no connection, or no response
+	Cut         Kind = "cut"          // the stream ended before the response was complete
+	Truncated   Kind = "truncated"    // the response reached the length limit of the model
+	Refused     Kind = "refused"      // the endpoint or the model refused
+	Invalid     Kind = "invalid"      // the response is not that of a model
 )
 
-// Error says why there is no answer. Its text is one line and never contains the API key.
+// Error is why there is no response. Its text is one line and never contains the API key.
 type Error struct {
 	Kind    Kind
 	Status  int    // HTTP status, 0 if there was none
 	Message string // one line
-	Refusal bool   // the model itself refuses, and Message is what it says
+	Refusal bool   // the model itself refuses; Message is its text
 
 	model       string
 	code        string        // the endpoint's own code, such as insufficient_quota
-	param       string        // the parameter the endpoint complains about
-	retryAfter  time.Duration // how long the endpoint asks to wait; negative if it did not say
+	param       string        // the parameter that the endpoint refuses
+	retryAfter  time.Duration // how long the endpoint asks to wait; negative = not given
 	unconnected bool          // no connection was made
 }
 
@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Retryable reports whether the same question may well be answered a little later.
+// Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case RateLimited:
@@ -67,8 +67,8 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// Declined reports whether the model, or a filter of its endpoint, did not want to answer the question. Asking in another
-// way would go round that.
+// Declined reports whether the model, or a content filter of its endpoint, refuses the request. Callers must not work
+// around that.
 func (e *Error) Declined() bool {
 	return e.Kind == Refused && (e.Status == 0 || strings.Contains(e.code, "content_policy") || e.code == "content_filter")
 }
@@ -77,20 +77,20 @@ func failure(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), retryAfter: -1}
 }
 
-// refusal is the failure of a model that refuses.
+// refusal returns the error for a model that refuses.
 func refusal(words string) *Error {
 	e := failure(Refused, "%s", words)
 	e.Refusal = true
 	return e
 }
 
-// Bounds of an endpoint's own words, in bytes: as they come, and in an error.
+// Bounds of an endpoint's error message in bytes: as received, and in an Error.
 const (
 	maxWords   = 64 << 10
 	maxMessage = 300
 )
 
-// finish makes an error fit to be shown. The key goes first, so that no part of it outlasts the cut.
+// finish makes an error printable. It removes the key before it cuts the message, so that no part of the key remains.
 func (e *Error) finish(model string, apiKey secret.String) {
 	e.model = model
 	if key := apiKey.Reveal(); key != "" {
@@ -99,7 +99,7 @@ func (e *Error) finish(model string, apiKey secret.String) {
 	e.Message = short.Line(e.Message, maxMessage)
 }
 
-// complaint is the error object of an endpoint, in the dialects that are in use.
+// complaint is the error object of an endpoint.
 type complaint struct {
 	Message string
 	Code    string
@@ -108,8 +108,8 @@ type complaint struct {
 }
 
 // readComplaint finds the error in a JSON body or frame: {"error":{…}}, {"error":"…"}, [{"error":{…}}],
-// {"message":…} as older vLLM writes it, {"detail":…}, or {"type":"error",…} of the Responses API. It reports
-// false where there is none.
+// {"message":…} of older vLLM, {"detail":…}, or {"type":"error",…} of the Responses API. It reports false if there is
+// none.
 func readComplaint(data []byte) (complaint, bool) {
 	data = trimJSON(data)
 	if len(data) > 0 && data[0] == '[' {
@@ -144,7 +144,7 @@ func complaintOf(members map[string]json.RawMessage) complaint {
 	return complaint{text("message"), text("code"), text("type"), text("param")}
 }
 
-// plainText is a JSON string's value, "" for null or nothing, and the JSON itself for anything else.
+// plainText returns the value of a JSON string, "" for null or nothing, and the JSON itself for anything else.
 func plainText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -153,7 +153,7 @@ func plainText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// err turns a complaint that came without a telling HTTP status into an Error: the code may be a status itself.
+// err returns a complaint as an Error. If the HTTP status says nothing, the code may be a status.
 func (c complaint) err(status int) *Error {
 	e := &Error{Status: status, Message: c.Message, code: c.Code, param: c.Param, retryAfter: -1}
 	if n, err := strconv.Atoi(c.Code); err == nil && n >= 400 && n < 600 && status < 300 {
@@ -184,11 +184,11 @@ func kindOf(status int) Kind {
 	return Refused
 }
 
-// maxRetryAfter bounds how long an endpoint can make us wait.
+// maxRetryAfter bounds the wait that an endpoint can ask for.
 const maxRetryAfter = 20 * time.Second
 
-// retryAfter reads how long an endpoint asks to wait: whole or broken seconds, an HTTP date, or the
-// milliseconds that some send as well. It is capped, and negative if nothing was said.
+// retryAfter reads how long an endpoint asks to wait: seconds, an HTTP date, or the milliseconds that some send, too. It
+// is at most maxRetryAfter, and negative if the endpoint does not say.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	wait := time.Duration(-1)
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Model answers prompts. Client is the one over HTTP, for any number of questions at once; a model that an MCP client
-// lends by sampling is another, for one query and one question after the other. An error means that there is no answer:
-// half an answer is never returned as a whole one.
+// Model completes prompts. [Client] is a Model over HTTP for concurrent requests. The sampling of an MCP client is another,
+// for one query and one request at a time. An error means that there is no response: a partial response is an error.
 type Model interface {
 	Complete(ctx context.Context, req Request) (Response, error)
 }
@@ -24,41 +23,41 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// Request is one question to a model.
+// Request is one request to a model.
 type Request struct {
 	System   string    // instructions; stable texts first, so that providers can cache them
 	Messages []Message // the turns, the newest last
-	Schema   *Schema   // the form of the answer, or nil for free text
+	Schema   *Schema   // the form of the response; nil = free text
 
-	// OnDelta gets the answer piece by piece, from the goroutine that called Complete. May be nil.
+	// OnDelta gets the response piece by piece, from the goroutine that called Complete. May be nil.
 	OnDelta func(text string)
-	// OnRestart says that the pieces so far are void: the stream broke and the question is asked anew. May be nil.
+	// OnRestart is called when the stream broke and the request is sent again: the pieces so far are void. May be nil.
 	OnRestart func()
 }
 
-// Schema is the JSON form an answer should have. It is a help for the model, not a guarantee: endpoints
-// that know no schemas get the prompt alone.
+// Schema is the JSON form that a response should have. It is not a guarantee: endpoints without support for schemas get
+// the prompt alone.
 type Schema struct {
 	Name   string
-	Strict json.RawMessage // within what strict modes accept: closed objects, every property required
+	Strict json.RawMessage // for strict modes: closed objects, every property required
 	Loose  json.RawMessage // the same form for endpoints without a strict mode
 }
 
-// Response is a complete answer.
+// Response is a complete response.
 type Response struct {
 	Text  string
 	Usage Usage
 }
 
-// Usage is what answers cost. The token counts are the endpoint's, 0 where it tells none.
+// Usage is the cost of responses. The token counts are those of the endpoint, 0 if it sends none.
 type Usage struct {
 	Model        string `json:"model"`
 	InputTokens  int    `json:"input_tokens"`
 	OutputTokens int    `json:"output_tokens"`
-	Calls        int    `json:"calls"` // requests sent, those that failed included
+	Calls        int    `json:"calls"` // requests sent, including those that failed
 }
 
-// Add puts what other cost on top.
+// Add adds the cost of other.
 func (u *Usage) Add(other Usage) {
 	if other.Model != "" {
 		u.Model = other.Model

@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// Probe finds out whether the endpoint can be reached and takes the key, and keeps that for Status. It costs no
-// tokens: it lists the models. Where that tells nothing about the key, because an endpoint has no such list or the key
-// may not read it, Probe sends a request without messages, which every endpoint refuses, a wrong key first.
+// Probe checks whether the endpoint can be reached and accepts the key, and updates Status. It costs no tokens: it lists
+// the models. If that says nothing about the key, because the endpoint has no list or the key may not read it, Probe
+// sends a request without messages. Every endpoint refuses that, but a wrong key first.
 func (c *Client) Probe(ctx context.Context) {
 	err := c.probe(ctx, http.MethodGet, "/models", nil)
 	var e *Error
@@ -38,7 +38,7 @@ func (c *Client) Probe(ctx context.Context) {
 	}
 }
 
-// probe sends one request. The error is an *Error where the endpoint refuses it or cannot be reached.
+// probe sends one request. The error is an *Error if the endpoint refuses it or cannot be reached.
 func (c *Client) probe(ctx context.Context, method, path string, content any) error {
 	resp, err := c.endpoint.send(ctx, method, path, content)
 	if err != nil {

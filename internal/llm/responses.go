@@ -35,8 +35,10 @@ func responsesFormat(schema *Schema, f form) *openai.ResponseTextFormat {
 	return &openai.ResponseTextFormat{Type: "json_object"}
 }
 
-// respond asks the Responses API and reads the events to the one that ends them.
-func respond(ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript) (completion, error) {
+// respond calls the Responses API and reads the events up to the last one.
+func respond(
+	ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript,
+) (completion, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if d.whole {
 			delete(body, "stream")
@@ -83,7 +85,7 @@ func respond(ctx context.Context, client *openai.Client, request openai.CreateRe
 	}
 }
 
-// finish judges the event that ends a response.
+// finish reads the last event of a response.
 func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (completion, error) {
 	switch ev.Type {
 	case openai.ResponseStreamEventFailed:
@@ -100,8 +102,7 @@ func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (comple
 	return t.complete(a)
 }
 
-// responseEventMatters keeps the events that carry text or end the response; the many others would only be
-// decoded to be dropped.
+// responseEventMatters reports whether an event carries text or ends the response. The other events are not decoded.
 func responseEventMatters(ev event) bool {
 	var kind struct {
 		Type openai.ResponseStreamEventType `json:"type"`
@@ -117,14 +118,14 @@ func responseEventMatters(ev event) bool {
 	return false
 }
 
-// eventOfResponse turns a response that was not streamed into the event that would have ended its stream.
+// eventOfResponse converts a response that is not streamed into the last event of a stream.
 func eventOfResponse(body []byte) ([]byte, error) {
 	var whole struct {
 		Object string `json:"object"`
 		Status string `json:"status"`
 	}
 	if err := json.Unmarshal(body, &whole); err != nil || whole.Object != "response" {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is no response: %s", head(body))
+		return nil, failure(Invalid, "the endpoint answered with JSON that is not a response: %s", head(body))
 	}
 	switch whole.Status {
 	case "completed", "incomplete", "failed":

@@ -6,12 +6,12 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// waits are the pauses between the attempts of one question: what the endpoint asked for, else growing ones
-// with jitter. They end with the attempts, and as soon as the next pause would outlast the deadline.
+// waits are the pauses between the attempts of one request: as long as the endpoint asks for, else growing with jitter.
+// They end with the attempts, and when the next pause would exceed the deadline.
 type waits struct {
 	grow     *backoff.ExponentialBackOff
 	left     int
-	asked    time.Duration // by the endpoint, for the next pause only; negative if it said nothing
+	asked    time.Duration // by the endpoint, for the next pause only; negative = not given
 	deadline time.Time     // zero is none
 }
 
@@ -40,5 +40,5 @@ func (w *waits) NextBackOff() time.Duration {
 	return wait
 }
 
-// Reset implements backoff.BackOff. Waits serve one question, so there is nothing to start over.
+// Reset implements backoff.BackOff. It does nothing, because waits are for one request.
 func (w *waits) Reset() {}

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// Bounds of an answer on the wire.
+// Bounds of a response on the wire.
 const (
 	maxLine = 1 << 20  // bytes of one line, and of the data of one event
-	maxBody = 32 << 20 // bytes of one whole answer
-	maxText = 2 << 20  // bytes of the text of one answer
+	maxBody = 32 << 20 // bytes of one response
+	maxText = 2 << 20  // bytes of the text of one response
 )
 
 // event is one server-sent event with its data lines joined.
@@ -31,8 +31,8 @@ func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 16<<10)}
 }
 
-// next returns the next event that has data. A last event that lacks its blank line, or even its line end,
-// counts if it is whole. The event is valid until the next call. It ends with io.EOF.
+// next returns the next event that has data, io.EOF at the end. A last event without its blank line or its line end counts
+// if it is complete. The event is valid until the next call.
 func (e *eventReader) next() (event, error) {
 	var ev event
 	seen := false
@@ -82,15 +82,14 @@ func (e *eventReader) next() (event, error) {
 	}
 }
 
-// wholeLine tells a line that merely lacks its end from one that was cut.
+// wholeLine reports whether a line without a line end is complete.
 func wholeLine(line []byte) bool {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	data = bytes.TrimSpace(data)
 	return ok && (string(data) == doneMark || json.Valid(data))
 }
 
-// readLine returns a line without its end; with io.EOF it is the rest of the stream. It is valid until the
-// next call.
+// readLine returns a line without its end, or the rest of the stream with io.EOF. It is valid until the next call.
 func (e *eventReader) readLine() ([]byte, error) {
 	e.line = e.line[:0]
 	for {

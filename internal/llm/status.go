@@ -9,28 +9,28 @@ import (
 
 // States of a model.
 const (
-	StateUnknown  = "unknown"  // nothing was asked yet
-	StateOK       = "ok"       // the last request was answered
+	StateUnknown  = "unknown"  // no request was sent yet
+	StateOK       = "ok"       // the last request succeeded
 	StateFailing  = "failing"  // the last request failed
 	StateRejected = "rejected" // the endpoint refused the key
 )
 
-// Status is how a model has been doing.
+// Status is the state of a model.
 type Status struct {
 	Model     string     `json:"model"`
 	State     string     `json:"state"`
-	LastOK    *time.Time `json:"last_ok,omitempty"`    // when it last answered
-	LastError string     `json:"last_error,omitempty"` // why it last failed; empty once it answers again
+	LastOK    *time.Time `json:"last_ok,omitempty"`    // when a request last succeeded
+	LastError string     `json:"last_error,omitempty"` // why the last request failed; empty after a success
 }
 
-// Status reports how the model has been doing. It asks nothing.
+// Status returns the state of the model. It sends nothing.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.status
 }
 
-// record keeps how a question went. That a caller went away says nothing about the model.
+// record keeps the result of a request. The cancellation by a caller says nothing about the model.
 func (c *Client) record(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

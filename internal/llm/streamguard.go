@@ -17,22 +17,21 @@ import (
 	"time"
 )
 
-// streamGuard stands between go-openai and the network for one request. The library's stream reader takes what
-// it gets: it ends a cut stream like a whole one, takes HTML for an empty answer, and grows without bound.
-// The guard hands it a stream in the plainest form (one data line of compact JSON per event), made from
-// whatever came, and turns everything that is no such stream into an *Error.
+// streamGuard is the HTTP client of go-openai for one request. The stream reader of the library does not tell a cut stream
+// from a complete one, reads HTML as an empty response, and has no bounds. The guard converts every response into a
+// stream of the plainest form, one data line of compact JSON per event, and everything else into an *Error.
 type streamGuard struct {
 	endpoint
-	edit    func(body map[string]json.RawMessage) // last changes to the request body
-	whole   func(body []byte) ([]byte, error)     // turns an answer that was not streamed into the data of one event
-	keep    func(ev event) bool                   // which events matter
+	edit    func(body map[string]json.RawMessage) // changes the request body
+	whole   func(body []byte) ([]byte, error)     // converts a response that is not streamed into the data of one event
+	keep    func(ev event) bool                   // reports which events matter; nil = all
 	cancel  context.CancelCauseFunc
-	idle    time.Duration // longest silence once the answer has begun
-	started bool          // the answer has begun
-	done    bool          // the stream ended as it should
+	idle    time.Duration // longest silence once the response has begun
+	started bool          // the response has begun
+	done    bool          // the stream ended properly
 }
 
-// errIdle is why a silent stream is given up.
+// errIdle is the cause when a silent stream is given up.
 var errIdle = errors.New("the stream fell silent")
 
 // Do implements openai.HTTPDoer.
@@ -56,13 +55,13 @@ func (g *streamGuard) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// rewrite adds to the request what the library cannot say.
+// rewrite adds to the request what the library does not support.
 func (g *streamGuard) rewrite(req *http.Request) error {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
 		return fmt.Errorf("reading the request: %w", err)
 	}
-	var body map[string]json.RawMessage // nested values keep their order: it steers schema-bound answers
+	var body map[string]json.RawMessage // nested values keep their order, which matters for schemas
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return fmt.Errorf("reading the request: %w", err)
 	}
@@ -79,7 +78,7 @@ func (g *streamGuard) rewrite(req *http.Request) error {
 	return nil
 }
 
-// open checks what came and returns it as a stream in the plain form.
+// open checks a response and returns it as a stream in the plain form.
 func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, statusError(resp, body)
@@ -110,8 +109,7 @@ func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadClos
 	}
 }
 
-// contentKind tells a stream from a single JSON document by the declared type and, where that says little,
-// by the first byte.
+// contentKind tells a stream from a single JSON document by the declared type and the first byte.
 func contentKind(resp *http.Response, events *eventReader) string {
 	declared, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	first := firstByte(events.r)
@@ -129,12 +127,12 @@ func contentKind(resp *http.Response, events *eventReader) string {
 		return "stream"
 	}
 	if declared == "" {
-		return "something of no declared type"
+		return "content without a type"
 	}
 	return declared
 }
 
-// firstByte looks at the first byte that is no space, without waiting for more. It is 0 if there is none.
+// firstByte peeks at the first byte that is not a space. It is 0 if there is none.
 func firstByte(r *bufio.Reader) byte {
 	for n := 1; n <= 64; n++ {
 		head, err := r.Peek(n)
@@ -148,7 +146,7 @@ func firstByte(r *bufio.Reader) byte {
 	return 0
 }
 
-// statusError reads an error answer.
+// statusError reads an error response.
 func statusError(resp *http.Response, body io.Reader) *Error {
 	raw, _ := io.ReadAll(io.LimitReader(body, maxWords))
 	c, ok := readComplaint(raw)
@@ -160,13 +158,13 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 	}
 	e := c.err(resp.StatusCode)
 	if resp.StatusCode < 400 {
-		e.Message = "the endpoint redirects; set base_url to where it really is"
+		e.Message = "the endpoint redirects; set base_url to its real address"
 	}
 	e.retryAfter = retryAfter(resp.Header, time.Now())
 	return e
 }
 
-// plainStream is the stream that go-openai sees.
+// plainStream is the stream that go-openai reads.
 type plainStream struct {
 	guard  *streamGuard
 	events *eventReader // nil once there is nothing more to read
@@ -195,7 +193,7 @@ func (s *plainStream) Read(p []byte) (int, error) {
 			}
 		}
 		if !json.Valid(data) {
-			return 0, failure(Invalid, "the stream has an event that is no JSON: %s", head(data))
+			return 0, failure(Invalid, "the stream has an event that is not JSON: %s", head(data))
 		}
 		if s.guard.keep == nil || s.guard.keep(event{name: ev.name, data: data}) {
 			s.buf = frame(data)
@@ -209,7 +207,7 @@ func (s *plainStream) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (s *plainStream) Close() error { return s.body.Close() }
 
-// frameError is the error an event reports, or nil.
+// frameError returns the error that an event reports, nil if it reports none.
 func frameError(name string, data []byte) error {
 	if c, ok := readComplaint(data); ok {
 		if c.Message == "" {
@@ -223,7 +221,7 @@ func frameError(name string, data []byte) error {
 	return nil
 }
 
-// frame writes valid JSON as one event. A leading "error":null goes, for the library takes it for an error.
+// frame writes valid JSON as one event. It drops a leading "error":null, which the library takes for an error.
 func frame(data []byte) []byte {
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, data) // cannot fail on valid JSON
@@ -239,7 +237,7 @@ func head(data []byte) string {
 	return string(data[:min(len(data), maxWords)])
 }
 
-// boundedBody reads a response body within bounds: of its size, and, once the answer has begun, of silence.
+// boundedBody bounds the size of a response body and, once the response has begun, the silence.
 type boundedBody struct {
 	body    io.ReadCloser
 	guard   *streamGuard
@@ -271,8 +269,8 @@ func (b *boundedBody) Close() (err error) {
 	return err
 }
 
-// networkError says in plain words what went wrong, without the URL, which may hold secrets. Failures with
-// no better name are of the kind given.
+// networkError returns err as an *Error without the URL, which may hold secrets. The kind is for errors without a better
+// one.
 func networkError(ctx context.Context, err error, kind Kind) error {
 	var known *Error
 	if errors.As(err, &known) {

@@ -14,20 +14,18 @@ type Problem struct {
 	Missing []string // required arguments that the step lacks, if nothing else is wrong with its arguments
 }
 
-// A Lookup finds a tool by any name that a plan may use for it. The error says what is wrong with the
-// name, such as ReasonUnknownTool or ReasonAmbiguousTool, in words that are shown to the model.
+// A Lookup finds a tool by any name that a plan may use for it. The error has a reason such as ReasonUnknownTool or
+// ReasonAmbiguousTool. The model is shown its message.
 type Lookup func(name string) (Tool, *Error)
 
-// Check reports what is wrong with the steps of a plan, in the plan's order and up to several problems
-// per step. It is to be called before any step runs; it names every step's tool and server as the
-// catalog does, which a second call leaves alone.
+// Check reports the problems of the steps of a plan, in the order of the plan. A step may have several. Call Check before
+// any step runs. It sets the tool and the server of every step to the names in the catalog. A second call changes nothing.
 //
-// It finds what reading the plan found (Step.Invalid), unknown tools, After that names no step, cycles
-// of references and After, ids of done that stand for another call now, and arguments that the tool's
-// schema refuses whatever the values they refer to turn out to be; the rest of the arguments has to be
-// validated once those are known. A string such as "$x" is nothing special if no step is called x. done
-// are the outcomes of earlier rounds, which steps may refer to. A step that depends on a faulty one has
-// no problem of its own.
+// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of done
+// that is used for another call; and arguments that the tool's schema refuses for any value of their references. The
+// other arguments must be validated when the values are known. A string such as "$x" is plain text if no step has the id
+// x. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step has no
+// problem.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
@@ -89,8 +87,8 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	return problems
 }
 
-// resolve finds the tool of a step. A step that names its server, as in a plan that is replayed, means
-// that server's tool even where the name alone is another's or nobody's.
+// resolve finds the tool of a step. A step that names its server, as in a replayed plan, means the tool of that server,
+// even if the name alone means another tool or none.
 func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	tool, err := lookup(s.Tool)
 	if s.Server == "" || err == nil && tool.Server == s.Server {
@@ -98,7 +96,7 @@ func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	}
 	other, unknown := lookup(s.Server + "." + s.Tool)
 	if unknown != nil && err != nil && s.namesServer() {
-		return Tool{}, err // in the words for the name as it stands
+		return Tool{}, err // the message has the name as written
 	}
 	tool, err = other, unknown
 	if err == nil && tool.Server != s.Server {
@@ -128,9 +126,8 @@ func pointersTo(arguments json.RawMessage, isStep func(string) bool) []string {
 	return pointers
 }
 
-// findCycles returns an error for each step, by its place in the plan, that waits for itself. It finds
-// the strongly connected components of the graph (R. Tarjan, Depth-first search and linear graph
-// algorithms, 1972).
+// findCycles returns an error for each step that waits for itself, by its index in the plan. It finds the strongly
+// connected components of the graph (R. Tarjan, Depth-first search and linear graph algorithms, 1972).
 func findCycles(steps []Step, index map[string]int, isStep func(string) bool) map[int]*Error {
 	t := tarjan{needs: make([][]int, len(steps)), order: make([]int, len(steps)), low: make([]int, len(steps)), onStack: make([]bool, len(steps))}
 	for i, s := range steps {

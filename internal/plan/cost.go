@@ -13,10 +13,9 @@ import (
 // maxCost bounds the work of one validation, in units of some tens of nanoseconds.
 const maxCost = 4_000_000
 
-// A node is what validation with one subschema costs and where it leads. Subschemas that apply to the
-// same value multiply: 25 levels of anyOf with two branches each are 33 million evaluations. So the
-// number of times that each subschema is applied to each value is worked out beforehand, as if no
-// branch ever ended early.
+// A node is the cost of validation with one subschema, and the subschemas that it applies. Subschemas that apply to the
+// same value multiply: 25 levels of anyOf with two branches each are 33 million evaluations. So a count of how often each
+// subschema is applied to each value precedes validation. It assumes that no branch ends early.
 type node struct {
 	schema  *jsonschema.Schema
 	inPlace map[*node]int64 // how often subschemas, this one included, apply to a value this one applies to
@@ -25,8 +24,8 @@ type node struct {
 	regexps int64           // instructions of patternProperties
 }
 
-// analyse finds what every subschema costs. It fails if one applies to a value within its own
-// application to that value, or if subschemas are multiplied beyond reason.
+// analyse returns the node of every subschema. It fails if a subschema applies to a value within its own application to
+// that value, or if the numbers exceed their bounds.
 func analyse(root *jsonschema.Schema) (map[*jsonschema.Schema]*node, error) {
 	nodes := map[*jsonschema.Schema]*node{root: newNode(root)}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; {
@@ -67,7 +66,7 @@ func newNode(s *jsonschema.Schema) *node {
 	return n
 }
 
-// closeOver works out n.inPlace. above is the number of subschemas that wait for it.
+// closeOver computes n.inPlace. above is the depth of the recursion.
 func closeOver(n *node, nodes map[*jsonschema.Schema]*node, pairs *int, above int) error {
 	if n.height > 0 {
 		return nil
@@ -138,7 +137,7 @@ type budget struct {
 
 func (b *budget) charge(times, cost int64) { b.left -= min(multiply(times, cost), maxCost+1) }
 
-// spend charges for all that is applied to v and its parts. applied says how often each schema is.
+// spend charges the validation of v and its parts. applied has how often each schema applies to v.
 func (b *budget) spend(v any, applied map[*node]int64) {
 	all := make(map[*node]int64, len(applied))
 	for n, times := range applied {
@@ -205,7 +204,7 @@ func elementSchemas(s *jsonschema.Schema, i int) []*jsonschema.Schema {
 	return []*jsonschema.Schema{rest, s.Contains, s.UnevaluatedItems}
 }
 
-// cost is that of applying n, without its subschemas, to v.
+// cost returns the cost of applying n to v without its subschemas.
 func (n *node) cost(v any) int64 {
 	s := n.schema
 	c := 10 + n.data
@@ -270,7 +269,7 @@ func weight(v any) int64 {
 	return 1
 }
 
-// Sums and products that stay at the largest number instead of wrapping.
+// add and multiply saturate instead of wrapping.
 
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {

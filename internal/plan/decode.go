@@ -13,23 +13,23 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a plan. What is beyond them is refused as a whole.
+// Bounds of a plan. A plan that exceeds one is refused as a whole.
 const (
 	MaxText  = 1 << 20 // bytes of text or JSON that are read
 	MaxSteps = 1000
-	MaxDepth = 64 // nesting of objects and arrays, the plan's own included
+	MaxDepth = 64 // levels of nesting, those of the plan included
 )
 
-// Errors that say why there is no plan. They come wrapped with what was seen.
+// Errors of [Parse] and [ParseJSON], which wrap them with details.
 var (
 	ErrNoPlan  = errors.New("no plan found")
 	ErrTooLong = errors.New("text is longer than 1 MiB")
 	ErrBroken  = errors.New("plan cannot be read")
 )
 
-// ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a
-// process_query result, or a JSON string that holds one of these, as some clients write objects. The
-// JSON is held to be strict: no text around it, no repeated names. The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
+// ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a process_query
+// result, or a JSON string that holds one of these, because some clients write objects so. Text around the JSON and
+// repeated names are errors. The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
 func ParseJSON(raw json.RawMessage) (Plan, error) {
 	if len(raw) > MaxText {
 		return Plan{}, ErrTooLong
@@ -58,8 +58,8 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 	return p, nil
 }
 
-// decode reads raw, one JSON value, as a plan. It reports false if the value is none: another kind of
-// value, or a list of something else than steps. An error means that it is a plan, but a broken one.
+// decode reads raw, one JSON value, as a plan. It reports false if the value is no plan: another kind of value, or a list
+// of other things than steps. An error means that it is a broken plan.
 func decode(raw []byte, taken []string) (Plan, bool, error) {
 	var list jsontext.Value
 	var more, sequential bool
@@ -99,8 +99,8 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	return p, true, nil
 }
 
-// members returns the list of steps that a plan object holds, its "more", and whether its steps run one after the
-// other: "tools" is a bare array under a name, and a returned plan says it by "sequential".
+// members returns the steps and "more" of a plan object, and whether the steps run one after the other. Those of "tools"
+// do; the plan of a result has "sequential".
 func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok bool) {
 	var tools jsontext.Value
 	for name, value := range memberSeq(object) {
@@ -178,7 +178,7 @@ func hasTool(object jsontext.Value) bool {
 	return named && arguments
 }
 
-// decodeStep reads one step. What is wrong with it is noted in the step, so that the others can run.
+// decodeStep reads one step. An error is kept in the step, so that the other steps can run.
 func decodeStep(object jsontext.Value) Step {
 	s := Step{Arguments: json.RawMessage("{}"), After: []string{}}
 	invalid := func(reason, format string, a ...any) {
@@ -283,7 +283,7 @@ func decodeArguments(value jsontext.Value) (json.RawMessage, error) {
 	return json.RawMessage(value), nil
 }
 
-// label reads a step id: a string, or a number as models write them.
+// label reads a step id: a string, or a number, because models write numbers.
 func label(value jsontext.Value) (string, bool) {
 	switch value.Kind() {
 	case '"':
@@ -317,7 +317,7 @@ func labels(value jsontext.Value) ([]string, bool) {
 	return ids, true
 }
 
-// strict reports repeated names anywhere in a value.
+// strict fails if a name occurs twice in any object of a value.
 func strict(raw []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if err := d.SkipValue(); err != nil {
@@ -326,7 +326,7 @@ func strict(raw []byte) error {
 	return nil
 }
 
-// syntaxError drops what jsontext puts around the cause and keeps the place, in one short line.
+// syntaxError returns the cause and the place of an error of jsontext in one short line.
 func syntaxError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errUnfinished

@@ -22,14 +22,13 @@ const (
 	maxFinding  = 300 // bytes
 )
 
-// validate reports what is wrong with instance. With unknown, JSON pointers to values that are not known
-// yet, it reports only what is wrong whatever those values turn out to be.
+// validate reports what is wrong with instance. unknown are JSON pointers to values that are not known yet: validate
+// reports only what is wrong for any of their values.
 func (s *compiledSchema) validate(instance any, unknown []string) (refused *Error) {
 	if !s.affordable(instance) {
 		return nil
 	}
-	// As in compile: a fault of the validator must not end the process, and a schema that provokes one
-	// asks for nothing.
+	// As in compile: a panic of the validator must not end the process. A schema that causes one accepts everything.
 	defer func() {
 		if recover() != nil {
 			refused = nil
@@ -69,12 +68,12 @@ func (s *compiledSchema) validate(instance any, unknown []string) (refused *Erro
 	return &Error{ReasonInvalidArguments, strings.Join(lines, "; ")}
 }
 
-// A finding is one thing that is wrong.
+// A finding is one error of the arguments.
 type finding struct {
 	path []string // of the value within the arguments
 	text string
-	got  string   // type errors: the type found
-	want []string // and those that would do
+	got  string   // type found, for a type error
+	want []string // types allowed
 }
 
 // An explainer turns the validator's tree of errors into findings.
@@ -84,8 +83,8 @@ type explainer struct {
 	open    map[string]bool // pointers to values that hold unknown ones, and those themselves
 }
 
-// explain returns the findings of an error that hold whatever the unknown values are. None means that
-// the error may be due to those.
+// explain returns the findings of an error that hold for any unknown values. None means that the error may depend on
+// them.
 func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 	at := pointer(err.InstanceLocation)
 	if e.unknown[at] {
@@ -121,9 +120,9 @@ func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 	return []finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
 }
 
-// alternatives explains that no branch of anyOf or oneOf matches. A branch that only unknown values keep
-// from matching may match in the end. Otherwise the branch that got furthest tells most; types that the
-// branches want are joined.
+// alternatives explains that no branch of anyOf or oneOf matches. It returns nothing if a branch may match once the
+// unknown values are known. Otherwise it returns the findings of the branch that matched deepest, or one finding with the
+// types of all branches.
 func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 	var best []finding
 	var want []string
@@ -166,8 +165,7 @@ func depth(findings []finding) int {
 
 func onlyType(findings []finding) bool { return len(findings) == 1 && findings[0].want != nil }
 
-// conditional reports whether a subschema applies only if another one matches, which unknown values may
-// decide.
+// conditional reports whether a subschema applies only if another one matches, which may depend on unknown values.
 func conditional(location string) bool {
 	for _, keyword := range []string{"/then", "/else", "/unevaluatedProperties", "/unevaluatedItems"} {
 		if strings.Contains(location, keyword) {
@@ -177,7 +175,7 @@ func conditional(location string) bool {
 	return false
 }
 
-// describe says what is wrong in a few words.
+// describe returns a short message.
 func describe(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Required:
@@ -240,7 +238,7 @@ func pointer(path []string) string {
 	return b.String()
 }
 
-// place writes a path the way a program would: arguments.items[0].name.
+// place returns a path in the syntax of programs: arguments.items[0].name.
 func (e *explainer) place(path []string) string {
 	b := []byte("arguments")
 	v := e.root

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// ids sees to it that every step of a plan has an id of its own.
+// ids gives every step of a plan a unique id.
 type ids struct {
-	given map[string]bool // ids that steps of this plan bring
-	used  map[string]bool // ids that none may be made up like
+	given map[string]bool // ids in the plan
+	used  map[string]bool // ids that must not be made up
 }
 
 func newIDs(taken []string) ids {
@@ -19,8 +19,8 @@ func newIDs(taken []string) ids {
 	return n
 }
 
-// give takes note of the id that the step in this place of the plan brings. A repeated id stays with
-// the first step that has it; the later one is invalid and loses it.
+// give records the id of the step at a place of the plan. A repeated id belongs to the first step that has it; the later
+// step becomes invalid and loses it.
 func (n ids) give(s *Step, place int) {
 	if s.ID == "" {
 		return
@@ -36,7 +36,7 @@ func (n ids) give(s *Step, place int) {
 	n.given[s.ID], n.used[s.ID] = true, true
 }
 
-// fill names a step that has no id: s and its place in the plan, or the next number that is free.
+// fill gives a step without an id the id "s" and its place in the plan, or the next free number.
 func (n ids) fill(s *Step, place int) {
 	for i := place; s.ID == ""; i++ {
 		if id := "s" + strconv.Itoa(i); !n.used[id] {

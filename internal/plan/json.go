@@ -16,13 +16,13 @@ var (
 	errTooDeep    = errors.New("nested deeper than 64 levels")
 )
 
-// newDecoder reads value where repeated names are of no concern. It works on value itself.
+// newDecoder returns a decoder that allows repeated names. It uses the memory of value.
 func newDecoder(value []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
 }
 
-// memberSeq yields the members of an object; it ends early if the value is no object or is broken.
-// The values are valid until the next one.
+// memberSeq yields the members of an object. It ends early if the value is not an object or is broken. A value is valid
+// until the next one is yielded.
 func memberSeq(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		d := newDecoder(object)
@@ -43,7 +43,7 @@ func memberSeq(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
-// elements returns the elements of an array; false if it is none or is broken.
+// elements returns the elements of an array, false if the value is not an array or is broken.
 func elements(array jsontext.Value) ([]jsontext.Value, bool) {
 	d := newDecoder(array)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
@@ -60,13 +60,13 @@ func elements(array jsontext.Value) ([]jsontext.Value, bool) {
 	return list, true
 }
 
-// unquote returns the text of a JSON string that is known to be valid.
+// unquote returns the text of a valid JSON string.
 func unquote(value []byte) string {
 	text, _ := jsontext.AppendUnquote(nil, value)
 	return string(text)
 }
 
-// appendQuoted appends text as a JSON string; bytes that are no UTF-8 become U+FFFD.
+// appendQuoted appends text as a JSON string; invalid UTF-8 becomes U+FFFD.
 func appendQuoted(dst []byte, text string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, text)
 	return dst
@@ -90,5 +90,5 @@ func kindName(k jsontext.Kind) string {
 	return "nothing"
 }
 
-// quoteShort quotes text of strangers for a message.
+// quoteShort quotes untrusted text for a message.
 func quoteShort(text string) string { return strconv.Quote(short.Text(text, 100)) }

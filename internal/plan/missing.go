@@ -9,11 +9,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
 
-// maxMissing bounds how many arguments may be missing for a step still to be mended by asking for them.
+// maxMissing bounds how many missing arguments the user can be asked for.
 const maxMissing = 10
 
-// missing returns the required arguments that are not there, or null, if giving them is all that it takes to make the
-// arguments fit.
+// missing returns the required arguments that are absent or null, if the arguments are valid once these are given.
 func (v *Validator) missing(input, arguments json.RawMessage, unknown []string) []string {
 	s, err := schema.Read(input)
 	if err != nil {
@@ -45,7 +44,7 @@ func (v *Validator) missing(input, arguments json.RawMessage, unknown []string) 
 	return names
 }
 
-// withNull adds a member that is null to an object.
+// withNull adds a null member to an object.
 func withNull(object json.RawMessage, name string) json.RawMessage {
 	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(object)), "{"))
 	if rest != "}" {

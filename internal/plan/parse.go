@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Parse reads the plan out of what a model wrote:
+// Parse reads a plan from the text of a model:
 //
 //	[{"tool": …, "arguments": {…}}, …]
 //	{"tools": [{"tool": …, "arguments": {…}}, …]}
@@ -21,12 +21,11 @@ import (
 // an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
 // a plan.
 //
-// Steps without an id get one that is neither given in the plan nor in taken, the ids of earlier
-// rounds. What is wrong with one step alone is noted in its Invalid. Arguments come out compact, with
-// their numbers and the order of their members as written.
+// A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error of one step
+// is kept in its Invalid. Arguments become compact and keep their numbers and the order of their members.
 //
-// The errors wrap ErrNoPlan, ErrTooLong or ErrBroken; they are meant to be shown to the model. The time
-// is linear in the text's length.
+// The errors wrap ErrNoPlan, ErrTooLong or ErrBroken and can be shown to the model. The time is linear in the length of
+// the text.
 func Parse(text string, taken ...string) (Plan, error) {
 	if len(text) > MaxText {
 		return Plan{}, ErrTooLong
@@ -38,11 +37,11 @@ func Parse(text string, taken ...string) (Plan, error) {
 	return best.plan, best.err
 }
 
-// A candidate is a stretch of text that may be the plan.
+// A candidate is a part of the text that may be the plan.
 type candidate struct {
 	plan Plan
 	rank int
-	err  error // it was meant to be a plan, but cannot be read
+	err  error // it looks like a plan but cannot be read
 }
 
 // Ranks of candidates, from worst to best.
@@ -62,12 +61,12 @@ func find(text []byte, taken []string) (candidate, error) {
 	}
 	d := new(jsontext.Decoder)
 	thinking := false
-	broken := 0                    // what starts before this offset lies within a value that is no JSON
-	budget := 16 * (1 + len(text)) // bytes that may be looked at, as broken values are looked at again
+	broken := 0                    // text before this offset is part of a value that is not JSON
+	budget := 16 * (1 + len(text)) // bytes that may be scanned: broken values are scanned again
 	for i := 0; i < len(text) && budget > 0; {
 		if text[i] == '<' {
 			if n, open := thinkTag(text[i:]); n > 0 {
-				if !open && !thinking && best.rank > 0 { // all that came before was thinking
+				if !open && !thinking && best.rank > 0 { // everything before was thinking
 					best.rank = rankThought
 				}
 				thinking = open
@@ -91,7 +90,7 @@ func find(text []byte, taken []string) (candidate, error) {
 			continue
 		case err != nil:
 			c.err = fmt.Errorf("%w: %w", ErrBroken, err)
-			if !thinking { // what it holds is no plan of its own
+			if !thinking { // its parts are no plans
 				s.end = brokenEnd(text[i:])
 			}
 		default:
@@ -118,14 +117,14 @@ func find(text []byte, taken []string) (candidate, error) {
 	return best, nil
 }
 
-// A span is what scan saw of a JSON value.
+// A span is the part of a JSON value that scan has read.
 type span struct {
 	end   int  // bytes up to the value's end, or to where reading stopped
-	steps bool // it has the outline of a plan: a list of objects with a tool, or "steps" or "tools"
+	steps bool // it looks like a plan: a list of objects with a tool, or "steps" or "tools"
 }
 
-// scan reads the JSON value that text begins with, which may be followed by anything. The error is
-// errUnfinished if text ends within the value and errTooDeep if it is nested too deeply.
+// scan reads the JSON value at the start of text; anything may follow. The error is errUnfinished if text ends within the
+// value and errTooDeep if the value is nested too deeply.
 func scan(d *jsontext.Decoder, text []byte) (span, error) {
 	d.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	var s span
@@ -160,8 +159,7 @@ func scan(d *jsontext.Decoder, text []byte) (span, error) {
 	}
 }
 
-// brokenEnd returns where the value that text begins with would end if only its brackets and strings
-// mattered.
+// brokenEnd returns the end of the value at the start of text by its brackets and strings alone.
 func brokenEnd(text []byte) int {
 	depth := 0
 	inString, escaped := false, false
@@ -188,7 +186,7 @@ func brokenEnd(text []byte) int {
 // startLook is how far mayStartPlan looks: enough for any indentation, and a bound for the time.
 const startLook = 64
 
-// mayStartPlan spares the scanner what cannot be a plan: it begins with "[{", "[]" or `{"`, spaces aside.
+// mayStartPlan reports whether text may start with a plan: with "[{", "[]" or `{"`, spaces aside. It saves scans.
 func mayStartPlan(text []byte) bool {
 	if text[0] != '[' && text[0] != '{' {
 		return false
@@ -203,7 +201,7 @@ func mayStartPlan(text []byte) bool {
 	return rest[0] == '{' || rest[0] == ']'
 }
 
-// thinkTag returns the length of the opening or closing tag of a thought that text begins with, or 0.
+// thinkTag returns the length of the opening or closing <think> tag at the start of text, or 0.
 func thinkTag(text []byte) (n int, open bool) {
 	head := strings.ToLower(string(text[:min(len(text), len("</thinking>"))]))
 	for _, name := range []string{"think>", "thinking>"} {
@@ -217,7 +215,7 @@ func thinkTag(text []byte) (n int, open bool) {
 	return 0, false
 }
 
-// ownLine reports whether text[from:to] shares its lines with nothing but a few spaces and backquotes.
+// ownLine reports whether the lines of text[from:to] have nothing else but a few spaces and backquotes.
 func ownLine(text []byte, from, to int) bool {
 	const blank, few = " \t\r`", 64
 	before := bytes.TrimRight(text[max(0, from-few):from], blank)

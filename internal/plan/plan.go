@@ -1,15 +1,13 @@
-// Package plan is the language that planners, executor and synthesizer share: the tools that may be
-// used, the plan made of them, and what came of each step.
+// Package plan has the types that planners, executor and synthesizer share: [Tool], [Plan], [Step] and [Outcome].
 //
-// A plan comes from a model's text through Parse, from a client's JSON through ParseJSON, or step by
-// step through a Reader while the model still writes. Check says what is wrong with its steps before
-// any of them runs, References and Substitute put values of finished steps into the arguments of later
-// ones, a Validator holds arguments against the schemas that servers publish, and ValueOf and Cut turn
-// raw tool results into values.
+// [Parse] reads a plan from the text of a model, [ParseJSON] from the JSON of a client, and a [Reader] reads it step by
+// step while the model writes. [Check] reports what is wrong with the steps before one of them runs. [Substitute]
+// replaces the references in the arguments of a step by the values of finished steps. A [Validator] checks arguments
+// against the schemas of servers. [ValueOf] and [Cut] turn the raw result of a tool into a value.
 //
-// Everything that is read here is untrusted: texts of models, schemas and results of servers, plans of
-// clients. All of it is bounded, and what is beyond a bound has a stated outcome. The types are plain
-// values; only Validator and Reader keep state, and nothing here starts a goroutine.
+// All input is untrusted: texts of models, schemas and results of servers, plans of clients. All of it is bounded, and
+// the doc of each function says what happens beyond a bound. The types are plain values. Only Validator and Reader keep
+// state, and nothing here starts a goroutine.
 package plan
 
 import (
@@ -22,9 +20,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
-// Tool is what a planner may know of a downstream tool.
+// Tool is what a planner knows about a downstream tool.
 type Tool struct {
-	Name         string          // what plans call it: bare where unique, else server.tool
+	Name         string          // its name in plans: the bare name if it is unique, else server.tool
 	Server       string          // the server's configured name
 	Tool         string          // the tool's own name at that server
 	Title        string          // for people; may be empty
@@ -34,8 +32,8 @@ type Tool struct {
 	Annotations  Annotations
 }
 
-// Annotations are a tool's own hints, with the defaults of the MCP specification applied by the
-// methods. They are claims of the server, not facts.
+// Annotations are the hints of a tool. The methods apply the defaults of the MCP specification. Annotations are claims of
+// the server, not facts.
 type Annotations struct {
 	ReadOnlyHint    *bool `json:"readOnlyHint,omitempty"`
 	DestructiveHint *bool `json:"destructiveHint,omitempty"`
@@ -43,20 +41,20 @@ type Annotations struct {
 	OpenWorldHint   *bool `json:"openWorldHint,omitempty"`
 }
 
-// ReadOnly reports whether the tool says that it changes nothing.
+// ReadOnly reports whether the tool is marked read-only.
 func (a Annotations) ReadOnly() bool { return a.ReadOnlyHint != nil && *a.ReadOnlyHint }
 
-// Destructive reports whether the tool says, in so many words, that it may destroy something.
+// Destructive reports whether the tool is marked destructive.
 func (a Annotations) Destructive() bool {
 	return a.DestructiveHint != nil && *a.DestructiveHint && !a.ReadOnly()
 }
 
-// Repeatable reports whether the tool says that calling it again does no harm.
+// Repeatable reports whether the tool is marked read-only or idempotent.
 func (a Annotations) Repeatable() bool {
 	return a.ReadOnly() || a.IdempotentHint != nil && *a.IdempotentHint
 }
 
-// Distrusted returns the annotations of a server whose claims are not believed: its warnings stay, its promises go.
+// Distrusted returns the annotations of a server that is not trusted: without "read-only" and "idempotent".
 func (a Annotations) Distrusted() Annotations {
 	if a.ReadOnly() {
 		a.ReadOnlyHint = nil
@@ -67,7 +65,7 @@ func (a Annotations) Distrusted() Annotations {
 	return a
 }
 
-// Where a plan came from.
+// Sources of a plan.
 const (
 	SourceModel = "model"
 	SourceRules = "rules"
@@ -78,21 +76,20 @@ const (
 type Plan struct {
 	Source     string `json:"source"`
 	Rounds     int    `json:"rounds"`
-	Sequential bool   `json:"sequential,omitempty"` // one step at a time, in the order of Steps as far as references allow
+	Sequential bool   `json:"sequential,omitempty"` // run one step at a time, in the order of Steps as far as references allow
 	Steps      []Step `json:"steps"`
 
 	More bool   `json:"-"` // the planner wants to see the outcomes and plan again
-	Open []Step `json:"-"` // calls that would answer but lack a required argument; for lack of it no steps
-	Note string `json:"-"` // what to tell the user about the plan, such as why no tool fits
+	Open []Step `json:"-"` // calls that lack a required argument and so are no steps
+	Note string `json:"-"` // a message to the user, such as why no tool fits
 
-	About bool `json:"-"` // the question asks what can be done here; the catalog answers it
+	About bool `json:"-"` // the question asks which tools there are; the catalog answers it
 
-	// Unmet are the parts of the question that the planner made no step for. Small talk and what only states something
-	// is none of them.
+	// Unmet are the parts of the question that have no step. Small talk and plain statements do not count.
 	Unmet []Unmet `json:"-"`
 }
 
-// Step returns the step with that id, nil if there is none.
+// Step returns the step with an id, nil if there is none.
 func (p *Plan) Step(id string) *Step {
 	for i := range p.Steps {
 		if p.Steps[i].ID == id {
@@ -131,8 +128,8 @@ func (e *Error) Error() string { return e.Message }
 type Outcome struct {
 	Step     Step              // with references as written in the plan
 	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
-	Value    json.RawMessage   // structuredContent, else the text as JSON if it parses, else the text as a JSON string; nil on failure
-	Text     string            // the text blocks of the result, joined by newlines; for a failure "Error: …"
+	Value    json.RawMessage   // see ValueOf; nil on failure
+	Text     string            // the text blocks joined by newlines; "Error: …" for a failure
 	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
 	Err      *Error            // nil on success
 	Skipped  bool              // the step was not to run: its When was false, or that of a step that it needs

@@ -4,30 +4,29 @@ import (
 	"bytes"
 )
 
-// Reader reads a plan while the model still writes it. It yields each step once its object is complete,
-// so that a step which only reads can start before the plan has ended.
+// Reader reads a plan while the model writes it. It returns each step once its object is complete, so that a step that
+// only reads can start before the plan is complete.
 //
-// What it yields is a forecast: Parse of the whole text decides. For text that holds one plan and
-// nothing that looks like another, with all ids given or none, both agree on every step. At the first
-// thing that is not as it should be a Reader gives up and yields no more. A Reader is for one goroutine;
-// use NewReader.
+// The steps are preliminary: Parse of the whole text decides. Both agree on every step if the text has one plan, nothing
+// else that looks like a plan, and either all ids or none. After the first error a Reader returns no more steps. A Reader
+// is for one goroutine. Use NewReader.
 type Reader struct {
 	text  []byte
-	pos   int // what lies before has been looked at
+	pos   int // end of what is read
 	state readerState
 	ids   ids
-	count int // steps yielded
+	count int // steps returned
 
 	sequential bool
 
-	// Within the value that may be the plan:
+	// In the value that may be the plan:
 	root     byte // '[' or '{'
 	depth    int  // objects and arrays that are open
 	list     int  // depth within the list of steps, 0 before it begins
-	step     int  // where the step that is open begins
+	step     int  // start of the open step
 	inString bool
 	escaped  bool // the next byte belongs to an escape sequence
-	quote    int  // where the last string begins
+	quote    int  // start of the last string
 	name     []byte
 	member   string // the member of the root object whose value is being read
 }
@@ -41,11 +40,11 @@ const (
 	finished
 )
 
-// NewReader returns a Reader that makes up no id of taken, the ids of earlier rounds.
+// NewReader returns a Reader. It makes up no id in taken, the ids of earlier rounds.
 func NewReader(taken ...string) *Reader { return &Reader{ids: newIDs(taken)} }
 
-// Feed takes the next piece of the model's text and returns the steps that it completes. The time is
-// linear in the text, however small the pieces are.
+// Feed takes the next piece of the text and returns the steps that it completes. The total time is linear in the length
+// of the text, however small the pieces are.
 func (r *Reader) Feed(chunk string) []Step {
 	if r.state == finished {
 		return nil
@@ -68,13 +67,12 @@ func (r *Reader) Feed(chunk string) []Step {
 	return steps
 }
 
-// Sequential reports whether the steps that were yielded last run one after the other, so that only the first of
-// them may start.
+// Sequential reports whether the last steps run one after the other, so that only the first of them may start.
 func (r *Reader) Sequential() bool { return r.sequential }
 
 func (r *Reader) stop() { *r = Reader{state: finished, sequential: r.sequential} }
 
-// seek looks at a byte that is not part of JSON. It reports false if it has to see more text first.
+// seek reads a byte outside of JSON. It reports false if it needs more text.
 func (r *Reader) seek() bool {
 	rest := r.text[r.pos:]
 	switch rest[0] {
@@ -109,7 +107,7 @@ func (r *Reader) seek() bool {
 	return true
 }
 
-// read looks at a byte of JSON. It returns the step that ends there, if any.
+// read reads a byte of JSON. It returns the step that ends there, if any.
 func (r *Reader) read() (Step, bool) {
 	c := r.text[r.pos]
 	r.pos++

@@ -8,9 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Reads reports whether calling the tool changes nothing: it says so, or it says nothing about it and its name or
-// description begins with a verb of reading. Every other tool writes. Hints of servers that are not trusted are taken
-// off before a Tool is made.
+// Reads reports whether a call of the tool changes nothing: it is marked read-only, or it has no such hint and its name or
+// description begins with a reading verb. Every other tool writes. A Tool has no hints of servers that are not trusted.
 func (t Tool) Reads() bool {
 	a := t.Annotations
 	switch {
@@ -41,7 +40,7 @@ func (t Tool) Reads() bool {
 	return false
 }
 
-// actsToo reports whether a name joins a verb of another kind to its first: "find_and_replace".
+// actsToo reports whether a name joins an acting verb to a reading verb, as in "find_and_replace".
 func actsToo(words []string) bool {
 	for i, w := range words[:len(words)-1] {
 		if (w == "and" || w == "or") && acts(words[i+1]) {
@@ -51,8 +50,8 @@ func actsToo(words []string) bool {
 	return false
 }
 
-// Verbs begin the names and descriptions of tools. Those of readingVerbs change nothing; those of actingVerbs are known
-// to change something, so that a later verb of reading ("delete and list the rest") does not count.
+// Names and descriptions of tools begin with verbs. After an acting verb a later reading verb does not count, as in
+// "delete and list the rest".
 var (
 	readingVerbs = verbSet(`
 analyse analyze assess browse calculate check classify compare compute convert count decode describe detect determine diff display
@@ -72,7 +71,7 @@ func reads(word string) bool { return readingVerbs[word] || readingVerbs[baseFor
 
 func acts(word string) bool { return actingVerbs[word] || actingVerbs[baseForm(word)] }
 
-// baseForm takes off the third person of a verb: "retrieves", "searches", "classifies".
+// baseForm returns the base form of a third person: of "retrieves", "searches", "classifies".
 func baseForm(word string) string {
 	base, ok := strings.CutSuffix(word, "s")
 	switch {
@@ -97,7 +96,7 @@ func verbSet(words string) map[string]bool {
 	return set
 }
 
-// lowerWords splits a name or text at everything that is no letter, and at the humps of camelCase.
+// lowerWords splits text at everything that is not a letter and at the capitals of camelCase.
 func lowerWords(text string) []string {
 	var words []string
 	start, previous := -1, ' '

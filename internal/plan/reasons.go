@@ -27,7 +27,7 @@ const (
 	ReasonProtocol         = reason.Protocol
 )
 
-// Unsettled reports whether the step failed in a way that leaves open what its call has done.
+// Unsettled reports whether the step failed and its call may have done its work.
 func (o Outcome) Unsettled() bool {
 	if o.Err == nil || o.Attempts == 0 {
 		return false

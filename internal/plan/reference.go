@@ -13,17 +13,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of references and of what they become.
+// Bounds of references and of the values in their place.
 const (
 	MaxID        = 128       // bytes of a step's id
 	maxReference = 1024      // bytes of a reference within a string
 	maxArguments = 64 << 20  // bytes of arguments after substitution
-	maxSearched  = 256 << 20 // bytes of values that the references of one step may search
+	maxSearched  = 256 << 20 // bytes of values that the references of one step search
 )
 
-// References returns the ids of the steps that arguments refer to, each once, in order of appearance.
-// A reference is a string value of the form "$s1" or "$s1.path.0.field" (items[0] does for items.0), or
-// "${s1.path}" within a string; "$x" is none if x is no step. Names of members are never references.
+// References returns the ids of the steps that arguments refer to, each once, in order of appearance. A reference is a
+// string value of the form "$s1" or "$s1.path.0.field" (items[0] means items.0), or "${s1.path}" within a string. "$x" is
+// plain text if x is no step. Names of members are never references.
 func References(arguments json.RawMessage, isStep func(id string) bool) []string {
 	var found []string
 	seen := make(map[string]bool)
@@ -54,14 +54,15 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 	})
 }
 
-// Substitute returns arguments with every reference replaced. A string that is one reference, "$s1.path",
-// becomes the value it names; "${s1.path}" becomes text, which is the string itself or the JSON of any
-// other value. All else stays byte for byte as it is, and what is put in is not searched for references.
+// Substitute returns arguments with every reference replaced. A string that is one reference, "$s1.path", becomes the
+// value. "${s1.path}" becomes text: a string itself, the JSON of any other value. All other bytes stay the same, and
+// inserted values are not searched for references.
 //
-// value returns what a finished step produced, and false if it has no value. A reference to what is not
-// there, within a step that is, gives ReasonMissingReference; arguments that grow beyond 64 MiB give
-// ReasonInvalidArguments.
-func Substitute(arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool)) (json.RawMessage, *Error) {
+// value returns the value of a finished step, and false if it has none. A reference to a missing part of a value gives
+// ReasonMissingReference; arguments of more than 64 MiB give ReasonInvalidArguments.
+func Substitute(
+	arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool),
+) (json.RawMessage, *Error) {
 	strs := referring(arguments, isStep)
 	if len(strs) == 0 {
 		return arguments, nil
@@ -106,7 +107,7 @@ func Substitute(arguments json.RawMessage, isStep func(id string) bool, value fu
 	return append(out, arguments[done:]...), nil
 }
 
-// rename returns arguments that refer to the step to wherever they referred to from.
+// rename returns arguments with the references to the step from changed to references to the step to.
 func rename(arguments json.RawMessage, isStep func(string) bool, from, to string) json.RawMessage {
 	var out []byte
 	done := 0
@@ -156,8 +157,8 @@ func appendText(dst []byte, v jsontext.Value) []byte {
 
 // A stringValue is a string in arguments that holds references.
 type stringValue struct {
-	start, end int    // the literal's place in the arguments
-	text       string // what it says
+	start, end int    // place of the literal in the arguments
+	text       string // the unquoted string
 	refs       []reference
 	whole      bool // it is one reference and nothing else
 	pointer    string
@@ -167,7 +168,7 @@ type stringValue struct {
 type reference struct {
 	step       string
 	path       []string
-	written    string // as it stands in the plan
+	written    string // as written in the plan
 	start, end int    // place in the string's text
 }
 
@@ -205,8 +206,7 @@ func referring(arguments []byte, isStep func(string) bool) []stringValue {
 	}
 }
 
-// parseReferences returns the references in a string, and whether it is nothing but one that stands for
-// a value.
+// parseReferences returns the references in a string, and whether the string is one reference that becomes a value.
 func parseReferences(text string, isStep func(string) bool) (refs []reference, whole bool) {
 	if strings.HasPrefix(text, "$") && !strings.HasPrefix(text, "${") {
 		if step, path, ok := splitReference(text[1:], isStep); ok {
@@ -232,8 +232,7 @@ func parseReferences(text string, isStep func(string) bool) (refs []reference, w
 	}
 }
 
-// splitReference splits s1.items[0].name into step and path. Of several steps that it may begin with,
-// the longest name counts.
+// splitReference splits s1.items[0].name into step and path. If it may begin with several ids, the longest counts.
 func splitReference(body string, isStep func(string) bool) (step string, path []string, ok bool) {
 	for end := min(len(body), MaxID); end > 0; end-- {
 		if end < len(body) && body[end] != '.' && body[end] != '[' {
@@ -302,7 +301,7 @@ func index(text string) (int, bool) {
 	return n, err == nil
 }
 
-// find returns the part of a step's value that r names.
+// find returns the part of a value that r refers to.
 func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 	d := newDecoder(value)
 	v := jsontext.Value(bytes.TrimSpace(value))
@@ -313,11 +312,12 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 			if i > 0 {
 				place += "." + strings.Join(r.path[:i], ".")
 			}
-			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment), short.Text(place, 100), kindName(v.Kind())))
+			return nil, missing(r, fmt.Sprintf("%s is not in %s, which is of type %s",
+				quoteShort(segment), short.Text(place, 100), kindName(v.Kind())))
 		}
 		if i == len(r.path)-1 {
 			if v, err = d.ReadValue(); err != nil {
-				return nil, missing(r, "the step's value is no JSON")
+				return nil, missing(r, "the value of the step is not JSON")
 			}
 		} else {
 			v = jsontext.Value{byte(d.PeekKind())}
@@ -326,7 +326,7 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 	return v, nil
 }
 
-// descend moves d into the object or array that comes next, up to the member or element named.
+// descend moves d into the next object or array, to a member or an element. It reports false if there is none.
 func descend(d *jsontext.Decoder, segment string) (bool, error) {
 	switch d.PeekKind() {
 	case '{':

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WithoutRepeats removes the steps of a later round that make a call which an earlier round has made, whatever came of
-// it: what is done is not done again. Under a new id a call that reads may be repeated, to look for a change, and one
-// that never reached its server. References to a removed step then mean the earlier one.
+// WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome. Two calls may
+// be repeated under a new id: one that reads, to see a change, and one that never reached its server. References to a
+// removed step then refer to the earlier step.
 func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isNew := func(id string) bool { return outcomeOf(done, id) == nil }
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
@@ -123,8 +123,8 @@ func repeated(s Step, done []Outcome) (call, bool) {
 	return best, found
 }
 
-// sameJSON compares two values but for the space between their parts, the order of members and the way in which
-// strings are escaped and numbers written.
+// sameJSON reports whether two values are equal. White space, the order of members, escapes in strings and the form of
+// numbers do not matter.
 func sameJSON(a, b json.RawMessage) bool {
 	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
 	plain := []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)}
@@ -150,8 +150,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	}
 }
 
-// sameNumber compares numbers exactly: no float64 is between 9007199254740993 and its neighbours. One that is too long
-// for exact arithmetic equals only itself, as it is written.
+// sameNumber compares numbers exactly: as float64, 9007199254740993 equals its neighbours. A number that is too long for
+// exact arithmetic equals only the same text.
 func sameNumber(a, b string) bool {
 	if a == b || !cheapNumber(a) || !cheapNumber(b) {
 		return a == b
@@ -161,8 +161,8 @@ func sameNumber(a, b string) bool {
 	return x.Cmp(y) == 0
 }
 
-// Empty reports whether a step that succeeded found nothing: null, an empty text, list or object, or an object of
-// nothing but those, zeros and what it was asked with, such as {"query": "x", "count": 0, "results": []}.
+// Empty reports whether a step succeeded without finding anything. Its value is null, an empty text, list or object, or an
+// object of only those, zeros and arguments of the call, such as {"query": "x", "count": 0, "results": []}.
 func (o Outcome) Empty() bool {
 	if !o.OK() || len(o.Blocks) > 0 || len(o.Elements) > 0 {
 		return false
@@ -184,7 +184,7 @@ func (o Outcome) Empty() bool {
 	return nothing && !something
 }
 
-// isEmpty reports whether a value has nothing in it.
+// isEmpty reports whether a value is null or an empty text, list or object.
 func isEmpty(v jsontext.Value) bool {
 	switch v.Kind() {
 	case 'n':

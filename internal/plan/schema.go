@@ -23,22 +23,22 @@ const (
 	maxPointerBytes = 4 << 20        // JSON pointers to all of them
 	maxPattern      = 1000           // bytes of a regular expression
 	maxPrograms     = 200_000        // instructions of all of them
-	maxInPlace      = 64             // subschemas that apply to one value, one within the other
+	maxInPlace      = 64             // nested subschemas that apply to one value
 	maxClosure      = 100_000        // pairs of a schema and another that applies to the same value
 	maxNumber       = 1000           // digits of a number, and its exponent
-	maxInstance     = 2*MaxDepth + 2 // nesting of arguments: those of a plan with a result put in
+	maxInstance     = 2*MaxDepth + 2 // levels of nesting of arguments: those of a plan and of an inserted result
 )
 
-// A compiledSchema is known to be harmless within a budget.
+// A compiledSchema is a schema whose cost of validation is known.
 type compiledSchema struct {
 	compiled *jsonschema.Schema
 	nodes    map[*jsonschema.Schema]*node
 }
 
-// compile returns nil for a schema that is out of bounds or makes no sense.
+// compile returns nil for a schema that is invalid or exceeds a bound.
 func compile(text json.RawMessage) (s *compiledSchema) {
-	// The compiler is not made for hostile input; the bounds keep it from what is known to fail, and what
-	// is not known must not end the process.
+	// The compiler is not made for hostile input. The bounds exclude what is known to fail; anything else must not end the
+	// process.
 	defer func() {
 		if recover() != nil {
 			s = nil
@@ -47,8 +47,8 @@ func compile(text json.RawMessage) (s *compiledSchema) {
 	if checkSize(text) != nil {
 		return nil
 	}
-	// A schema that does not say its draft is read as the first one that accepts it: 2020-12 is the
-	// protocol's default, tuples and boolean exclusiveMinimum are still about.
+	// A schema without $schema is read as the first draft that accepts it: 2020-12 is the default of MCP, but servers
+	// still use tuples and boolean exclusiveMinimum.
 	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
@@ -79,11 +79,11 @@ func compile(text json.RawMessage) (s *compiledSchema) {
 
 var errBounds = errors.New("schema is out of bounds")
 
-// checkSize refuses what the compiler would take too long for.
+// checkSize refuses a schema that takes the compiler too long.
 func checkSize(text []byte) error {
 	d := newDecoder(text)
 	subschemas, pointers, pointer := 0, 0, 0
-	var names []int // lengths of the names that lead here
+	var names []int // lengths of the names on the path
 	for {
 		t, err := d.ReadToken()
 		if err != nil {
@@ -123,20 +123,20 @@ func checkSize(text []byte) error {
 	}
 }
 
-// cheapNumber reports whether exact arithmetic on a number is cheap: 1e999999999 is short to write.
+// cheapNumber reports whether exact arithmetic on a number is cheap: that on 1e999999999 is not.
 func cheapNumber(text string) bool {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
 	return len(mantissa) <= maxNumber && (len(exponent) < 4 || exponent == "1000")
 }
 
-// patterns compiles the regular expressions of one schema, within a bound for all of them.
+// patterns compiles the regular expressions of one schema within a common bound.
 type patterns struct {
 	known map[string]*pattern
 	size  int
 }
 
-// A pattern is a regular expression that knows the length of its program.
+// A pattern is a regular expression with the length of its program.
 type pattern struct {
 	*regexp.Regexp
 	size int
@@ -168,9 +168,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return p.known[text], nil
 }
 
-// relax takes out of a schema what must not decide: "format", which is an annotation, and patterns of
-// other dialects of regular expressions. Where patternProperties cannot be told apart from others, the
-// others are not restricted either.
+// relax removes keywords that must not refuse values: "format", which is an annotation, and patterns that Go cannot
+// compile. If a pattern of patternProperties goes, the restrictions of other properties go, too.
 func (p *patterns) relax(v any) {
 	switch v := v.(type) {
 	case []any:

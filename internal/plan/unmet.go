@@ -1,17 +1,17 @@
 package plan
 
-// Unmet is a part of a question that no successful step serves.
+// Unmet is a part of a question without a successful step.
 type Unmet struct {
-	Text    string   `json:"text"` // the part, in the user's words
+	Text    string   `json:"text"` // the part as the user wrote it
 	Reason  string   `json:"reason"`
-	Tool    string   `json:"tool,omitempty"`    // the tool that would serve it, or is nearest to it
+	Tool    string   `json:"tool,omitempty"`    // the tool for it, or the most similar tool
 	Missing []string `json:"missing,omitempty"` // required arguments that are not known
 
-	// Nearest are one to three tools that share a word with the part, where none fits; Tool is the first of them.
+	// Nearest are one to three tools that share a word with the part if no tool fits. Tool is the first of them.
 	Nearest []Nearest `json:"-"`
 }
 
-// Nearest is a tool that is close to a part of a question, and what it would need.
+// Nearest is a tool that is similar to a part of a question, and what the question lacks for it.
 type Nearest struct {
 	Tool    string
 	Missing []string // required arguments that the question does not give

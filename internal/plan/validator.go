@@ -28,19 +28,17 @@ func NewValidator() *Validator {
 //
 //	arguments.limit: got string, want integer
 //
-// with ReasonInvalidArguments, or nil. Schemas without $schema are read as 2020-12, or as draft-07 or
-// draft-04 if they make sense only so; "format" asserts nothing, and neither does a pattern that Go's
-// regexp cannot compile.
+// with ReasonInvalidArguments, or nil. Schemas without $schema are read as 2020-12, else as draft-07 or draft-04 if only
+// these accept them. "format" and patterns that Go's regexp cannot compile assert nothing.
 //
-// Schemas come from servers. One that is no valid schema, refers to anything outside itself, refers to
-// itself without going deeper into the arguments, or is larger than anybody needs asks for nothing but
-// an object, and so does one that would take too long on these arguments. No schema reads a file, opens
-// a connection, hangs or crashes.
+// Schemas come from servers. A schema accepts every object if it is invalid or too large, refers to anything outside of
+// itself, refers to itself for the same value, or takes too long on these arguments. No schema reads a file, opens a
+// connection, hangs or crashes.
 func (v *Validator) Validate(schema, arguments json.RawMessage) *Error {
 	return v.validate(schema, arguments, nil)
 }
 
-// validate ignores what depends on the values at the JSON pointers in unknown.
+// validate ignores errors that depend on the values at the JSON pointers in unknown.
 func (v *Validator) validate(text, arguments json.RawMessage, unknown []string) *Error {
 	instance, err := readInstance(arguments)
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// ValueOf takes the raw result of a tool call apart. value is its structuredContent, else its text
-// parsed as JSON if it is JSON, else its text as a JSON string; it is compact, with numbers and the
-// order of members as the server wrote them. text is that of the text blocks, joined by newlines; blocks
-// are the content blocks of every other kind as they came. isError is the tool's own word; the value of
-// such a result is found in the same way. The error is about a result that is not one.
-func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {
+// ValueOf reads the raw result of a tool call. value is its structuredContent, else its text as JSON if the text is JSON,
+// else its text as a JSON string. It is compact and keeps the numbers and the order of members. text joins the text
+// blocks by newlines. blocks are the other content blocks, unchanged. isError is as the tool says. err reports a result
+// that cannot be read.
+func ValueOf(
+	result json.RawMessage,
+) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {
 	d := newDecoder(result)
 	if d.PeekKind() != '{' {
-		return nil, "", nil, false, errors.New("tool result is no JSON object")
+		return nil, "", nil, false, errors.New("tool result is not a JSON object")
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
@@ -65,7 +66,7 @@ func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks
 	return textValue(text), text, blocks, isError, nil
 }
 
-// readContent reads the list of content blocks. Anything else than a list counts as none.
+// readContent reads the list of content blocks. Any other value counts as an empty list.
 func readContent(d *jsontext.Decoder) (texts []string, blocks []json.RawMessage, err error) {
 	if d.PeekKind() != '[' {
 		return nil, nil, d.SkipValue()
@@ -111,8 +112,8 @@ func textValue(text string) json.RawMessage {
 	return appendQuoted(nil, text)
 }
 
-// Cut keeps a value within limit bytes: of its text if it is a string, else of its JSON. A longer one
-// becomes a JSON string of as many of those bytes as end with a whole character, and Cut reports true.
+// Cut limits a value to limit bytes: of its text if it is a string, else of its JSON. A longer value becomes a JSON string
+// of the first bytes, up to a whole character, and Cut reports true.
 func Cut(value json.RawMessage, limit int) (json.RawMessage, bool) {
 	if len(value) <= limit {
 		return value, false

@@ -13,7 +13,7 @@ import (
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
-// checkListen says what is wrong with an address to listen on.
+// checkListen returns what is wrong with an address to listen on, "" if nothing is.
 func checkListen(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -28,9 +28,8 @@ func checkListen(listen string) string {
 	return ""
 }
 
-// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) where nobody needs a key: the router
-// would hand every server it knows to whoever can reach it. An address without host means all interfaces. The
-// error is an *Error.
+// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys: everybody who can reach the
+// router could use all servers. An address without a host means all interfaces. The error is an *Error.
 func CheckBind(listen string, access auth.Config) error {
 	if why := checkListen(listen); why != "" {
 		return wrong("listen address %q: %s", listen, why)
@@ -46,7 +45,7 @@ func wrong(format string, args ...any) error {
 	return &Error{[]Problem{{Message: fmt.Sprintf(format, args...)}}}
 }
 
-// OnLoopback reports whether an address to listen on can be reached from this machine alone.
+// OnLoopback reports whether an address to listen on can be reached from this machine only.
 func OnLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// check looks at the values of the settings as a whole, after all files are read.
+// check checks the settings as a whole after all files are read.
 func (d *decoder) check(s *Settings) {
 	if why := checkListen(s.Listen); why != "" {
 		d.wrong("listen", "%s, got %s", why, d.places["listen"].quoted())
@@ -77,7 +77,7 @@ func suggestTool(tool string, known []string) string {
 	return "want " + orList(known, "or")
 }
 
-// wrong records that the value at path is not what it may be, unless something was wrong with it before.
+// wrong records that the value at path is not allowed, unless a problem with it is already known.
 func (d *decoder) wrong(path, format string, args ...any) {
 	if d.failed[path] {
 		return
@@ -147,7 +147,7 @@ func (d *decoder) notNegative(path string, value time.Duration) {
 	}
 }
 
-// notAbove compares a limit with the most it can be raised to, at path+"_max". The one that is given is to blame.
+// notAbove compares a default limit with its maximum, at path+"_max". The problem is at the one that a file sets.
 func (d *decoder) notAbove(path string, value, most time.Duration) {
 	if value <= most || value <= 0 || most <= 0 {
 		return
@@ -159,7 +159,7 @@ func (d *decoder) notAbove(path string, value, most time.Duration) {
 	}
 }
 
-// duration writes t as a file would, such as 10m.
+// duration returns t as a file would have it, such as 10m.
 func duration(t time.Duration) string {
 	s := t.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -1,7 +1,7 @@
 package config
 
-// clientServers finds the servers in the JSON file of a desktop client: "mcpServers", or "servers", alone or in "mcp".
-// It returns nil where the file has none.
+// clientServers finds the servers in the JSON file of a desktop client: in "mcpServers", "servers" or "mcp.servers". It
+// returns nil if the file has none.
 func clientServers(root *node) (at string, servers *node) {
 	for _, key := range []string{"mcpServers", "servers"} {
 		if n := root.get(key); n != nil && (n.kind == mapping || n.kind == null) {
@@ -14,8 +14,8 @@ func clientServers(root *node) (at string, servers *node) {
 	return "", nil
 }
 
-// adapt returns a desktop client's entry in our own words: keys that other clients spell differently are renamed, and
-// those that mean something to the client alone are left out with a warning.
+// adapt returns a desktop client's entry with our keys: it renames keys that clients spell differently, and leaves out, with
+// a warning, keys that only the client uses.
 func (d *decoder) adapt(path string, entry *node) *node {
 	own := *entry
 	own.members = nil
@@ -27,7 +27,7 @@ func (d *decoder) adapt(path string, entry *node) *node {
 			m.key = "type"
 		case "timeout":
 			if m.value.kind == number && m.value.text != "0" {
-				d.warn(m.at, "%s.timeout: a number without a unit is left out: clients differ in what it counts", path)
+				d.warn(m.at, "%s.timeout: a number without a unit is left out: clients use different units", path)
 				continue
 			}
 		case "disabledTools", "excludeTools", "includeTools":

@@ -6,7 +6,7 @@ import (
 )
 
 // Compare returns the paths of the settings that differ, such as "limits.sessions", in the order of the
-// documentation. Lists and whatever is set on one side only are one setting.
+// documentation. A list is one setting, and so is a group that only one side sets.
 func Compare(a, b Settings) []string {
 	return compare("", reflect.ValueOf(a), reflect.ValueOf(b))
 }

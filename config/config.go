@@ -1,5 +1,8 @@
-// Package config loads and checks the configuration files. A Config is an immutable snapshot: it is
-// replaced as a whole and never changed.
+// Package config loads and checks the configuration files.
+//
+// [Load] reads them, [Reload] reads them again, [Check] prints them, [Watch] tells when they change, [Init] writes
+// examples and [Import] adds the servers of a desktop client. A [Config] is an immutable snapshot: it is replaced as a
+// whole and never changed. Functions keep no state and are safe for concurrent use.
 package config
 
 import (
@@ -15,14 +18,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// Config is everything the router can be told.
+// Config is the configuration of the router.
 type Config struct {
 	Settings
 	Servers  []downstream.ServerConfig // in the order of the files
 	Files    []string                  // the files read, in their order
-	Warnings []string                  // what was left out or is of no use, one line each
+	Warnings []string                  // what is ignored or has no effect, one line each
 
-	sources []source // as they were read, for Reload
+	sources []source // as read, for Reload
 }
 
 // Settings is the content of settings.yaml.
@@ -46,16 +49,16 @@ type Settings struct {
 	Shutdown       Shutdown                   `yaml:"shutdown"`
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
-	State          string                     `yaml:"state"` // folder for what outlives a restart; empty = the user's state folder
+	State          string                     `yaml:"state"` // folder for state that outlives a restart; empty = the user's state folder
 }
 
-// LLM names the models. An unset synthesizer is the planner's. Where only Embeddings or UseClient are set, Planner is
-// empty and no model of ours plans or answers.
+// LLM names the models. Without Synthesizer the planner's model is used. If only Embeddings or UseClient are set, Planner
+// is empty.
 type LLM struct {
 	Planner     llm.Config            `yaml:"planner"`
 	Synthesizer *llm.Config           `yaml:"synthesizer"`
-	Embeddings  *llm.EmbeddingsConfig `yaml:"embeddings"` // nil = tools are ranked by words alone
-	UseClient   bool                  `yaml:"use_client"` // where no model is named, use the one that a client lends by sampling
+	Embeddings  *llm.EmbeddingsConfig `yaml:"embeddings"` // nil = tools are ranked by words only
+	UseClient   bool                  `yaml:"use_client"` // without a model, use the sampling of clients
 }
 
 // Plans reports whether there is a model that plans and answers. l may be nil.

@@ -11,20 +11,20 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/size"
 )
 
-// decoder copies nodes into the configuration structs. Whatever does not fit becomes a problem and leaves the field
-// as it was, so that everything else is still looked at.
+// decoder copies nodes into the configuration structs. A value that does not fit becomes a problem and leaves its field
+// unchanged, so that all problems are found.
 type decoder struct {
 	env      func(string) (string, bool)
 	client   bool     // the file is the JSON file of a desktop client
-	shape    bool     // only the shape of servers matters, as if all were disabled
-	lenient  bool     // unset variables are left as written: nobody needs their values
-	programs bool     // warn about commands that are not there
-	used     *Config  // the configuration that is to be replaced; nil = none
-	keep     bool     // it has API keys, which stay where the files do not say which ones there are
-	unknown  []string // why they do not
+	shape    bool     // check only the shape of servers, as if all were disabled
+	lenient  bool     // keep unset variables as written
+	programs bool     // warn about commands that do not exist
+	used     *Config  // the configuration to replace; nil = none
+	keep     bool     // used has API keys, which stay if the files do not tell the keys
+	unknown  []string // why the files do not tell them
 	problems problems
 	warnings []string
-	places   map[string]place    // of every value that was given, by its path
+	places   map[string]place    // of every given value, by its path
 	failed   map[string]bool     // paths with a problem
 	servers  map[string]position // of every server name
 }
@@ -33,16 +33,16 @@ func newDecoder(env func(string) (string, bool)) *decoder {
 	return &decoder{env: env, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
 }
 
-// place is where a value was given, and its text there, before variables were expanded.
+// place is the position of a given value, and its text before variables are expanded.
 type place struct {
 	at   position
 	text string
 }
 
-// shown bounds what a message repeats of a file.
+// shown bounds, in characters, what a message quotes of a file.
 const shown = 60
 
-// quoted returns the text as a message may repeat it.
+// quoted returns the text for a message.
 func (p place) quoted() string {
 	if r := []rune(p.text); len(r) > shown {
 		return strconv.Quote(string(r[:shown]) + "…")
@@ -72,7 +72,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// value copies n into v, which lies at path. Nothing (null) changes nothing.
+// value copies n into v, which is at path. null changes nothing.
 func (d *decoder) value(path string, n *node, v reflect.Value) {
 	if n.kind == null {
 		return
@@ -133,7 +133,7 @@ func (d *decoder) want(path string, n *node, k kind) bool {
 	return n.kind == k
 }
 
-// scalar returns the text of a scalar with its variables expanded, and whether there were any.
+// scalar returns the text of a scalar with its variables expanded, and whether it has any.
 func (d *decoder) scalar(path string, n *node, want string) (s string, expanded, ok bool) {
 	switch n.kind {
 	case number, boolean:
@@ -154,7 +154,7 @@ func (d *decoder) scalar(path string, n *node, want string) (s string, expanded,
 	return s, s != n.text, true
 }
 
-// unresolved reports whether n needs a variable that nobody has to set.
+// unresolved reports whether n needs a variable that is not set and need not be.
 func (d *decoder) unresolved(n *node) bool {
 	if !d.lenient || n.kind != text {
 		return false
@@ -163,8 +163,8 @@ func (d *decoder) unresolved(n *node) bool {
 	return err != nil
 }
 
-// parse has set take over what a scalar stands for. It is want in words, and form says how to write it; set is
-// false for what is written otherwise.
+// parse passes the text of a scalar to set, which returns false for a wrong form. want names the type in messages, and form
+// says how to write it.
 func (d *decoder) parse(path string, n *node, want, form string, set func(s string, expanded bool) bool) {
 	if d.unresolved(n) {
 		return
@@ -219,7 +219,7 @@ func (d *decoder) bytes(path string, n *node, v reflect.Value) {
 	})
 }
 
-// structure copies the members of n into the fields with the same yaml tag. The keys in also are somebody else's.
+// structure copies the members of n into the fields with the same yaml tag. It ignores the keys in also.
 func (d *decoder) structure(path string, n *node, v reflect.Value, also ...string) {
 	valid := append(keys(v.Type()), also...)
 	fields := make(map[string]reflect.Value, len(valid))
@@ -235,7 +235,7 @@ func (d *decoder) structure(path string, n *node, v reflect.Value, also ...strin
 	})
 }
 
-// unique calls use for every member, and reports keys that are there again.
+// unique calls use for every member, and reports repeated keys.
 func (d *decoder) unique(path string, n *node, use func(member)) {
 	seen := make(map[string]position, len(n.members))
 	for _, m := range n.members {

@@ -16,10 +16,10 @@ import (
 
 // Imported says what Import did.
 type Imported struct {
-	File     string   // the file that has the servers now
+	File     string   // the file with the servers
 	Added    []string // names, in the order of the client's file
-	Skipped  []string // names that were there already; they stay as they were
-	Warnings []string // what was left out or changed, one line each
+	Skipped  []string // names that were there already; they are unchanged
+	Warnings []string // what is left out or changed, one line each
 }
 
 // String returns the summary, one line per fact.
@@ -34,10 +34,9 @@ func (i Imported) String() string {
 	return strings.Join(append(lines, i.Warnings...), "\n")
 }
 
-// Import adds the servers of a desktop client's JSON file to our servers.yaml: into is that file or its folder. What
-// is there keeps its entries, order and comments. Names that the router refuses are made to fit, references to the
-// client's own variables become ${VAR}, and literal secrets stay what they are, so the file is written with mode
-// 0600, in one piece.
+// Import adds the servers of a desktop client's JSON file to servers.yaml; into is that file or its folder. Existing
+// entries, their order and comments stay. Import changes names that the router refuses and writes references to the
+// client's variables as ${VAR}. It keeps secrets in the text, so it writes the file with mode 0600, atomically.
 func Import(path, into string) (Imported, error) {
 	content, err := readFile(path)
 	var root *node
@@ -92,7 +91,7 @@ func Import(path, into string) (Imported, error) {
 	return done, replace(file, merged)
 }
 
-// target returns the servers file that into means and its content.
+// target returns the servers file for into and its content.
 func target(into string) (file, content string, err error) {
 	file = into
 	if ext := filepath.Ext(into); ext != ".yaml" && ext != ".yml" {
@@ -101,7 +100,8 @@ func target(into string) (file, content string, err error) {
 		case len(found) > 1:
 			return "", "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
 		case len(found) == 1 && filepath.Ext(found[0]) == ".json":
-			return "", "", fmt.Errorf("%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
+			return "", "", fmt.Errorf("%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there",
+				found[0])
 		case len(found) == 1:
 			file = found[0]
 		}
@@ -113,7 +113,7 @@ func target(into string) (file, content string, err error) {
 	return file, string(data), err
 }
 
-// parseServers returns the servers of one of our files, or nil where it has none yet.
+// parseServers returns the servers of a servers file, nil if it has none.
 func parseServers(file, content string) (*node, error) {
 	var p problems
 	root, err := parse(file, []byte(content), false)
@@ -128,7 +128,7 @@ func parseServers(file, content string) (*node, error) {
 	return servers, p.err()
 }
 
-// replace writes a file that only its owner can read, in one piece.
+// replace writes a file that only its owner can read, atomically.
 func replace(file, content string) error {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -156,7 +156,7 @@ var (
 	underlines = regexp.MustCompile(`_{2,}`)
 )
 
-// name returns a name that the router accepts, made of the client's.
+// clientName returns the name of a client's server in a form that the router accepts.
 func (d *decoder) clientName(path string, m member) string {
 	name := strings.Trim(underlines.ReplaceAllString(notInNames.ReplaceAllString(m.key, "-"), "_"), "_-")
 	if name != m.key && name != "" {
@@ -166,7 +166,7 @@ func (d *decoder) clientName(path string, m member) string {
 	return m.key
 }
 
-// entry returns a client's entry with the keys and variables that we have.
+// clientEntry returns a client's entry with our keys and variables.
 func (d *decoder) clientEntry(path string, from *node) *node {
 	known := keys(reflect.TypeFor[downstream.ServerConfig]())
 	own := *d.adapt(path, from)
@@ -195,7 +195,7 @@ var (
 	notInVariables = regexp.MustCompile(`[^A-Z0-9_]+`)
 )
 
-// variables returns n with ${env:VAR} and ${input:name} written as ${VAR}.
+// clientVariables returns n with ${env:VAR} and ${input:name} written as ${VAR}.
 func (d *decoder) clientVariables(path string, n *node) *node {
 	own := *n
 	switch n.kind {

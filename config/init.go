@@ -16,9 +16,9 @@ var exampleServers string
 //go:embed settings.yaml
 var exampleSettings string
 
-// Init writes commented examples of servers.yaml and settings.yaml into dir, which it makes where needed, and returns
-// their paths. Fresh settings write resource names as URI schemes, which more clients accept than the default. It
-// overwrites nothing: if the folder has a configuration in any form already, it writes nothing and names the files.
+// Init writes commented examples of servers.yaml and settings.yaml into dir, creates dir if needed, and returns the paths.
+// The settings write resource names as URI schemes, which more clients accept than the default. Init overwrites nothing:
+// if the folder has a configuration of any format, the error names its files.
 func Init(dir string) ([]string, error) {
 	var present []string
 	for _, name := range []string{"servers", "settings"} {
@@ -44,7 +44,7 @@ func Init(dir string) ([]string, error) {
 	return written, nil
 }
 
-// freshSettings is the example with proxy.resource_names set.
+// freshSettings returns the example with proxy.resource_names set.
 func freshSettings() string {
 	return strings.NewReplacer(
 		"\n# proxy:\n", "\nproxy:\n",
@@ -52,7 +52,7 @@ func freshSettings() string {
 	).Replace(exampleSettings)
 }
 
-// create writes a file that is not there yet.
+// create writes a new file.
 func create(file, content string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

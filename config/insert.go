@@ -18,8 +18,8 @@ var (
 	emptyServers = regexp.MustCompile(`^(mcpServers:)[ \t]*(?:\{[ \t]*\}|null|~)?([ \t]*#.*)?$`)
 )
 
-// insert returns content, a YAML file whose servers are before (nil = none yet), with the servers in add behind them.
-// It reads the outcome again and fails where anything but that has changed.
+// insert returns content, a YAML file with the servers before (nil = none), with the servers in add appended. It parses the
+// result and fails if anything else has changed.
 func insert(file, content string, before *node, add []member) (string, error) {
 	content, crlf := strings.ReplaceAll(content, "\r\n", "\n"), strings.Contains(content, "\r\n")
 	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
@@ -40,7 +40,7 @@ func insert(file, content string, before *node, add []member) (string, error) {
 	} else {
 		lines[key] = emptyServers.ReplaceAllString(lines[key], "$1$2")
 	}
-	end := key + 1 // behind the last line that belongs to the servers
+	end := key + 1 // index after the last line of the servers
 	for i := end; i < len(lines); i++ {
 		line := lines[i]
 		if line != "" && !strings.ContainsAny(line[:1], " \t#") {
@@ -66,7 +66,7 @@ func insert(file, content string, before *node, add []member) (string, error) {
 	return merged, nil
 }
 
-// same reports whether two values are equal, wherever they stand.
+// same reports whether two values are equal, at any position.
 func same(a, b *node) bool {
 	return a.kind == b.kind && a.text == b.text && slices.EqualFunc(a.items, b.items, same) &&
 		slices.EqualFunc(a.members, b.members, func(x, y member) bool { return x.key == y.key && same(x.value, y.value) })
@@ -105,7 +105,7 @@ func renderValue(n *node) string {
 	return n.text
 }
 
-// quoteText writes text plain where that is safe, else in double quotes, where JSON and YAML agree.
+// quoteText returns text plain if that is safe, else in double quotes as in JSON.
 func quoteText(s string) string {
 	if plainText.MatchString(s) && !reserved.MatchString(s) {
 		return s

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parseJSON reads a JSON file. Comments and trailing commas are taken as blanks.
+// parseJSON reads a JSON file. Comments and trailing commas are ignored.
 func parseJSON(file string, data []byte) (*node, error) {
 	data = blankComments(data)
 	r := &jsonReader{data: data, here: position{file, 1, 1}}
@@ -20,7 +20,7 @@ func parseJSON(file string, data []byte) (*node, error) {
 	root, err := r.read()
 	if err == nil {
 		if rest := data[r.dec.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
-			return nil, r.fail(r.start(), "something follows the JSON value")
+			return nil, r.fail(r.start(), "unexpected text after the JSON value")
 		}
 		return root, nil
 	}
@@ -38,7 +38,7 @@ func parseJSON(file string, data []byte) (*node, error) {
 type jsonReader struct {
 	data   []byte
 	dec    *jsontext.Decoder
-	here   position // of the last offset asked for
+	here   position // of offset
 	offset int
 }
 
@@ -115,11 +115,11 @@ func (r *jsonReader) read() (*node, error) {
 	return n, n.countNodes()
 }
 
-// blankComments returns data with // and /* */ comments and commas before a closing bracket replaced by blanks, so
-// that offsets stay.
+// blankComments returns data with // and /* */ comments and commas before a closing bracket replaced by blanks. Offsets
+// stay the same.
 func blankComments(data []byte) []byte {
 	out := bytes.Clone(data)
-	comma := -1 // of the last comma that only blanks follow
+	comma := -1 // of the last comma, if only blanks follow
 	for i := 0; i < len(out); {
 		switch c := out[i]; {
 		case c == '"':

@@ -23,15 +23,16 @@ const (
 // maxKeyFile bounds a file that holds a key, in bytes.
 const maxKeyFile = 64 << 10
 
-// keys checks the API keys, adds the one of the environment, and replaces env and file by what they hold, so that
-// each key ends with either SHA256 or Key. At a reload, keys that were in use stay where the files do not say which
-// ones there are.
+// keys checks the API keys, adds that of the environment, and replaces env and file by their content, so that each key has
+// either SHA256 or Key. At a reload, the keys in use stay if the files do not tell the keys.
 func (d *decoder) keys(access *auth.Config) {
 	value, _ := d.env(keyVariable)
 	value = strings.TrimSpace(value)
 	var before []auth.KeyConfig
 	if d.used != nil {
-		before = slices.DeleteFunc(slices.Clone(d.used.Auth.APIKeys), func(k auth.KeyConfig) bool { return value != "" && k.Name == keyName })
+		before = slices.DeleteFunc(slices.Clone(d.used.Auth.APIKeys), func(k auth.KeyConfig) bool {
+			return value != "" && k.Name == keyName
+		})
 	}
 	d.keep = len(before) > 0
 	named := make(map[string]string)    // name → path
@@ -71,7 +72,8 @@ func (d *decoder) keys(access *auth.Config) {
 	}
 	if d.keep && len(d.unknown) > 0 {
 		access.APIKeys = before
-		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them", strings.Join(d.unknown, ", "))
+		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them",
+			strings.Join(d.unknown, ", "))
 	}
 	if value == "" {
 		return
@@ -85,7 +87,7 @@ func (d *decoder) keys(access *auth.Config) {
 	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: secret.String(value)})
 }
 
-// key checks and resolves one key. It returns the SHA-256 of the key.
+// key checks and resolves one key. It returns its SHA-256.
 func (d *decoder) key(path string, key *auth.KeyConfig) (hash [32]byte, ok bool) {
 	sources := 0
 	for _, source := range []string{key.SHA256, key.Env, key.File} {
@@ -141,14 +143,14 @@ func (d *decoder) key(path string, key *auth.KeyConfig) (hash [32]byte, ok bool)
 	return sha256.Sum256([]byte(value)), true
 }
 
-// cutKey reports whether value is the beginning of the key in use under that name.
+// cutKey reports whether value is the beginning of the key in use with that name.
 func (d *decoder) cutKey(name, value string) bool {
 	return d.used != nil && slices.ContainsFunc(d.used.Auth.APIKeys, func(k auth.KeyConfig) bool {
 		return k.Name == name && len(value) < len(k.Key.Reveal()) && strings.HasPrefix(k.Key.Reveal(), value)
 	})
 }
 
-// readKey reads a file named in the configuration file config.
+// readKey reads the file name that is named in the file config.
 func readKey(config, name string) (string, error) {
 	name, err := beside(config, name)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
-// DefaultFolder is read where no path is given, if it is there.
+// DefaultFolder is read if no path is given and it exists.
 const DefaultFolder = "config"
 
 // Options of Load. The zero value is ready to use.
 type Options struct {
 	Env    func(string) (string, bool) // looks up environment variables; nil = os.LookupEnv
-	NoFile bool                        // without paths take the defaults, even if DefaultFolder is there
+	NoFile bool                        // without paths use the defaults, even if DefaultFolder exists
 
-	programs bool // warn about commands that are not there
+	programs bool // warn about commands that do not exist
 }
 
-// Load reads the configuration from files and folders. Of several, later ones override the settings of earlier ones
-// key by key and add servers. A folder means its servers.* and settings.* (yaml, yml or json), nothing below it.
-// Without paths it reads the folder DefaultFolder, or takes the defaults where there is none. NEXUS_LISTEN,
-// NEXUS_STATE and NEXUS_API_KEY are taken from the environment. Whatever is wrong comes as one *Error.
+// Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key and add
+// servers. A folder means its servers.* and settings.* (yaml, yml or json), without subfolders. Without paths Load reads
+// DefaultFolder, or uses the defaults if that does not exist. NEXUS_LISTEN, NEXUS_STATE and NEXUS_API_KEY of the
+// environment apply, too. All problems are in one *Error.
 func Load(paths []string, opts Options) (Config, error) { return load(paths, opts, nil) }
 
 func load(paths []string, opts Options, used *Config) (Config, error) {
@@ -62,7 +62,7 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 	return cfg, nil
 }
 
-// files returns the files that paths mean.
+// files returns the files at paths.
 func (d *decoder) files(paths []string) []string {
 	implied := len(paths) == 0
 	if implied {
@@ -95,7 +95,7 @@ func (d *decoder) files(paths []string) []string {
 	return files
 }
 
-// folderFiles are the files that count in a folder, whatever their ending.
+// folderFiles are the configuration files of a folder without their extensions.
 var folderFiles = []string{"servers", "settings"}
 
 // folder returns the configuration files of a folder.
@@ -111,7 +111,7 @@ func (d *decoder) folder(path string) []string {
 	return files
 }
 
-// variants returns the files of a folder that hold what name says, whatever their format.
+// variants returns the files of a folder with a name, in any format.
 func variants(folder, name string) []string {
 	var found []string
 	for _, ending := range []string{".yaml", ".yml", ".json"} {
@@ -131,7 +131,7 @@ func baseNames(files []string) []string {
 	return names
 }
 
-// reason leaves out what an error about a file repeats of its name.
+// reason returns an error about a file without the file name.
 func reason(err error) error {
 	if wrapped := (*fs.PathError)(nil); errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -139,8 +139,8 @@ func reason(err error) error {
 	return err
 }
 
-// file reads one file into cfg. JSON with servers is the file of a desktop client, whose other content is not ours;
-// everything else may hold settings, servers or both.
+// file reads one file into cfg. JSON with servers is the file of a desktop client; its other content is ignored. Any other
+// file may have settings, servers or both.
 func (d *decoder) file(file string, cfg *Config) {
 	content, err := readFile(file)
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *decoder) file(file string, cfg *Config) {
 	}
 }
 
-// ignored warns about what is left out of a desktop client's file.
+// ignored warns about ignored keys of a desktop client's file.
 func (d *decoder) ignored(file string, root *node, used string) {
 	var others []string
 	for _, m := range root.members {
@@ -182,7 +182,7 @@ func (d *decoder) ignored(file string, root *node, used string) {
 	}
 }
 
-// readFile reads a file; of one that is too large a little more than is allowed.
+// readFile reads a file, at most one byte more than allowed.
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -196,7 +196,7 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// parseFile parses a file. What neither ends in .json nor in .yaml or .yml is JSON if it starts with "{".
+// parseFile parses a file. One without the extension .json, .yaml or .yml is JSON if it starts with "{".
 func parseFile(file string, data []byte) (root *node, isJSON bool, err error) {
 	switch filepath.Ext(file) {
 	case ".json":

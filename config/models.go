@@ -10,11 +10,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// openAIKey holds the key for llm.Default's endpoint where the files give none. No other endpoint is sent it.
+// openAIKey is the variable with the key for the default endpoint if the files give none. No other endpoint gets it.
 const openAIKey = "OPENAI_API_KEY"
 
-// models completes and checks the models. What the others leave open is as for the planner, except that the
-// planner's key never goes to another host.
+// models completes and checks the models. The other models inherit unset values from the planner, but its key only for the
+// same host.
 func (d *decoder) models(s *Settings) {
 	if s.LLM == nil {
 		return
@@ -85,7 +85,7 @@ func (d *decoder) model(path string, m *llm.Config) {
 	}
 }
 
-// endpoint completes and checks what all models have.
+// endpoint completes and checks the settings that all models have.
 func (d *decoder) endpoint(path string, baseURL *string, key *secret.String, model string, timeout time.Duration) {
 	*baseURL = strings.TrimRight(*baseURL, "/")
 	if why := checkURL(*baseURL); why != "" && d.given(path, "base_url") {
@@ -106,7 +106,7 @@ func (d *decoder) endpoint(path string, baseURL *string, key *secret.String, mod
 	}
 }
 
-// modelPlace returns where the model at path is given, or else where models are.
+// modelPlace returns the position of the model at path, or else of the models.
 func (d *decoder) modelPlace(path string) position {
 	if p, ok := d.places[path]; ok {
 		return p.at

@@ -11,10 +11,10 @@ import (
 // maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// maxNodes bounds the values of one file, aliases counted as often as they are used.
+// maxNodes bounds the values of one file. Each use of an alias counts.
 const maxNodes = 100_000
 
-// kind says what a node holds.
+// kind is the kind of a node.
 type kind int
 
 const (
@@ -30,18 +30,17 @@ func (k kind) String() string {
 	return [...]string{"nothing", "text", "a number", "true or false", "a list", "a mapping"}[k]
 }
 
-// node is a value of a YAML or JSON file with its place. Nodes are shared where YAML aliases share them, and never
-// changed once read.
+// node is a value of a YAML or JSON file with its position. YAML aliases share nodes. Nodes do not change once read.
 type node struct {
 	kind    kind
 	text    string // of a scalar, as written
 	at      position
 	items   []*node
 	members []member
-	size    int // nodes below and including this one, through aliases
+	size    int // nodes in this one, itself included, through aliases
 }
 
-// member is an entry of a mapping. A key may be there twice; whoever reads the mapping reports it.
+// member is an entry of a mapping. Readers of the mapping report repeated keys.
 type member struct {
 	key   string
 	at    position
@@ -61,15 +60,15 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// isEmpty reports whether a file gives no key a value.
+// isEmpty reports whether no key of a file has a value.
 func (n *node) isEmpty() bool {
 	return !slices.ContainsFunc(n.members, func(m member) bool { return m.value.kind != null })
 }
 
-// errTooMany is a file that exceeds maxNodes.
+// errTooMany is the error for a file that exceeds maxNodes.
 var errTooMany = fmt.Errorf("more than %d values, aliases counted as often as they are used", maxNodes)
 
-// countNodes sets the size of n from what is below it.
+// countNodes sets the size of n.
 func (n *node) countNodes() error {
 	n.size = 1
 	for _, item := range n.items {
@@ -84,8 +83,8 @@ func (n *node) countNodes() error {
 	return nil
 }
 
-// parse reads one file. JSON may have comments and trailing commas, as the files of some desktop clients do. A file
-// without content is an empty mapping.
+// parse reads one file. JSON may have comments and trailing commas, like the files of some desktop clients. An empty file
+// is an empty mapping.
 func parse(file string, data []byte, isJSON bool) (*node, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxFile)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with the configuration. Its text never shows a secret: values are quoted as
-// they are written in the file, before variables are expanded, and secrets not at all.
+// A Problem is one error in the configuration. Its text never contains a secret: it quotes values as written in the file,
+// before variables are expanded, and does not quote secrets.
 type Problem struct {
 	File    string // "" = not from a file
 	Line    int    // from 1; 0 = the file as a whole
@@ -17,7 +17,7 @@ type Problem struct {
 	Message string // one line
 }
 
-// String returns "file:line:column: message", without the parts that are unknown.
+// String returns "file:line:column: message" without unknown parts.
 func (p Problem) String() string {
 	if p.File == "" {
 		return p.Message
@@ -25,7 +25,7 @@ func (p Problem) String() string {
 	return position{p.File, p.Line, p.Column}.String() + ": " + p.Message
 }
 
-// Error lists what is wrong with the configuration, file by file. Commands that get one exit with 2.
+// Error lists the problems of the configuration, file by file. Commands exit with 2 on it.
 type Error struct {
 	Problems []Problem // never empty
 }
@@ -39,10 +39,10 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds how many problems are listed; whoever has more mends these first.
+// maxProblems bounds how many problems are listed.
 const maxProblems = 20
 
-// problems collects what is wrong. The zero value is ready to use.
+// problems collects problems. The zero value is ready to use.
 type problems struct {
 	list []Problem
 	more int
@@ -64,7 +64,7 @@ func problemAt(at position, format string, args ...any) error {
 	return p.err()
 }
 
-// addError takes over the problems of err, or err itself as one.
+// addError adds the problems of err, or err itself as one.
 func (p *problems) addError(file string, err error) {
 	var listed *Error
 	if !errors.As(err, &listed) {
@@ -76,7 +76,7 @@ func (p *problems) addError(file string, err error) {
 	}
 }
 
-// err returns nil where nothing is wrong.
+// err returns the problems as an *Error, nil if there are none.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil

@@ -18,26 +18,25 @@ type source struct {
 	empty   bool // it gives no setting and no server
 }
 
-// Reload loads the configuration again, to replace used, the last good one. Access never widens because files are
-// missing, empty or cut off:
+// Reload loads the configuration again to replace used, the last good one. Missing, empty or cut files never widen access:
 //
-//   - A file of used that is missing, or empty when it was not, is an error; the same file with another ending of
-//     its format counts as there. So is a file that ends in the middle of what it said.
+//   - A file of used that is missing, that is empty but was not, or that is cut is an error. The same file with another
+//     extension is not missing.
 //   - Without auth.api_keys, or with a key file that cannot be read, the keys of used stay, with a warning.
 //     `auth: {api_keys: []}` removes them.
 //
-// An *Error means that used stays in use, whole.
+// After an *Error, used stays in use as a whole.
 func Reload(paths []string, opts Options, used Config) (Config, error) {
 	return load(paths, opts, &used)
 }
 
-// Same reports whether two configurations mean the same, whatever their files look like.
+// Same reports whether two configurations are equal, even if the text of their files differs.
 func (c Config) Same(other Config) bool {
 	c.sources, other.sources = nil, nil
 	return reflect.DeepEqual(c, other)
 }
 
-// compareSources looks for files that were damaged or lost since used was read.
+// compareSources finds files that were damaged or lost since used was read.
 func (d *decoder) compareSources(now Config) {
 	if d.used == nil {
 		return
@@ -51,34 +50,37 @@ func (d *decoder) compareSources(now Config) {
 			}
 		case before.empty:
 		case now.sources[i].empty:
-			d.problems.add(position{file: now.sources[i].file}, "is empty now; write mcpServers: {} to remove all servers, auth: {api_keys: []} to remove all keys")
+			d.problems.add(position{file: now.sources[i].file},
+				"is empty now; write mcpServers: {} to remove all servers, auth: {api_keys: []} to remove all keys")
 		case now.sources[i].cutOff(before) && !(now.sources[i].endsInLine() && d.onlyRemoves(now)):
-			d.problems.add(position{file: now.sources[i].file}, "is cut off: it has only the first %d of %d bytes; if that is meant, change a line before them, too", len(now.sources[i].content), len(before.content))
+			d.problems.add(position{file: now.sources[i].file},
+				"is cut off: it has only the first %d of %d bytes; if that is meant, change a line before them, too",
+				len(now.sources[i].content), len(before.content))
 		}
 	}
 }
 
-// sameFile reports whether two names are of the same file, in whatever format.
+// sameFile reports whether two names are of the same file in any format.
 func sameFile(a, b string) bool {
 	stem := func(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 	return a == b || filepath.Dir(a) == filepath.Dir(b) && stem(a) == stem(b) && slices.Contains(folderFiles, filepath.Base(stem(a)))
 }
 
-// cutOff reports whether s is the beginning of what the file was before, where more than space is gone.
+// cutOff reports whether s is only the beginning of the former content, and more than space is gone.
 func (s source) cutOff(before source) bool {
 	rest, isBeginning := bytes.CutPrefix(before.content, s.content)
 	return isBeginning && len(bytes.TrimSpace(rest)) > 0
 }
 
-// endsInLine reports whether s does not end in the middle of a line.
+// endsInLine reports whether s ends with a complete line.
 func (s source) endsInLine() bool { return bytes.HasSuffix(s.content, []byte("\n")) }
 
-// onlyRemoves reports whether files of which the end is gone lack nothing but whole servers, whole keys, or settings
-// that give no access. That is how people remove the last one; everything else is taken for a write that was
-// interrupted.
+// onlyRemoves reports whether the missing end has only whole servers, whole keys or settings that do not affect access.
+// That is how people remove the last entry; any other cut is an interrupted write.
 func (d *decoder) onlyRemoves(now Config) bool {
 	for _, server := range now.Servers {
-		if !slices.ContainsFunc(d.used.Servers, func(u downstream.ServerConfig) bool { return reflect.DeepEqual(u, server) }) {
+		same := func(u downstream.ServerConfig) bool { return reflect.DeepEqual(u, server) }
+		if !slices.ContainsFunc(d.used.Servers, same) {
 			return false
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
-// Report is a configuration that can be printed: secrets, and what may hold one, are left out.
+// Report is a configuration for printing, without secrets and without values that may contain one.
 type Report struct {
 	Config Config
 }
 
-// Check loads the configuration as Load does, and also refuses what `nexus serve` would refuse. It warns about commands
-// that this machine does not have.
+// Check loads the configuration as Load does, and also fails if `nexus serve` would. It warns about commands that do not
+// exist on this machine.
 func Check(paths []string, opts Options) (Report, error) {
 	opts.programs = true
 	cfg, err := Load(paths, opts)
@@ -68,7 +68,7 @@ func section(out *strings.Builder, title string, n int, line func(int) string) {
 	table.Flush() // a strings.Builder does not fail
 }
 
-// reach says where a server is. Arguments, paths and queries may hold tokens.
+// reach returns the program or the origin of a server. Arguments, paths and queries may contain tokens.
 func reach(s downstream.ServerConfig) string {
 	if s.Command != "" {
 		return filepath.Base(s.Command)
@@ -104,7 +104,7 @@ func differences(s Settings) []string {
 	return lines
 }
 
-// cut shortens what is too long for a line.
+// cut shortens a text that is too long for a line.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 100 {
 		return string(r[:100]) + "…"

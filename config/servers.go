@@ -41,7 +41,7 @@ func (d *decoder) addServers(to []downstream.ServerConfig, path string, n *node)
 	return to
 }
 
-// server reads one entry. Of a disabled server only the shape matters, not what its values are.
+// server reads one entry. For a disabled server it checks only the shape, not the values.
 func (d *decoder) server(at string, m member) downstream.ServerConfig {
 	cfg := downstream.ServerConfig{Name: m.key}
 	entry := m.value
@@ -70,7 +70,7 @@ func (d *decoder) server(at string, m member) downstream.ServerConfig {
 	return cfg
 }
 
-// disabled looks ahead at an entry's "disabled".
+// disabled reads "disabled" of an entry in advance.
 func (d *decoder) disabled(entry *node) bool {
 	n := entry.get("disabled")
 	if n == nil || (n.kind != boolean && n.kind != text) {
@@ -80,7 +80,7 @@ func (d *decoder) disabled(entry *node) bool {
 	return err == nil && strings.EqualFold(s, "true")
 }
 
-// serverCheck looks at one server's values.
+// serverCheck checks the values of one server.
 type serverCheck struct {
 	d    *decoder
 	path string
@@ -167,7 +167,8 @@ func (s serverCheck) url() {
 	}
 }
 
-// checkURL says what is wrong with the address of a server or model, without repeating it: it may hold a token.
+// checkURL returns what is wrong with the address of a server or model, "" if nothing is. It does not quote the address,
+// which may contain a token.
 func checkURL(address string) string {
 	u, err := url.Parse(address)
 	switch {
@@ -183,7 +184,7 @@ func checkURL(address string) string {
 	return ""
 }
 
-// headers checks the names and values, and drops what the transport writes itself.
+// headers checks names and values, and drops headers that the transport writes.
 func (s serverCheck) headers() {
 	seen := make(map[string]string, len(s.cfg.Headers))
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
@@ -205,7 +206,7 @@ func (s serverCheck) headers() {
 	}
 }
 
-// ownHeader reports whether the transport itself writes a header, given in lower case.
+// ownHeader reports whether the transport writes a header. The name is in lower case.
 func ownHeader(name string) bool {
 	return slices.Contains([]string{
 		"accept", "connection", "content-length", "content-type", "host", "keep-alive", "last-event-id", "te", "trailer",
@@ -213,7 +214,7 @@ func ownHeader(name string) bool {
 	}, name) || strings.HasPrefix(name, "mcp-")
 }
 
-// process checks what a child process gets, and makes cwd absolute, starting from the file's folder.
+// process checks the settings of a child process, and makes cwd absolute, relative to the folder of the file.
 func (s serverCheck) process() {
 	c := s.cfg
 	for key, value := range map[string]string{"command": c.Command, "cwd": c.Cwd, "args": strings.Join(c.Args, "")} {
@@ -256,7 +257,7 @@ func (s serverCheck) program() {
 	}
 }
 
-// beside returns name as an absolute path; a relative one starts in the folder of file.
+// beside returns name as an absolute path. A relative name is relative to the folder of file.
 func beside(file, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name), nil

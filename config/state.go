@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// StateFolder returns the folder for what outlives a restart: state, else the user's state folder.
+// StateFolder returns the folder for state that outlives a restart: State, else the user's state folder.
 func (s *Settings) StateFolder() (string, error) {
 	if s.State != "" {
 		return filepath.Abs(s.State)

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// Watcher tells when the files of a configuration have changed, by looking at them: that also sees what
-// editors do, which put another file in the place of the old one, and Kubernetes, which moves a link. It is
-// not safe for concurrent use.
+// Watcher tells when the files of a configuration have changed. It polls, because editors replace files and Kubernetes
+// moves links. It is not safe for concurrent use.
 type Watcher struct {
 	paths []string
-	known []seen // as they were last reported
-	last  []seen // as they were last looked at
+	known []seen // as last reported
+	last  []seen // as last polled
 }
 
-// seen is what a file looked like. It does not open the file.
+// seen is the state of a file.
 type seen struct {
 	name     string
 	size     int64
 	modified time.Time
-	info     os.FileInfo // of what links lead to
+	info     os.FileInfo // of the target of links
 }
 
-// Watch begins to watch the paths that were given to Load.
+// Watch starts to watch the paths that were given to Load.
 func Watch(paths []string, opts Options) *Watcher {
 	if len(paths) == 0 && !opts.NoFile {
 		paths = []string{DefaultFolder}
@@ -34,8 +33,8 @@ func Watch(paths []string, opts Options) *Watcher {
 	return w
 }
 
-// Changed reports whether the files are others than when it last said so. It waits with that until they
-// look the same in two calls, so that a file is not read while it is written.
+// Changed reports whether the files have changed since it last returned true. It returns true once two calls see the same
+// files, so that no file is read while it is written.
 func (w *Watcher) Changed() bool {
 	now := w.look()
 	settled := slices.EqualFunc(now, w.last, seen.same)
@@ -47,7 +46,7 @@ func (w *Watcher) Changed() bool {
 	return true
 }
 
-// look returns what the files look like, those of folders included.
+// look returns the states of the files, including those in folders.
 func (w *Watcher) look() (files []seen) {
 	for _, path := range w.paths {
 		info, err := os.Stat(path)

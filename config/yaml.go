@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxIndicators bounds lines, brackets, dashes, anchors and the like. The YAML parser takes quadratic time and one
-// stack frame or more for each of some of them; at this bound the worst file known takes about a second.
+// maxIndicators bounds lines, brackets, dashes, anchors and the like. For some of them the YAML parser takes quadratic time
+// and a stack frame each. At this bound the worst known file takes about a second.
 const maxIndicators = 20_000
 
 // parseYAML reads a YAML 1.2 file of one document, with anchors, aliases and merge keys.
@@ -49,8 +49,7 @@ func parseYAML(file string, data []byte) (*node, error) {
 	return root, nil
 }
 
-// tabNear finds a tab in the indentation of a line or its neighbours. The parser's own words about it, and their place,
-// help nobody who cannot see it.
+// tabNear finds a tab in the indentation of a line or its neighbours. The parser's message about tabs is not helpful.
 func tabNear(data []byte, line int) (at position, found bool) {
 	n := 0
 	for text := range bytes.Lines(data) {
@@ -77,7 +76,7 @@ func countIndicators(data []byte) int {
 // yamlReader turns the parser's tree into nodes.
 type yamlReader struct {
 	file    string
-	anchors map[string]*node // those that are complete, so that no value can contain itself
+	anchors map[string]*node // complete ones only, so that no value can contain itself
 	merged  int              // members copied by merge keys
 }
 
@@ -142,7 +141,7 @@ func (r *yamlReader) read(from ast.Node) (*node, error) {
 	return n, n.countNodes()
 }
 
-// tagged reads a value with one of the core tags that change nothing but the type of a scalar.
+// tagged reads a value with the tag !!str.
 func (r *yamlReader) tagged(v *ast.TagNode) (*node, error) {
 	tag := v.GetToken().Value
 	if tag != "!!str" || v.Value == nil {
@@ -193,7 +192,7 @@ func (r *yamlReader) mapping(n *node, values []*ast.MappingValueNode) (*node, er
 	return n, n.countNodes()
 }
 
-// merge adds the members of from, a mapping or a list of mappings, that n does not have itself; earlier ones win.
+// merge adds the members of from, a mapping or a list of mappings, that n does not have. Earlier ones win.
 func (r *yamlReader) merge(n, from *node) error {
 	sources := []*node{from}
 	if from.kind == list {

@@ -29,10 +29,9 @@ func ParseProxies(entries []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// ClientAddr returns the address of the client that sent r, without port and zone. Where the peer is a
-// trusted proxy it is taken from X-Forwarded-For: the rightmost entry that is no trusted proxy itself.
-// Everything to the left of that is the client's own claim and ignored, and so is what follows an entry
-// that is no address. A peer without an IP address is returned as it is.
+// ClientAddr returns the address of the client that sent r, without port and zone. If the peer is a trusted proxy, it is
+// the rightmost entry of X-Forwarded-For that is not a trusted proxy. Entries to the left of it are claims of the client
+// and ignored. An entry that is not an address ends the search. A peer without an IP address is returned unchanged.
 func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 	client, ok := parseAddr(r.RemoteAddr)
 	if !ok {

@@ -1,7 +1,8 @@
-// Package auth knows the API keys and what each caller may use.
+// Package auth has the API keys and the access rights of callers.
 //
-// Keys and Caller are safe for concurrent use; a Caller is immutable. A key is held as its SHA-256 only and
-// looked up by that, so the time of a lookup tells nothing about how much of a guess was right.
+// [New] makes [Keys] of the configuration, and [Keys.Identify] returns the [Caller] that holds a key. [ClientAddr] and
+// [Anonymous] identify callers without a key. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are
+// stored and looked up by their SHA-256 only, so the time of a lookup does not depend on how much of a guess is right.
 package auth
 
 import (
@@ -24,7 +25,7 @@ type Keys struct {
 	set atomic.Pointer[keySet]
 }
 
-// keySet is who holds which key, by digest. It never changes.
+// keySet maps the digests of keys to their holders. It never changes.
 type keySet map[[sha256.Size]byte]Caller
 
 // New returns the keys of cfg; config.Load has replaced Env and File by Key. It fails where a key has no name, not
@@ -50,18 +51,18 @@ func New(cfg Config) (*Keys, error) {
 	return k, nil
 }
 
-// Changes are what Replace did, by the names of keys in alphabetical order.
+// Changes are the changes by Replace: names of keys in alphabetical order.
 type Changes struct {
 	Added, Removed []string
-	Changed        []string // another key or other rights under the same name
-	Rights         []string // IDs of the callers who have other rights than before with the same key
+	Changed        []string // another key or other rights with the same name
+	Rights         []string // IDs of the callers whose rights changed for the same key
 }
 
-// None reports whether everybody has the access that they had.
+// None reports whether all access stays the same.
 func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
-// Replace makes the keys of other, which is not used any more, the only ones that are valid. Callers whose key
-// stays under its name have the rights that it has now (see Caller.Now); the others have none. Calls must not overlap.
+// Replace makes the keys of other the only valid ones; other must not be used afterwards. A caller whose key keeps its name
+// gets the new rights (see [Caller.Now]); other callers lose all. Calls must not overlap.
 func (k *Keys) Replace(other *Keys) (done Changes) {
 	before, after := *k.set.Load(), *other.set.Load()
 	digests := func(set keySet) map[string][sha256.Size]byte {
@@ -139,10 +140,10 @@ func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(key)), nil
 }
 
-// Required reports whether callers need a key, which they do as soon as there is one.
+// Required reports whether callers need a key: if there is at least one.
 func (k *Keys) Required() bool { return len(*k.set.Load()) > 0 }
 
-// Identify returns the caller that holds the key, or false if it is wrong.
+// Identify returns the caller that holds the key, false if the key is wrong.
 func (k *Keys) Identify(key string) (Caller, bool) {
 	if key == "" || len(key) > maxKey {
 		return Caller{}, false
@@ -151,10 +152,9 @@ func (k *Keys) Identify(key string) (Caller, bool) {
 	return c, ok
 }
 
-// FromHeaders returns the key that a request carries in "Authorization: Bearer" or "X-API-Key", and
-// whether it carries one. Other Authorization schemes count as none. A request with several keys has to
-// get all of them right and all of the same caller; otherwise the returned key is one that Identify
-// refuses.
+// FromHeaders returns the key of a request in "Authorization: Bearer" or "X-API-Key", and whether it has one. Other
+// Authorization schemes do not count. If a request has several keys, all must be valid and of the same caller; otherwise
+// Identify refuses the returned key.
 func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
 	keys := append([]string(nil), h.Values("X-API-Key")...)
 	for _, value := range h.Values("Authorization") {
@@ -179,8 +179,8 @@ func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
 	return key, true
 }
 
-// Anonymous returns a caller without a key, known by its remote address; an IPv6 address counts as its /64, which one
-// host may have to itself. It may use everything.
+// Anonymous returns a caller without a key, identified by its remote address. An IPv6 address counts as its /64, because
+// one host may have all of it. The caller may use everything.
 func Anonymous(addr string) Caller {
 	if ip, err := netip.ParseAddr(addr); err == nil && ip.Is6() && !ip.Is4In6() && !ip.IsLoopback() {
 		if prefix, err := ip.WithZone("").Prefix(64); err == nil {

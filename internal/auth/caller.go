@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Caller is who sent a request, with the rights of then. It is a small value; copies are equal in every respect
-// and comparable. The zero Caller has no name and may use nothing.
+// Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller has no
+// name and may use nothing.
 type Caller struct {
 	Name      string                  // of the key, or "anonymous"
 	ID        string                  // stable identity for limits: "key:NAME" or "addr:ADDRESS"
 	Anonymous bool                    // no key was given
 	access    *access                 // nil for anonymous callers
-	rights    *atomic.Pointer[access] // what the key stands for by now; nil for anonymous callers
+	rights    *atomic.Pointer[access] // the current rights of the key; nil for anonymous callers
 }
 
 func newCaller(kc KeyConfig) Caller {
@@ -23,8 +23,8 @@ func newCaller(kc KeyConfig) Caller {
 	return c
 }
 
-// Now returns the caller with the rights that its key has by now. It is false once the key is not valid any
-// more; then the caller may use nothing.
+// Now returns the caller with the current rights of its key. It is false if the key is no longer valid; then the caller may
+// use nothing.
 func (c Caller) Now() (Caller, bool) {
 	if c.rights == nil {
 		return c, c.Anonymous
@@ -53,10 +53,10 @@ func (a *access) equal(b *access) bool {
 	return slices.Equal(a.servers, b.servers) && slices.Equal(a.allow, b.allow) && slices.Equal(a.deny, b.deny)
 }
 
-// mask hides slashes from path.Match. A * has to cover them: else deny: ["a__*"] would let a__x/y pass.
+// mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.
 func mask(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
-// Restricted reports whether there may be tools that the caller must not use.
+// Restricted reports whether the caller's access is limited.
 func (c Caller) Restricted() bool {
 	if c.access == nil {
 		return !c.Anonymous
@@ -64,8 +64,8 @@ func (c Caller) Restricted() bool {
 	return len(c.access.servers)+len(c.access.allow)+len(c.access.deny) > 0
 }
 
-// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool stands for
-// the server itself. The function is nil for a caller who may use everything.
+// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool means the
+// server itself. The function is nil for a caller that may use everything.
 func (c Caller) Visible() func(server, tool string) bool {
 	if !c.Restricted() {
 		return nil
@@ -78,18 +78,18 @@ func (c Caller) Visible() func(server, tool string) bool {
 	}
 }
 
-// MayUse reports whether the caller may use the tool of the server, both by their own names. What it may
-// not use it may not see either.
+// MayUse reports whether the caller may see and use the tool of the server, both by their own names.
 func (c Caller) MayUse(server, tool string) bool {
 	if c.access == nil {
 		return c.Anonymous
 	}
 	name := mask(server + "__" + tool)
-	return c.access.has(server) && (len(c.access.allow) == 0 || matchesAny(c.access.allow, name)) && !matchesAny(c.access.deny, name)
+	return c.access.has(server) && (len(c.access.allow) == 0 || matchesAny(c.access.allow, name)) &&
+		!matchesAny(c.access.deny, name)
 }
 
-// MaySee reports whether the caller may know of the server: it is among the caller's servers, some tool of
-// it could be allowed, and no pattern denies them all.
+// MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be allowed,
+// and no pattern denies all of them.
 func (c Caller) MaySee(server string) bool {
 	if c.access == nil {
 		return c.Anonymous
@@ -111,8 +111,8 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// matchesAll reports whether the pattern surely matches every name that starts with prefix: it ends in a
-// star and matches the prefix alone.
+// matchesAll reports whether the pattern matches every name that starts with prefix: it ends in a star and matches the
+// prefix itself.
 func matchesAll(pattern, prefix string) bool {
 	return strings.HasSuffix(pattern, "*") && !strings.HasSuffix(pattern, `\*`) && matchesAny([]string{pattern}, prefix)
 }

@@ -9,29 +9,28 @@ import (
 
 const (
 	shards    = 16          // of the table of callers, so that they do not wait for each other
-	keptShare = 100         // of the requests, one in so many is kept for callers that have fewer than that in flight
-	askTime   = time.Second // after which another caller's request no longer counts as wanting a share
+	keptShare = 100         // one in keptShare requests is kept for callers with fewer than that in flight
+	askTime   = time.Second // for how long a request of another caller counts as demand
 )
 
 // Bounds are the limits of a Budget.
 type Bounds struct {
-	Requests int   // in flight that one caller alone may have; all callers together may have half as many more
+	Requests int   // in flight for one caller if no other asks; half as many more for all callers together
 	Total    int64 // bytes held for all callers
 	Own      int64 // bytes held for one caller
 	Floor    int64 // bytes that a caller gets even when the total is exhausted
 }
 
-// Budget bounds what the router holds on behalf of callers: requests in flight, and the bytes of bodies, queued
-// messages, results that are not written yet, replay logs. Each caller has bounds of its own, so that one caller
-// cannot exhaust what others need, and all callers together have others. It is safe for concurrent use. Nobody
-// waits: what is refused is refused at once.
+// Budget bounds what the router holds for callers: requests in flight, and the bytes of bodies, queued messages, results
+// and replay logs. There are bounds for each caller, so that one cannot exhaust what others need, and for all callers
+// together. Nothing waits: Budget refuses at once. It is safe for concurrent use.
 //
-// One caller may have Requests in flight while no other asks for one. While others do, it gets none beyond half of
-// that. Callers below their half are admitted up to 1.5 × Requests in total.
+// One caller may have Requests in flight while no other asks for one, else half of that. Callers below their half are
+// admitted up to 1.5 × Requests in total.
 type Budget struct {
 	bounds Bounds
 	half   int64 // of the requests
-	kept   int64 // of the requests, for callers that have few
+	kept   int64 // of the requests, for callers with few
 	memory *Memory
 
 	inFlight atomic.Int64
@@ -48,13 +47,13 @@ type shard struct {
 	_  [40]byte           // a cache line each
 }
 
-// account is what a caller holds.
+// account is what is held for a caller.
 type account struct {
 	requests int64
 	bytes    int64
 }
 
-// NewBudget returns a Budget with these bounds. While memory, which may be nil, is short no request is admitted.
+// NewBudget returns a Budget. It admits no request while memory, which may be nil, is short.
 func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	most := int64(bounds.Requests)
 	b := &Budget{bounds: bounds, half: max(1, most/2), kept: most / keptShare, memory: memory, seed: maphash.MakeSeed()}
@@ -64,7 +63,7 @@ func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	return b
 }
 
-// Enter admits a request of a caller that holds n bytes, or reports false. Leave must follow if it is admitted.
+// Enter admits a request of n bytes, or reports false. Leave must follow if it is admitted.
 func (b *Budget) Enter(caller string, n int) bool {
 	if b.Short() {
 		return false
@@ -87,7 +86,7 @@ func (b *Budget) Enter(caller string, n int) bool {
 	return true
 }
 
-// admits reports whether a caller that has own requests in flight may have another, which makes it total.
+// admits reports whether a caller with own requests in flight may have another. total is the number in flight with it.
 func (b *Budget) admits(caller string, own, total int64) bool {
 	if total <= b.half {
 		return true
@@ -112,7 +111,7 @@ func (b *Budget) Leave(caller string, n int) {
 // Reserve charges n bytes to a caller, or reports false. Release must follow.
 func (b *Budget) Reserve(caller string, n int) bool { return b.reserve(caller, n, 1) }
 
-// ReserveSpare is Reserve for what can be dropped: it leaves half of the bytes to the rest.
+// ReserveSpare is Reserve for data that can be dropped: it uses only half of the bounds.
 func (b *Budget) ReserveSpare(caller string, n int) bool { return b.reserve(caller, n, 2) }
 
 func (b *Budget) reserve(caller string, n int, part int64) bool {
@@ -129,13 +128,13 @@ func (b *Budget) reserve(caller string, n int, part int64) bool {
 	return true
 }
 
-// fits reports whether n bytes more fit into the given part of the bounds of a caller that holds own bytes.
+// fits reports whether n more bytes fit into a part of the bounds for a caller with own bytes.
 func (b *Budget) fits(own int64, n int, part int64) bool {
 	own += int64(n)
 	return own <= b.bounds.Own/part && (own <= b.bounds.Floor || b.held.Load()+int64(n) <= b.bounds.Total/part)
 }
 
-// Charge charges n bytes to a caller whatever it holds. It is for small messages that must not be lost and have
+// Charge charges n bytes to a caller regardless of the bounds. It is for small messages that must not be lost and have
 // another bound. Release must follow.
 func (b *Budget) Charge(caller string, n int) { b.change(caller, 0, n) }
 
@@ -161,14 +160,14 @@ func (b *Budget) Short() bool { return b.memory.Short(b.held.Load()) }
 // Held returns the bytes held for all callers.
 func (b *Budget) Held() int64 { return b.held.Load() }
 
-// InFlight returns the number of requests that are admitted and not over.
+// InFlight returns the number of admitted requests.
 func (b *Budget) InFlight() int { return int(b.inFlight.Load()) }
 
 func (b *Budget) shard(caller string) *shard {
 	return &b.shards[maphash.String(b.seed, caller)%shards]
 }
 
-// askers remembers which two callers asked last for a request while many were in flight.
+// askers remembers the last two callers that asked for a request while many were in flight.
 type askers struct {
 	mu           sync.Mutex
 	last, before string

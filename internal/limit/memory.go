@@ -16,15 +16,15 @@ import (
 
 const (
 	memoryShare = 0.75                  // of the limit, above which memory is short
-	copies      = 2                     // of a message that there are while it passes through
-	sampleTime  = 10 * time.Millisecond // for which a look at the runtime holds
-	collectTime = time.Second           // between the collections of memory that was short
+	copies      = 2                     // of a message that exist at the same time
+	sampleTime  = 10 * time.Millisecond // for which a reading of the runtime is valid
+	collectTime = time.Second           // between collections while memory is short
 )
 
-// Memory tells when so much of the memory limit is in use that new work should be refused: what lives on the
-// heap, as of the last collection, and the stacks, or the bytes that a Budget holds, whichever is more. With a
-// limit the collector runs before the heap reaches it, so the figure is never older than that growth; and where
-// all is refused and nothing grows, Short collects. nil has no limit. It is safe for concurrent use.
+// Memory tells when new work should be refused because too much of the memory limit is in use: by live heap objects, as of
+// the last collection, and stacks, or by the bytes that a Budget holds. The collector runs before the heap reaches the
+// limit, so the figure is recent; if everything is refused and nothing grows, Short collects. nil has no limit. It is safe
+// for concurrent use.
 type Memory struct {
 	limit  int64
 	logger *slog.Logger
@@ -57,7 +57,8 @@ func (m *Memory) Short(held int64) bool {
 	now, looked := int64(time.Since(m.began)), m.looked.Load()
 	if now-looked >= int64(sampleTime) && m.looked.CompareAndSwap(looked, now) {
 		used := m.used()
-		if last := m.collected.Load(); used > m.limit && m.pressed.Load() && now-last >= int64(collectTime) && m.collected.CompareAndSwap(last, now) {
+		if last := m.collected.Load(); used > m.limit && m.pressed.Load() &&
+			now-last >= int64(collectTime) && m.collected.CompareAndSwap(last, now) {
 			runtime.GC() // only this request waits for it
 			used = m.used()
 		}
@@ -75,8 +76,8 @@ func used() int64 {
 	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
 }
 
-// ContainerLimit returns the bytes of memory that the control group of this process may use, by the file
-// system whose root is given; 0 if there is no limit.
+// ContainerLimit returns the memory limit in bytes of the control group of this process, 0 if there is none. root is the
+// root of the file system.
 func ContainerLimit(root fs.FS) int64 {
 	least := int64(0)
 	consider := func(file string) {
@@ -102,7 +103,7 @@ func ContainerLimit(root fs.FS) int64 {
 		case parts[1] != "":
 			continue
 		}
-		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) { // each limits those below it
+		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) { // a group limits its children
 			consider(path.Join(base, group, name))
 			if group == "/" {
 				break

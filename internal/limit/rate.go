@@ -1,5 +1,5 @@
-// Package limit bounds what callers can ask for: it holds the limits of the configuration and the rate
-// limit.
+// Package limit bounds the resources that callers use: [Rate] their calls per time, [Budget] their requests in flight and
+// the bytes held for them, [Memory] the memory of the process. All are safe for concurrent use.
 package limit
 
 import (
@@ -17,9 +17,9 @@ const maxIDs = 10_000
 // of length Per at most Requests calls of one caller pass. Refused calls do not count. It is safe for
 // concurrent use, and exact then too.
 //
-// It remembers 10,000 callers and forgets those without a call in the window as time goes by. When all of
-// them are active, a new caller takes the place of the one whose last accepted call is the oldest, who
-// then starts afresh: so nobody is refused because of others.
+// It remembers 10,000 callers and forgets those without a call in the window. When all of them are active, a new caller
+// replaces the one whose last accepted call is the oldest, and that one starts afresh. So nobody is refused because of
+// others.
 type Rate struct {
 	now  func() time.Time
 	most int // callers remembered
@@ -44,7 +44,7 @@ func New(cfg RateConfig, now func() time.Time) *Rate {
 	return r
 }
 
-// Configure replaces the limit. Where it is another one all callers start afresh.
+// Configure replaces the limit. If it changes, all callers start afresh.
 func (r *Rate) Configure(cfg RateConfig) {
 	cfg.Tools = slices.Clone(cfg.Tools)
 	r.mu.Lock()
@@ -62,8 +62,7 @@ func (r *Rate) Applies(tool string) bool {
 	return slices.Contains(r.config.Tools, tool)
 }
 
-// Allow counts a call of the caller id and accepts it, or refuses it and says how long to wait until one
-// would be accepted.
+// Allow accepts and counts a call of the caller id, or refuses it and returns the time until one would be accepted.
 func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +93,8 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 	return true, 0
 }
 
-// forget drops callers whose last accepted call has left the window. Each call drops a few, so that the
-// work is spread and the number of callers falls faster than it can grow.
+// forget drops callers without a call in the window. Each call of forget drops two at most, which spreads the work and is
+// faster than callers are added.
 func (r *Rate) forget(now time.Time) {
 	for range 2 {
 		oldest := r.recent.Front()
@@ -119,7 +118,7 @@ func (w *window) last() time.Time {
 // Exceeded is how Message begins.
 const Exceeded = "Rate limit exceeded"
 
-// Message tells a caller that it was refused and when to come back, in whole seconds rounded up.
+// Message is the error for a refused call: when to retry, in whole seconds rounded up.
 func Message(retryAfter time.Duration) string {
 	seconds := max(1, int64((retryAfter+time.Second-1)/time.Second))
 	if seconds == 1 {

@@ -10,11 +10,10 @@ import (
 // downFor is how long the breaker stays open.
 const downFor = 10 * time.Second
 
-// Reach remembers that no connection to an endpoint could be made, so that those who share it do not all wait for the
-// same refusals: for ten seconds questions fail at once, then one of them tries a single connection while the others
-// still fail, and the first connection that is made ends it (a circuit breaker with a half-open state; M. Nygard,
-// Release It!, 2007). Only failures to connect count: an endpoint that answers, with whatever error, is there. The zero
-// value is an endpoint of which nothing is known; it may be used from any goroutine.
+// Breaker is the circuit breaker of an endpoint (M. Nygard, Release It!, 2007), which clients can share. When no
+// connection can be made it opens: for ten seconds requests fail at once. Then it is half-open: one request tries to
+// connect while the others fail. The first connection closes it. Only failures to connect count, not error responses. The
+// zero value is closed. A Breaker is safe for concurrent use.
 type Breaker struct {
 	mu      sync.Mutex
 	down    *Error // why the breaker is open; nil = closed
@@ -24,34 +23,34 @@ type Breaker struct {
 
 // allow reports why a request may not be sent, nil if it may. probe tells the caller to try only once. A caller that is
 // allowed must call done.
-func (r *Breaker) allow(now time.Time) (probe bool, err *Error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *Breaker) allow(now time.Time) (probe bool, err *Error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
-	case r.down == nil:
+	case b.down == nil:
 		return false, nil
-	case r.probing || now.Before(r.until):
-		e := *r.down
+	case b.probing || now.Before(b.until):
+		e := *b.down
 		e.Message = "not asked, because a moment ago there was no connection: " + e.Message
 		return false, &e
 	}
-	r.probing = true
+	b.probing = true
 	return true, nil
 }
 
 // done records the result of a request that allow admitted.
-func (r *Breaker) done(now time.Time, probe bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *Breaker) done(now time.Time, probe bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if probe {
-		r.probing = false
+		b.probing = false
 	}
 	var e *Error
 	switch {
 	case err == nil, errors.As(err, &e) && !e.unconnected:
-		r.down = nil
+		b.down = nil
 	case e != nil:
-		r.down, r.until = e, now.Add(downFor)
+		b.down, b.until = e, now.Add(downFor)
 	}
 }
 

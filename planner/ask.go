@@ -11,32 +11,32 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of what a model may do for one plan.
+// Bounds of planning with a model.
 const (
-	maxTokens   = 150_000  // after which there is no further round or search
-	maxSteps    = 50       // steps that are taken from the plans of one query
-	maxSearches = 2        // times it may ask for other tools
-	maxAnswer   = 16 << 10 // bytes of its own answer that it is shown again
+	maxTokens   = 150_000  // after which there is no other round or search
+	maxSteps    = 50       // steps of all plans of one query
+	maxSearches = 2        // searches for other tools
+	maxAnswer   = 16 << 10 // bytes of its response that it is shown again
 	maxProblems = 20       // problems that it is shown
 )
 
-// findTools is the name under which a model asks for other tools than it was shown, as if it were one.
+// findTools is a pseudo tool by which a model searches for tools that it was not shown.
 const findTools = "find_tools"
 
-// conversation is what goes on with the model for one plan.
+// conversation is the conversation with the model for one plan.
 type conversation struct {
 	planner   *Planner
 	req       Request
 	model     llm.Model
 	shown     []plan.Tool
-	canSearch bool // there are more tools, and the model may ask for them
+	canSearch bool // there are more tools, and the model may search for them
 	turns     []llm.Message
 	emitted   map[string]bool
 	usage     llm.Usage
 	tokens    int // used for the query so far
 }
 
-// ask gets a plan from the model: one turn, more if it asks for other tools, and one to repair what is wrong.
+// ask gets a plan from the model: in one turn, more if it searches for tools, and one to repair problems.
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	ctx, stop := share(ctx)
 	defer stop()
@@ -53,7 +53,7 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	return Result{Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens, Warnings: warnings}, nil
 }
 
-// shortlist picks the tools that the model is shown: all if they are few, else the best.
+// shortlist returns the tools that the model is shown: all if they are few, else the best.
 func (p *Planner) shortlist(ctx context.Context, req Request) []plan.Tool {
 	first := req.Tools.First(p.cfg.Shortlist + 1)
 	if len(first) <= p.cfg.Shortlist {
@@ -66,13 +66,13 @@ func (p *Planner) shortlist(ctx context.Context, req Request) []plan.Tool {
 	return slices.Clip(ranked[:min(len(ranked), p.cfg.Shortlist)])
 }
 
-// A draft is a plan that could be read, and what is wrong with its steps.
+// A draft is a readable plan with the problems of its steps.
 type draft struct {
 	plan     plan.Plan
 	problems []plan.Problem
 }
 
-// run takes the turns until there is a plan.
+// run takes turns until there is a plan.
 func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	if c.spent() {
 		return nil, nil, errTokens
@@ -119,7 +119,7 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	}
 }
 
-// faulty reports whether a draft has problems that the model has to mend: what the user can be asked for is none.
+// faulty reports whether a draft has problems that the model must repair: not arguments that the user can be asked for.
 func (c *conversation) faulty(d *draft) bool {
 	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool { return !c.req.CanAsk || len(p.Missing) == 0 })
 }
@@ -132,7 +132,7 @@ func unrepaired(first *draft, err error) (*draft, []string, error) {
 	return first, []string{fmt.Sprintf("the plan could not be repaired: %v", err)}, nil
 }
 
-// turn asks the model once and reads steps off the stream.
+// turn asks the model once and reads the steps from the stream.
 func (c *conversation) turn(ctx context.Context, system string) (string, error) {
 	request := llm.Request{System: system, Messages: c.turns, Schema: planSchema(c.toolNames())}
 	if c.req.OnStep != nil {
@@ -140,7 +140,7 @@ func (c *conversation) turn(ctx context.Context, system string) (string, error) 
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || c.canSearch && step.Tool == findTools // then this is not the plan yet
+				searching = searching || c.canSearch && step.Tool == findTools // then this is not the plan
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}
@@ -153,10 +153,10 @@ func (c *conversation) turn(ctx context.Context, system string) (string, error) 
 	return resp.Text, err
 }
 
-// spent reports whether the query has no tokens left for another round or search; a plan is always repaired.
+// spent reports whether the tokens for rounds and searches are used up. Repairs do not count.
 func (c *conversation) spent() bool { return c.tokens >= maxTokens }
 
-// estimate is about how many tokens a turn took, at four bytes each.
+// estimate returns the approximate tokens of a turn, at four bytes each.
 func estimate(request llm.Request, resp llm.Response) int {
 	bytes := len(request.System) + len(resp.Text)
 	for _, m := range request.Messages {
@@ -165,7 +165,7 @@ func estimate(request llm.Request, resp llm.Response) int {
 	return bytes / 4
 }
 
-// start passes a step on that needs nothing but itself and only reads.
+// start passes a step to OnStep if it only reads and needs no other step.
 func (c *conversation) start(s plan.Step) {
 	mayBeStep := func(string) bool { return true }
 	if s.Invalid != nil || len(s.Needs(mayBeStep)) > 0 || len(c.emitted) >= c.room() {
@@ -188,7 +188,7 @@ func (c *conversation) start(s plan.Step) {
 	c.req.OnStep(s)
 }
 
-// check cuts a plan to its bounds, which it warns of, and says what is wrong with its steps.
+// check cuts a plan to its bounds, with a warning, and checks its steps.
 func (c *conversation) check(p plan.Plan) (*draft, []string) {
 	var warnings []string
 	if n, room := len(p.Steps), c.room(); n > room {
@@ -202,7 +202,7 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 // room is how many steps the query may still take.
 func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) }
 
-// finish completes a plan: what has run in an earlier round is no step of it.
+// finish completes a plan and removes steps that ran in an earlier round.
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
@@ -213,8 +213,8 @@ func (c *conversation) finish(p plan.Plan) plan.Plan {
 	return p
 }
 
-// mayLookAgain reports whether a step may make a call once more that an earlier round has made: one that reads, where
-// the model has asked for another round and not where the same plan has failed.
+// mayLookAgain reports whether a step may repeat a call of an earlier round: if it reads, and the model asked for this
+// round, not a failure.
 func (c *conversation) mayLookAgain(s plan.Step) bool {
 	tool, unknown := c.req.Tools.Lookup(s.Tool)
 	return unknown == nil && tool.Reads() && !c.req.Replan
@@ -246,7 +246,7 @@ func (c *conversation) toolNames() []string {
 	return all
 }
 
-// takeSearches removes the steps by which the model asks for other tools, and returns what it looks for.
+// takeSearches removes the searches for tools from a plan and returns their queries.
 func (c *conversation) takeSearches(p *plan.Plan) []string {
 	if !c.canSearch {
 		return nil
@@ -264,7 +264,7 @@ func (c *conversation) takeSearches(p *plan.Plan) []string {
 	return wanted
 }
 
-// showMore answers a search for tools.
+// showMore shows the model the tools that a search finds.
 func (c *conversation) showMore(ctx context.Context, answer string, wanted []string) error {
 	var found []plan.Tool
 	for _, q := range wanted {
@@ -293,7 +293,7 @@ func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
 	return ranked[:min(len(ranked), c.planner.cfg.Shortlist)]
 }
 
-// showProblems asks for the plan again.
+// showProblems asks the model to repair its plan.
 func (c *conversation) showProblems(answer string, d *draft, warnings []string, unreadable error) error {
 	lines := warnings
 	if unreadable != nil {

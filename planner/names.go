@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Tools are the tools that a request may use. There may be a great many: a Planner never goes through all of them.
+// Tools are the tools that a request may use. There may be very many, so a Planner never iterates over all.
 type Tools interface {
 	// First returns the first n tools, or all if there are fewer.
 	First(n int) []plan.Tool
@@ -20,7 +20,7 @@ type Tools interface {
 	Lookup(name string) (plan.Tool, *plan.Error)
 }
 
-// List is a few tools.
+// List is a short list of tools.
 type List []plan.Tool
 
 // First implements Tools.
@@ -63,7 +63,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	}
 }
 
-// qualifies reports whether the name is the tool's with its server in front.
+// qualifies reports whether the name is that of the server and the tool.
 func qualifies(name string, t plan.Tool) bool {
 	rest, ok := strings.CutPrefix(name, t.Server)
 	if !ok || t.Server == "" {

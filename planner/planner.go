@@ -1,10 +1,9 @@
 // Package planner turns a question and a set of tools into a plan.
 //
-// With a model it shows the model a shortlist of the tools in compact form, reads the plan out of the answer, checks it,
-// and shows the model the exact errors once. Without a model, or when it fails or writes nothing that can be read, the
-// fallback plans, in the first round; later rounds then plan nothing more. A model that declines has the last word: then
-// nothing is planned. Descriptions of tools, the conversation and
-// earlier results reach the model only as marked data.
+// [Planner.Plan] shows the model a shortlist of the tools in compact form, reads the plan from its response, checks it, and
+// shows the model the errors once. Without a model, or if it fails or writes no readable plan, the [Fallback] plans the
+// first round; later rounds then have no steps. If the model declines, nothing is planned. The model gets descriptions of
+// tools, the conversation and earlier results only as marked data.
 //
 // A Planner allows concurrent use and keeps nothing between calls. It calls no downstream tool.
 package planner
@@ -22,8 +21,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Ranker orders tools by how well they fit a question, best first, and returns at most limit of them. Tools that do not
-// fit at all may be left out.
+// Ranker returns the tools that fit a question best, best first, at most limit of them. It may leave out tools that do not
+// fit.
 type Ranker interface {
 	Rank(ctx context.Context, query string, tools Tools, limit int) []plan.Tool
 }
@@ -37,8 +36,8 @@ type Fallback interface {
 type Options struct {
 	Config    Config          // zero fields become the documented defaults
 	Model     llm.Model       // nil for none
-	Ranker    Ranker          // nil takes tools as they come
-	Fallback  Fallback        // plans when there is no model or no plan of it
+	Ranker    Ranker          // nil keeps the order of tools
+	Fallback  Fallback        // plans without a model and when the model fails
 	Validator *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger    *slog.Logger    // nil discards
 }
@@ -74,7 +73,7 @@ func New(opts Options) *Planner {
 	return p
 }
 
-// Request is what is planned for.
+// Request is a request for a plan.
 type Request struct {
 	Query     string
 	Context   []llm.Message  // the conversation so far, untrusted
@@ -82,29 +81,29 @@ type Request struct {
 	Round     int            // 1 is the first; 0 counts as 1
 	MaxRounds int            // of this query; 0 is the configured number
 	Outcomes  []plan.Outcome // of earlier rounds
-	Replan    bool           // some of the Outcomes failed or found nothing, and that is why there is another round
+	Replan    bool           // the round is for Outcomes that failed or found nothing
 	Tokens    int            // used by earlier rounds, as the Result of the last one says
 	CanAsk    bool           // the user can be asked for required arguments that are not known
-	Model     llm.Model      // used instead of the configured one; nil for that
+	Model     llm.Model      // replaces the configured one; nil = the configured one
 
-	// OnStep gets, while the model still writes, each step that may start at once: it only reads, needs no other step,
-	// and its tool and arguments are in order. The final plan need not contain it. It is called from the goroutine that
-	// called Plan, for each id, tool and arguments once. May be nil.
+	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other step.
+	// The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id, tool and
+	// arguments. May be nil.
 	OnStep func(step plan.Step)
 }
 
-// Result is a plan and what it cost.
+// Result is a plan and its cost.
 type Result struct {
 	Plan     plan.Plan
-	Problems []plan.Problem // what is wrong with steps of the plan
+	Problems []plan.Problem // of steps of the plan
 	Usage    llm.Usage
-	Tokens   int // used for the query so far; estimated where the endpoint does not count them
+	Tokens   int // used for the query so far; estimated if the endpoint does not count them
 	Warnings []string
 }
 
-// Plan makes a plan, checked and with every tool named as Tools names it. Steps that are at fault stay in it and are in
-// Problems: they have to fail with that, and the rest runs. A panic becomes an empty plan and is logged. The error is
-// the context's, or that of the fallback.
+// Plan makes and checks a plan with the names of Tools. Faulty steps stay in it and are in Problems: they must fail with
+// these, and the other steps run. A panic gives an empty plan and is logged. The error is that of the context or of the
+// fallback.
 func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err error) {
 	req.Round = max(req.Round, 1)
 	defer func() {
@@ -141,7 +140,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			return result, nil
 		}
 		result.Warnings = append(result.Warnings, p.explain(err, req.Round))
-		if req.Round > 1 { // the fallback knows nothing of earlier rounds and would plan them again
+		if req.Round > 1 { // the fallback would plan the earlier rounds again
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			return result, nil
 		}
@@ -175,10 +174,10 @@ func declined(err error) *llm.Error {
 // maxRefusal bounds, in bytes, what a model says when it declines.
 const maxRefusal = 500
 
-// noPlan is what the user is told after a panic.
+// noPlan is the message to the user after a panic.
 const noPlan = "The question could not be planned because of an internal error. Try other words."
 
-// explain logs why the model made no plan, and says it in a warning.
+// explain logs why the model made no plan, and returns it as a warning.
 func (p *Planner) explain(err error, round int) string {
 	consequence := "planned without the model"
 	if round > 1 {
@@ -192,17 +191,16 @@ func (p *Planner) explain(err error, round int) string {
 	return fmt.Sprintf("%s: %v", consequence, err)
 }
 
-// errUnreadable is for answers of a model that hold no plan.
+// errUnreadable is the error for a response without a plan.
 var errUnreadable = errors.New("no plan in the model's answer")
 
-// errTokens is why a model is not asked again.
+// errTokens is the error if the tokens of a query are used up.
 var errTokens = fmt.Errorf("planning this query has used its %d tokens", maxTokens)
 
-// errShare is why a model is given up that uses up the time that executing the plan will need.
+// errShare is the cause when a model uses the time that execution needs.
 var errShare = errors.New("the model took more than half of the query's time")
 
-// share bounds planning with a model to half of the time that is left, so that a model which hangs leaves the fallback
-// and the tools enough.
+// share limits planning with a model to half of the remaining time, so that time is left for the fallback and the tools.
 func share(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -18,23 +18,23 @@ var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
 
 // Bounds of the parts of a prompt, in bytes.
 const (
-	maxTools    = 16_000   // of all tools together
-	maxFound    = 3_000    // of those that one search brought, taken off the former
+	maxTools    = 16_000   // of all tools
+	maxFound    = 3_000    // of the tools of one search, subtracted from maxTools
 	maxTool     = 1_500    // of one
-	minTool     = 50       // of one, however many there are
+	minTool     = 50       // of one, at least
 	maxHistory  = 8 << 10  // of the conversation so far
 	maxOutcome  = 2 << 10  // of one earlier result
-	maxOutcomes = 16 << 10 // of all earlier results together
+	maxOutcomes = 16 << 10 // of all earlier results
 )
 
-// view is what the templates see.
+// view is the data of the templates.
 type view struct {
 	Query     string
 	Tools     string   // data block, may be empty
 	Context   string   // data block, may be empty
 	Outcomes  []string // data blocks
 	Problems  string   // data block
-	FindTools string   // the name to ask for other tools by, or empty
+	FindTools string   // the name of the search for tools, or empty
 	More      bool     // there may be another round
 	CanAsk    bool     // the user can be asked for arguments
 	Replan    bool     // outcomes failed or are empty
@@ -42,7 +42,10 @@ type view struct {
 }
 
 func (c *conversation) view(tools []plan.Tool, room int) view {
-	v := view{Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk, More: c.req.Round < c.req.MaxRounds}
+	v := view{
+		Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk,
+		More: c.req.Round < c.req.MaxRounds,
+	}
 	if c.canSearch {
 		v.FindTools = findTools
 	}
@@ -71,7 +74,7 @@ func (c *conversation) user() (string, error) {
 	return render("plan_user.tmpl", v)
 }
 
-// outcome shows what came of an earlier step.
+// outcome returns the data block of an earlier step.
 func outcome(o plan.Outcome, limit int) string {
 	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
 	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2) + "\n"

@@ -7,8 +7,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// planSchema is the form of a plan for endpoints that can hold a model to it, with the tools by name. Strict modes know
-// no open objects, so there the arguments travel as a string that holds JSON; plan.Parse reads both.
+// planSchema is the schema of a plan with the names of tools. Strict modes have no open objects, so there the arguments are
+// a string with JSON; plan.Parse reads both.
 func planSchema(tools []string) *llm.Schema {
 	text := object{"type": "string"}
 	name := object{"type": "string"}
@@ -47,7 +47,7 @@ func planSchema(tools []string) *llm.Schema {
 
 type object = map[string]any
 
-// members is a JSON object that keeps its order: models write the members of their answer in the order of the schema.
+// members is a JSON object with an order: models write members in the order of the schema.
 type members []struct {
 	name  string
 	value any
@@ -66,7 +66,7 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// toJSON writes what is made here of strings, lists and objects, which cannot fail.
+// toJSON encodes strings, lists and objects, which cannot fail.
 func toJSON(v any) json.RawMessage {
 	raw, _ := json.Marshal(v)
 	return raw

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a signature. Schemas are untrusted; these keep what is written about one tool short.
+// Bounds of a signature. Schemas are untrusted.
 const (
 	maxTypeDepth   = 5
 	maxParameters  = 30
@@ -23,7 +23,7 @@ const (
 	maxTypes       = 300 // types written for one tool
 )
 
-// toolList shows tools to the model as one data block of at most room bytes, the last ones not if they are too many.
+// toolList returns tools as one data block of at most room bytes. It leaves out the last ones if they are too many.
 func toolList(tools []plan.Tool, room int) string {
 	const source, marks = "the servers' descriptions of their tools", 100
 	tools = tools[:min(len(tools), (room-marks)/minTool)]
@@ -35,13 +35,13 @@ func toolList(tools []plan.Tool, room int) string {
 	return llm.Data(source, strings.Join(blocks, "\n"))
 }
 
-// signature is a tool in a few lines: how it is called, what it is for, what its parameters mean.
+// signature describes a tool in a few lines: its call, its purpose and its parameters.
 //
 //	web_search(query: string, limit?: integer = 10) -> {results: {title: string, url: string}[]} [read-only]
 //	  Searches the web.
 //	  query: words to look for
 //
-// It has at most limit bytes, the marks of data lines included; explanations of parameters are left out first.
+// It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
 func signature(t plan.Tool, limit int) string {
 	var heads, notes []string
 	input, err := schema.Read(t.InputSchema)
@@ -50,7 +50,7 @@ func signature(t plan.Tool, limit int) string {
 		heads = append(heads, "…")
 	}
 	parameters := slices.Clone(input.Fields)
-	slices.SortStableFunc(parameters, func(a, b schema.Property) int { // required ones first, else as declared
+	slices.SortStableFunc(parameters, func(a, b schema.Property) int { // required ones first
 		switch {
 		case a.Required == b.Required:
 			return 0
@@ -181,7 +181,7 @@ func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
 	return short.Line(name, 40)
 }
 
-// interval writes bounds, of which either may be missing.
+// interval writes bounds. Either may be missing.
 func interval(low, high json.Number, unit string) string {
 	if low == "" && high == "" {
 		return ""

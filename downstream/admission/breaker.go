@@ -11,18 +11,18 @@ import (
 const (
 	Closed   = "closed"    // calls go through
 	Open     = "open"      // calls are refused at once
-	HalfOpen = "half-open" // a call now and then tries whether the server is back
+	HalfOpen = "half-open" // one call at a time tries whether the server is back
 )
 
 const (
 	breakerFailures = 5               // in a row open it
-	breakerPause    = time.Second     // for which it is open at first, and between two calls that try
-	breakerMaxPause = 8 * time.Second // for which it is open at most; doubled from one failed try to the next
+	breakerPause    = time.Second     // of the first open state, and between two trial calls
+	breakerMaxPause = 8 * time.Second // longest pause; it doubles with each failed trial
 )
 
-// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): once calls keep failing to
-// reach it, others are refused at once instead of waiting for the same. The zero value is closed. It is
-// safe for concurrent use; while all is well it costs two atomic loads a call.
+// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): after several calls in a row have failed to
+// reach the server, others are refused at once. The zero value is closed. It is safe for concurrent use. While it is
+// closed, it costs two atomic loads a call.
 type Breaker struct {
 	failures atomic.Int32 // in a row
 	tripped  atomic.Bool
@@ -35,8 +35,8 @@ type Breaker struct {
 	unreached bool      // the last failure was that of a connection
 }
 
-// Allow reports whether a call may go to the server, or else after how long one may try. A call that is
-// allowed must be followed by Succeeded, Failed or neither, if it says nothing about the server.
+// Allow reports whether a call may go to the server, or else the time until one may try. After an allowed call, call
+// Succeeded or Failed, or neither if the call says nothing about the server.
 func (b *Breaker) Allow() (ok bool, wait time.Duration) {
 	if !b.tripped.Load() {
 		return true, 0
@@ -51,7 +51,7 @@ func (b *Breaker) Allow() (ok bool, wait time.Duration) {
 	return true, 0
 }
 
-// Refuses is Allow for those who do not try yet.
+// Refuses is Allow without a trial call.
 func (b *Breaker) Refuses() (refused bool, wait time.Duration) {
 	if !b.tripped.Load() {
 		return false, 0
@@ -62,7 +62,7 @@ func (b *Breaker) Refuses() (refused bool, wait time.Duration) {
 	return wait > 0, wait
 }
 
-// Succeeded notes that the server answered a call.
+// Succeeded records that the server answered a call.
 func (b *Breaker) Succeeded() {
 	if b.failures.Load() == 0 && !b.tripped.Load() {
 		return
@@ -77,9 +77,8 @@ func (b *Breaker) Succeeded() {
 // Failures returns how many failures were counted so far.
 func (b *Breaker) Failures() uint64 { return b.counted.Load() }
 
-// Failed notes that a call could not reach the server or lost it, and reports whether that opens the
-// breaker. before is what Failures was when the call began: calls that are under way together fail together,
-// and count as one.
+// Failed records that a call could not reach the server or lost it, and reports whether that opens the breaker. before is
+// the value of Failures when the call began: concurrent calls that fail together count as one.
 func (b *Breaker) Failed(before uint64, unreached bool) (opens bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +97,7 @@ func (b *Breaker) Failed(before uint64, unreached bool) (opens bool) {
 	return !tripped
 }
 
-// Reached notes that a connection succeeded: if it was that which failed, the next call may try at once.
+// Reached records a successful connection: if the connection had failed, the next call may try at once.
 func (b *Breaker) Reached() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,7 +2,7 @@ package admission
 
 import "container/list"
 
-// share is what one caller has in a Queue. Not in use, it is zero.
+// share is the part of one caller in a Queue. A spare share is zero.
 type share struct {
 	caller  string
 	calls   int // that hold a place, wait or are suspended

@@ -11,17 +11,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// What a server can be.
+// States of a server.
 const (
 	Connecting   = "connecting"   // the first attempt, or the first after a loss, is under way
 	Connected    = "connected"    // the handshake is done and pings are answered
 	Degraded     = "degraded"     // it does not answer pings
-	Disconnected = "disconnected" // it cannot be reached, or the session was lost
-	Quarantined  = "quarantined"  // something answers, but does not speak MCP
+	Disconnected = "disconnected" // it cannot be reached, or its session is lost
+	Quarantined  = "quarantined"  // something responds that does not speak MCP
 	Disabled     = "disabled"     // by the configuration
 )
 
-// state is more exact than what is shown.
+// state is more detailed than the states that are shown.
 type state uint8
 
 const (
@@ -55,9 +55,9 @@ const (
 	events   int   = iota
 )
 
-// transitions says what a server becomes: the row is its state, the column the event. An attempt to connect does not
-// change a server that had failed: only its outcome does. An answered call shows that a server which could not be
-// reached is back; it says nothing about pings or about the router's own session.
+// transitions has the next state for a state (row) and an event (column). An attempt to connect does not change the state
+// of a failed server; its result does. An answered call shows that an unreachable server is back. It shows nothing about
+// pings or the router's own session.
 var transitions = [states][events]state{
 	//            Dialing      Opened     Answered    Pinged     Silent       Refused      Garbled      Ended
 	connecting:  {connecting, connected, connecting, connected, degraded, unreachable, quarantined, lost},
@@ -70,8 +70,8 @@ var transitions = [states][events]state{
 }
 
 const (
-	lookAgain   = 2 * time.Second  // from one look at a server that was not there to the next
-	missedAgain = 30 * time.Second // from one warning that a server is left out to the next
+	lookAgain   = 2 * time.Second  // during backoff, one caller may re-probe this often
+	missedAgain = 30 * time.Second // between warnings that a server is left out
 )
 
 // Machine is the state machine of one server. It is safe for concurrent use.
@@ -88,7 +88,7 @@ type Machine struct {
 	lastOK  time.Time     // when it last opened a session or answered a ping
 }
 
-// New returns the machine of a server that nobody has connected to yet; off: that is disabled.
+// New returns the machine of a server without connections; off means disabled.
 func New(off bool) *Machine {
 	m := &Machine{since: time.Now()}
 	if off {
@@ -97,8 +97,8 @@ func New(off bool) *Machine {
 	return m
 }
 
-// On takes an event; err says what failed. It returns true if requests were answered without the server that could
-// include it from now on.
+// On handles an event; err says what failed. It returns true if requests were answered without the server and can include
+// it from now on.
 func (m *Machine) On(e Event, err error) (returned bool) {
 	if e == Answered && !m.down.Load() {
 		return false
@@ -149,30 +149,30 @@ func (m *Machine) Connected() bool {
 	return m.state == connected
 }
 
-// Report is how a server is.
+// Report is the health of a server.
 type Report struct {
 	Status      string
-	Since       time.Time     // when Status became what it is
+	Since       time.Time     // when Status last changed
 	LastHealthy time.Time     // when a session was last opened or a ping answered; zero = never
 	LastError   *link.Failure // nil = none
 }
 
-// Report returns how the server is.
+// Report returns the health of the server.
 func (m *Machine) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Report{m.state.String(), m.since, m.lastOK, m.lastErr}
 }
 
-// Cause returns why the server cannot be used; nil if it is worth a try.
+// Cause returns why the server cannot be used, nil if it may be tried.
 func (m *Machine) Cause() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
-// Refuses is Cause for what does not ask for this server in particular, such as lists. Supervision comes back to a
-// server with growing pauses. Where connections are refused, which takes no time, one request may look every lookAgain.
+// Refuses is Cause for requests that do not need this server in particular, such as lists: until the server is back, they
+// fail fast. If connections are refused, which takes no time, one caller may re-probe every lookAgain.
 func (m *Machine) Refuses() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +184,8 @@ func (m *Machine) Refuses() error {
 	return nil
 }
 
-// LeftOut notes that something was answered without the server, and reports whether to warn: clients set the rate of
-// such requests.
+// LeftOut records that a request was answered without the server. It reports whether to warn, because clients set the rate
+// of such requests.
 func (m *Machine) LeftOut() (warn bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

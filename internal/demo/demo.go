@@ -1,11 +1,9 @@
-// Package demo brings the MCP servers behind --demo: a search over a small embedded corpus, a
-// calculator, an employee directory and an e-mail server that only records. They need no network, no
-// key and no file.
+// Package demo has the MCP servers of --demo: a search over a small embedded corpus, a calculator, an employee directory
+// and an e-mail server that only records. They need no network, no key and no file.
 //
-// Each is a complete MCP server of every protocol era, spoken as newline-delimited JSON-RPC, so the
-// router reaches them as it reaches any stdio server. All state lives in the Server value: two calls
-// of Servers share nothing, and a Server may serve any number of connections, one after the other or
-// at once.
+// [Servers] returns them. Each is a complete MCP server of all protocol versions over newline-delimited JSON-RPC, so the
+// router uses it like any stdio server. All state is in the Server value: two calls of Servers share nothing, and a Server
+// may serve any number of connections, also concurrently.
 package demo
 
 import (
@@ -20,14 +18,12 @@ const version = "1.0.0"
 
 // Server is one demo server.
 type Server struct {
-	Name string // what the router's configuration would call it
+	Name string // its name in the configuration
 
-	// Serve answers the requests of one connection until in ends, and returns nil once everything read
-	// before is answered. Calls run concurrently; the progress of a call is written before its result;
-	// a cancelled call gets no answer. Serve fails when out cannot be written, when a line is longer
-	// than 4 MiB or when ctx ends; the last two cancel the calls in flight. If in is an io.Closer it is
-	// closed when ctx ends or out fails, so that no read outlives the connection. Serve never closes
-	// out: the caller does, after Serve has returned.
+	// Serve handles the requests of one connection until in ends, and returns nil when all are complete. Calls run
+	// concurrently. The progress of a call precedes its result; a cancelled call gets no response. Serve fails when out
+	// cannot be written, when a line is longer than 4 MiB or when ctx ends; the last two cancel the calls in flight. When
+	// ctx ends or out fails, Serve closes in if that is an io.Closer. Serve does not close out.
 	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 }
 

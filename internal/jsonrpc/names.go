@@ -2,8 +2,8 @@ package jsonrpc
 
 import "bytes"
 
-// Names is a set of member names that occur somewhere in a message, at any depth. It spares most messages a search
-// for what few of them have. A name with an escape sequence counts as each of them.
+// Names is a set of member names that occur in a message at any depth. It saves a search of most messages. A name with an
+// escape sequence counts as each of them.
 type Names uint8
 
 // Names that are looked for.
@@ -15,7 +15,7 @@ const (
 // Has reports whether one of the names may occur.
 func (n Names) Has(names Names) bool { return n&names != 0 }
 
-// namesIn returns what the quoted name of a member is.
+// namesIn returns the Names of a quoted member name.
 func namesIn(quoted []byte) Names {
 	switch {
 	case string(quoted) == `"uri"`:

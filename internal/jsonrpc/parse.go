@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Parse reads one message. The error is a *Error with CodeParse for what is no JSON (or too deep) and
-// CodeInvalidRequest for invalid UTF-8 and for JSON that is no message; the returned Message then has the
-// ID if it could be told. Members of the envelope may stand once only, and not in another case.
+// Parse reads one message. The error is a *Error with CodeParse for invalid or too deep JSON, and CodeInvalidRequest for
+// invalid UTF-8 and JSON that is not a message; then the Message has the ID if it is known. Members of the envelope may
+// occur only once, and not in another case.
 func Parse(b []byte) (Message, *Error) {
 	s := scanner{b: b}
 	s.space()
@@ -48,7 +48,7 @@ func IsBatch(b []byte) bool {
 	return len(b) > 0 && b[0] == '['
 }
 
-// Batch splits a JSON array into its raw elements without judging them as messages.
+// Batch splits a JSON array into its raw elements without parsing them as messages.
 func Batch(b []byte) ([][]byte, *Error) {
 	if err := Valid(b); err != nil {
 		return nil, unparsable(err)
@@ -129,14 +129,14 @@ func (e *envelope) set(key, value []byte) {
 		case string(key) == name && *slot == nil:
 			*slot = value
 		case string(key) == name:
-			e.problem = "the member " + name + " stands twice"
+			e.problem = "the member " + name + " occurs twice"
 		case strings.EqualFold(string(key), name):
 			e.problem = "a member must be written " + name
 		}
 	}
 }
 
-// message judges the members.
+// message checks the members.
 func (e *envelope) message(raw []byte) (Message, *Error) {
 	m := Message{Raw: raw}
 	if e.problem != "" {

@@ -63,9 +63,8 @@ func Elements(array []byte) [][]byte {
 	return out
 }
 
-// Find returns the place of the named member of a valid raw object. A member that we route by must be
-// told the same way by every reader, so ambiguous reports whether it stands twice or also in another
-// case: then there is no safe reading.
+// Find returns the place of the named member of a valid raw object. ambiguous reports whether it occurs twice or also in
+// another case: readers may disagree about such a member, so it is not safe to route by it.
 func Find(object []byte, name string) (value Span, ambiguous bool) {
 	Members(object, func(n []byte, v Span) bool {
 		switch {
@@ -81,7 +80,7 @@ func Find(object []byte, name string) (value Span, ambiguous bool) {
 }
 
 // Get returns the raw value at a path of member names in a valid raw object; nil if there is none.
-// Where a name stands twice the last counts, as in encoding/json.
+// If a name occurs twice the last one counts, as in encoding/json.
 func Get(object []byte, path ...string) []byte {
 	for _, name := range path {
 		value, _ := Find(object, name)
@@ -114,8 +113,8 @@ func Splice(raw []byte, edits ...Edit) []byte {
 	return append(out, raw[at:]...)
 }
 
-// Set returns a valid raw object with the named member set to a raw value: replaced in place if it is
-// there, else added at the front. A nil object counts as {}.
+// Set returns a valid raw object with the named member set to a raw value: replaced in place, or added at the front if
+// missing. A nil object counts as {}.
 func Set(object []byte, name string, value []byte) []byte {
 	if place, _ := Find(object, name); place.Found() {
 		return Splice(object, Edit{place, value})
@@ -132,7 +131,7 @@ func Set(object []byte, name string, value []byte) []byte {
 	return Splice(object, Edit{Span{open + 1, open + 1}, member})
 }
 
-// Remove returns a valid raw object without the named member, every time it stands there.
+// Remove returns a valid raw object without all members of a name.
 func Remove(object []byte, name string) []byte {
 	kept := []byte{'{'}
 	found := false
@@ -161,8 +160,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// stringEnd returns the index after the string that starts at b[0]: a quote ends it unless an odd number
-// of backslashes stands before. b is valid.
+// stringEnd returns the index after the string that starts at b[0]: a quote ends it unless an odd number of backslashes
+// precedes it. b is valid.
 func stringEnd(b []byte) int {
 	for i := 1; ; i++ {
 		quote := bytes.IndexByte(b[i:], '"')
@@ -216,7 +215,7 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
-// At returns where part, a slice of raw, stands in it.
+// At returns the place of part, a slice of raw, in it.
 func At(raw, part []byte) Span {
 	start := cap(raw) - cap(part)
 	return Span{start, start + len(part)}

@@ -1,6 +1,5 @@
-// Package ops serves what operators look at: the paths there are, probes, the state of the servers as JSON, metrics.
-//
-// Handlers may be used from any goroutine.
+// Package ops serves the HTTP paths for operators: probes, the state of the servers as JSON and as a page, and metrics.
+// [Mount] registers them. Handlers are safe for concurrent use.
 package ops
 
 import (
@@ -14,7 +13,7 @@ import (
 //go:embed ui.html ui.js
 var pages embed.FS
 
-// paths is what / answers, for those who look where they are.
+// paths is the text at /.
 const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
 
 /mcp                  the router's tools, over streamable HTTP
@@ -30,9 +29,9 @@ const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
 // Options of the ops paths.
 type Options struct {
 	Ready     func() bool
-	Health    func(r *http.Request) any         // what /healthz shows to who asks
+	Health    func(r *http.Request) any         // the content of /healthz for a request
 	Metrics   http.Handler                      // nil = no /metrics
-	Authorize func(h http.Handler) http.Handler // guards everything but the probes; nil = open
+	Authorize func(h http.Handler) http.Handler // wraps everything but the probes; nil = open
 }
 
 // Mount registers /, /livez, /readyz, /healthz, /metrics and /ui/.
@@ -61,7 +60,8 @@ func Mount(mux *http.ServeMux, o Options) {
 		mux.Handle(path, guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h := w.Header()
 			h.Set("Cache-Control", "no-store")
-			h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
+			h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "+
+				"connect-src 'self'; frame-ancestors 'none'")
 			h.Set("X-Content-Type-Options", "nosniff")
 			http.ServeFileFS(w, r, pages, file)
 		})))

@@ -1,12 +1,10 @@
-// Package progress is the one place that scales progress.
-//
-// A Func is called from many goroutines at once; what it calls must allow that.
+// Package progress scales progress: see [Func.Span]. A [Func] is called concurrently.
 package progress
 
 // Func reports how much of a task is done, 0 to 1, and what is going on. It must not block.
 type Func func(fraction float64, message string)
 
-// Discard is for callers that have no listener.
+// Discard is a Func for callers without a listener.
 func Discard(float64, string) {}
 
 // Span returns a Func whose 0..1 covers lo..hi of f. Values outside 0..1 are clamped; NaN counts as 0.

@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 )
 
-// Recover is deferred at the top of a goroutine, or of what must not end one. It logs a panic as an error and passes
-// failed an error that says so; failed may be nil. doing says what panicked, as in "listing tools". Deferred functions
-// that need what failed sets are deferred before Recover.
+// Recover is deferred at the top of a goroutine or of a function that must not end it. It logs a panic and passes an error to
+// failed, which may be nil. doing names the action, as in "listing tools". Defer functions that need the result of failed
+// before Recover.
 func Recover(log *slog.Logger, doing string, failed func(err error)) {
 	Caught(recover(), log, doing, failed)
 }

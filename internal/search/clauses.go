@@ -8,10 +8,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Clauses splits a question into the parts that may each ask for something of their own: sentences,
-// and within a sentence the parts joined by "and", "then", "also" or a comma where what follows opens
-// a new request (an imperative or a question word). Text inside quotation marks or brackets is never
-// split. The parts come in order and contain no leading conjunction.
+// Clauses splits a question into parts that may ask for different things: sentences, and the parts of a sentence joined by
+// "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It does not split
+// text in quotation marks or brackets. The parts are in order and have no leading conjunction.
 func Clauses(text string) []string {
 	var out []string
 	for _, s := range sentences(text) {
@@ -20,8 +19,7 @@ func Clauses(text string) []string {
 	return out
 }
 
-// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence rather than a
-// number, an abbreviation or a name.
+// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence, not a number, an abbreviation or a name.
 func sentences(text string) []string {
 	var out []string
 	start := 0
@@ -60,7 +58,7 @@ func followedBySpace(text string, i int) bool {
 	return unicode.IsSpace(r) || r == '"' || r == '\'' || r == ')'
 }
 
-// abbreviation reports whether the text ends with a word after which a dot ends no sentence.
+// abbreviation reports whether the text ends with a word after which a dot does not end a sentence.
 func abbreviation(text string) bool {
 	i := strings.LastIndexFunc(text, unicode.IsSpace)
 	w := strings.ToLower(strings.TrimLeft(text[i+1:], "(\"'"))
@@ -75,7 +73,7 @@ type quoteTracker struct {
 	depth int
 }
 
-// step consumes the rune at text[i] and reports whether it lies inside of quotation marks or brackets.
+// step consumes the rune at text[i] and reports whether it is inside of quotation marks or brackets.
 func (q *quoteTracker) step(text string, i int, r rune) bool {
 	switch {
 	case q.close != 0:
@@ -97,7 +95,7 @@ func (q *quoteTracker) step(text string, i int, r rune) bool {
 	return q.depth > 0 || q.close != 0
 }
 
-// maxQuoted bounds how far a closing mark is looked for.
+// maxQuoted bounds the distance to a closing mark.
 const maxQuoted = 400
 
 func closingMark(text string, i int, mark rune) rune {
@@ -211,7 +209,7 @@ var openers = set("what when where who whom whose which how why can could would 
 // phrasalVerbs are requests whose verb alone is a stop word.
 var phrasalVerbs = map[string]bool{"work out": true, "find out": true, "look up": true, "look for": true, "sort out": true}
 
-// RequestVerb reports whether a lower-case word is a verb that questions to tools begin with.
+// RequestVerb reports whether a lower-case word is a verb that begins requests.
 func RequestVerb(word string) bool { return requestVerbs[word] }
 
 var requestVerbs = set(`

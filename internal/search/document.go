@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The fields of a document. Weights say how much one occurrence there counts, pivots are the length
-// (in words) at which a field is of ordinary length, and slopes how strongly longer ones are discounted.
+// The fields of a document. Weights are the value of one occurrence, pivots the normal length of a field in words, and
+// slopes the discount of longer fields.
 const (
 	fieldName = iota
 	fieldServer
@@ -35,14 +35,14 @@ type weighted struct {
 	weight float32 // field-weighted, length-normalised frequency
 }
 
-// document is a tool as it is indexed.
+// document is a tool in the form that is indexed.
 type document struct {
 	tool  Tool
-	text  textKey    // of what is embedded of it
+	text  textKey    // of its text for embeddings
 	words []weighted // sorted by stem
 }
 
-// analyze makes a tool a bag of weighted stems.
+// analyze returns a tool with its weighted stems.
 func analyze(t Tool) document {
 	text := readSchema(t.InputSchema)
 	weights := map[string]float64{}

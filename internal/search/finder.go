@@ -16,27 +16,27 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Embedder turns texts into vectors whose directions are close where the texts mean similar things. It returns
-// one vector for each text, in their order and all of one length, and allows concurrent use.
+// Embedder turns texts into vectors; texts of similar meaning have similar directions. It returns one vector for each text,
+// in their order and all of one length, and allows concurrent use.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 // FinderOptions are the settings of a Finder.
 type FinderOptions struct {
-	Embedder Embedder      // nil ranks by words alone
-	Timeout  time.Duration // for all that one search embeds; 0 is three seconds
+	Embedder Embedder      // nil ranks by words only
+	Timeout  time.Duration // for all texts of one search; 0 is three seconds
 	Logger   *slog.Logger  // nil discards
 }
 
-// Finder searches an Index and, where it has an Embedder, puts the best hits into an order by words and
-// meaning: that of a convex combination of both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions
-// for Hybrid Retrieval", TOIS 2023), which does not lose how far apart they are as a fusion of ranks does.
+// Finder searches an Index. If it has an Embedder, it orders the best hits by words and meaning: by a convex combination of
+// both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023), which keeps
+// their distances, unlike a fusion of ranks.
 //
-// Tools are embedded when they are first among the best hits of a question, in batches; their vectors are kept,
-// so that afterwards a question costs one embedding, its own, and a changed list of tools those of what changed.
-// When the Embedder fails, the order is that of words, and it is left alone for half a minute. A Finder allows
-// concurrent use and has no goroutine.
+// A tool is embedded when it is first among the best hits of a question, in batches. The Finder keeps the vectors, so a
+// later question costs one embedding, its own, and a changed list of tools those of the changed tools. When the Embedder
+// fails, the order is that of words, and the Embedder is not used for half a minute. A Finder allows concurrent use and
+// has no goroutine.
 type Finder struct {
 	index   *Index
 	opts    FinderOptions
@@ -46,14 +46,14 @@ type Finder struct {
 
 	mu      sync.Mutex
 	failing bool
-	resume  time.Time // when a failing Embedder is asked again
+	resume  time.Time // when a failing Embedder is used again
 }
 
 const (
-	rerankDepth   = 50   // hits by words that are looked at by meaning
+	rerankDepth   = 50   // hits by words that are reordered
 	meaningWeight = 0.4  // of meaning against words; see docs/evaluation.md
-	embedBatch    = 32   // texts of one request; what a slow endpoint gets done is kept
-	maxAspects    = 8    // clauses of a question that are embedded besides the whole
+	embedBatch    = 32   // texts of one request; the results of complete requests are kept
+	maxAspects    = 8    // clauses of a question that are embedded, too
 	maxEmbedded   = 2000 // bytes of a text that are embedded
 	embedPause    = 30 * time.Second
 )
@@ -72,8 +72,8 @@ func NewFinder(index *Index, opts FinderOptions) *Finder {
 // Index returns the index that is searched.
 func (f *Finder) Index() *Index { return f.index }
 
-// Search returns the tools that fit a question best, best first. It never fails: without an answer of the
-// Embedder in time the order is that of [Index.Search].
+// Search returns the tools that fit a question best, best first. It never fails: without vectors in time the order is that
+// of [Index.Search].
 func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions) []Hit {
 	if f.opts.Embedder == nil || !f.available() {
 		return f.index.Search(question, opts)
@@ -87,7 +87,7 @@ func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions
 	return hits[:min(limit, len(hits))]
 }
 
-// byMeaning puts hits into the order of both rankings, unless the Embedder fails.
+// byMeaning orders hits by words and meaning, unless the Embedder fails.
 func (f *Finder) byMeaning(ctx context.Context, question string, hits []Hit) {
 	aspects := aspectsOf(question)
 	var texts []passage
@@ -108,27 +108,26 @@ func (f *Finder) byMeaning(ctx context.Context, question string, hits []Hit) {
 	blend(hits, vectors[:len(aspects)], vectors[len(aspects):])
 }
 
-// blend orders hits by a convex combination of both scores, each brought to the range from 0 to 1 within this search.
+// blend orders hits by a convex combination of both scores, each scaled to 0..1 within this search.
 func blend(hits []Hit, question, tools []vector) {
-	nearness := make([]float64, len(hits))
+	similarity := make([]float64, len(hits))
 	for i := range hits {
-		nearness[i] = question[0].cosine(tools[i])
+		similarity[i] = question[0].cosine(tools[i])
 		for _, aspect := range question[1:] {
-			nearness[i] = max(nearness[i], aspect.cosine(tools[i]))
+			similarity[i] = max(similarity[i], aspect.cosine(tools[i]))
 		}
 	}
-	nearest, farthest, best := slices.Max(nearness), slices.Min(nearness), hits[0].Score
+	highest, lowest, best := slices.Max(similarity), slices.Min(similarity), hits[0].Score
 	for i := range hits {
 		hits[i].Score *= (1 - meaningWeight) / best
-		if nearest > farthest {
-			hits[i].Score += meaningWeight * (nearness[i] - farthest) / (nearest - farthest)
+		if highest > lowest {
+			hits[i].Score += meaningWeight * (similarity[i] - lowest) / (highest - lowest)
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
 }
 
-// aspectsOf are the texts that a question is compared by: the whole, and its clauses where it has several, for
-// each may ask for another tool.
+// aspectsOf returns the texts of a question that are compared with tools: the whole, and its clauses if it has several.
 func aspectsOf(question string) []string {
 	aspects := []string{short.Prefix(question, maxEmbedded)}
 	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
@@ -137,13 +136,13 @@ func aspectsOf(question string) []string {
 	return aspects
 }
 
-// passage is a text to be embedded, written only where its vector is not known.
+// passage is a text to embed. Its text is made only if its vector is unknown.
 type passage struct {
 	key  textKey
 	text func() string
 }
 
-// text is what is embedded of a tool with these parameters.
+// text returns the text of a tool for embeddings.
 func (t Tool) text(params []string) string {
 	parts := []string{t.Server + " " + t.Name}
 	for _, s := range []string{t.Title, t.Description, strings.Join(params, ", ")} {
@@ -154,7 +153,7 @@ func (t Tool) text(params []string) string {
 	return short.Prefix(strings.Join(parts, ". "), maxEmbedded)
 }
 
-// embed returns the vectors of texts, of which only those are asked for that are not known.
+// embed returns the vectors of texts. It requests only unknown ones.
 func (f *Finder) embed(ctx context.Context, texts []passage) ([]vector, error) {
 	out := make([]vector, len(texts))
 	var unknown []int
@@ -190,14 +189,14 @@ func (f *Finder) keep(key textKey, v vector) {
 	f.vectors.Put(key, v, len(v.parts))
 }
 
-// available reports whether the Embedder may be asked.
+// available reports whether the Embedder may be used.
 func (f *Finder) available() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.failing || !time.Now().Before(f.resume)
 }
 
-// failed notes why the Embedder gave no answer, unless the caller went away. A row of failures is one warning.
+// failed records a failure of the Embedder, unless the caller has cancelled. Consecutive failures are one warning.
 func (f *Finder) failed(caller context.Context, err error) {
 	if caller.Err() != nil {
 		return

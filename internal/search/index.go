@@ -10,9 +10,9 @@ import (
 type Index struct {
 	updating sync.Mutex // one update after the other; searches go on
 
-	mu        sync.RWMutex // guards the rest; held for writing only while words are inserted
+	mu        sync.RWMutex // guards the fields below; write-locked only while words are inserted
 	terms     map[string]*term
-	docs      []entry // slots; those of tools that are gone have no terms
+	docs      []entry // slots; those of removed tools have no terms
 	servers   map[string][]uint32
 	live      int
 	boards    sync.Pool // of *board
@@ -22,11 +22,11 @@ type Index struct {
 // Options are the settings of an Index; the zero value is the recommended one.
 type Options struct{}
 
-// term is one stem and where it occurs.
+// term is one stem and its occurrences.
 type term struct {
 	stem     string
-	postings []posting // by slot; those of tools that are gone as well
-	live     int       // postings of tools that are there
+	postings []posting // by slot, including removed tools
+	live     int       // postings without those of removed tools
 }
 
 type posting struct {
@@ -37,7 +37,7 @@ type posting struct {
 // entry is one indexed tool.
 type entry struct {
 	tool  Tool
-	text  textKey // of what is embedded of it
+	text  textKey // of its text for embeddings
 	terms []*term
 }
 
@@ -46,11 +46,10 @@ func New(Options) *Index {
 	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, thesaurus: NewThesaurus()}
 }
 
-// minDead is how many tools that are gone an index carries along at least before it is made anew.
+// minDead is the least number of removed tools at which an index is compacted.
 const minDead = 1000
 
-// Update replaces the tools of one server; the others are not touched. Tools that are the same as before are not
-// analysed again, and nothing but the words of the others is inserted or dropped.
+// Update replaces the tools of one server. Tools that are equal to former ones are not analysed again and stay in the index.
 func (x *Index) Update(server string, tools []Tool) {
 	x.updating.Lock()
 	defer x.updating.Unlock()
@@ -91,13 +90,13 @@ func (x *Index) Update(server string, tools []Tool) {
 	}
 }
 
-// equal reports whether two tools are indexed alike.
+// equal reports whether two tools have the same indexed parts.
 func (t *Tool) equal(o Tool) bool {
 	return t.ID == o.ID && t.Server == o.Server && t.Name == o.Name && t.Title == o.Title && t.Description == o.Description &&
 		string(t.InputSchema) == string(o.InputSchema)
 }
 
-// Remove forgets the tools of one server.
+// Remove removes the tools of one server.
 func (x *Index) Remove(server string) { x.Update(server, nil) }
 
 // Len returns the number of indexed tools.
@@ -127,7 +126,7 @@ func (x *Index) insert(d document) uint32 {
 	return slot
 }
 
-// remove leaves the postings of a document where they are; searches pass over them. x.mu is held.
+// remove keeps the postings of a document; searches ignore them. x.mu is held.
 func (x *Index) remove(slot uint32) {
 	for _, t := range x.docs[slot].terms {
 		if t.live--; t.live == 0 {
@@ -138,7 +137,7 @@ func (x *Index) remove(slot uint32) {
 	x.live--
 }
 
-// compact makes the index anew without the tools that are gone, while searches use the old one. x.updating is held.
+// compact rebuilds the index without removed tools, while searches use the old one. x.updating is held.
 func (x *Index) compact() {
 	terms := make(map[string]*term, len(x.terms))
 	docs := make([]entry, 0, x.live)

@@ -13,7 +13,7 @@ import (
 //go:embed lexicon.txt
 var lexiconText string
 
-// lexicon maps the stems of a language to those of English words; to none for a word without a topic.
+// lexicon maps the stems of a language to those of English words, or to none for a word without a topic.
 var lexicon = readLexicon(lexiconText)
 
 // lexiconLanguages is the order of the languages in the lexicon.
@@ -42,8 +42,8 @@ func readLexicon(text string) map[string]map[string][]string {
 	return out
 }
 
-// StemsIn returns what a word of a language ("de", "fr", "es") may be called in a catalog: its stem there, and the stems
-// of the English words for it. In other languages it is [Stem] alone. Empty tells that the word carries no topic.
+// StemsIn returns the stems that a word of a language ("de", "fr", "es") may have in a catalog: its own, and those of the
+// English words for it. For other languages it returns [Stem]. empty reports that the word has no topic.
 func StemsIn(word, language string) (stems []string, empty bool) {
 	word = strings.ToLower(word)
 	known := lexicon[language]
@@ -55,7 +55,7 @@ func StemsIn(word, language string) (stems []string, empty bool) {
 	return append([]string{own}, english...), listed && len(english) == 0
 }
 
-// snowball is the stem of a word in its language, without accents.
+// snowball returns the stem of a word in its language without accents.
 func snowball(word, language string) string {
 	env := snowballstem.NewEnv(strings.ToLower(word))
 	switch language {

@@ -14,19 +14,19 @@ const (
 	maxClauses    = 24
 	defaultLimit  = 10
 	maxLimit      = 200
-	poolSize      = 120 // candidates of the first pass that are looked at closely
+	poolSize      = 120 // candidates of the first pass
 )
 
-// Weights of ranking, settled on the questions of docs/evaluation.md.
+// Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
-	saturation    = 3.0  // k1 of BM25: how slowly repeated words stop to count
+	saturation    = 3.0  // k1 of BM25
 	synonymWeight = 0.5  // of a thesaurus word, against 1 for the question's own
-	verbWeight    = 0.5  // of "find", "create", …, which say little about the tool
-	pathWeight    = 1.0  // of what a path is about
+	verbWeight    = 0.5  // of verbs such as "find" and "create"
+	pathWeight    = 1.0  // of the words for a path
 	clauseWeight  = 0.35 // of the best clause, against the whole question
-	answeredCost  = 0.25 // how much less a word counts that an earlier hit has answered
-	serverShare   = 0.3  // of what the other tools of a server explain
-	serverShrink  = 0.3  // power of the number of a server's tools that this share is divided by
+	answeredCost  = 0.25 // discount of a word that an earlier hit has
+	serverShare   = 0.3  // share of the other tools of a server
+	serverShrink  = 0.3  // exponent of the number of tools that divides this share
 )
 
 // SearchOptions narrow a search.
@@ -41,14 +41,14 @@ func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultL
 type Hit struct {
 	ID    string
 	Score float64  // comparable within one search only
-	Terms []string // the question's words that were found, in their order
+	Terms []string // the words of the question that were found, in their order
 
 	tool Tool
-	text textKey // of what is embedded of the tool
+	text textKey // of its text for embeddings
 }
 
-// Search returns the tools that fit the question best, best first. Where no word of the question is
-// known, there is no hit. Allow is called while the index is locked for reading and must not use it.
+// Search returns the tools that fit the question best, best first. Without a known word there is no hit. Allow is called
+// while the index is locked for reading and must not use it.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	q := parseQuestion(query)
 	limit := opts.limit()
@@ -63,12 +63,12 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	return x.choose(b.pool, q, limit)
 }
 
-// postingList is one posting list a question touches.
+// postingList is one posting list of a question.
 type postingList struct {
 	postings []posting
 	term     int     // of the question
 	gain     float64 // weight of a full match
-	exact    bool    // the question's own word, no synonym
+	exact    bool    // the word of the question, not a synonym
 }
 
 func (x *Index) lists(lists []postingList, q question) []postingList {
@@ -93,10 +93,10 @@ func (x *Index) idf(df int) float64 {
 	return math.Log(1 + (float64(x.live-df)+0.5)/(float64(df)+0.5))
 }
 
-// saturate is the growth of a match with the weighted frequency of the stem.
+// saturate returns the score of a match for the weighted frequency of the stem.
 func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
 
-// board is the working space of one search; it is used again to spare the collector.
+// board is the memory of one search. It is reused.
 type board struct {
 	total []float32 // by slot
 	lists []postingList
@@ -104,7 +104,7 @@ type board struct {
 	parts []float64 // of all candidates
 	exact []bool
 
-	groups map[string]int // where a server begins in best
+	groups map[string]int // start of a server in best
 	best   []float64
 }
 
@@ -130,7 +130,7 @@ type candidate struct {
 	exact []bool    // by term: found by the question's own word
 }
 
-// pool finds the n best tools of a first pass over all that share a word with the question.
+// pool finds the n best tools in a first pass over all that share a word with the question.
 func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 	total := b.total
 	for _, l := range b.lists {
@@ -195,8 +195,7 @@ func (x *Index) order(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.docs[a.slot].tool.ID, x.docs[b.slot].tool.ID))
 }
 
-// explain fills in what each of n terms contributes to each candidate, and puts the candidates in the order of
-// their slots.
+// explain sets the contribution of each of n terms to each candidate, and sorts the candidates by slot.
 func (b *board) explain(n int) {
 	pool := b.pool
 	slices.SortFunc(pool, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
@@ -212,7 +211,9 @@ func (b *board) explain(n int) {
 		rest := l.postings
 		for i := range pool {
 			c := &pool[i]
-			at, found := slices.BinarySearchFunc(rest, c.slot, func(p posting, slot uint32) int { return cmp.Compare(p.doc, slot) })
+			at, found := slices.BinarySearchFunc(rest, c.slot, func(p posting, slot uint32) int {
+				return cmp.Compare(p.doc, slot)
+			})
 			if rest = rest[at:]; !found {
 				continue
 			}
@@ -222,11 +223,11 @@ func (b *board) explain(n int) {
 	}
 }
 
-// addServerShare raises each candidate by a share of what other tools of its server explain: the tools
-// of one server belong together, the more so the fewer they are.
+// addServerShare raises each candidate by a share of the contributions of other tools of its server: the tools of one
+// server belong together. The share is larger if they are few.
 func (x *Index) addServerShare(b *board, n int) {
 	clear(b.groups)
-	b.best = b.best[:0] // what the best of each server explains
+	b.best = b.best[:0] // the best contributions of each server
 	for _, c := range b.pool {
 		server := x.docs[c.slot].tool.Server
 		at, ok := b.groups[server]
@@ -249,8 +250,8 @@ func (x *Index) addServerShare(b *board, n int) {
 	}
 }
 
-// choose picks the hits one by one. A term counts less the better the tools picked before have
-// answered it, so that a question for several things finds a tool for each.
+// choose picks the hits one by one. A term counts less if earlier hits have it, so that a question for several things finds
+// a tool for each.
 func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	answered := make([]float64, len(q.terms))
 	var hits []Hit
@@ -281,8 +282,7 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	return hits
 }
 
-// value is what a candidate adds to what is already answered: over the whole question and over the
-// clause it answers best.
+// value returns what a candidate adds to the earlier hits, for the whole question and for its best clause.
 func (c candidate) value(q question, answered []float64) float64 {
 	var clauses [maxClauses]float64
 	total := 0.0

@@ -12,20 +12,20 @@ import (
 type queryTerm struct {
 	word    string // as asked
 	stem    string
-	weight  float64 // grows with the root of how often it is asked
+	weight  float64 // grows with the root of its frequency
 	clauses uint32  // bit i: occurs in clause i
 }
 
-// question is what a search is for.
+// question is a parsed question.
 type question struct {
 	terms   []queryTerm
 	clauses int
 }
 
-// paths are file paths and addresses: what they are about is their kind, not their words.
+// paths matches file paths and addresses. Their kind matters, not their words.
 var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.@%+~-]+)+/?`)
 
-// parseQuestion reads the terms of a question, each with the clauses it occurs in.
+// parseQuestion returns the terms of a question, each with its clauses.
 func parseQuestion(text string) question {
 	text = short.Prefix(text, maxQueryBytes)
 	var q question
@@ -69,7 +69,7 @@ func parseQuestion(text string) question {
 	return q
 }
 
-// pathWords tells what a path is about: a file of the kind its extension says, or an address.
+// pathWords returns the words for a path: a file of the kind of its extension, or an address.
 func pathWords(path string) []string {
 	if strings.Contains(path, "://") {
 		return append(Words(path), "url")

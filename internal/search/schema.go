@@ -6,13 +6,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
 
-// schemaText has the words of a JSON Schema that tell what a tool is about.
+// schemaText has the words of a JSON Schema for the index.
 type schemaText struct {
 	names  []string // property names
 	labels []string // titles, descriptions and choices of properties
 }
 
-// maxDepth is how deep inside a schema words still tell what a tool is about.
+// maxDepth bounds the depth of indexed words in a schema.
 const maxDepth = 6
 
 func readSchema(raw json.RawMessage) (t schemaText) {

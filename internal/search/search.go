@@ -1,20 +1,19 @@
 // Package search finds the tools that fit a question among thousands.
 //
-// An [Index] is an inverted index in memory over the words of tool names, servers, descriptions and
-// parameters, ranked by BM25F with stemming and a small thesaurus. A question that asks for several
-// things is searched clause by clause as well, so that each thing finds its tool.
+// An [Index] is an inverted index in memory over the words of tool names, servers, descriptions and parameters. It ranks
+// by BM25F with stemming and a small thesaurus, for the whole question and for each clause, so that a question for several
+// things finds a tool for each. A [Finder] combines this order with that of embeddings.
 //
-// An Index is safe for concurrent use. Analysis of new tools happens outside of its lock, so that a
-// search waits for an update no longer than inserting the words of one server's new tools takes. Results
-// are a deterministic function of the indexed tools and the question; ties are broken by tool id.
-// Work per search is bounded whatever the question.
+// An Index is safe for concurrent use. It analyses new tools outside of its lock, so a search waits only while the words
+// of one server's new tools are inserted. Results depend only on the indexed tools and the question; the tool id breaks
+// ties. The work of a search is bounded.
 package search
 
 import "encoding/json"
 
-// Tool is what is indexed of a tool.
+// Tool has the indexed parts of a tool.
 type Tool struct {
-	ID          string // unique; what hits name
+	ID          string // unique; Hit.ID
 	Server      string
 	Name        string
 	Title       string

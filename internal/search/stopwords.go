@@ -2,8 +2,8 @@ package search
 
 import "strings"
 
-// IsStopWord reports whether a lower-case word carries no topic: articles, pronouns, prepositions,
-// auxiliaries, and the politeness and filler that people wrap questions in.
+// IsStopWord reports whether a lower-case word has no topic: articles, pronouns, prepositions, auxiliaries, polite phrases
+// and filler words.
 func IsStopWord(word string) bool { return stopWords[word] }
 
 var stopWords = set(`

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// vector is a direction, kept in a byte a dimension: a quarter of what the model sent, and as good for ranking.
+// vector is a direction with one byte for each dimension, which is precise enough for ranking.
 type vector struct {
 	scale float32
 	parts []int8
@@ -28,7 +28,7 @@ func quantize(v []float32) vector {
 	return q
 }
 
-// cosine of the angle between two vectors, 0 if they are of different spaces.
+// cosine returns the cosine of the angle between two vectors, 0 if their lengths differ.
 func (v vector) cosine(o vector) float64 {
 	if len(v.parts) != len(o.parts) {
 		return 0
@@ -40,7 +40,7 @@ func (v vector) cosine(o vector) float64 {
 	return float64(sum) * float64(v.scale) * float64(o.scale)
 }
 
-// maxVectorBytes bounds the vectors kept: 30,000 of the 1,536 dimensions that are common.
+// maxVectorBytes bounds the vectors kept: 30,000 of 1,536 dimensions, which are common.
 const maxVectorBytes = 48 << 20
 
 // textKey identifies a text that is embedded.

@@ -8,13 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord bounds the length of one word in bytes; what is longer is an identifier or garbage that
-// nobody searches for.
+// maxWord bounds the length of one word in bytes. Longer ones are identifiers that nobody searches for.
 const maxWord = 64
 
-// Words splits text into lower-case words: at everything that is no letter or digit, at the humps of
-// camelCase, and between letters and digits (but "s3", "mp3" and "3d" stay whole). Accents are
-// removed. Scripts written without spaces give overlapping pairs of characters.
+// Words splits text into lower-case words: at everything that is not a letter or a digit, at the capitals of camelCase, and
+// between letters and digits (but "s3", "mp3" and "3d" stay whole). It removes accents. Scripts without spaces give
+// overlapping pairs of characters.
 func Words(text string) []string {
 	var words []string
 	for len(text) > 0 {
@@ -107,7 +106,7 @@ func appendWord(words []string, rs []rune) []string {
 	return append(words, w)
 }
 
-// trimPossessive removes "'s" and other contracted endings, and what remains of quotation marks.
+// trimPossessive removes "'s" and other contracted endings, and trailing quotation marks.
 func trimPossessive(s string) string {
 	s = strings.ReplaceAll(s, "’", "'")
 	s = strings.TrimRight(s, "'")

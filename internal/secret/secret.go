@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// String prints as "[redacted]" in every format, and as nothing where it is empty. Reveal returns the value. Keep it
-// out of unexported fields: package fmt prints those without asking.
+// String prints as "[redacted]" in every format, or as nothing if it is empty. Reveal returns the value. Do not use it in
+// unexported fields: package fmt prints those without calling methods.
 type String string
 
 const redacted = "[redacted]"
@@ -24,7 +24,7 @@ func (s String) String() string {
 	return redacted
 }
 
-// Format implements fmt.Formatter, for verbs that would not ask String.
+// Format implements fmt.Formatter for verbs that do not call String.
 func (s String) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // LogValue implements slog.LogValuer.

@@ -1,4 +1,4 @@
-// Package short bounds text that others wrote before it is shown: in a log, an error, a prompt, an answer.
+// Package short bounds untrusted text for logs, errors, prompts and answers.
 package short
 
 import (
@@ -18,7 +18,7 @@ func Prefix(text string, limit int) string {
 	return text[:limit]
 }
 
-// Text cuts text like Prefix and marks the cut with an ellipsis on top.
+// Text cuts text like Prefix and appends an ellipsis to a cut text.
 func Text(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -29,8 +29,7 @@ func Text(text string, limit int) string {
 // lookAhead is how much more than the limit Line reads: room for the spaces it removes.
 const lookAhead = 8
 
-// Line makes one line of valid UTF-8 out of text, with single spaces for whatever separates words and no control
-// characters, and cuts it like Text.
+// Line returns text as one line of valid UTF-8 with single spaces and without control characters, and cuts it like Text.
 func Line(text string, limit int) string {
 	cut := len(text) > lookAhead*limit
 	if cut {

@@ -1,4 +1,4 @@
-// Package nearest finds the names that somebody may have meant who wrote another.
+// Package suggest finds names that are spelled like an unknown name: see [Of].
 package suggest
 
 import (
@@ -10,8 +10,8 @@ import (
 // maxLength is the longest name that is compared, in bytes.
 const maxLength = 64
 
-// Of returns the names that are spelt nearly like name, the nearest first, at most limit of them. Upper and lower case
-// are the same.
+// Of returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case does not
+// matter.
 func Of(name string, names []string, limit int) []string {
 	type candidate struct {
 		name     string
@@ -29,11 +29,11 @@ func Of(name string, names []string, limit int) []string {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var nearest []string
+	var similar []string
 	for _, c := range found[:min(limit, len(found))] {
-		nearest = append(nearest, c.name)
+		similar = append(similar, c.name)
 	}
-	return nearest
+	return similar
 }
 
 // distance counts the letters to insert, delete, replace or swap with their neighbour that turn a into b (optimal

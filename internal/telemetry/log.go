@@ -1,8 +1,7 @@
-// Package telemetry makes the log, the traces and the metrics of the router.
+// Package telemetry makes the log, the traces and the metrics of the router: [NewLogger], [Setup] and [NewMetrics].
 //
-// Nothing it writes or exports holds a secret that it can recognise: attributes named like a credential,
-// members of JSON text named like one, bearer tokens and passwords in URLs are replaced by [redacted].
-// All its values are safe for concurrent use.
+// It redacts the secrets that it recognises in everything that it writes or exports: attributes and members of JSON text
+// with the name of a credential, bearer tokens, and passwords in URLs. All its values are safe for concurrent use.
 package telemetry
 
 import (
@@ -32,8 +31,8 @@ func ParseLevel(name string) (slog.Level, error) {
 	return 0, fmt.Errorf("log.level %q is none of trace, debug, info, warn, error", name)
 }
 
-// NewLogger returns a logger that writes lines to w and the variable that holds its level. Secrets are
-// redacted and characters that could disturb a terminal are escaped, in messages as in attributes.
+// NewLogger returns a logger that writes lines to w, and the variable with its level. It redacts secrets and escapes control
+// characters in messages and attributes.
 func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level, err := ParseLevel(cfg.Level)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// OutcomeOK is the outcome of what succeeded; failures have their reason as outcome, such as timeout.
+// OutcomeOK is the outcome of success. The outcome of a failure is its reason, such as timeout.
 const OutcomeOK = "ok"
 
 // Metrics are the router's instruments. Servers come from the configuration and outcomes from a fixed
@@ -25,7 +25,8 @@ type Metrics struct {
 // NewMetrics creates the instruments of the meter.
 func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	// In seconds, from a call within the machine to the longest query.
-	buckets := metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+	buckets := metric.WithExplicitBucketBoundaries(
+		0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 	var failures []error
 	counter := func(name, description string) metric.Int64Counter {
 		c, err := meter.Int64Counter(name, metric.WithDescription(description))
@@ -78,8 +79,7 @@ func (m *Metrics) Query(ctx context.Context, outcome string, took time.Duration)
 	m.queryDuration.Record(ctx, took.Seconds(), labels)
 }
 
-// Watch adds instruments that are read when somebody looks: the sessions and requests there are, and how many
-// requests were refused so far.
+// Watch adds instruments that are read on collection: open sessions, outstanding requests, and refused requests so far.
 func (m *Metrics) Watch(sessions, tracked, refused func() int) error {
 	reading := func(read func() int) metric.Int64Callback {
 		return func(_ context.Context, o metric.Int64Observer) error {
@@ -92,7 +92,7 @@ func (m *Metrics) Watch(sessions, tracked, refused func() int) error {
 		return err
 	}
 	_, err := m.meter.Int64ObservableCounter("nexus.refused_requests",
-		metric.WithDescription("Client requests that there was no room for."), metric.WithInt64Callback(reading(refused)))
+		metric.WithDescription("Client requests refused for lack of room."), metric.WithInt64Callback(reading(refused)))
 	return errors.Join(err,
 		gauge("nexus.sessions", "Open client sessions.", sessions),
 		gauge("nexus.tracked_requests", "Client requests whose answer is outstanding.", tracked),

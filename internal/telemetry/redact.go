@@ -22,7 +22,7 @@ var (
 	userinfo   = regexp.MustCompile(`(://)[^\s/@"]+@`)
 )
 
-// isSecretName says the same as secretName, faster: it runs for every attribute of every line.
+// isSecretName is a fast equivalent of secretName: it runs for every attribute of every line.
 func isSecretName(name string) bool {
 	var letters [20]byte
 	n := 0
@@ -48,7 +48,7 @@ func isSecretName(name string) bool {
 	return false
 }
 
-// suspicious is a quick check that spares most texts the regular expressions.
+// suspicious is a quick check that avoids the regular expressions for most texts.
 func suspicious(text string) bool {
 	lower := strings.ToLower(text)
 	for _, word := range [...]string{"auth", "key", "bearer", "basic", "cookie", "passw", "secret", "token"} {
@@ -59,7 +59,7 @@ func suspicious(text string) bool {
 	return strings.Contains(lower, "://") && strings.Contains(lower, "@")
 }
 
-// Redact replaces what looks like a credential in text, which may hold JSON, URLs and headers.
+// Redact replaces credentials in text, which may contain JSON, URLs and headers.
 func Redact(text string) string {
 	if !suspicious(text) {
 		return text
@@ -70,7 +70,7 @@ func Redact(text string) string {
 	return userinfo.ReplaceAllString(text, `${1}`+redacted+`@`)
 }
 
-// redactValue turns values that may hold secrets into redacted text and leaves numbers and times alone.
+// redactValue converts values that may hold secrets into redacted text. Numbers and times stay.
 func redactValue(v slog.Value) slog.Value {
 	switch v.Kind() {
 	case slog.KindString:
@@ -117,8 +117,8 @@ func redactHeader(h http.Header) string {
 	return string(text)
 }
 
-// escape writes characters that JSON leaves raw but terminals obey: C1 controls, DEL and the marks that
-// change the direction of text.
+// escape escapes characters that JSON does not but that terminals interpret: C1 controls, DEL and the marks that change the
+// direction of text.
 func escape(text string) string {
 	dangerous := func(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }
 	if !strings.ContainsFunc(text, dangerous) {

@@ -13,8 +13,8 @@ import (
 // labelServer is the label of series that belong to one server.
 const labelServer = "server"
 
-// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers who
-// asks may see, nil for all; the series of the others are left out.
+// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers the sender of a
+// request may see, nil for all. The series of other servers are left out.
 func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
@@ -24,7 +24,7 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 		select {
 		case places <- struct{}{}:
 		default:
-			http.Error(w, fmt.Sprintf("%d requests for metrics are under way; try again later", maxScrapes), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d requests for metrics are being served; try again later", maxScrapes), http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { <-places }()
@@ -36,10 +36,10 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 	})
 }
 
-// maxScrapes is how many requests are served at once, whoever makes them; more are answered with 503.
+// maxScrapes bounds the concurrent requests of all callers. Others get status 503.
 const maxScrapes = 8
 
-// only gathers what concerns no server, or one that may be seen.
+// only gathers series of visible servers and of no server.
 type only struct {
 	prometheus.Gatherer
 	see func(server string) bool

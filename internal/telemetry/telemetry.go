@@ -38,13 +38,12 @@ type Telemetry struct {
 	shutdown []func(context.Context) error
 }
 
-// Setup starts traces and metrics. Traces are exported where OTEL_* variables name an exporter or an
-// endpoint, or cfg says so; without an exporter spans cost next to nothing and still have valid trace
-// ids. Metrics are kept for Prometheus, in a registry of their own, and pushed too if
-// OTEL_METRICS_EXPORTER is otlp. It fails where a variable is malformed.
+// Setup starts traces and metrics. Traces are exported if OTEL_* variables name an exporter or an endpoint, or if cfg
+// enables them. Without an exporter, spans have valid trace ids and cost very little. Metrics are kept for Prometheus in
+// their own registry, and pushed if OTEL_METRICS_EXPORTER is otlp. Setup fails if a variable is malformed.
 //
-// The providers are not global. What the OpenTelemetry libraries themselves have to say is: it goes to
-// the log of the last Setup of the process, at most once a minute where exporting fails.
+// The providers are not global. The errors of the OpenTelemetry libraries are: they go to the log of the last Setup of the
+// process, failed exports at most once a minute.
 func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*Telemetry, error) {
 	report(log)
 	about, err := resource.New(ctx,
@@ -89,11 +88,11 @@ func exportsTraces(cfg Config) bool {
 	if cfg.Traces != nil {
 		return *cfg.Traces
 	}
-	return os.Getenv("OTEL_TRACES_EXPORTER") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	return os.Getenv("OTEL_TRACES_EXPORTER") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
+		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error: standard output belongs to
-// the protocol.
+// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the protocol.
 func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
 	case "console":
@@ -137,7 +136,7 @@ func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
 // Meter returns the router's meter.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }
 
-// Shutdown exports what is left and stops. It takes 3 s at most, however slow an endpoint is.
+// Shutdown exports the rest and stops. It takes at most 3 s.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()

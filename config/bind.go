@@ -28,8 +28,8 @@ func checkListen(listen string) string {
 	return ""
 }
 
-// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys: everybody who can reach the
-// router could use all servers. An address without a host means all interfaces. The error is an *Error.
+// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys: everybody who can reach
+// the router could use all servers. An address without a host means all interfaces. The error is an *Error.
 func CheckBind(listen string, access auth.Config) error {
 	if why := checkListen(listen); why != "" {
 		return wrong("listen address %q: %s", listen, why)

@@ -14,8 +14,8 @@ func clientServers(root *node) (at string, servers *node) {
 	return "", nil
 }
 
-// adapt returns a desktop client's entry with our keys: it renames keys that clients spell differently, and leaves out, with
-// a warning, keys that only the client uses.
+// adapt returns a desktop client's entry with our keys: it renames keys that clients spell differently, and leaves
+// out, with a warning, keys that only the client uses.
 func (d *decoder) adapt(path string, entry *node) *node {
 	own := *entry
 	own.members = nil

@@ -49,11 +49,11 @@ type Settings struct {
 	Shutdown       Shutdown                   `yaml:"shutdown"`
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
-	State          string                     `yaml:"state"` // folder for state that outlives a restart; empty = the user's state folder
+	State          string                     `yaml:"state"` // folder of state; empty = the user's state folder
 }
 
-// LLM names the models. Without Synthesizer the planner's model is used. If only Embeddings or UseClient are set, Planner
-// is empty.
+// LLM names the models. Without Synthesizer the planner's model is used. If only Embeddings or UseClient are set,
+// Planner is empty.
 type LLM struct {
 	Planner     llm.Config            `yaml:"planner"`
 	Synthesizer *llm.Config           `yaml:"synthesizer"`

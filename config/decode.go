@@ -163,8 +163,8 @@ func (d *decoder) unresolved(n *node) bool {
 	return err != nil
 }
 
-// parse passes the text of a scalar to set, which returns false for a wrong form. want names the type in messages, and form
-// says how to write it.
+// parse passes the text of a scalar to set, which returns false for a wrong form. want names the type in messages,
+// and form says how to write it.
 func (d *decoder) parse(path string, n *node, want, form string, set func(s string, expanded bool) bool) {
 	if d.unresolved(n) {
 		return

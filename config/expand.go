@@ -16,9 +16,9 @@ func isVariable(s string) bool {
 	return m != nil && m[1] == "" && m[3] == ""
 }
 
-// expand replaces ${VAR} by the value of the variable, and ${VAR:-default} by its value or, if it is unset or empty, by
-// default, which ends at the first "}". "$${" means "${"; any other "$" is plain text. Values are not expanded again. With
-// client, ${env:VAR} means ${VAR}. An unset variable without a default is an error.
+// expand replaces ${VAR} by the value of the variable, and ${VAR:-default} by its value or, if it is unset or empty,
+// by default, which ends at the first "}". "$${" means "${"; any other "$" is plain text. Values are not expanded
+// again. With client, ${env:VAR} means ${VAR}. An unset variable without a default is an error.
 func expand(s string, env func(string) (string, bool), client bool) (string, error) {
 	var out strings.Builder
 	for {

@@ -100,8 +100,8 @@ func target(into string) (file, content string, err error) {
 		case len(found) > 1:
 			return "", "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
 		case len(found) == 1 && filepath.Ext(found[0]) == ".json":
-			return "", "", fmt.Errorf("%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there",
-				found[0])
+			return "", "", fmt.Errorf(
+				"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
 		case len(found) == 1:
 			file = found[0]
 		}

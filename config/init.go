@@ -16,9 +16,9 @@ var exampleServers string
 //go:embed settings.yaml
 var exampleSettings string
 
-// Init writes commented examples of servers.yaml and settings.yaml into dir, creates dir if needed, and returns the paths.
-// The settings write resource names as URI schemes, which more clients accept than the default. Init overwrites nothing:
-// if the folder has a configuration of any format, the error names its files.
+// Init writes commented examples of servers.yaml and settings.yaml into dir, creates dir if needed, and returns the
+// paths. The settings write resource names as URI schemes, which more clients accept than the default. Init
+// overwrites nothing: if the folder has a configuration of any format, the error names its files.
 func Init(dir string) ([]string, error) {
 	var present []string
 	for _, name := range []string{"servers", "settings"} {

@@ -18,8 +18,8 @@ var (
 	emptyServers = regexp.MustCompile(`^(mcpServers:)[ \t]*(?:\{[ \t]*\}|null|~)?([ \t]*#.*)?$`)
 )
 
-// insert returns content, a YAML file with the servers before (nil = none), with the servers in add appended. It parses the
-// result and fails if anything else has changed.
+// insert returns content, a YAML file with the servers before (nil = none), with the servers in add appended. It
+// parses the result and fails if anything else has changed.
 func insert(file, content string, before *node, add []member) (string, error) {
 	content, crlf := strings.ReplaceAll(content, "\r\n", "\n"), strings.Contains(content, "\r\n")
 	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")

@@ -23,8 +23,8 @@ const (
 // maxKeyFile bounds a file that holds a key, in bytes.
 const maxKeyFile = 64 << 10
 
-// keys checks the API keys, adds that of the environment, and replaces env and file by their content, so that each key has
-// either SHA256 or Key. At a reload, the keys in use stay if the files do not tell the keys.
+// keys checks the API keys, adds that of the environment, and replaces env and file by their content, so that each
+// key has either SHA256 or Key. At a reload, the keys in use stay if the files do not tell the keys.
 func (d *decoder) keys(access *auth.Config) {
 	value, _ := d.env(keyVariable)
 	value = strings.TrimSpace(value)

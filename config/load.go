@@ -26,10 +26,10 @@ type Options struct {
 	programs bool // warn about commands that do not exist
 }
 
-// Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key and add
-// servers. A folder means its servers.* and settings.* (yaml, yml or json), without subfolders. Without paths Load reads
-// DefaultFolder, or uses the defaults if that does not exist. NEXUS_LISTEN, NEXUS_STATE and NEXUS_API_KEY of the
-// environment apply, too. All problems are in one *Error.
+// Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key
+// and add servers. A folder means its servers.* and settings.* (yaml, yml or json), without subfolders. Without paths
+// Load reads DefaultFolder, or uses the defaults if that does not exist. NEXUS_LISTEN, NEXUS_STATE and NEXUS_API_KEY
+// of the environment apply, too. All problems are in one *Error.
 func Load(paths []string, opts Options) (Config, error) { return load(paths, opts, nil) }
 
 func load(paths []string, opts Options, used *Config) (Config, error) {
@@ -139,8 +139,8 @@ func reason(err error) error {
 	return err
 }
 
-// file reads one file into cfg. JSON with servers is the file of a desktop client; its other content is ignored. Any other
-// file may have settings, servers or both.
+// file reads one file into cfg. JSON with servers is the file of a desktop client; its other content is ignored. Any
+// other file may have settings, servers or both.
 func (d *decoder) file(file string, cfg *Config) {
 	content, err := readFile(file)
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 // openAIKey is the variable with the key for the default endpoint if the files give none. No other endpoint gets it.
 const openAIKey = "OPENAI_API_KEY"
 
-// models completes and checks the models. The other models inherit unset values from the planner, but its key only for the
-// same host.
+// models completes and checks the models. The other models inherit unset values from the planner, but its key only
+// for the same host.
 func (d *decoder) models(s *Settings) {
 	if s.LLM == nil {
 		return
 	}
-	if _, given := d.places["llm.planner"]; !given && s.LLM.Synthesizer == nil && (s.LLM.Embeddings != nil || s.LLM.UseClient) {
+	_, given := d.places["llm.planner"]
+	if !given && s.LLM.Synthesizer == nil && (s.LLM.Embeddings != nil || s.LLM.UseClient) {
 		s.LLM.Planner = llm.Config{}
 	} else {
 		d.model("llm.planner", &s.LLM.Planner)

@@ -83,8 +83,8 @@ func (n *node) countNodes() error {
 	return nil
 }
 
-// parse reads one file. JSON may have comments and trailing commas, like the files of some desktop clients. An empty file
-// is an empty mapping.
+// parse reads one file. JSON may have comments and trailing commas, like the files of some desktop clients. An empty
+// file is an empty mapping.
 func parse(file string, data []byte, isJSON bool) (*node, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxFile)

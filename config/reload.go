@@ -18,7 +18,8 @@ type source struct {
 	empty   bool // it gives no setting and no server
 }
 
-// Reload loads the configuration again to replace used, the last good one. Missing, empty or cut files never widen access:
+// Reload loads the configuration again to replace used, the last good one. Missing, empty or cut files never widen
+// access:
 //
 //   - A file of used that is missing, that is empty but was not, or that is cut is an error. The same file with another
 //     extension is not missing.
@@ -63,7 +64,8 @@ func (d *decoder) compareSources(now Config) {
 // sameFile reports whether two names are of the same file in any format.
 func sameFile(a, b string) bool {
 	stem := func(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
-	return a == b || filepath.Dir(a) == filepath.Dir(b) && stem(a) == stem(b) && slices.Contains(folderFiles, filepath.Base(stem(a)))
+	return a == b || filepath.Dir(a) == filepath.Dir(b) && stem(a) == stem(b) &&
+		slices.Contains(folderFiles, filepath.Base(stem(a)))
 }
 
 // cutOff reports whether s is only the beginning of the former content, and more than space is gone.

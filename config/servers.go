@@ -167,8 +167,8 @@ func (s serverCheck) url() {
 	}
 }
 
-// checkURL returns what is wrong with the address of a server or model, "" if nothing is. It does not quote the address,
-// which may contain a token.
+// checkURL returns what is wrong with the address of a server or model, "" if nothing is. It does not quote the
+// address, which may contain a token.
 func checkURL(address string) string {
 	u, err := url.Parse(address)
 	switch {

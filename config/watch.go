@@ -33,8 +33,8 @@ func Watch(paths []string, opts Options) *Watcher {
 	return w
 }
 
-// Changed reports whether the files have changed since it last returned true. It returns true once two calls see the same
-// files, so that no file is read while it is written.
+// Changed reports whether the files have changed since it last returned true. It returns true once two calls see the
+// same files, so that no file is read while it is written.
 func (w *Watcher) Changed() bool {
 	now := w.look()
 	settled := slices.EqualFunc(now, w.last, seen.same)

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxIndicators bounds lines, brackets, dashes, anchors and the like. For some of them the YAML parser takes quadratic time
-// and a stack frame each. At this bound the worst known file takes about a second.
+// maxIndicators bounds lines, brackets, dashes, anchors and the like. For some of them the YAML parser takes
+// quadratic time and a stack frame each. At this bound the worst known file takes about a second.
 const maxIndicators = 20_000
 
 // parseYAML reads a YAML 1.2 file of one document, with anchors, aliases and merge keys.

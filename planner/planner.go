@@ -1,9 +1,9 @@
 // Package planner turns a question and a set of tools into a plan.
 //
-// [Planner.Plan] shows the model a shortlist of the tools in compact form, reads the plan from its response, checks it, and
-// shows the model the errors once. Without a model, or if it fails or writes no readable plan, the [Fallback] plans the
-// first round; later rounds then have no steps. If the model declines, nothing is planned. The model gets descriptions of
-// tools, the conversation and earlier results only as marked data.
+// [Planner.Plan] shows the model a shortlist of the tools in compact form, reads the plan from its response, checks
+// it, and shows the model the errors once. Without a model, or if it fails or writes no readable plan, the [Fallback]
+// plans the first round; later rounds then have no steps. If the model declines, nothing is planned. The model gets
+// descriptions of tools, the conversation and earlier results only as marked data.
 //
 // A Planner allows concurrent use and keeps nothing between calls. It calls no downstream tool.
 package planner
@@ -21,8 +21,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Ranker returns the tools that fit a question best, best first, at most limit of them. It may leave out tools that do not
-// fit.
+// Ranker returns the tools that fit a question best, best first, at most limit of them. It may leave out tools that
+// do not fit.
 type Ranker interface {
 	Rank(ctx context.Context, query string, tools Tools, limit int) []plan.Tool
 }
@@ -86,9 +86,9 @@ type Request struct {
 	CanAsk    bool           // the user can be asked for required arguments that are not known
 	Model     llm.Model      // replaces the configured one; nil = the configured one
 
-	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other step.
-	// The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id, tool and
-	// arguments. May be nil.
+	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other
+	// step. The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id,
+	// tool and arguments. May be nil.
 	OnStep func(step plan.Step)
 }
 
@@ -101,9 +101,9 @@ type Result struct {
 	Warnings []string
 }
 
-// Plan makes and checks a plan with the names of Tools. Faulty steps stay in it and are in Problems: they must fail with
-// these, and the other steps run. A panic gives an empty plan and is logged. The error is that of the context or of the
-// fallback.
+// Plan makes and checks a plan with the names of Tools. Faulty steps stay in it and are in Problems: they must fail
+// with these, and the other steps run. A panic gives an empty plan and is logged. The error is that of the context or
+// of the fallback.
 func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err error) {
 	req.Round = max(req.Round, 1)
 	defer func() {
@@ -200,7 +200,8 @@ var errTokens = fmt.Errorf("planning this query has used its %d tokens", maxToke
 // errShare is the cause when a model uses the time that execution needs.
 var errShare = errors.New("the model took more than half of the query's time")
 
-// share limits planning with a model to half of the remaining time, so that time is left for the fallback and the tools.
+// share limits planning with a model to half of the remaining time, so that time is left for the fallback and the
+// tools.
 func share(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// planSchema is the schema of a plan with the names of tools. Strict modes have no open objects, so there the arguments are
-// a string with JSON; plan.Parse reads both.
+// planSchema is the schema of a plan with the names of tools. Strict modes have no open objects, so there the
+// arguments are a string with JSON; plan.Parse reads both.
 func planSchema(tools []string) *llm.Schema {
 	text := object{"type": "string"}
 	name := object{"type": "string"}

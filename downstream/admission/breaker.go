@@ -20,9 +20,9 @@ const (
 	breakerMaxPause = 8 * time.Second // longest pause; it doubles with each failed trial
 )
 
-// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): after several calls in a row have failed to
-// reach the server, others are refused at once. The zero value is closed. It is safe for concurrent use. While it is
-// closed, it costs two atomic loads a call.
+// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): after several calls in a row have failed
+// to reach the server, others are refused at once. The zero value is closed. It is safe for concurrent use. While it
+// is closed, it costs two atomic loads a call.
 type Breaker struct {
 	failures atomic.Int32 // in a row
 	tripped  atomic.Bool
@@ -77,8 +77,8 @@ func (b *Breaker) Succeeded() {
 // Failures returns how many failures were counted so far.
 func (b *Breaker) Failures() uint64 { return b.counted.Load() }
 
-// Failed records that a call could not reach the server or lost it, and reports whether that opens the breaker. before is
-// the value of Failures when the call began: concurrent calls that fail together count as one.
+// Failed records that a call could not reach the server or lost it, and reports whether that opens the breaker.
+// before is the value of Failures when the call began: concurrent calls that fail together count as one.
 func (b *Breaker) Failed(before uint64, unreached bool) (opens bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,9 +55,9 @@ const (
 	events   int   = iota
 )
 
-// transitions has the next state for a state (row) and an event (column). An attempt to connect does not change the state
-// of a failed server; its result does. An answered call shows that an unreachable server is back. It shows nothing about
-// pings or the router's own session.
+// transitions has the next state for a state (row) and an event (column). An attempt to connect does not change the
+// state of a failed server; its result does. An answered call shows that an unreachable server is back. It shows
+// nothing about pings or the router's own session.
 var transitions = [states][events]state{
 	//            Dialing      Opened     Answered    Pinged     Silent       Refused      Garbled      Ended
 	connecting:  {connecting, connected, connecting, connected, degraded, unreachable, quarantined, lost},
@@ -97,8 +97,8 @@ func New(off bool) *Machine {
 	return m
 }
 
-// On handles an event; err says what failed. It returns true if requests were answered without the server and can include
-// it from now on.
+// On handles an event; err says what failed. It returns true if requests were answered without the server and can
+// include it from now on.
 func (m *Machine) On(e Event, err error) (returned bool) {
 	if e == Answered && !m.down.Load() {
 		return false
@@ -171,8 +171,8 @@ func (m *Machine) Cause() error {
 	return m.why
 }
 
-// Refuses is Cause for requests that do not need this server in particular, such as lists: until the server is back, they
-// fail fast. If connections are refused, which takes no time, one caller may re-probe every lookAgain.
+// Refuses is Cause for requests that do not need this server in particular, such as lists: until the server is back,
+// they fail fast. If connections are refused, which takes no time, one caller may re-probe every lookAgain.
 func (m *Machine) Refuses() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +184,8 @@ func (m *Machine) Refuses() error {
 	return nil
 }
 
-// LeftOut records that a request was answered without the server. It reports whether to warn, because clients set the rate
-// of such requests.
+// LeftOut records that a request was answered without the server. It reports whether to warn, because clients set the
+// rate of such requests.
 func (m *Machine) LeftOut() (warn bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,9 +29,10 @@ func ParseProxies(entries []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// ClientAddr returns the address of the client that sent r, without port and zone. If the peer is a trusted proxy, it is
-// the rightmost entry of X-Forwarded-For that is not a trusted proxy. Entries to the left of it are claims of the client
-// and ignored. An entry that is not an address ends the search. A peer without an IP address is returned unchanged.
+// ClientAddr returns the address of the client that sent r, without port and zone. If the peer is a trusted proxy, it
+// is the rightmost entry of X-Forwarded-For that is not a trusted proxy. Entries to the left of it are claims of the
+// client and ignored. An entry that is not an address ends the search. A peer without an IP address is returned
+// unchanged.
 func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 	client, ok := parseAddr(r.RemoteAddr)
 	if !ok {

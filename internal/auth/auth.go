@@ -1,8 +1,9 @@
 // Package auth has the API keys and the access rights of callers.
 //
-// [New] makes [Keys] of the configuration, and [Keys.Identify] returns the [Caller] that holds a key. [ClientAddr] and
-// [Anonymous] identify callers without a key. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are
-// stored and looked up by their SHA-256 only, so the time of a lookup does not depend on how much of a guess is right.
+// [New] makes [Keys] of the configuration, and [Keys.Identify] returns the [Caller] that holds a key. [ClientAddr]
+// and [Anonymous] identify callers without a key. Keys and Caller are safe for concurrent use; a Caller is immutable.
+// Keys are stored and looked up by their SHA-256 only, so the time of a lookup does not depend on how much of a guess
+// is right.
 package auth
 
 import (
@@ -61,8 +62,8 @@ type Changes struct {
 // None reports whether all access stays the same.
 func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
-// Replace makes the keys of other the only valid ones; other must not be used afterwards. A caller whose key keeps its name
-// gets the new rights (see [Caller.Now]); other callers lose all. Calls must not overlap.
+// Replace makes the keys of other the only valid ones; other must not be used afterwards. A caller whose key keeps
+// its name gets the new rights (see [Caller.Now]); other callers lose all. Calls must not overlap.
 func (k *Keys) Replace(other *Keys) (done Changes) {
 	before, after := *k.set.Load(), *other.set.Load()
 	digests := func(set keySet) map[string][sha256.Size]byte {
@@ -130,7 +131,8 @@ func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {
 	case (kc.SHA256 == "") == (kc.Key == "") || kc.Env != "" || kc.File != "":
 		return digest, errors.New("set exactly one of sha256 and key")
 	case kc.SHA256 != "":
-		if raw, err := hex.DecodeString(kc.SHA256); err != nil || copy(digest[:], raw) != len(raw) || len(raw) != len(digest) {
+		raw, err := hex.DecodeString(kc.SHA256)
+		if err != nil || copy(digest[:], raw) != len(raw) || len(raw) != len(digest) {
 			return digest, errors.New("sha256 is not 64 hexadecimal digits")
 		}
 		return digest, nil
@@ -153,8 +155,8 @@ func (k *Keys) Identify(key string) (Caller, bool) {
 }
 
 // FromHeaders returns the key of a request in "Authorization: Bearer" or "X-API-Key", and whether it has one. Other
-// Authorization schemes do not count. If a request has several keys, all must be valid and of the same caller; otherwise
-// Identify refuses the returned key.
+// Authorization schemes do not count. If a request has several keys, all must be valid and of the same caller;
+// otherwise Identify refuses the returned key.
 func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
 	keys := append([]string(nil), h.Values("X-API-Key")...)
 	for _, value := range h.Values("Authorization") {
@@ -179,8 +181,8 @@ func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
 	return key, true
 }
 
-// Anonymous returns a caller without a key, identified by its remote address. An IPv6 address counts as its /64, because
-// one host may have all of it. The caller may use everything.
+// Anonymous returns a caller without a key, identified by its remote address. An IPv6 address counts as its /64,
+// because one host may have all of it. The caller may use everything.
 func Anonymous(addr string) Caller {
 	if ip, err := netip.ParseAddr(addr); err == nil && ip.Is6() && !ip.Is4In6() && !ip.IsLoopback() {
 		if prefix, err := ip.WithZone("").Prefix(64); err == nil {

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller has no
-// name and may use nothing.
+// Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller
+// has no name and may use nothing.
 type Caller struct {
 	Name      string                  // of the key, or "anonymous"
 	ID        string                  // stable identity for limits: "key:NAME" or "addr:ADDRESS"
@@ -23,8 +23,8 @@ func newCaller(kc KeyConfig) Caller {
 	return c
 }
 
-// Now returns the caller with the current rights of its key. It is false if the key is no longer valid; then the caller may
-// use nothing.
+// Now returns the caller with the current rights of its key. It is false if the key is no longer valid; then the
+// caller may use nothing.
 func (c Caller) Now() (Caller, bool) {
 	if c.rights == nil {
 		return c, c.Anonymous
@@ -64,8 +64,8 @@ func (c Caller) Restricted() bool {
 	return len(c.access.servers)+len(c.access.allow)+len(c.access.deny) > 0
 }
 
-// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool means the
-// server itself. The function is nil for a caller that may use everything.
+// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool means
+// the server itself. The function is nil for a caller that may use everything.
 func (c Caller) Visible() func(server, tool string) bool {
 	if !c.Restricted() {
 		return nil
@@ -88,8 +88,8 @@ func (c Caller) MayUse(server, tool string) bool {
 		!matchesAny(c.access.deny, name)
 }
 
-// MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be allowed,
-// and no pattern denies all of them.
+// MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be
+// allowed, and no pattern denies all of them.
 func (c Caller) MaySee(server string) bool {
 	if c.access == nil {
 		return c.Anonymous

@@ -45,7 +45,8 @@ func decode(arguments, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return fmt.Errorf("the argument %s is a %s, want %s", mismatch.Field, mismatch.Value, article(mismatch.Type.Kind().String()))
+		return fmt.Errorf("the argument %s is a %s, want %s",
+			mismatch.Field, mismatch.Value, article(mismatch.Type.Kind().String()))
 	case errors.As(err, &mismatch):
 		return errors.New("the arguments are not a JSON object")
 	}

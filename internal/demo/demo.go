@@ -1,9 +1,9 @@
-// Package demo has the MCP servers of --demo: a search over a small embedded corpus, a calculator, an employee directory
-// and an e-mail server that only records. They need no network, no key and no file.
+// Package demo has the MCP servers of --demo: a search over a small embedded corpus, a calculator, an employee
+// directory and an e-mail server that only records. They need no network, no key and no file.
 //
-// [Servers] returns them. Each is a complete MCP server of all protocol versions over newline-delimited JSON-RPC, so the
-// router uses it like any stdio server. All state is in the Server value: two calls of Servers share nothing, and a Server
-// may serve any number of connections, also concurrently.
+// [Servers] returns them. Each is a complete MCP server of all protocol versions over newline-delimited JSON-RPC, so
+// the router uses it like any stdio server. All state is in the Server value: two calls of Servers share nothing, and
+// a Server may serve any number of connections, also concurrently.
 package demo
 
 import (

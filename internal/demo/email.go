@@ -51,15 +51,19 @@ type recordedMail struct {
 
 func emailServer() *server.MCPServer {
 	box := &outbox{}
-	s := newMCPServer("email", "Demo e-mail", "Records e-mails in memory and sends nothing. The resource "+outboxURI+" lists them.")
+	s := newMCPServer("email", "Demo e-mail",
+		"Records e-mails in memory and sends nothing. The resource "+outboxURI+" lists them.")
 	// Mail that has gone out cannot be taken back, so the tool declares itself destructive: it is
 	// confirmed like a real one.
 	s.AddTool(mcp.NewTool("send_email",
-		mcp.WithDescription("Send an e-mail message to one recipient. This demo only records the mail; nothing leaves the machine."),
+		mcp.WithDescription("Send an e-mail message to one recipient. "+
+			"This demo only records the mail; nothing leaves the machine."),
 		mcp.WithString("to", mcp.Required(), mcp.MinLength(3), mcp.MaxLength(maxAddress), withFormat("email"),
 			mcp.Description("E-mail address of the recipient")),
-		mcp.WithString("subject", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(maxSubject), mcp.Description("Subject line")),
-		mcp.WithString("body", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(maxBody), mcp.Description("Plain text of the message")),
+		mcp.WithString("subject", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(maxSubject),
+			mcp.Description("Subject line")),
+		mcp.WithString("body", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(maxBody),
+			mcp.Description("Plain text of the message")),
 		mcp.WithRawOutputSchema(json.RawMessage(`{
 			"type": "object",
 			"properties": {
@@ -90,7 +94,9 @@ func withFormat(format string) mcp.PropertyOption {
 
 func (b *outbox) send(_ context.Context, args emailArgs) (*mcp.CallToolResult, error) {
 	for _, err := range []error{
-		required("to", args.To, maxAddress), required("subject", args.Subject, maxSubject), required("body", args.Body, maxBody),
+		required("to", args.To, maxAddress),
+		required("subject", args.Subject, maxSubject),
+		required("body", args.Body, maxBody),
 	} {
 		if err != nil {
 			return nil, err
@@ -122,7 +128,8 @@ func (b *outbox) read(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.Resou
 	if err != nil {
 		return nil, fmt.Errorf("listing the outbox: %w", err)
 	}
-	return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "application/json", Text: string(text)}}, nil
+	contents := mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "application/json", Text: string(text)}
+	return []mcp.ResourceContents{contents}, nil
 }
 
 // address accepts a bare address such as a@example.com and returns it.

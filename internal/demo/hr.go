@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -29,7 +30,8 @@ func directoryServer() *server.MCPServer {
 		return mcp.WithString(name, mcp.MaxLength(maxQuery), mcp.Description(description))
 	}
 	s.AddTool(mcp.NewTool("query_hr",
-		mcp.WithDescription("Query the HR employee directory: find people and staff by name, department, location or job title, with e-mail address and manager. "+
+		mcp.WithDescription("Query the HR employee directory: find people and staff by name, department, "+
+			"location or job title, with e-mail address and manager. "+
 			"All arguments given must match; without any, everybody is listed."),
 		text("query", "Free question or keywords, such as engineers in Berlin"),
 		text("name", "Part of the employee's name"),
@@ -77,7 +79,8 @@ func queryHR(_ context.Context, args hrArgs) (*mcp.CallToolResult, error) {
 	}
 	found := []employee{}
 	for _, e := range employees() {
-		if holds(e.Name, args.Name) && holds(e.Department, args.Department) && holds(e.Location, args.Location) && holds(e.Title, args.Title) {
+		if holds(e.Name, args.Name) && holds(e.Department, args.Department) &&
+			holds(e.Location, args.Location) && holds(e.Title, args.Title) {
 			found = append(found, e)
 		}
 	}
@@ -112,7 +115,7 @@ func bestMatches(all []employee, query string) []employee {
 	for _, word := range words(query) {
 		switch {
 		case isStopWord(word):
-		case word == "employee" || word == "people" || word == "staff" || word == "everybody" || word == "everyone" || word == "all":
+		case slices.Contains([]string{"employee", "people", "staff", "everybody", "everyone", "all"}, word):
 		default:
 			general = false
 			terms = append(terms, word)

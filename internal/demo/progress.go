@@ -25,7 +25,9 @@ func (c *connection) withProgress(ctx context.Context, this *call, token json.Ra
 		if !wanted {
 			return
 		}
-		params, err := json.Marshal(map[string]any{"progressToken": token, "progress": done, "total": total, "message": message})
+		params, err := json.Marshal(map[string]any{
+			"progressToken": token, "progress": done, "total": total, "message": message,
+		})
 		if err != nil {
 			c.fail(fmt.Errorf("encoding progress: %w", err))
 			return

@@ -84,7 +84,8 @@ func (ix *index) search(query string) []hit {
 		hits = append(hits, hit{p, score})
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.page.day.Compare(a.page.day), strings.Compare(a.page.Title, b.page.Title))
+		return cmp.Or(cmp.Compare(b.score, a.score), b.page.day.Compare(a.page.day),
+			strings.Compare(a.page.Title, b.page.Title))
 	})
 	for i, h := range hits {
 		if h.score < hits[0].score*relevant {
@@ -98,7 +99,8 @@ func (ix *index) search(query string) []hit {
 func (ix *index) terms(query string) (terms []string, wantsNews bool) {
 	for _, word := range words(query) {
 		switch word {
-		case "new", "news", "latest", "recent", "recently", "current", "today", "headline", "update", "happening", "week", "month":
+		case "new", "news", "latest", "recent", "recently", "current", "today",
+			"headline", "update", "happening", "week", "month":
 			wantsNews = true
 			continue
 		}

@@ -36,7 +36,8 @@ func searchServer() *server.MCPServer {
 	ix := newIndex(corpus())
 	s := newMCPServer("search", "Demo search", "Searches a small invented collection of news and reference pages.")
 	s.AddTool(mcp.NewTool("web_search",
-		mcp.WithDescription("Search the web for the latest news, facts and reference articles on any topic. Returns titles, links, dates and snippets."),
+		mcp.WithDescription("Search the web for the latest news, facts and reference articles on any topic. "+
+			"Returns titles, links, dates and snippets."),
 		mcp.WithString("query", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(maxQuery),
 			mcp.Description("What to search for: a question or keywords")),
 		mcp.WithInteger("max_results", mcp.DefaultNumber(defaultResults), mcp.Min(1), mcp.Max(maxResults),

@@ -1,8 +1,8 @@
 // Package jsonrpc is the only parser of the wire: JSON-RPC 2.0 messages as MCP uses them.
 //
-// [Parse] checks a message in one pass (grammar, UTF-8, depth, the members of the envelope). After that it stays raw bytes:
-// ids, params, results and errors alias the input and are never decoded or encoded again. [Set] and [Splice] change parts.
-// Functions keep no state and are safe for concurrent use.
+// [Parse] checks a message in one pass (grammar, UTF-8, depth, the members of the envelope). After that it stays raw
+// bytes: ids, params, results and errors alias the input and are never decoded or encoded again. [Set] and [Splice]
+// change parts. Functions keep no state and are safe for concurrent use.
 package jsonrpc
 
 import (

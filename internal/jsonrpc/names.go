@@ -2,8 +2,8 @@ package jsonrpc
 
 import "bytes"
 
-// Names is a set of member names that occur in a message at any depth. It saves a search of most messages. A name with an
-// escape sequence counts as each of them.
+// Names is a set of member names that occur in a message at any depth. It saves a search of most messages. A name
+// with an escape sequence counts as each of them.
 type Names uint8
 
 // Names that are looked for.

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Parse reads one message. The error is a *Error with CodeParse for invalid or too deep JSON, and CodeInvalidRequest for
-// invalid UTF-8 and JSON that is not a message; then the Message has the ID if it is known. Members of the envelope may
-// occur only once, and not in another case.
+// Parse reads one message. The error is a *Error with CodeParse for invalid or too deep JSON, and CodeInvalidRequest
+// for invalid UTF-8 and JSON that is not a message; then the Message has the ID if it is known. Members of the
+// envelope may occur only once, and not in another case.
 func Parse(b []byte) (Message, *Error) {
 	s := scanner{b: b}
 	s.space()

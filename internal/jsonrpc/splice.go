@@ -63,8 +63,8 @@ func Elements(array []byte) [][]byte {
 	return out
 }
 
-// Find returns the place of the named member of a valid raw object. ambiguous reports whether it occurs twice or also in
-// another case: readers may disagree about such a member, so it is not safe to route by it.
+// Find returns the place of the named member of a valid raw object. ambiguous reports whether it occurs twice or also
+// in another case: readers may disagree about such a member, so it is not safe to route by it.
 func Find(object []byte, name string) (value Span, ambiguous bool) {
 	Members(object, func(n []byte, v Span) bool {
 		switch {

@@ -21,9 +21,9 @@ type Bounds struct {
 	Floor    int64 // bytes that a caller gets even when the total is exhausted
 }
 
-// Budget bounds what the router holds for callers: requests in flight, and the bytes of bodies, queued messages, results
-// and replay logs. There are bounds for each caller, so that one cannot exhaust what others need, and for all callers
-// together. Nothing waits: Budget refuses at once. It is safe for concurrent use.
+// Budget bounds what the router holds for callers: requests in flight, and the bytes of bodies, queued messages,
+// results and replay logs. There are bounds for each caller, so that one cannot exhaust what others need, and for all
+// callers together. Nothing waits: Budget refuses at once. It is safe for concurrent use.
 //
 // One caller may have Requests in flight while no other asks for one, else half of that. Callers below their half are
 // admitted up to 1.5 × Requests in total.

@@ -21,10 +21,10 @@ const (
 	collectTime = time.Second           // between collections while memory is short
 )
 
-// Memory tells when new work should be refused because too much of the memory limit is in use: by live heap objects, as of
-// the last collection, and stacks, or by the bytes that a Budget holds. The collector runs before the heap reaches the
-// limit, so the figure is recent; if everything is refused and nothing grows, Short collects. nil has no limit. It is safe
-// for concurrent use.
+// Memory tells when new work should be refused because too much of the memory limit is in use: by live heap objects,
+// as of the last collection, and stacks, or by the bytes that a Budget holds. The collector runs before the heap
+// reaches the limit, so the figure is recent; if everything is refused and nothing grows, Short collects. nil has no
+// limit. It is safe for concurrent use.
 type Memory struct {
 	limit  int64
 	logger *slog.Logger
@@ -46,7 +46,8 @@ func NewMemory(logger *slog.Logger) *Memory {
 }
 
 func newMemory(limit int64, logger *slog.Logger, used func() int64) *Memory {
-	return &Memory{limit: int64(memoryShare * float64(limit)), logger: logger, used: used, began: time.Now().Add(-sampleTime)}
+	share := int64(memoryShare * float64(limit))
+	return &Memory{limit: share, logger: logger, used: used, began: time.Now().Add(-sampleTime)}
 }
 
 // Short reports whether new work should be refused. held is the bytes of messages in memory.
@@ -76,8 +77,8 @@ func used() int64 {
 	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
 }
 
-// ContainerLimit returns the memory limit in bytes of the control group of this process, 0 if there is none. root is the
-// root of the file system.
+// ContainerLimit returns the memory limit in bytes of the control group of this process, 0 if there is none. root is
+// the root of the file system.
 func ContainerLimit(root fs.FS) int64 {
 	least := int64(0)
 	consider := func(file string) {

@@ -1,5 +1,5 @@
-// Package limit bounds the resources that callers use: [Rate] their calls per time, [Budget] their requests in flight and
-// the bytes held for them, [Memory] the memory of the process. All are safe for concurrent use.
+// Package limit bounds the resources that callers use: [Rate] their calls per time, [Budget] their requests in flight
+// and the bytes held for them, [Memory] the memory of the process. All are safe for concurrent use.
 package limit
 
 import (
@@ -93,8 +93,8 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 	return true, 0
 }
 
-// forget drops callers without a call in the window. Each call of forget drops two at most, which spreads the work and is
-// faster than callers are added.
+// forget drops callers without a call in the window. Each call of forget drops two at most, which spreads the work
+// and is faster than callers are added.
 func (r *Rate) forget(now time.Time) {
 	for range 2 {
 		oldest := r.recent.Front()

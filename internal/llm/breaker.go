@@ -12,8 +12,8 @@ const downFor = 10 * time.Second
 
 // Breaker is the circuit breaker of an endpoint (M. Nygard, Release It!, 2007), which clients can share. When no
 // connection can be made it opens: for ten seconds requests fail at once. Then it is half-open: one request tries to
-// connect while the others fail. The first connection closes it. Only failures to connect count, not error responses. The
-// zero value is closed. A Breaker is safe for concurrent use.
+// connect while the others fail. The first connection closes it. Only failures to connect count, not error responses.
+// The zero value is closed. A Breaker is safe for concurrent use.
 type Breaker struct {
 	mu      sync.Mutex
 	down    *Error // why the breaker is open; nil = closed

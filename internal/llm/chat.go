@@ -15,7 +15,8 @@ func (c *Client) chatRequest(req Request, d dialect) openai.ChatCompletionReques
 		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if req.System != "" {
-		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
+		system := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System}
+		out.Messages = append(out.Messages, system)
 	}
 	for _, m := range req.Messages {
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
@@ -121,7 +122,9 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 	return json.Marshal(openai.ChatCompletionStreamResponse{
 		Model: whole.Model,
 		Choices: []openai.ChatCompletionStreamChoice{{
-			Delta:        openai.ChatCompletionStreamChoiceDelta{Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal},
+			Delta: openai.ChatCompletionStreamChoiceDelta{
+				Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal,
+			},
 			FinishReason: choice.FinishReason,
 		}},
 		Usage: whole.Usage,

@@ -1,10 +1,11 @@
 // Package llm is a client of language models over HTTP: of Chat Completions and the Responses API of OpenAI and of
 // compatible endpoints.
 //
-// [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client allows
-// concurrent use and keeps no goroutine between calls. A response is complete or an error: streams that are cut, stall,
-// carry errors or exceed a bound never become a response. Rate limits, server errors, timeouts and lost connections are
-// retried within the caller's context. The API key is sent in one request header and is never in errors or logs.
+// [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client
+// allows concurrent use and keeps no goroutine between calls. A response is complete or an error: streams that are
+// cut, stall, carry errors or exceed a bound never become a response. Rate limits, server errors, timeouts and lost
+// connections are retried within the caller's context. The API key is sent in one request header and is never in
+// errors or logs.
 package llm
 
 import (
@@ -72,8 +73,8 @@ func New(cfg Config, opts Options) *Client {
 // Close closes idle connections. The Client can still be used.
 func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 
-// Complete implements Model. Its errors are *Error; if the caller's context ends, the error is its cause. The Usage is set
-// in either case.
+// Complete implements Model. Its errors are *Error; if the caller's context ends, the error is its cause. The Usage
+// is set in either case.
 func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	usage := Usage{Model: c.cfg.Model}
 	probe, down := c.breaker.allow(time.Now())

@@ -22,7 +22,8 @@ const DataMark = "| "
 //	| second line
 //	</data>
 //
-// Each line of the text begins with DataMark, so the text cannot forge the end of its block. The source is cut to one line.
+// Each line of the text begins with DataMark, so the text cannot forge the end of its block. The source is cut to one
+// line.
 func Data(source, text string) string {
 	var b strings.Builder
 	b.WriteString(`<data from="`)
@@ -38,7 +39,8 @@ func Data(source, text string) string {
 }
 
 // lineEnds replaces every character that may be displayed as a line end.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineEnds = strings.NewReplacer(
+	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // maxExcerpt bounds how much of a value is read.
 const maxExcerpt = 1 << 20
@@ -123,8 +125,8 @@ func afterURI(text string, from int) int {
 	return len(text)
 }
 
-// noRunBefore returns an offset of at least i before which no encoded data begins. Encoded data begins with minBinaryLine
-// bytes of its alphabet or of escaped slashes.
+// noRunBefore returns an offset of at least i before which no encoded data begins. Encoded data begins with
+// minBinaryLine bytes of its alphabet or of escaped slashes.
 func noRunBefore(text string, i int) int {
 	if i+minBinaryLine > len(text) {
 		return len(text)
@@ -137,8 +139,8 @@ func noRunBefore(text string, i int) int {
 	return i
 }
 
-// binaryEnd returns the end of the run that begins at i. The run continues after a line end, also an escaped one, if the
-// line before is long.
+// binaryEnd returns the end of the run that begins at i. The run continues after a line end, also an escaped one, if
+// the line before is long.
 func binaryEnd(text string, i int) int {
 	for line := i; i < len(text); {
 		switch {

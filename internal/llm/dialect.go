@@ -36,8 +36,9 @@ func reasons(model string) bool {
 	return reasoningModel.MatchString(model[strings.LastIndexByte(model, '/')+1:])
 }
 
-// plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it names
-// none, the form goes first, step by step. It reports false if the refusal has another cause or no parameter is left.
+// plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it
+// names none, the form goes first, step by step. It reports false if the refusal has another cause or no parameter is
+// left.
 func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return d, false
@@ -51,7 +52,8 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		}
 		return false
 	}
-	if has("context_length", "context length", "context size", "content_policy", "content_filter", "content management policy", "api key", "api_key") {
+	if has("context_length", "context length", "context size", "content_policy", "content_filter",
+		"content management policy", "api key", "api_key") {
 		return d, false
 	}
 	asksForm = asksForm && d.form < formPrompt

@@ -187,8 +187,8 @@ func kindOf(status int) Kind {
 // maxRetryAfter bounds the wait that an endpoint can ask for.
 const maxRetryAfter = 20 * time.Second
 
-// retryAfter reads how long an endpoint asks to wait: seconds, an HTTP date, or the milliseconds that some send, too. It
-// is at most maxRetryAfter, and negative if the endpoint does not say.
+// retryAfter reads how long an endpoint asks to wait: seconds, an HTTP date, or the milliseconds that some send, too.
+// It is at most maxRetryAfter, and negative if the endpoint does not say.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	wait := time.Duration(-1)
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {

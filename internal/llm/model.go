@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Model completes prompts. [Client] is a Model over HTTP for concurrent requests. The sampling of an MCP client is another,
-// for one query and one request at a time. An error means that there is no response: a partial response is an error.
+// Model completes prompts. [Client] is a Model over HTTP for concurrent requests. The sampling of an MCP client is
+// another, for one query and one request at a time. An error means that there is no response: a partial response is
+// an error.
 type Model interface {
 	Complete(ctx context.Context, req Request) (Response, error)
 }

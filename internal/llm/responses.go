@@ -111,8 +111,8 @@ func responseEventMatters(ev event) bool {
 		return true
 	}
 	switch kind.Type {
-	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta, openai.ResponseStreamEventCompleted,
-		openai.ResponseStreamEventIncomplete, openai.ResponseStreamEventFailed:
+	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta,
+		openai.ResponseStreamEventCompleted, openai.ResponseStreamEventIncomplete, openai.ResponseStreamEventFailed:
 		return true
 	}
 	return false

@@ -31,8 +31,8 @@ func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 16<<10)}
 }
 
-// next returns the next event that has data, io.EOF at the end. A last event without its blank line or its line end counts
-// if it is complete. The event is valid until the next call.
+// next returns the next event that has data, io.EOF at the end. A last event without its blank line or its line end
+// counts if it is complete. The event is valid until the next call.
 func (e *eventReader) next() (event, error) {
 	var ev event
 	seen := false

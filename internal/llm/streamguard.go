@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// streamGuard is the HTTP client of go-openai for one request. The stream reader of the library does not tell a cut stream
-// from a complete one, reads HTML as an empty response, and has no bounds. The guard converts every response into a
-// stream of the plainest form, one data line of compact JSON per event, and everything else into an *Error.
+// streamGuard is the HTTP client of go-openai for one request. The stream reader of the library does not tell a cut
+// stream from a complete one, reads HTML as an empty response, and has no bounds. The guard converts every response
+// into a stream of the plainest form, one data line of compact JSON per event, and everything else into an *Error.
 type streamGuard struct {
 	endpoint
 	edit    func(body map[string]json.RawMessage) // changes the request body
@@ -123,7 +123,8 @@ func contentKind(resp *http.Response, events *eventReader) string {
 	case declared == "text/event-stream", first == ':':
 		return "stream"
 	}
-	if head, _ := events.r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
+	head, _ := events.r.Peek(len("event:"))
+	if bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
 		return "stream"
 	}
 	if declared == "" {
@@ -269,8 +270,8 @@ func (b *boundedBody) Close() (err error) {
 	return err
 }
 
-// networkError returns err as an *Error without the URL, which may hold secrets. The kind is for errors without a better
-// one.
+// networkError returns err as an *Error without the URL, which may hold secrets. The kind is for errors without a
+// better one.
 func networkError(ctx context.Context, err error, kind Kind) error {
 	var known *Error
 	if errors.As(err, &known) {

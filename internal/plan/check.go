@@ -18,14 +18,15 @@ type Problem struct {
 // ReasonAmbiguousTool. The model is shown its message.
 type Lookup func(name string) (Tool, *Error)
 
-// Check reports the problems of the steps of a plan, in the order of the plan. A step may have several. Call Check before
-// any step runs. It sets the tool and the server of every step to the names in the catalog. A second call changes nothing.
+// Check reports the problems of the steps of a plan, in the order of the plan. A step may have several. Call Check
+// before any step runs. It sets the tool and the server of every step to the names in the catalog. A second call
+// changes nothing.
 //
-// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of done
-// that is used for another call; and arguments that the tool's schema refuses for any value of their references. The
-// other arguments must be validated when the values are known. A string such as "$x" is plain text if no step has the id
-// x. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step has no
-// problem.
+// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
+// done that is used for another call; and arguments that the tool's schema refuses for any value of their references.
+// The other arguments must be validated when the values are known. A string such as "$x" is plain text if no step has
+// the id x. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty
+// step has no problem.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
@@ -75,7 +76,8 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 		s.Tool, s.Server = tool.Name, tool.Server
 		if before, ok := earlier[s.ID]; ok && !sameCall(before, *s) {
-			report(&Error{ReasonDuplicateID, fmt.Sprintf("id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
+			report(&Error{ReasonDuplicateID, fmt.Sprintf(
+				"id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
 		if s.Invalid == nil || s.Invalid.Reason != ReasonInvalidArguments {
 			unknown := pointersTo(s.Arguments, s.inside(isStep))
@@ -129,7 +131,8 @@ func pointersTo(arguments json.RawMessage, isStep func(string) bool) []string {
 // findCycles returns an error for each step that waits for itself, by its index in the plan. It finds the strongly
 // connected components of the graph (R. Tarjan, Depth-first search and linear graph algorithms, 1972).
 func findCycles(steps []Step, index map[string]int, isStep func(string) bool) map[int]*Error {
-	t := tarjan{needs: make([][]int, len(steps)), order: make([]int, len(steps)), low: make([]int, len(steps)), onStack: make([]bool, len(steps))}
+	n := len(steps)
+	t := tarjan{needs: make([][]int, n), order: make([]int, n), low: make([]int, n), onStack: make([]bool, n)}
 	for i, s := range steps {
 		for _, id := range s.Needs(isStep) {
 			if j, ok := index[id]; ok {

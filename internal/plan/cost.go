@@ -13,9 +13,9 @@ import (
 // maxCost bounds the work of one validation, in units of some tens of nanoseconds.
 const maxCost = 4_000_000
 
-// A node is the cost of validation with one subschema, and the subschemas that it applies. Subschemas that apply to the
-// same value multiply: 25 levels of anyOf with two branches each are 33 million evaluations. So a count of how often each
-// subschema is applied to each value precedes validation. It assumes that no branch ends early.
+// A node is the cost of validation with one subschema, and the subschemas that it applies. Subschemas that apply to
+// the same value multiply: 25 levels of anyOf with two branches each are 33 million evaluations. So a count of how
+// often each subschema is applied to each value precedes validation. It assumes that no branch ends early.
 type node struct {
 	schema  *jsonschema.Schema
 	inPlace map[*node]int64 // how often subschemas, this one included, apply to a value this one applies to

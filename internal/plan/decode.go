@@ -58,8 +58,8 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 	return p, nil
 }
 
-// decode reads raw, one JSON value, as a plan. It reports false if the value is no plan: another kind of value, or a list
-// of other things than steps. An error means that it is a broken plan.
+// decode reads raw, one JSON value, as a plan. It reports false if the value is no plan: another kind of value, or a
+// list of other things than steps. An error means that it is a broken plan.
 func decode(raw []byte, taken []string) (Plan, bool, error) {
 	var list jsontext.Value
 	var more, sequential bool
@@ -99,8 +99,8 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	return p, true, nil
 }
 
-// members returns the steps and "more" of a plan object, and whether the steps run one after the other. Those of "tools"
-// do; the plan of a result has "sequential".
+// members returns the steps and "more" of a plan object, and whether the steps run one after the other. Those of
+// "tools" do; the plan of a result has "sequential".
 func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok bool) {
 	var tools jsontext.Value
 	for name, value := range memberSeq(object) {

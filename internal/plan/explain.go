@@ -115,14 +115,14 @@ func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 			return nil
 		}
 	case *kind.Type:
-		return []finding{{path: err.InstanceLocation, text: "got " + k.Got + ", want " + strings.Join(k.Want, " or "), got: k.Got, want: k.Want}}
+		return wrongType(err.InstanceLocation, k.Got, k.Want)
 	}
 	return []finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
 }
 
 // alternatives explains that no branch of anyOf or oneOf matches. It returns nothing if a branch may match once the
-// unknown values are known. Otherwise it returns the findings of the branch that matched deepest, or one finding with the
-// types of all branches.
+// unknown values are known. Otherwise it returns the findings of the branch that matched deepest, or one finding with
+// the types of all branches.
 func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 	var best []finding
 	var want []string
@@ -142,17 +142,22 @@ func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 				}
 			}
 		}
-		if best == nil || depth(findings) > depth(best) || depth(findings) == depth(best) && onlyType(best) && !onlyType(findings) {
+		deeper := depth(findings) - depth(best)
+		if best == nil || deeper > 0 || deeper == 0 && onlyType(best) && !onlyType(findings) {
 			best = findings
 		}
 	}
 	if types && want != nil {
-		return []finding{{path: err.InstanceLocation, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
+		return wrongType(err.InstanceLocation, got, want)
 	}
 	if best == nil {
 		return []finding{{path: err.InstanceLocation, text: "no alternative fits"}}
 	}
 	return best
+}
+
+func wrongType(path []string, got string, want []string) []finding {
+	return []finding{{path: path, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
 }
 
 func depth(findings []finding) int {

@@ -19,8 +19,8 @@ func newIDs(taken []string) ids {
 	return n
 }
 
-// give records the id of the step at a place of the plan. A repeated id belongs to the first step that has it; the later
-// step becomes invalid and loses it.
+// give records the id of the step at a place of the plan. A repeated id belongs to the first step that has it; the
+// later step becomes invalid and loses it.
 func (n ids) give(s *Step, place int) {
 	if s.ID == "" {
 		return

@@ -21,8 +21,8 @@ import (
 // an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
 // a plan.
 //
-// A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error of one step
-// is kept in its Invalid. Arguments become compact and keep their numbers and the order of their members.
+// A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error of one
+// step is kept in its Invalid. Arguments become compact and keep their numbers and the order of their members.
 //
 // The errors wrap ErrNoPlan, ErrTooLong or ErrBroken and can be shown to the model. The time is linear in the length of
 // the text.
@@ -123,8 +123,8 @@ type span struct {
 	steps bool // it looks like a plan: a list of objects with a tool, or "steps" or "tools"
 }
 
-// scan reads the JSON value at the start of text; anything may follow. The error is errUnfinished if text ends within the
-// value and errTooDeep if the value is nested too deeply.
+// scan reads the JSON value at the start of text; anything may follow. The error is errUnfinished if text ends within
+// the value and errTooDeep if the value is nested too deeply.
 func scan(d *jsontext.Decoder, text []byte) (span, error) {
 	d.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	var s span

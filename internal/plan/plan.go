@@ -32,8 +32,8 @@ type Tool struct {
 	Annotations  Annotations
 }
 
-// Annotations are the hints of a tool. The methods apply the defaults of the MCP specification. Annotations are claims of
-// the server, not facts.
+// Annotations are the hints of a tool. The methods apply the defaults of the MCP specification. Annotations are
+// claims of the server, not facts.
 type Annotations struct {
 	ReadOnlyHint    *bool `json:"readOnlyHint,omitempty"`
 	DestructiveHint *bool `json:"destructiveHint,omitempty"`
@@ -76,7 +76,7 @@ const (
 type Plan struct {
 	Source     string `json:"source"`
 	Rounds     int    `json:"rounds"`
-	Sequential bool   `json:"sequential,omitempty"` // run one step at a time, in the order of Steps as far as references allow
+	Sequential bool   `json:"sequential,omitempty"` // one step at a time, in order as far as references allow
 	Steps      []Step `json:"steps"`
 
 	More bool   `json:"-"` // the planner wants to see the outcomes and plan again

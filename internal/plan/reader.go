@@ -7,9 +7,9 @@ import (
 // Reader reads a plan while the model writes it. It returns each step once its object is complete, so that a step that
 // only reads can start before the plan is complete.
 //
-// The steps are preliminary: Parse of the whole text decides. Both agree on every step if the text has one plan, nothing
-// else that looks like a plan, and either all ids or none. After the first error a Reader returns no more steps. A Reader
-// is for one goroutine. Use NewReader.
+// The steps are preliminary: Parse of the whole text decides. Both agree on every step if the text has one plan,
+// nothing else that looks like a plan, and either all ids or none. After the first error a Reader returns no more
+// steps. A Reader is for one goroutine. Use NewReader.
 type Reader struct {
 	text  []byte
 	pos   int // end of what is read

@@ -21,9 +21,9 @@ const (
 	maxSearched  = 256 << 20 // bytes of values that the references of one step search
 )
 
-// References returns the ids of the steps that arguments refer to, each once, in order of appearance. A reference is a
-// string value of the form "$s1" or "$s1.path.0.field" (items[0] means items.0), or "${s1.path}" within a string. "$x" is
-// plain text if x is no step. Names of members are never references.
+// References returns the ids of the steps that arguments refer to, each once, in order of appearance. A reference is
+// a string value of the form "$s1" or "$s1.path.0.field" (items[0] means items.0), or "${s1.path}" within a string.
+// "$x" is plain text if x is no step. Names of members are never references.
 func References(arguments json.RawMessage, isStep func(id string) bool) []string {
 	var found []string
 	seen := make(map[string]bool)

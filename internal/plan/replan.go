@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome. Two calls may
-// be repeated under a new id: one that reads, to see a change, and one that never reached its server. References to a
-// removed step then refer to the earlier step.
+// WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome. Two calls
+// may be repeated under a new id: one that reads, to see a change, and one that never reached its server. References
+// to a removed step then refer to the earlier step.
 func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isNew := func(id string) bool { return outcomeOf(done, id) == nil }
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
@@ -150,8 +150,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	}
 }
 
-// sameNumber compares numbers exactly: as float64, 9007199254740993 equals its neighbours. A number that is too long for
-// exact arithmetic equals only the same text.
+// sameNumber compares numbers exactly: as float64, 9007199254740993 equals its neighbours. A number that is too long
+// for exact arithmetic equals only the same text.
 func sameNumber(a, b string) bool {
 	if a == b || !cheapNumber(a) || !cheapNumber(b) {
 		return a == b
@@ -161,8 +161,8 @@ func sameNumber(a, b string) bool {
 	return x.Cmp(y) == 0
 }
 
-// Empty reports whether a step succeeded without finding anything. Its value is null, an empty text, list or object, or an
-// object of only those, zeros and arguments of the call, such as {"query": "x", "count": 0, "results": []}.
+// Empty reports whether a step succeeded without finding anything. Its value is null, an empty text, list or object,
+// or an object of only those, zeros and arguments of the call, such as {"query": "x", "count": 0, "results": []}.
 func (o Outcome) Empty() bool {
 	if !o.OK() || len(o.Blocks) > 0 || len(o.Elements) > 0 {
 		return false

@@ -12,10 +12,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// ValueOf reads the raw result of a tool call. value is its structuredContent, else its text as JSON if the text is JSON,
-// else its text as a JSON string. It is compact and keeps the numbers and the order of members. text joins the text
-// blocks by newlines. blocks are the other content blocks, unchanged. isError is as the tool says. err reports a result
-// that cannot be read.
+// ValueOf reads the raw result of a tool call. value is its structuredContent, else its text as JSON if the text is
+// JSON, else its text as a JSON string. It is compact and keeps the numbers and the order of members. text joins the
+// text blocks by newlines. blocks are the other content blocks, unchanged. isError is as the tool says. err reports a
+// result that cannot be read.
 func ValueOf(
 	result json.RawMessage,
 ) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {
@@ -112,8 +112,8 @@ func textValue(text string) json.RawMessage {
 	return appendQuoted(nil, text)
 }
 
-// Cut limits a value to limit bytes: of its text if it is a string, else of its JSON. A longer value becomes a JSON string
-// of the first bytes, up to a whole character, and Cut reports true.
+// Cut limits a value to limit bytes: of its text if it is a string, else of its JSON. A longer value becomes a JSON
+// string of the first bytes, up to a whole character, and Cut reports true.
 func Cut(value json.RawMessage, limit int) (json.RawMessage, bool) {
 	if len(value) <= limit {
 		return value, false

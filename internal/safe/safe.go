@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 )
 
-// Recover is deferred at the top of a goroutine or of a function that must not end it. It logs a panic and passes an error to
-// failed, which may be nil. doing names the action, as in "listing tools". Defer functions that need the result of failed
-// before Recover.
+// Recover is deferred at the top of a goroutine or of a function that must not end it. It logs a panic and passes an
+// error to failed, which may be nil. doing names the action, as in "listing tools". Defer functions that need the
+// result of failed before Recover.
 func Recover(log *slog.Logger, doing string, failed func(err error)) {
 	Caught(recover(), log, doing, failed)
 }

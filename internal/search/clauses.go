@@ -8,9 +8,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Clauses splits a question into parts that may ask for different things: sentences, and the parts of a sentence joined by
-// "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It does not split
-// text in quotation marks or brackets. The parts are in order and have no leading conjunction.
+// Clauses splits a question into parts that may ask for different things: sentences, and the parts of a sentence
+// joined by "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It
+// does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
 func Clauses(text string) []string {
 	var out []string
 	for _, s := range sentences(text) {
@@ -19,7 +19,8 @@ func Clauses(text string) []string {
 	return out
 }
 
-// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence, not a number, an abbreviation or a name.
+// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence, not a number, an abbreviation or a
+// name.
 func sentences(text string) []string {
 	var out []string
 	start := 0
@@ -65,7 +66,8 @@ func abbreviation(text string) bool {
 	return abbreviations[w] || utf8.RuneCountInString(w) == 1 && unicode.IsLetter(rune(w[0])) && w != "i"
 }
 
-var abbreviations = set("mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max u.s u.k a.m p.m")
+var abbreviations = set(`mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max
+	u.s u.k a.m p.m`)
 
 // quoteTracker follows quotation marks and brackets.
 type quoteTracker struct {
@@ -173,7 +175,8 @@ func conjunction(s string) int {
 	return n
 }
 
-var conjunctions = set("and then also plus but additionally finally afterwards afterward next after secondly lastly furthermore moreover as well before that while")
+var conjunctions = set(`and then also plus but additionally finally afterwards afterward next
+	after secondly lastly furthermore moreover as well before that while`)
 
 // contentful reports whether a clause has a word that could find a tool.
 func contentful(s string) bool {
@@ -204,23 +207,35 @@ func opensRequest(s string) bool {
 	return false
 }
 
-var openers = set("what when where who whom whose which how why can could would will is are do does did i we let please whats should")
+var openers = set(`what when where who whom whose which how why can could would will is are do does did i we let please
+	whats should`)
 
 // phrasalVerbs are requests whose verb alone is a stop word.
-var phrasalVerbs = map[string]bool{"work out": true, "find out": true, "look up": true, "look for": true, "sort out": true}
+var phrasalVerbs = map[string]bool{
+	"work out": true, "find out": true, "look up": true, "look for": true, "sort out": true,
+}
 
 // RequestVerb reports whether a lower-case word is a verb that begins requests.
 func RequestVerb(word string) bool { return requestVerbs[word] }
 
 var requestVerbs = set(`
-add adjust alert analyse analyze apply approve arrange assess assign attach authenticate backup block book browse build buy calculate cancel capture change
-check clean clear clone close collect combine compare compile compose compress compute configure confirm connect convert copy count create crop cut decode decrypt delete
-deploy describe design detect determine develop diagnose disable discover display download draft draw edit email enable encode encrypt enroll estimate evaluate examine
-execute explain explore export extract fetch figure fill filter find fix follow forecast format gather generate get give grab help hire identify implement import improve
-include increase inform initialize insert inspect install integrate investigate invite invoke issue join keep launch learn list load locate lock log look lookup make manage map mark
-measure merge message monitor move multiply notify obtain offer open optimize order organize pause pay perform pick pinpoint plan play plot post predict prepare present print process
-produce provide pull purchase push query rank rate read rebook recommend record reduce refund register remind remove rename render rent replace reply report request reschedule
-reserve reset resolve restart resume retrieve return review rewrite rotate run save scan schedule search secure see select sell send set setup share show simulate solve sort specify split
-start stop store stream submit subscribe suggest sum summarize supply switch sync tag take tell test track transfer transform translate trigger turn uninstall unlock update upgrade upload
+add adjust alert analyse analyze apply approve arrange assess assign attach authenticate backup block book
+browse build buy calculate cancel capture change
+check clean clear clone close collect combine compare compile compose compress compute configure confirm connect
+convert copy count create crop cut decode decrypt delete
+deploy describe design detect determine develop diagnose disable discover display download draft draw edit email
+enable encode encrypt enroll estimate evaluate examine
+execute explain explore export extract fetch figure fill filter find fix follow forecast format gather generate
+get give grab help hire identify implement import improve
+include increase inform initialize insert inspect install integrate investigate invite invoke issue join keep
+launch learn list load locate lock log look lookup make manage map mark
+measure merge message monitor move multiply notify obtain offer open optimize order organize pause pay perform
+pick pinpoint plan play plot post predict prepare present print process
+produce provide pull purchase push query rank rate read rebook recommend record reduce refund register remind
+remove rename render rent replace reply report request reschedule
+reserve reset resolve restart resume retrieve return review rewrite rotate run save scan schedule search secure
+see select sell send set setup share show simulate solve sort specify split
+start stop store stream submit subscribe suggest sum summarize supply switch sync tag take tell test track
+transfer transform translate trigger turn uninstall unlock update upgrade upload
 use validate verify view visit visualize watch withdraw write
 `)

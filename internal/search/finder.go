@@ -16,8 +16,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Embedder turns texts into vectors; texts of similar meaning have similar directions. It returns one vector for each text,
-// in their order and all of one length, and allows concurrent use.
+// Embedder turns texts into vectors; texts of similar meaning have similar directions. It returns one vector for each
+// text, in their order and all of one length, and allows concurrent use.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
@@ -29,14 +29,14 @@ type FinderOptions struct {
 	Logger   *slog.Logger  // nil discards
 }
 
-// Finder searches an Index. If it has an Embedder, it orders the best hits by words and meaning: by a convex combination of
-// both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023), which keeps
-// their distances, unlike a fusion of ranks.
+// Finder searches an Index. If it has an Embedder, it orders the best hits by words and meaning: by a convex
+// combination of both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS
+// 2023), which keeps their distances, unlike a fusion of ranks.
 //
-// A tool is embedded when it is first among the best hits of a question, in batches. The Finder keeps the vectors, so a
-// later question costs one embedding, its own, and a changed list of tools those of the changed tools. When the Embedder
-// fails, the order is that of words, and the Embedder is not used for half a minute. A Finder allows concurrent use and
-// has no goroutine.
+// A tool is embedded when it is first among the best hits of a question, in batches. The Finder keeps the vectors, so
+// a later question costs one embedding, its own, and a changed list of tools those of the changed tools. When the
+// Embedder fails, the order is that of words, and the Embedder is not used for half a minute. A Finder allows
+// concurrent use and has no goroutine.
 type Finder struct {
 	index   *Index
 	opts    FinderOptions
@@ -72,8 +72,8 @@ func NewFinder(index *Index, opts FinderOptions) *Finder {
 // Index returns the index that is searched.
 func (f *Finder) Index() *Index { return f.index }
 
-// Search returns the tools that fit a question best, best first. It never fails: without vectors in time the order is that
-// of [Index.Search].
+// Search returns the tools that fit a question best, best first. It never fails: without vectors in time the order is
+// that of [Index.Search].
 func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions) []Hit {
 	if f.opts.Embedder == nil || !f.available() {
 		return f.index.Search(question, opts)

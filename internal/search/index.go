@@ -49,7 +49,8 @@ func New(Options) *Index {
 // minDead is the least number of removed tools at which an index is compacted.
 const minDead = 1000
 
-// Update replaces the tools of one server. Tools that are equal to former ones are not analysed again and stay in the index.
+// Update replaces the tools of one server. Tools that are equal to former ones are not analysed again and stay in the
+// index.
 func (x *Index) Update(server string, tools []Tool) {
 	x.updating.Lock()
 	defer x.updating.Unlock()
@@ -92,8 +93,8 @@ func (x *Index) Update(server string, tools []Tool) {
 
 // equal reports whether two tools have the same indexed parts.
 func (t *Tool) equal(o Tool) bool {
-	return t.ID == o.ID && t.Server == o.Server && t.Name == o.Name && t.Title == o.Title && t.Description == o.Description &&
-		string(t.InputSchema) == string(o.InputSchema)
+	return t.ID == o.ID && t.Server == o.Server && t.Name == o.Name && t.Title == o.Title &&
+		t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
 }
 
 // Remove removes the tools of one server.

@@ -42,8 +42,8 @@ func readLexicon(text string) map[string]map[string][]string {
 	return out
 }
 
-// StemsIn returns the stems that a word of a language ("de", "fr", "es") may have in a catalog: its own, and those of the
-// English words for it. For other languages it returns [Stem]. empty reports that the word has no topic.
+// StemsIn returns the stems that a word of a language ("de", "fr", "es") may have in a catalog: its own, and those of
+// the English words for it. For other languages it returns [Stem]. empty reports that the word has no topic.
 func StemsIn(word, language string) (stems []string, empty bool) {
 	word = strings.ToLower(word)
 	known := lexicon[language]

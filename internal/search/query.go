@@ -47,8 +47,8 @@ type Hit struct {
 	text textKey // of its text for embeddings
 }
 
-// Search returns the tools that fit the question best, best first. Without a known word there is no hit. Allow is called
-// while the index is locked for reading and must not use it.
+// Search returns the tools that fit the question best, best first. Without a known word there is no hit. Allow is
+// called while the index is locked for reading and must not use it.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	q := parseQuestion(query)
 	limit := opts.limit()
@@ -250,8 +250,8 @@ func (x *Index) addServerShare(b *board, n int) {
 	}
 }
 
-// choose picks the hits one by one. A term counts less if earlier hits have it, so that a question for several things finds
-// a tool for each.
+// choose picks the hits one by one. A term counts less if earlier hits have it, so that a question for several things
+// finds a tool for each.
 func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	answered := make([]float64, len(q.terms))
 	var hits []Hit

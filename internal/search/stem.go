@@ -15,7 +15,8 @@ func Stem(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
 	}
-	if len(word) <= 2 || strings.HasSuffix(word, "is") || strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "ous") {
+	if len(word) <= 2 || strings.HasSuffix(word, "is") ||
+		strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "ous") {
 		return word
 	}
 	for i := range len(word) {
@@ -43,15 +44,20 @@ var irregular = map[string]string{
 	"bought": "bui", "found": "find", "sent": "send", "wrote": "write", "written": "write", "made": "make",
 	"gave": "give", "given": "give", "took": "take", "taken": "take", "paid": "pai", "spent": "spend", "sold": "sell",
 	"sought": "seek", "knew": "know", "known": "know", "told": "tell", "said": "sai", "went": "go", "gone": "go",
-	"began": "begin", "begun": "begin", "built": "build", "drew": "draw", "drawn": "draw", "drove": "drive", "driven": "drive",
-	"ate": "eat", "eaten": "eat", "flew": "fly", "flown": "fly", "held": "hold", "kept": "keep", "led": "lead", "lost": "lose",
+	"began": "begin", "begun": "begin", "built": "build", "drew": "draw", "drawn": "draw", "drove": "drive",
+	"driven": "drive",
+	"ate": "eat", "eaten": "eat", "flew": "fly", "flown": "fly", "held": "hold", "kept": "keep", "led": "lead",
+	"lost": "lose",
 	"met": "meet", "ran": "run", "sang": "sing", "saw": "see", "seen": "see", "shown": "show", "spoke": "speak",
 	"spoken": "speak", "taught": "teach", "thought": "think", "won": "win", "chose": "choos", "chosen": "choos",
-	"children": "child", "people": "person", "persons": "person", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse",
+	"children": "child", "people": "person", "persons": "person", "men": "man", "women": "woman", "feet": "foot",
+	"mice": "mouse",
 	"indices": "index", "indexes": "index", "vertices": "vertex", "matrices": "matrix", "analyses": "analysi",
-	"analysis": "analyz", "analyse": "analyz", "analyze": "analyz", "analyzing": "analyz", "analyzed": "analyz", "analyzer": "analyz",
+	"analysis": "analyz", "analyse": "analyz", "analyze": "analyz", "analyzing": "analyz", "analyzed": "analyz",
+	"analyzer": "analyz",
 	"analytics": "analyz", "lives": "life", "leaves": "leaf", "media": "medium", "criteria": "criterion",
 	"news": "news", "series": "seri", "species": "speci", "gas": "gas", "bus": "bus", "plus": "plus", "always": "alwai",
-	"weather": "weather", "translation": "translat", "ids": "id", "apis": "api", "urls": "url", "uri": "url", "uris": "url",
+	"weather": "weather", "translation": "translat", "ids": "id", "apis": "api", "urls": "url", "uri": "url",
+	"uris": "url",
 	"dns": "dns", "gps": "gps", "aws": "aws", "css": "css", "sms": "sms", "rss": "rss", "cms": "cms", "ios": "ios",
 }

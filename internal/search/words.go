@@ -11,9 +11,9 @@ import (
 // maxWord bounds the length of one word in bytes. Longer ones are identifiers that nobody searches for.
 const maxWord = 64
 
-// Words splits text into lower-case words: at everything that is not a letter or a digit, at the capitals of camelCase, and
-// between letters and digits (but "s3", "mp3" and "3d" stay whole). It removes accents. Scripts without spaces give
-// overlapping pairs of characters.
+// Words splits text into lower-case words: at everything that is not a letter or a digit, at the capitals of
+// camelCase, and between letters and digits (but "s3", "mp3" and "3d" stay whole). It removes accents. Scripts
+// without spaces give overlapping pairs of characters.
 func Words(text string) []string {
 	var words []string
 	for len(text) > 0 {

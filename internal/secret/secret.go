@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// String prints as "[redacted]" in every format, or as nothing if it is empty. Reveal returns the value. Do not use it in
-// unexported fields: package fmt prints those without calling methods.
+// String prints as "[redacted]" in every format, or as nothing if it is empty. Reveal returns the value. Do not use
+// it in unexported fields: package fmt prints those without calling methods.
 type String string
 
 const redacted = "[redacted]"

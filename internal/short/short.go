@@ -29,7 +29,8 @@ func Text(text string, limit int) string {
 // lookAhead is how much more than the limit Line reads: room for the spaces it removes.
 const lookAhead = 8
 
-// Line returns text as one line of valid UTF-8 with single spaces and without control characters, and cuts it like Text.
+// Line returns text as one line of valid UTF-8 with single spaces and without control characters, and cuts it like
+// Text.
 func Line(text string, limit int) string {
 	cut := len(text) > lookAhead*limit
 	if cut {

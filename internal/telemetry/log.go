@@ -1,7 +1,8 @@
 // Package telemetry makes the log, the traces and the metrics of the router: [NewLogger], [Setup] and [NewMetrics].
 //
-// It redacts the secrets that it recognises in everything that it writes or exports: attributes and members of JSON text
-// with the name of a credential, bearer tokens, and passwords in URLs. All its values are safe for concurrent use.
+// It redacts the secrets that it recognises in everything that it writes or exports: attributes and members of JSON
+// text with the name of a credential, bearer tokens, and passwords in URLs. All its values are safe for concurrent
+// use.
 package telemetry
 
 import (
@@ -31,8 +32,8 @@ func ParseLevel(name string) (slog.Level, error) {
 	return 0, fmt.Errorf("log.level %q is none of trace, debug, info, warn, error", name)
 }
 
-// NewLogger returns a logger that writes lines to w, and the variable with its level. It redacts secrets and escapes control
-// characters in messages and attributes.
+// NewLogger returns a logger that writes lines to w, and the variable with its level. It redacts secrets and escapes
+// control characters in messages and attributes.
 func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level, err := ParseLevel(cfg.Level)
 	if err != nil {

@@ -62,7 +62,8 @@ func (m *Metrics) labels(server, outcome string) metric.MeasurementOption {
 	if known, ok := m.known.Load(key); ok {
 		return known.(metric.MeasurementOption)
 	}
-	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server), attribute.String("outcome", outcome)))
+	labels := metric.WithAttributeSet(
+		attribute.NewSet(attribute.String(labelServer, server), attribute.String("outcome", outcome)))
 	m.known.Store(key, labels)
 	return labels
 }
@@ -88,7 +89,8 @@ func (m *Metrics) Watch(sessions, tracked, refused func() int) error {
 		}
 	}
 	gauge := func(name, description string, read func() int) error {
-		_, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(description), metric.WithInt64Callback(reading(read)))
+		_, err := m.meter.Int64ObservableGauge(name,
+			metric.WithDescription(description), metric.WithInt64Callback(reading(read)))
 		return err
 	}
 	_, err := m.meter.Int64ObservableCounter("nexus.refused_requests",

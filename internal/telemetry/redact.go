@@ -117,8 +117,8 @@ func redactHeader(h http.Header) string {
 	return string(text)
 }
 
-// escape escapes characters that JSON does not but that terminals interpret: C1 controls, DEL and the marks that change the
-// direction of text.
+// escape escapes characters that JSON does not but that terminals interpret: C1 controls, DEL and the marks that
+// change the direction of text.
 func escape(text string) string {
 	dangerous := func(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }
 	if !strings.ContainsFunc(text, dangerous) {

@@ -11,8 +11,8 @@ import (
 
 const quietPeriod = time.Minute // between two reports of failed exports
 
-// report sends the errors of the OpenTelemetry libraries to log instead of standard error. It drops attributes, because the
-// libraries pass whole variables and headers, and redacts errors.
+// report sends the errors of the OpenTelemetry libraries to log instead of standard error. It drops attributes,
+// because the libraries pass whole variables and headers, and redacts errors.
 func report(log *slog.Logger) {
 	otel.SetErrorHandler(&failures{log: log})
 	otel.SetLogger(logr.New(sink{log}))

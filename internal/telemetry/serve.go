@@ -13,8 +13,8 @@ import (
 // labelServer is the label of series that belong to one server.
 const labelServer = "server"
 
-// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers the sender of a
-// request may see, nil for all. The series of other servers are left out.
+// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers the
+// sender of a request may see, nil for all. The series of other servers are left out.
 func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
@@ -24,7 +24,8 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 		select {
 		case places <- struct{}{}:
 		default:
-			http.Error(w, fmt.Sprintf("%d requests for metrics are being served; try again later", maxScrapes), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d requests for metrics are being served; try again later", maxScrapes),
+				http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { <-places }()

@@ -39,11 +39,11 @@ type Telemetry struct {
 }
 
 // Setup starts traces and metrics. Traces are exported if OTEL_* variables name an exporter or an endpoint, or if cfg
-// enables them. Without an exporter, spans have valid trace ids and cost very little. Metrics are kept for Prometheus in
-// their own registry, and pushed if OTEL_METRICS_EXPORTER is otlp. Setup fails if a variable is malformed.
+// enables them. Without an exporter, spans have valid trace ids and cost very little. Metrics are kept for Prometheus
+// in their own registry, and pushed if OTEL_METRICS_EXPORTER is otlp. Setup fails if a variable is malformed.
 //
-// The providers are not global. The errors of the OpenTelemetry libraries are: they go to the log of the last Setup of the
-// process, failed exports at most once a minute.
+// The providers are not global. The errors of the OpenTelemetry libraries are: they go to the log of the last Setup
+// of the process, failed exports at most once a minute.
 func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*Telemetry, error) {
 	report(log)
 	about, err := resource.New(ctx,
@@ -92,7 +92,8 @@ func exportsTraces(cfg Config) bool {
 		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the protocol.
+// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the
+// protocol.
 func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
 	case "console":

@@ -31,7 +31,8 @@ const defaultTimeout = 10 * time.Second
 func readSettings(signal string) (settings, error) {
 	s := settings{timeout: defaultTimeout, headers: http.Header{}}
 	of := func(name string) (value, variable string) {
-		for _, variable := range []string{"OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_" + name, "OTEL_EXPORTER_OTLP_" + name} {
+		const prefix = "OTEL_EXPORTER_OTLP_"
+		for _, variable := range []string{prefix + strings.ToUpper(signal) + "_" + name, prefix + name} {
 			if v := strings.TrimSpace(os.Getenv(variable)); v != "" {
 				return v, variable
 			}
@@ -79,7 +80,8 @@ func (s *settings) readEndpoint(signal string, of func(string) (value, variable 
 	return nil
 }
 
-// readHeaders adds a list such as "a=1,b=2", whose values are percent-encoded. It reports false if an entry is left out.
+// readHeaders adds a list such as "a=1,b=2", whose values are percent-encoded. It reports false if an entry is left
+// out.
 func readHeaders(to http.Header, list string) bool {
 	fine := true
 	for entry := range strings.SplitSeq(list, ",") {

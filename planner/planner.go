@@ -132,7 +132,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("planning: %w", context.Cause(ctx))
 		}
-		if refusal := declined(err); refusal != nil { // and no other planner takes its place
+		if refusal := declined(err); refusal != nil { // the fallback must not plan instead
 			p.log.Warn("The model declined to plan", "error", err)
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
@@ -171,7 +171,7 @@ func declined(err error) *llm.Error {
 	return nil
 }
 
-// maxRefusal bounds, in bytes, what a model says when it declines.
+// maxRefusal bounds the text of a refusal in bytes.
 const maxRefusal = 500
 
 // noPlan is the message to the user after a panic.

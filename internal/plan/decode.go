@@ -151,8 +151,8 @@ func decodeUnmet(raw []byte) (parts []Unmet) {
 	return parts
 }
 
-// objects returns the elements of a list if they look like steps: all are objects, and one at least
-// names a tool. An empty list is a list of no steps.
+// objects returns the elements of a list if they look like steps: all are objects, and at least one has a tool. An
+// empty list has no steps.
 func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	steps, ok := elements(list)
 	if !ok || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return v.Kind() != '{' }) {
@@ -161,8 +161,8 @@ func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	return steps, len(steps) == 0 || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return hasTool(v) })
 }
 
-// hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it names
-// a tool, as in the tool calls that models are trained on.
+// hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it
+// names a tool, as in the tool calls that models are trained on.
 func hasTool(object jsontext.Value) bool {
 	named, arguments := false, false
 	for name := range memberSeq(object) {
@@ -247,8 +247,7 @@ func text(value jsontext.Value) string {
 	return string(value)
 }
 
-// decodeArguments returns the arguments object in compact form. Providers with strict schemas carry it
-// as a JSON string.
+// decodeArguments returns the arguments object in compact form. With strict schemas, models write it as a JSON string.
 func decodeArguments(value jsontext.Value) (json.RawMessage, error) {
 	value = value.Clone()
 	switch value.Kind() {

@@ -15,10 +15,10 @@ import (
 //	{"tools": [{"tool": …, "arguments": {…}}, …]}
 //	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true, "unmet": ["…"]}
 //
-// and the plan object of a process_query result. "name" does for "tool", and "args" or "parameters" for "arguments". The steps of the first two forms run one after the other
-// (Plan.Sequential). The plan may stand alone, in a code fence, amid prose, or after
-// <think>…</think>. If there are several, the last one that stands outside of the thinking counts;
-// an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
+// and the plan object of a process_query result. "name" does for "tool", and "args" or "parameters" for "arguments".
+// The steps of the first two forms run one after the other (Plan.Sequential). The plan may stand alone, in a code
+// fence, amid prose, or after <think>…</think>. If there are several, the last one that stands outside of the
+// thinking counts; an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
 // a plan.
 //
 // A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error of one

@@ -102,15 +102,15 @@ func (p *Plan) Step(id string) *Step {
 // Step is one tool call of a plan.
 type Step struct {
 	ID        string          `json:"id"`
-	Tool      string          `json:"tool"`           // as the plan named it, or the tool's plan name once resolved
+	Tool      string          `json:"tool"`           // as written in the plan; the tool's name in plans once resolved
 	Server    string          `json:"server"`         // empty until resolved
 	Arguments json.RawMessage `json:"arguments"`      // a JSON object; may hold references to other steps
-	After     []string        `json:"after"`          // ids of steps that must have succeeded before
+	After     []string        `json:"after"`          // ids of steps that must succeed first
 	Each      string          `json:"each,omitempty"` // a reference to a list: the step calls its tool once per element
 	When      string          `json:"when,omitempty"` // an expression; where it is false the step is skipped
 	Pick      string          `json:"pick,omitempty"` // an expression that makes the step's value
-	Serves    string          `json:"-"`              // the part of the question that it serves; empty where that is not known
-	Invalid   *Error          `json:"-"`              // what reading the plan found wrong with this step; Check passes it on
+	Serves    string          `json:"-"`              // the part of the question that it serves; empty if unknown
+	Invalid   *Error          `json:"-"`              // the error found when the plan was read; Check reports it
 
 	when, pick *expression.Expression // of When and Pick, once they are read
 }

@@ -19,7 +19,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
-		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) ||
+		unreached := earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable
+		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || unreached) ||
 			usedInExpressions(p.Steps, p.Steps[i].ID, earlier) {
 			i++
 			continue
@@ -77,8 +78,8 @@ func usedInExpressions(steps []Step, gone string, earlier call) bool {
 }
 
 // repeated returns the outcome of the very call that a step would make, if an earlier round has made it: one that
-// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats only
-// the same loop.
+// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats
+// only the same loop.
 func repeated(s Step, done []Outcome) (call, bool) {
 	known := func(id string) bool { return outcomeOf(done, id) != nil }
 	value := func(id string) (json.RawMessage, bool) {

@@ -15,7 +15,20 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
+
+// Bounds of an answer on the wire, in bytes.
+const (
+	maxEvent = 1 << 20  // of the data of one event, and of a line
+	maxBody  = 32 << 20 // of one whole answer
+	maxText  = 2 << 20  // of the text of one answer
+	headSize = 64       // of the beginning that tells what the answer is
+)
+
+// doneMark ends a stream of chat completions.
+const doneMark = "[DONE]"
 
 // guard stands between go-openai and the network for one request. The library's stream reader takes what
 // it gets: it ends a cut stream like a whole one, takes HTML for an empty answer, and grows without bound.
@@ -27,7 +40,7 @@ type guard struct {
 	header  http.Header                           // added to the request: the key
 	edit    func(body map[string]json.RawMessage) // last changes to the request body
 	whole   func(body []byte) ([]byte, error)     // turns an answer that was not streamed into the data of one event
-	keep    func(ev event) bool                   // which events matter
+	keep    func(data []byte) bool                // which events matter
 	cancel  context.CancelCauseFunc
 	idle    time.Duration // longest silence once the answer has begun
 	started bool          // the answer has begun
@@ -89,12 +102,14 @@ func (g *guard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, er
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, statusError(resp, body)
 	}
-	events := newEventReader(body)
-	switch kind := contentKind(resp, events); kind {
+	r := bufio.NewReaderSize(body, headSize)
+	switch kind := contentKind(resp, r); kind {
 	case "stream":
+		events := sse.NewReader(r, maxEvent)
+		events.Whole, events.ErrorField = wholeLine, true
 		return &plainStream{guard: g, events: events, body: body}, nil
 	case "json":
-		raw, err := io.ReadAll(io.LimitReader(events.r, maxText+1))
+		raw, err := io.ReadAll(io.LimitReader(r, maxText+1))
 		if err != nil {
 			return nil, err
 		}
@@ -115,11 +130,18 @@ func (g *guard) open(resp *http.Response, body io.ReadCloser) (io.ReadCloser, er
 	}
 }
 
+// wholeLine tells a last line that merely lacks its end from one that was cut.
+func wholeLine(line []byte) bool {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	data = bytes.TrimSpace(data)
+	return ok && (string(data) == doneMark || json.Valid(data))
+}
+
 // contentKind tells a stream from a single JSON document by the declared type and, where that says little,
 // by the first byte.
-func contentKind(resp *http.Response, events *eventReader) string {
+func contentKind(resp *http.Response, r *bufio.Reader) string {
 	declared, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	first := firstByte(events.r)
+	first := firstByte(r)
 	switch {
 	case first == 0:
 		return "nothing"
@@ -130,7 +152,7 @@ func contentKind(resp *http.Response, events *eventReader) string {
 	case declared == "text/event-stream", first == ':':
 		return "stream"
 	}
-	if head, _ := events.r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
+	if head, _ := r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
 		return "stream"
 	}
 	if declared == "" {
@@ -141,7 +163,7 @@ func contentKind(resp *http.Response, events *eventReader) string {
 
 // firstByte looks at the first byte that is no space, without waiting for more. It is 0 if there is none.
 func firstByte(r *bufio.Reader) byte {
-	for n := 1; n <= 64; n++ {
+	for n := 1; n <= headSize; n++ {
 		head, err := r.Peek(n)
 		if text := trimJSON(head); len(text) > 0 && text[0] != 0xEF {
 			return text[0]
@@ -174,7 +196,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 // plainStream is the stream that go-openai sees.
 type plainStream struct {
 	guard  *guard
-	events *eventReader // nil once there is nothing more to read
+	events *sse.Reader // nil once there is nothing more to read
 	buf    []byte
 	body   io.Closer
 }
@@ -185,24 +207,30 @@ func (s *plainStream) Read(p []byte) (int, error) {
 		if s.events == nil || s.guard.done {
 			return 0, io.EOF
 		}
-		ev, err := s.events.next()
+		ev, err := s.events.Next()
+		if errors.Is(err, sse.ErrTooLong) {
+			return 0, failure(Invalid, "an event of the stream is larger than %d bytes", maxEvent)
+		}
 		if err != nil {
 			return 0, err
 		}
-		if string(bytes.TrimSpace(ev.data)) == doneMark {
+		if ev.Data == nil {
+			continue
+		}
+		if string(bytes.TrimSpace(ev.Data)) == doneMark {
 			s.guard.done = true
 			continue
 		}
-		data := trimJSON(ev.data)
-		if ev.name == "error" || bytes.Contains(data, []byte(`"error"`)) {
-			if err := frameError(ev.name, data); err != nil {
+		data := trimJSON(ev.Data)
+		if ev.Name == "error" || bytes.Contains(data, []byte(`"error"`)) {
+			if err := frameError(ev.Name, data); err != nil {
 				return 0, err
 			}
 		}
 		if !json.Valid(data) {
 			return 0, failure(Invalid, "the stream has an event that is no JSON: %s", head(data))
 		}
-		if s.guard.keep == nil || s.guard.keep(event{name: ev.name, data: data}) {
+		if s.guard.keep == nil || s.guard.keep(data) {
 			s.buf = frame(data)
 		}
 	}
@@ -226,6 +254,10 @@ func frameError(name string, data []byte) error {
 		return complaint{Message: string(data)}.err(0)
 	}
 	return nil
+}
+
+func trimJSON(data []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 }
 
 // frame writes valid JSON as one event. A leading "error":null goes, for the library takes it for an error.

@@ -110,11 +110,11 @@ func (a answer) finish(ev openai.ResponseStreamEvent, refused string, t *transcr
 
 // responseEventMatters keeps the events that carry text or end the response; the many others would only be
 // decoded to be dropped.
-func responseEventMatters(ev event) bool {
+func responseEventMatters(data []byte) bool {
 	var kind struct {
 		Type openai.ResponseStreamEventType `json:"type"`
 	}
-	if json.Unmarshal(ev.data, &kind) != nil {
+	if json.Unmarshal(data, &kind) != nil {
 		return true
 	}
 	switch kind.Type {

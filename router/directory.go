@@ -86,7 +86,7 @@ func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstre
 	})
 }
 
-// serversFor returns the servers of which a caller may see something, in configuration orded.
+// serversFor returns the servers of which a caller may see something, in the order of the configuration.
 func (d *directory) serversFor(visible downstream.Visible) []string {
 	return slices.DeleteFunc(d.servers.Servers(), func(name string) bool {
 		return visible != nil && !visible(name, "")

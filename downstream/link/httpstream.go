@@ -164,7 +164,7 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 	defer resp.Body.Close()
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
-		t.s.gone() // it was here before: the server has forgotten the session, not the method
+		_ = t.s.gone() // it was here before: the server has forgotten the session, not the method
 		return 0, false
 	}
 	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,7 +53,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 		return vectors, nil
 	}
 	err = networkError(ctx, err, Unreachable)
-	if known, ok := err.(*Error); ok {
+	if known := (*Error)(nil); errors.As(err, &known) {
 		known.finish(e.cfg.Model, e.cfg.APIKey)
 	}
 	return nil, err

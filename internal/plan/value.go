@@ -39,7 +39,6 @@ func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks
 				structured = v.Clone()
 			}
 		case "content":
-			texts, blocks = nil, nil
 			texts, blocks, err = readContent(d)
 		case "isError":
 			var v jsontext.Value

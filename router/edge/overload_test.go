@@ -38,7 +38,6 @@ func TestMemoryShort(t *testing.T) {
 		t.Errorf("the handler got %v, want nothing", w.srv.log())
 	}
 	runtime.KeepAlive(used)
-	used = nil
 	eventually(t, "requests are served again", func() bool {
 		status, _, _ := w.post(call("1", "echo", "{}"), nil)
 		return status == http.StatusOK

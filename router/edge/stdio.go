@@ -98,7 +98,7 @@ func (t *stdio) readLines(in io.Reader) error {
 		if len(bytes.TrimSpace(line)) > 0 {
 			t.line(r.Keep(line))
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -1,5 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated has to be carried for as long as clients use it
-
+//nolint:staticcheck // what is deprecated has to be carried for as long as clients use it
 package proxy_test
 
 import (

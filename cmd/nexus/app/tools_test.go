@@ -89,7 +89,7 @@ func TestListAvailableTools(t *testing.T) {
 	if want := []string{"search/web_search", "calculator/calculate", "hr/query_hr", "email/send_email"}; !slices.Equal(got, want) {
 		t.Errorf("tools: got %v, want %v", got, want)
 	}
-	want, err := json.MarshalIndent(json.RawMessage(compactTools(t, result.StructuredContent)), "", "  ")
+	want, err := json.MarshalIndent(compactTools(t, result.StructuredContent), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

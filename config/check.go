@@ -38,7 +38,8 @@ func (d *decoder) check(s *Settings) {
 		downstream.ConflictNamespace, downstream.ConflictLastWins, downstream.ConflictError)
 	for i, tool := range s.Router.Tools {
 		if known := router.DefaultTools().Tools; !slices.Contains(known, tool) {
-			d.failItem("router.tools", i, "unknown tool %s; %s", d.places[item("router.tools", i)].quoted(), suggestTool(tool, known))
+			d.failItem("router.tools", i, "unknown tool %s; %s", d.places[item("router.tools", i)].quoted(),
+				suggestTool(tool, known))
 		}
 	}
 	d.oneOf("proxy.resource_names", s.Proxy.ResourceNames, proxy.ResourcePrefix, proxy.ResourceScheme)

@@ -46,7 +46,8 @@ type Settings struct {
 	Shutdown       Shutdown                   `yaml:"shutdown"`
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
-	State          string                     `yaml:"state"` // folder for what outlives a restart; empty = the user's state folder
+	// folder for what outlives a restart; empty = the user's state folder
+	State string `yaml:"state"`
 }
 
 // LLM names the models. An unset synthesizer is the planner's. Where only Embeddings or UseClient are set, Planner is
@@ -55,7 +56,8 @@ type LLM struct {
 	Planner     llm.Config            `yaml:"planner"`
 	Synthesizer *llm.Config           `yaml:"synthesizer"`
 	Embeddings  *llm.EmbeddingsConfig `yaml:"embeddings"` // nil = tools are ranked by words alone
-	UseClient   bool                  `yaml:"use_client"` // where no model is named, use the one that a client lends by sampling
+	// where no model is named, use the one that a client lends by sampling
+	UseClient bool `yaml:"use_client"`
 }
 
 // Plans reports whether there is a model that plans and answers. l may be nil.

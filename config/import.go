@@ -60,7 +60,8 @@ func Import(path, into string) (Imported, error) {
 		return Imported{}, err
 	}
 	c := conversion{
-		decoder: decoder{env: noVariables, client: true, shape: true, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}},
+		decoder: decoder{env: noVariables, client: true, shape: true, places: map[string]place{}, failed: map[string]bool{},
+			servers: map[string]position{}},
 	}
 	before, err := parseServers(file, old)
 	if err != nil {

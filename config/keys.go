@@ -31,7 +31,8 @@ func (d *decoder) keys(access *auth.Config) {
 	value = strings.TrimSpace(value)
 	var before []auth.KeyConfig
 	if d.used != nil {
-		before = slices.DeleteFunc(slices.Clone(d.used.Auth.APIKeys), func(k auth.KeyConfig) bool { return value != "" && k.Name == keyName })
+		before = slices.DeleteFunc(slices.Clone(d.used.Auth.APIKeys),
+			func(k auth.KeyConfig) bool { return value != "" && k.Name == keyName })
 	}
 	d.keep = len(before) > 0
 	named := make(map[string]string)    // name → path
@@ -71,7 +72,8 @@ func (d *decoder) keys(access *auth.Config) {
 	}
 	if d.keep && len(d.unknown) > 0 {
 		access.APIKeys = before
-		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them", strings.Join(d.unknown, ", "))
+		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them",
+			strings.Join(d.unknown, ", "))
 	}
 	if value == "" {
 		return

@@ -33,7 +33,8 @@ type Options struct {
 func Load(paths []string, opts Options) (Config, error) { return load(paths, opts, nil) }
 
 func load(paths []string, opts Options, used *Config) (Config, error) {
-	d := &decoder{env: opts.Env, programs: opts.programs && opts.Env == nil, used: used, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
+	d := &decoder{env: opts.Env, programs: opts.programs && opts.Env == nil, used: used, places: map[string]place{},
+		failed: map[string]bool{}, servers: map[string]position{}}
 	if d.env == nil {
 		d.env = os.LookupEnv
 	}

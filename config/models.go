@@ -19,7 +19,8 @@ func (d *decoder) models(s *Settings) {
 	if s.LLM == nil {
 		return
 	}
-	if _, given := d.places["llm.planner"]; !given && s.LLM.Synthesizer == nil && (s.LLM.Embeddings != nil || s.LLM.UseClient) {
+	if _, given := d.places["llm.planner"]; !given && s.LLM.Synthesizer == nil &&
+		(s.LLM.Embeddings != nil || s.LLM.UseClient) {
 		s.LLM.Planner = llm.Config{}
 	} else {
 		d.model("llm.planner", &s.LLM.Planner)

@@ -61,7 +61,8 @@ func (d *decoder) compareSources(now Config) {
 // sameFile reports whether two names are of the same file, in whatever format.
 func sameFile(a, b string) bool {
 	stem := func(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
-	return a == b || filepath.Dir(a) == filepath.Dir(b) && stem(a) == stem(b) && slices.Contains(folderFiles, filepath.Base(stem(a)))
+	return a == b || filepath.Dir(a) == filepath.Dir(b) && stem(a) == stem(b) &&
+		slices.Contains(folderFiles, filepath.Base(stem(a)))
 }
 
 // cutOff reports whether s is the beginning of what the file was before, where more than space is gone.
@@ -78,7 +79,8 @@ func (s source) endsInLine() bool { return bytes.HasSuffix(s.content, []byte("\n
 // interrupted.
 func (d *decoder) onlyRemoves(now Config) bool {
 	for _, server := range now.Servers {
-		if !slices.ContainsFunc(d.used.Servers, func(u downstream.ServerConfig) bool { return reflect.DeepEqual(u, server) }) {
+		same := func(u downstream.ServerConfig) bool { return reflect.DeepEqual(u, server) }
+		if !slices.ContainsFunc(d.used.Servers, same) {
 			return false
 		}
 	}

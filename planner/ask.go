@@ -50,7 +50,8 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
 	}
-	return Result{Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens, Warnings: warnings}, nil
+	return Result{Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens,
+		Warnings: warnings}, nil
 }
 
 // shortlist picks the tools that the model is shown: all if they are few, else the best.

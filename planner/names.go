@@ -58,8 +58,9 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 		choices = append(choices, t.Name)
 	}
 	return plan.Tool{}, &plan.Error{
-		Reason:  plan.ReasonAmbiguousTool,
-		Message: fmt.Sprintf("several servers have a tool %s; use one of %s", short.Text(name, 200), strings.Join(choices, ", ")),
+		Reason: plan.ReasonAmbiguousTool,
+		Message: fmt.Sprintf("several servers have a tool %s; use one of %s", short.Text(name, 200),
+			strings.Join(choices, ", ")),
 	}
 }
 

@@ -1,10 +1,10 @@
 // Package planner turns a question and a set of tools into a plan.
 //
-// With a model it shows the model a shortlist of the tools in compact form, reads the plan out of the answer, checks it,
-// and shows the model the exact errors once. Without a model, or when it fails or writes nothing that can be read, the
-// fallback plans, in the first round; later rounds then plan nothing more. A model that declines has the last word: then
-// nothing is planned. Descriptions of tools, the conversation and
-// earlier results reach the model only as marked data.
+// With a model it shows the model a shortlist of the tools in compact form, reads the plan out of the answer, checks
+// it, and shows the model the exact errors once. Without a model, or when it fails or writes nothing that can be read,
+// the fallback plans, in the first round; later rounds then plan nothing more. A model that declines has the last word:
+// then nothing is planned. Descriptions of tools, the conversation and earlier results reach the model only as marked
+// data.
 //
 // A Planner allows concurrent use and keeps nothing between calls. It calls no downstream tool.
 package planner

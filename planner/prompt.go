@@ -42,7 +42,8 @@ type view struct {
 }
 
 func (c *conversation) view(tools []plan.Tool, room int) view {
-	v := view{Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk, More: c.req.Round < c.req.MaxRounds}
+	v := view{Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk,
+		More: c.req.Round < c.req.MaxRounds}
 	if c.hatch {
 		v.Hatch = findTools
 	}

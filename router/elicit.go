@@ -63,8 +63,8 @@ const (
 	maxAsked = 5 * time.Minute
 )
 
-// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and the
-// answer.
+// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and
+// the answer.
 func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := maxAsked
 	if deadline, ok := ctx.Deadline(); ok {
@@ -157,7 +157,8 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	var none *unanswered
 	switch {
 	case errors.As(err, &none):
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name, enumerate(missing))}
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name,
+			enumerate(missing))}
 	case err != nil:
 		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)
 		return nil

@@ -50,7 +50,8 @@ func (r *round) refused(step string) bool {
 // another failure, or from a word of the user, is no reason of its own.
 func mayBeMended(reason string) bool {
 	switch reason {
-	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled, plan.ReasonInternal:
+	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled,
+		plan.ReasonInternal:
 		return false
 	}
 	return true

@@ -31,7 +31,8 @@ var (
 //
 // Within a caller, sessions take turns. When room calls wait, the newest call of the caller that has most of them
 // waiting makes room for one of a caller that has fewer, and likewise among the sessions of one caller. If there is no
-// such call, the new one is refused. So a caller that floods a server delays and loses its own calls, not those of others.
+// such call, the new one is refused. So a caller that floods a server delays and loses its own calls, not those of
+// others.
 type Queue struct {
 	limit   int
 	room    int

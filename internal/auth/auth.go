@@ -153,7 +153,8 @@ func digestOf(kc KeyConfig, from Sources) (digest [sha256.Size]byte, err error) 
 	var key string
 	switch {
 	case kc.SHA256 != "":
-		if raw, err := hex.DecodeString(kc.SHA256); err != nil || copy(digest[:], raw) != len(raw) || len(raw) != len(digest) {
+		if raw, err := hex.DecodeString(kc.SHA256); err != nil || copy(digest[:], raw) != len(raw) ||
+			len(raw) != len(digest) {
 			return digest, errors.New("sha256 is not 64 hexadecimal digits")
 		}
 		return digest, nil

@@ -64,8 +64,8 @@ func (c Caller) Restricted() bool {
 	return len(c.access.servers)+len(c.access.allow)+len(c.access.deny) > 0
 }
 
-// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool stands for
-// the server itself. The function is nil for a caller who may use everything.
+// Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool stands
+// for the server itself. The function is nil for a caller who may use everything.
 func (c Caller) Visible() func(server, tool string) bool {
 	if !c.Restricted() {
 		return nil
@@ -85,7 +85,8 @@ func (c Caller) MayUse(server, tool string) bool {
 		return c.Anonymous
 	}
 	name := mask(server + "__" + tool)
-	return c.access.has(server) && (len(c.access.allow) == 0 || matchesAny(c.access.allow, name)) && !matchesAny(c.access.deny, name)
+	return c.access.has(server) && (len(c.access.allow) == 0 || matchesAny(c.access.allow, name)) &&
+		!matchesAny(c.access.deny, name)
 }
 
 // MaySee reports whether the caller may know of the server: it is among the caller's servers, some tool of

@@ -46,7 +46,8 @@ func NewMemory(logger *slog.Logger) *Memory {
 }
 
 func newMemory(limit int64, logger *slog.Logger, used func() int64) *Memory {
-	return &Memory{limit: int64(memoryShare * float64(limit)), logger: logger, used: used, began: time.Now().Add(-sampleTime)}
+	return &Memory{limit: int64(memoryShare * float64(limit)), logger: logger, used: used,
+		began: time.Now().Add(-sampleTime)}
 }
 
 // Short reports whether new work should be refused. held is the bytes of messages in memory.
@@ -57,7 +58,8 @@ func (m *Memory) Short(held int64) bool {
 	now, looked := int64(time.Since(m.began)), m.looked.Load()
 	if now-looked >= int64(sampleTime) && m.looked.CompareAndSwap(looked, now) {
 		used := m.used()
-		if last := m.collected.Load(); used > m.limit && m.pressed.Load() && now-last >= int64(collectTime) && m.collected.CompareAndSwap(last, now) {
+		if last := m.collected.Load(); used > m.limit && m.pressed.Load() && now-last >= int64(collectTime) &&
+			m.collected.CompareAndSwap(last, now) {
 			runtime.GC() // only this request waits for it
 			used = m.used()
 		}

@@ -15,7 +15,8 @@ func (c *Client) chatRequest(req Request, d dialect) openai.ChatCompletionReques
 		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if req.System != "" {
-		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
+		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem,
+			Content: req.System})
 	}
 	for _, m := range req.Messages {
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
@@ -44,7 +45,8 @@ func chatFormat(schema *Schema, f form) *openai.ChatCompletionResponseFormat {
 }
 
 // chat asks for a chat completion and reads the stream to its end.
-func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript) (answer, error) {
+func chat(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect,
+	t *transcript) (answer, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if !d.noTemperature {
 			body["temperature"] = json.RawMessage("0") // the library leaves a zero out
@@ -125,7 +127,8 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 	return json.Marshal(openai.ChatCompletionStreamResponse{
 		Model: whole.Model,
 		Choices: []openai.ChatCompletionStreamChoice{{
-			Delta:        openai.ChatCompletionStreamChoiceDelta{Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal},
+			Delta: openai.ChatCompletionStreamChoiceDelta{Content: contentText(choice.Message.Content),
+				Refusal: choice.Message.Refusal},
 			FinishReason: choice.FinishReason,
 		}},
 		Usage: whole.Usage,

@@ -53,7 +53,8 @@ var errSlow = errors.New("no complete answer in time")
 
 // New makes a Client. It connects to nothing until the first Complete.
 func New(cfg Config, opts Options) *Client {
-	c := &Client{cfg: cfg, log: opts.Logger, http: opts.HTTPClient, delay: opts.RetryDelay, reach: opts.Reach, baseURL: cfg.BaseURL}
+	c := &Client{cfg: cfg, log: opts.Logger, http: opts.HTTPClient, delay: opts.RetryDelay, reach: opts.Reach,
+		baseURL: cfg.BaseURL}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -39,7 +39,8 @@ func Data(source, text string) string {
 }
 
 // lineEnds makes one kind of line end out of everything that may be shown as one.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
 
 // maxExcerpt bounds how much of a value is looked at.
 const maxExcerpt = 1 << 20

@@ -52,7 +52,8 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		}
 		return false
 	}
-	if has("context_length", "context length", "context size", "content_policy", "content_filter", "content management policy", "api key", "api_key") {
+	if has("context_length", "context length", "context size", "content_policy", "content_filter",
+		"content management policy", "api key", "api_key") {
 		return d, false
 	}
 	asksForm = asksForm && d.form < formPrompt

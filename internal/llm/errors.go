@@ -67,8 +67,8 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// Declined reports whether the model, or a filter of its endpoint, did not want to answer the question. Asking in another
-// way would go round that.
+// Declined reports whether the model, or a filter of its endpoint, did not want to answer the question. Asking in
+// another way would go round that.
 func (e *Error) Declined() bool {
 	return e.Kind == Refused && (e.Status == 0 || strings.Contains(e.code, "content_policy") || e.code == "content_filter")
 }

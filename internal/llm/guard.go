@@ -152,7 +152,8 @@ func contentKind(resp *http.Response, r *bufio.Reader) string {
 	case declared == "text/event-stream", first == ':':
 		return "stream"
 	}
-	if head, _ := r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
+	if head, _ := r.Peek(len("event:")); bytes.HasPrefix(head, []byte("data:")) ||
+		bytes.HasPrefix(head, []byte("event:")) {
 		return "stream"
 	}
 	if declared == "" {

@@ -36,7 +36,8 @@ func responsesFormat(schema *Schema, f form) *openai.ResponseTextFormat {
 }
 
 // respond asks the Responses API and reads the events to the one that ends them.
-func respond(ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript) (answer, error) {
+func respond(ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect,
+	t *transcript) (answer, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
 		if d.whole {
 			delete(body, "stream")
@@ -118,7 +119,8 @@ func responseEventMatters(data []byte) bool {
 		return true
 	}
 	switch kind.Type {
-	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta, openai.ResponseStreamEventCompleted,
+	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta,
+		openai.ResponseStreamEventCompleted,
 		openai.ResponseStreamEventIncomplete, openai.ResponseStreamEventFailed:
 		return true
 	}

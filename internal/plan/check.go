@@ -132,7 +132,8 @@ func pointersTo(arguments json.RawMessage, isStep func(string) bool) []string {
 // the strongly connected components of the graph (R. Tarjan, Depth-first search and linear graph
 // algorithms, 1972).
 func findCycles(steps []Step, index map[string]int, isStep func(string) bool) map[int]*Error {
-	t := tarjan{needs: make([][]int, len(steps)), order: make([]int, len(steps)), low: make([]int, len(steps)), onStack: make([]bool, len(steps))}
+	t := tarjan{needs: make([][]int, len(steps)), order: make([]int, len(steps)), low: make([]int, len(steps)),
+		onStack: make([]bool, len(steps))}
 	for i, s := range steps {
 		for _, id := range s.Needs(isStep) {
 			if j, ok := index[id]; ok {

@@ -117,7 +117,8 @@ func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 			return nil
 		}
 	case *kind.Type:
-		return []finding{{path: err.InstanceLocation, text: "got " + k.Got + ", want " + strings.Join(k.Want, " or "), got: k.Got, want: k.Want}}
+		return []finding{{path: err.InstanceLocation, text: "got " + k.Got + ", want " + strings.Join(k.Want, " or "),
+			got: k.Got, want: k.Want}}
 	}
 	return []finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
 }
@@ -144,12 +145,14 @@ func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 				}
 			}
 		}
-		if best == nil || depth(findings) > depth(best) || depth(findings) == depth(best) && onlyType(best) && !onlyType(findings) {
+		if best == nil || depth(findings) > depth(best) || depth(findings) == depth(best) && onlyType(best) &&
+			!onlyType(findings) {
 			best = findings
 		}
 	}
 	if types && want != nil {
-		return []finding{{path: err.InstanceLocation, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
+		return []finding{{path: err.InstanceLocation, text: "got " + got + ", want " + strings.Join(want, " or "), got: got,
+			want: want}}
 	}
 	if best == nil {
 		return []finding{{path: err.InstanceLocation, text: "no alternative fits"}}

@@ -129,9 +129,10 @@ func (e *Error) Error() string { return e.Message }
 
 // Outcome is what came of one step, or of one call of a step that loops.
 type Outcome struct {
-	Step     Step              // with references as written in the plan
-	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
-	Value    json.RawMessage   // structuredContent, else the text as JSON if it parses, else the text as a JSON string; nil on failure
+	Step Step            // with references as written in the plan
+	Sent json.RawMessage // the arguments after substitution; nil if the step never ran
+	// structuredContent, else the text as JSON if it parses, else the text as a JSON string; nil on failure
+	Value    json.RawMessage
 	Text     string            // the text blocks of the result, joined by newlines; for a failure "Error: …"
 	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
 	Err      *Error            // nil on success

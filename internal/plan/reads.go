@@ -53,17 +53,19 @@ func actsToo(words []string) bool {
 // to change something, so that a later verb of reading ("delete and list the rest") does not count.
 var (
 	readingVerbs = verbSet(`
-analyse analyze assess browse calculate check classify compare compute convert count decode describe detect determine diff display
-estimate evaluate examine explain extract factor fetch filter find forecast get hash identify inspect inquire interpolate
-list locate look lookup match measure monitor obtain parse ping predict preview provide query read recommend resolve retrieve
-return scan search see show simplify solve sort stat suggest summarise summarize track translate validate verify view`)
+analyse analyze assess browse calculate check classify compare compute convert count decode describe detect determine
+diff display estimate evaluate examine explain extract factor fetch filter find forecast get hash identify inspect
+inquire interpolate list locate look lookup match measure monitor obtain parse ping predict preview provide query read
+recommend resolve retrieve return scan search see show simplify solve sort stat suggest summarise summarize track
+translate validate verify view`)
 	actingVerbs = verbSet(`
-accept activate add allocate append apply approve archive assign attach authorize ban block book buy call cancel change charge clear
-close comment commit compress configure connect copy create deactivate decline delete deploy destroy disable drop edit email empty
-enable erase execute grant import increment insert install invite invoke issue kill launch lock log merge modify move mute notify
-open order overwrite patch pause pay play post publish purchase purge push put record refund register reject remove rename replace
-reply reschedule reserve reset respond restart restore resume revoke rollback run save schedule send set share sign start stop store
-submit subscribe switch sync terminate toggle transfer trigger turn unlock unsubscribe update upgrade upload wipe withdraw write`)
+accept activate add allocate append apply approve archive assign attach authorize ban block book buy call cancel
+change charge clear close comment commit compress configure connect copy create deactivate decline delete deploy
+destroy disable drop edit email empty enable erase execute grant import increment insert install invite invoke issue
+kill launch lock log merge modify move mute notify open order overwrite patch pause pay play post publish purchase
+purge push put record refund register reject remove rename replace reply reschedule reserve reset respond restart
+restore resume revoke rollback run save schedule send set share sign start stop store submit subscribe switch sync
+terminate toggle transfer trigger turn unlock unsubscribe update upgrade upload wipe withdraw write`)
 )
 
 func reads(word string) bool { return readingVerbs[word] || readingVerbs[baseForm(word)] }

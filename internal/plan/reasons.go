@@ -33,7 +33,8 @@ func (o Outcome) Unsettled() bool {
 		return false
 	}
 	switch o.Err.Reason {
-	case ReasonOutcomeUnknown, ReasonTimeout, ReasonCancelled, ReasonDisconnected, ReasonTooLarge, ReasonProtocol, ReasonInternal:
+	case ReasonOutcomeUnknown, ReasonTimeout, ReasonCancelled, ReasonDisconnected, ReasonTooLarge, ReasonProtocol,
+		ReasonInternal:
 		return true
 	}
 	return false

@@ -61,7 +61,8 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 // value returns what a finished step produced, and false if it has no value. A reference to what is not
 // there, within a step that is, gives ReasonMissingReference; arguments that grow beyond 64 MiB give
 // ReasonInvalidArguments.
-func Substitute(arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool)) (json.RawMessage, *Error) {
+func Substitute(arguments json.RawMessage, isStep func(id string) bool,
+	value func(id string) (json.RawMessage, bool)) (json.RawMessage, *Error) {
 	strs := referring(arguments, isStep)
 	if len(strs) == 0 {
 		return arguments, nil
@@ -313,7 +314,8 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 			if i > 0 {
 				place += "." + strings.Join(r.path[:i], ".")
 			}
-			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment), short.Text(place, 100), kindName(v.Kind())))
+			return nil, missing(r, fmt.Sprintf("%s is no part of %s, which is of type %s", quoteShort(segment),
+				short.Text(place, 100), kindName(v.Kind())))
 		}
 		if i == len(r.path)-1 {
 			if v, err = d.ReadValue(); err != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Shown is what a user gets to see of an outcome: its value, or for a failure the text "Error: …", and the failure. Both
-// are cut to limit bytes each, as Cut does it, and cut says that something is missing; a limit of 0 leaves them whole.
+// Shown is what a user gets to see of an outcome: its value, or for a failure the text "Error: …", and the failure.
+// Both are cut to limit bytes each, as Cut does it, and cut says that something is missing; a limit of 0 leaves them
+// whole.
 func (o Outcome) Shown(limit int) (value json.RawMessage, failure *Error, cut bool) {
 	value, failure = o.Value, o.Err
 	if failure != nil {

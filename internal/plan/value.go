@@ -17,7 +17,8 @@ import (
 // order of members as the server wrote them. text is that of the text blocks, joined by newlines; blocks
 // are the content blocks of every other kind as they came. isError is the tool's own word; the value of
 // such a result is found in the same way. The error is about a result that is not one.
-func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {
+func ValueOf(result json.RawMessage) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool,
+	err error) {
 	d := newDecoder(result)
 	if d.PeekKind() != '{' {
 		return nil, "", nil, false, errors.New("tool result is no JSON object")

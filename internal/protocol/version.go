@@ -23,8 +23,8 @@ const (
 // Versions returns all versions, the oldest first.
 func Versions() []Version { return append(Handshake(), V20260728) }
 
-// Handshake returns the versions whose clients begin with initialize, the oldest first. Sealed session ids hold an index
-// into this list, so its order never changes.
+// Handshake returns the versions whose clients begin with initialize, the oldest first. Sealed session ids hold an
+// index into this list, so its order never changes.
 func Handshake() []Version { return []Version{V20241105, V20250326, V20250618, V20251125} }
 
 // AtLeast reports whether v is other or newer.

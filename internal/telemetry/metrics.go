@@ -41,7 +41,8 @@ type Metrics struct {
 // NewMetrics creates the instruments of the meter.
 func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	// In seconds, from a call within the machine to the longest query.
-	buckets := metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+	buckets := metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+		30, 60, 300)
 	var failures []error
 	counter := func(name, description string) metric.Int64Counter {
 		c, err := meter.Int64Counter(name, metric.WithDescription(description))
@@ -77,7 +78,8 @@ func (m *Metrics) labels(server, outcome string) metric.MeasurementOption {
 	if known, ok := m.known.Load(key); ok {
 		return known.(metric.MeasurementOption)
 	}
-	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server), attribute.String("outcome", outcome)))
+	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server),
+		attribute.String("outcome", outcome)))
 	m.known.Store(key, labels)
 	return labels
 }
@@ -104,7 +106,8 @@ func (m *Metrics) Watch(sessions, tracked, refused func() int) error {
 		}
 	}
 	gauge := func(name, description string, read func() int) error {
-		_, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(description), metric.WithInt64Callback(reading(read)))
+		_, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(description),
+			metric.WithInt64Callback(reading(read)))
 		return err
 	}
 	_, err := m.meter.Int64ObservableCounter("nexus.refused_requests",

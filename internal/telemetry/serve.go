@@ -24,7 +24,8 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 		select {
 		case places <- struct{}{}:
 		default:
-			http.Error(w, fmt.Sprintf("%d requests for metrics are under way; try again later", maxScrapes), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d requests for metrics are under way; try again later", maxScrapes),
+				http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { <-places }()

@@ -89,7 +89,8 @@ func exportsTraces(cfg Config) bool {
 	if cfg.Traces != nil {
 		return *cfg.Traces
 	}
-	return os.Getenv("OTEL_TRACES_EXPORTER") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	return os.Getenv("OTEL_TRACES_EXPORTER") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
+		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
 // spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error: standard output belongs to

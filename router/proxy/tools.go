@@ -83,7 +83,8 @@ func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (
 	return s.findToolAlias(ctx, x, name, began)
 }
 
-func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server, tool string, err error) {
+func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server,
+	tool string, err error) {
 	server, tool, err = s.findAlias(ctx, x, "tools/list", name, since)
 	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
 		return "", "", nil
@@ -93,7 +94,8 @@ func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name stri
 
 // findAlias looks for what is listed under an alias, at the servers that it could be of. Lists from before since
 // are asked for again where it is missing.
-func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server, own string, err error) {
+func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server,
+	own string, err error) {
 	for _, server := range s.reach(x) {
 		if !downstream.MayBeAlias(alias, server) {
 			continue
@@ -170,7 +172,8 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 	at, twice := jsonrpc.Find(ref, key)
 	raw := at.Of(ref)
 	if ambiguous || twice || len(raw) == 0 || raw[0] != '"' {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: ref." + key + " must stand once and be a string"})
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "Invalid params: ref." + key + " must stand once and be a string"})
 		return
 	}
 	name := jsonrpc.Text(raw)

@@ -83,7 +83,8 @@ type Reply struct {
 
 // Call calls a tool and asks for progress.
 func (c *Client) Call(ctx context.Context, tool, arguments string) Reply {
-	return c.Do(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":"p"}}`, tool, arguments))
+	return c.Do(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":"p"}}`, tool,
+		arguments))
 }
 
 // Do sends a request with an id of its own and waits for what comes of it.

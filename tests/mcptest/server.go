@@ -239,7 +239,8 @@ func (s *Server) work(ctx context.Context, c Call, d time.Duration, send func(ra
 	defer beat.Stop()
 	for n := 1; ; n++ {
 		if c.Meta.Token != nil {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, c.Meta.Token, n))
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`,
+				c.Meta.Token, n))
 		}
 		select {
 		case <-beat.C:

@@ -12,8 +12,8 @@ import (
 )
 
 // Run builds the program into a folder that lasts as long as the tests, hands its path to use, runs the
-// tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of GOFLAGS, so that the race detector watches
-// it too where it is set there.
+// tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of
+// GOFLAGS, so that the race detector watches it too where it is set there.
 func Run(m *testing.M, use func(program string)) int {
 	dir, err := os.MkdirTemp("", "nexus-test-")
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package llmtest is a scripted model behind a real HTTP server on loopback. It speaks Chat Completions, the
-// Responses API and Embeddings, streams at a given pace, fails in the ways real endpoints fail, and keeps what it was asked.
+// Responses API and Embeddings, streams at a given pace, fails in the ways real endpoints fail, and keeps what it was
+// asked.
 //
 // Rules are tried in the order they were added; the first whose condition holds answers, and its replies are
 // given one after another, the last one again and again. A request that no rule takes is answered with HTTP 404.

@@ -13,8 +13,8 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 )
 
-// NewMetrics returns an exporter of metrics with cumulative temporality. It fails where a variable is malformed; it does
-// not connect.
+// NewMetrics returns an exporter of metrics with cumulative temporality. It fails where a variable is malformed; it
+// does not connect.
 func NewMetrics() (sdkmetric.Exporter, error) {
 	p, err := newPoster("metrics")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package otlp exports traces and metrics to an OpenTelemetry collector by OTLP over HTTP with binary protobuf.
 //
 // NewTraces and NewMetrics read the standard OTEL_EXPORTER_OTLP_* variables. The exporters of the OpenTelemetry
-// project do the same, but they link gRPC even for HTTP, because the generated code of the collector's requests does. The
-// requests have the wire format of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
+// project do the same, but they link gRPC even for HTTP, because the generated code of the collector's requests does.
+// The requests have the wire format of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
 //
 // Exporters are safe for concurrent use and start no goroutines. Errors never contain headers.
 //

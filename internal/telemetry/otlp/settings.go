@@ -31,7 +31,8 @@ const defaultTimeout = 10 * time.Second
 func readSettings(signal string) (settings, error) {
 	s := settings{timeout: defaultTimeout, headers: http.Header{}}
 	of := func(name string) (value, variable string) {
-		for _, variable := range []string{"OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_" + name, "OTEL_EXPORTER_OTLP_" + name} {
+		for _, variable := range []string{"OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_" + name,
+			"OTEL_EXPORTER_OTLP_" + name} {
 			if v := strings.TrimSpace(os.Getenv(variable)); v != "" {
 				return v, variable
 			}

@@ -4,8 +4,9 @@
 // A step starts the moment the last step that it needs has succeeded, the steps it refers to and those it
 // names in After; there are no waves, and the order of a plan's steps means nothing but who goes first
 // where slots are few. Steps of a sequential plan run one at a time, the first of the plan that can run before the
-// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without running, and so on down. Every step
-// has exactly one outcome, and the others never suffer from what happens to it, a panic included.
+// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without
+// running, and so on down. Every step has exactly one outcome, and the others never suffer from what happens to it, a
+// panic included.
 //
 // Run owns its goroutines, one per step that is running, and has waited for all of them when it returns.
 package dataflow
@@ -144,7 +145,8 @@ func (r *run) settle() {
 				r.waiting[i]++
 				r.children[j] = append(r.children[j], i)
 			} else if o, before := r.done[id]; !before {
-				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference, Message: fmt.Sprintf("after names %q, which is no step", id)})
+				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference,
+					Message: fmt.Sprintf("after names %q, which is no step", id)})
 			} else if !o.OK() {
 				known[i] = r.passOn(o)
 			}
@@ -264,5 +266,6 @@ func (r *run) failure(err *plan.Error) plan.Outcome {
 }
 
 func dependencyFailed(id string) *plan.Error {
-	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed", id)}
+	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed",
+		id)}
 }

@@ -417,17 +417,6 @@ func quote(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// eventually polls until ok or the deadline.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(deadline); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", deadline, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // readAll returns the body of an answer.
 func readAll(t testing.TB, resp *http.Response) string {
 	t.Helper()

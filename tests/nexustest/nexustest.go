@@ -2,12 +2,10 @@
 package nexustest
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
@@ -29,24 +27,4 @@ func Run(m *testing.M, use func(program string)) int {
 	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // not the user's
 	use(program)
 	return m.Run()
-}
-
-// Output collects what a program writes. It may be read at any time. The zero value is ready.
-type Output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *Output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-// String returns all that was written so far.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }

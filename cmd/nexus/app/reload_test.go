@@ -17,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // configured is the configuration of a running App, without its servers, and changed.
@@ -215,7 +216,7 @@ func TestServersThatAreBack(t *testing.T) {
 		return text
 	}
 	said := r.listen(session["Mcp-Session-Id"])
-	eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
+	mcptest.Eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
 	if got := list(); !strings.Contains(got, `"fine__echo"`) || strings.Contains(got, `"late__echo"`) {
 		t.Errorf("tools/list: got %s, want the tools of the other server alone", got)
 	}

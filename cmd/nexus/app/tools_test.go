@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 var ownTools = []string{"health_check", "list_available_tools", "process_query", "run", "search_available_tools"}
@@ -128,7 +129,7 @@ func TestHealthCheck(t *testing.T) {
 		h = router.Health{}
 		return c.structured("health_check", c.call("health_check", arguments, ""), &h)
 	}
-	eventually(t, "the states", func() bool {
+	mcptest.Eventually(t, "the states", func() bool {
 		check(`{}`)
 		return h.Servers["up"].Status == downstream.StateConnected && h.Servers["down"].Status != downstream.StateConnecting
 	})

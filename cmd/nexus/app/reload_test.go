@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bufio"
 	"context"
 	"log/slog"
 	"net/http"
@@ -58,12 +57,7 @@ func (r *running) listen(session string) <-chan string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		lines := bufio.NewScanner(resp.Body)
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				got <- data
-			}
-		}
+		_ = mcptest.Events(resp.Body, func(_, data string) { got <- data }) // it ends with the test
 	}()
 	r.t.Cleanup(func() { cancel(); resp.Body.Close(); <-done; transport.CloseIdleConnections() })
 	return got

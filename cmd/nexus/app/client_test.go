@@ -19,17 +19,10 @@ import (
 )
 
 // message is a JSON-RPC message with its parts as they stood.
-type message struct {
-	Raw    string          `json:"-"`
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
+type message = mcptest.Message
 
 func parseMessage(raw []byte) message {
-	m := message{Raw: string(raw)}
+	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		m.Method = "no JSON: " + err.Error()
 	}

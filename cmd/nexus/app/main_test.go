@@ -26,7 +26,7 @@ const asChild = "NEXUS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asChild) != "" {
-		newPeer(floodTool(), echoTool("echo")).serveLines(os.Stdin, os.Stdout)
+		newPeer(floodTool(), echoTool("echo")).ServeLines(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

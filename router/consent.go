@@ -92,8 +92,8 @@ const (
 	maxShownCalls     = 8000 // of all calls of a loop
 )
 
-// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a line
-// of its own, on which they cannot write anything else.
+// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a
+// line of its own, on which they cannot write anything else.
 func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
 	ask := "Allow this call?"
 	if len(calls) > 1 {

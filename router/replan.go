@@ -61,9 +61,10 @@ func mayBeMended(reason string) bool {
 // nothing is confirmed, a model that plans again must not do twice what was asked for once.
 func (s *rounds) repeats(tool *downstream.Tool, arguments []byte) bool {
 	return slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
-		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server && slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool {
-			return (c.OK() || c.Unsettled()) && alike(c.Sent, arguments)
-		})
+		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server &&
+			slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool {
+				return (c.OK() || c.Unsettled()) && alike(c.Sent, arguments)
+			})
 	})
 }
 

@@ -25,7 +25,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
-		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable) ||
+		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || earlier.Err != nil &&
+			earlier.Err.Reason == ReasonUnavailable) ||
 			usedInExpressions(p.Steps, p.Steps[i].ID, earlier) {
 			i++
 			continue
@@ -73,8 +74,8 @@ func usedInExpressions(steps []Step, gone string, earlier call) bool {
 }
 
 // repeated returns the outcome of the very call that a step would make, if an earlier round has made it: one that
-// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats only
-// the same loop.
+// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats
+// only the same loop.
 func repeated(s Step, done []Outcome) (call, bool) {
 	value := func(id string) (json.RawMessage, bool) {
 		i := slices.IndexFunc(done, func(o Outcome) bool { return o.Step.ID == id })

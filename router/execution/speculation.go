@@ -55,8 +55,8 @@ func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
 	return s
 }
 
-// Start begins a plain step whose tool only reads; others, such as loops, are left to Execute. It does not wait: when all places are taken the
-// step is left to Execute, too.
+// Start begins a plain step whose tool only reads; others, such as loops, are left to Execute. It does not wait: when
+// all places are taken the step is left to Execute, too.
 func (s *Speculation) Start(step plan.Step) {
 	if step.Each != "" || step.When != "" || step.Pick != "" {
 		return

@@ -8,7 +8,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint vet fuzz fuzz-night faults mutate soak bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults mutate soak bench eval ci image clean
 
 all: build test
 
@@ -27,12 +27,8 @@ race: ## all tests with the race detector, in random order
 property: ## SCHEDULES random interleavings through the proxy, against a model
 	PROXY_SCHEDULES=$(SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
 
-vet:
-	$(GO) vet ./...
-
-lint: vet ## formatting, vet, and golangci-lint with the import rules
-	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
-	golangci-lint run
+lint: ## golangci-lint, of the version that .ci/run names: formatting, vet, staticcheck, the import rules and more
+	$(GO) run $$(sed -n 's/^linter=//p' .ci/run) run
 
 fuzz: ## every fuzz test for FUZZTIME
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

@@ -130,8 +130,8 @@ func parseServers(file, content string) (*node, error) {
 
 // replace writes a file that only its owner can read, atomically.
 func replace(file, content string) error {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
 	}
 	folder := filepath.Dir(file)
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A server that cannot be reached costs five calls their retries; then calls are refused at once, one now
@@ -29,9 +30,9 @@ func TestBreaker(t *testing.T) {
 			}
 			return nil
 		}
-		var log records
+		var log mcptest.Log
 		o := pipes([]string{"a"}, s)
-		o.Logger = log.logger()
+		o.Logger = logger(&log)
 		m := downstream.New(o) // nobody else reconnects
 		defer m.Stop()
 		call := func() (took time.Duration, err error) {
@@ -53,7 +54,7 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		breaker("open")
-		if !log.has("level=WARN", "calls are refused for a moment", "server=a") {
+		if !log.Has("level=WARN", "calls are refused for a moment", "server=a") {
 			t.Error("the log does not say that calls are refused")
 		}
 		was := m.Status()["a"]

@@ -96,7 +96,8 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
-		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Origin: &origin{ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
+		Client: r.Client, Caller: r.Caller, Gone: r.Gone,
+		Origin: &origin{ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
 	}
 	if r.Tool != "" && session.ChecksParamHeaders() {
 		return callMirrored(ctx, sl, session, call, r.Tool)
@@ -104,9 +105,9 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	return session.Call(ctx, call)
 }
 
-// callMirrored calls a tool of a server that compares HTTP headers with the params they mirror (MCP 2026-07-28). The names of the headers are in the tool's
-// definition, which is listed if it is not known. If the server refuses the headers, it has not run the tool; the tool
-// is then listed again, and called again if its headers have changed.
+// callMirrored calls a tool of a server that compares HTTP headers with the params they mirror (MCP 2026-07-28). The
+// names of the headers are in the tool's definition, which is listed if it is not known. If the server refuses the
+// headers, it has not run the tool; the tool is then listed again, and called again if its headers have changed.
 func callMirrored(
 	ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string,
 ) (link.Reply, error) {

@@ -517,7 +517,7 @@ func TestFailed(t *testing.T) {
 		{&downstream.UnknownError{What: "tool", Name: "x"}, true, -32602, ""},
 		{errors.New("odd"), false, -32603, ""},
 	} {
-		if got := downstream.Failed(tc.err, tc.modern); int(got.Code) != tc.code || string(got.Data) != tc.data {
+		if got := downstream.Failed(tc.err, tc.modern); got.Code != tc.code || string(got.Data) != tc.data {
 			t.Errorf("Failed(%v): got %d %s, want %d %s", tc.err, got.Code, got.Data, tc.code, tc.data)
 		}
 	}

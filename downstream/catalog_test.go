@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func catalogOf(t *testing.T, m *downstream.Manager) *downstream.Catalog {
@@ -152,10 +153,10 @@ func TestNames(t *testing.T) {
 			}
 			o := pipes([]string{"a", "b"}, first, second)
 			o.NameConflicts = tc.policy
-			var log records
-			o.Logger = log.logger()
+			var log mcptest.Log
+			o.Logger = logger(&log)
 			m := start(t, o)
-			eventually(t, "the later server is connected", func() bool { return m.Status()["b"].Status == downstream.StateConnected })
+			mcptest.Eventually(t, "the later server is connected", func() bool { return m.Status()["b"].Status == downstream.StateConnected })
 			close(gate)
 			c := catalogOf(t, m)
 			if got := names(c.See(nil)); got != tc.names {
@@ -187,7 +188,7 @@ func TestNames(t *testing.T) {
 			} else if text := conflicts[0].Error(); !strings.Contains(text, "both") || !strings.Contains(text, "a and b") {
 				t.Errorf("got text %s", text)
 			}
-			if !log.has("tool quarantined", "tool=both", "server=b") {
+			if !log.Has("tool quarantined", "tool=both", "server=b") {
 				t.Error("the log does not say that b's tool is left out")
 			}
 		})
@@ -252,15 +253,15 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		tool("last"),
 	)
 	o := pipes([]string{"a"}, s)
-	var log records
-	o.Logger = log.logger()
+	var log mcptest.Log
+	o.Logger = logger(&log)
 	m := start(t, o)
 	c := catalogOf(t, m)
 	if got := names(c.See(nil)); got != "fine@a last@a" || c.Of("a")[0].Title != "" {
 		t.Errorf("got %s", got)
 	}
 	for _, name := range []string{"bad_schema", "no_schema", "fine", "big"} {
-		if !log.has("tool quarantined", "server=a", "tool="+name) {
+		if !log.Has("tool quarantined", "server=a", "tool="+name) {
 			t.Errorf("the log does not name %s", name)
 		}
 	}
@@ -305,7 +306,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 	s.tools = []string{tool("big")}
 	s.mu.Unlock()
 	s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-	eventually(t, "big can be used", func() bool {
+	mcptest.Eventually(t, "big can be used", func() bool {
 		known, err := m.Has(t.Context(), "a", "", "big", nil)
 		return known && err == nil
 	})

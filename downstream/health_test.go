@@ -15,6 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestPingEveryInterval(t *testing.T) {
@@ -55,9 +56,9 @@ func TestUnhealthyServerIsConnectedAnew(t *testing.T) {
 			}
 			return nil
 		}
-		var log records
+		var log mcptest.Log
 		o := pipes([]string{"a"}, s)
-		o.Logger = log.logger()
+		o.Logger = logger(&log)
 		m := start(t, o)
 		time.Sleep(time.Minute)
 		sick.Store(true)
@@ -68,7 +69,7 @@ func TestUnhealthyServerIsConnectedAnew(t *testing.T) {
 		if took := time.Since(began); took > 35*time.Second+100*time.Millisecond {
 			t.Errorf("it was noticed after %v, want an interval and the limit of a ping at most", took)
 		}
-		if !log.has("level=WARN", "Health check failed for a: ", "no answer to ping within 5s") {
+		if !log.Has("level=WARN", "Health check failed for a: ", "no answer to ping within 5s") {
 			t.Error("the log does not say that the health check failed")
 		}
 		if st := m.Status()["a"]; st.LastError == nil {
@@ -167,7 +168,7 @@ func TestStatusOfLostSession(t *testing.T) {
 		t.Errorf("got %+v", st)
 	}
 	s.cut()
-	eventually(t, "the loss is seen", func() bool {
+	mcptest.Eventually(t, "the loss is seen", func() bool {
 		st := m.Status()["a"]
 		return st.Status == downstream.StateDisconnected && st.Sessions == 0
 	})
@@ -198,14 +199,14 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 			<-ctx.Done() // an attempt that is under way is not waited for either
 			return ctx.Err()
 		}
-		var log records
+		var log mcptest.Log
 		var returns atomic.Int64
 		o := pipes([]string{"a"}, s)
 		o.Servers[0].Session = downstream.SessionPerClient
-		o.Logger = log.logger()
+		o.Logger = logger(&log)
 		o.OnReturn = func(string) { returns.Add(1) }
 		m := start(t, o)
-		eventually(t, "the first attempt fails", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
+		mcptest.Eventually(t, "the first attempt fails", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
 		synctest.Wait()
 		since := m.Status()["a"].Since
 		for i := range 1200 {
@@ -231,7 +232,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 		if n := s.connections(); n < 3 || n > 20 {
 			t.Errorf("got %d connections in two minutes, want attempts with backoff", n)
 		}
-		if n := log.count("level=WARN", `"server is left out"`, "server=a"); n < 1 || n > 5 {
+		if n := len(log.Lines("level=WARN", `"server is left out"`, "server=a")); n < 1 || n > 5 {
 			t.Errorf("got %d warnings in two minutes, want one now and then", n)
 		}
 		if st := m.Status()["a"]; st.Status != downstream.StateDisconnected || !st.Since.Equal(since) {
@@ -344,7 +345,7 @@ func TestClosedPortIsNoticed(t *testing.T) {
 			if _, err := m.Call(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is connected", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
+			mcptest.Eventually(t, "it is connected", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
 			w.shut()
 			if _, err := m.Call(t.Context(), r); failureOf(err).Reason != link.ReasonUnavailable {
 				t.Fatalf("got %v, want unavailable", err)
@@ -362,7 +363,7 @@ func TestClosedPortIsNoticed(t *testing.T) {
 			if _, err := m.Call(t.Context(), r); err != nil {
 				t.Errorf("got %v once it is back, want an answer", err)
 			}
-			eventually(t, "it is connected again", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
+			mcptest.Eventually(t, "it is connected again", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
 		})
 	}
 }

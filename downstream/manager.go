@@ -5,7 +5,8 @@
 // servers. [Manager.Sessions] serves clients that have sessions of their own with servers.
 //
 // All methods may be called from any goroutine. Start returns at once, and a server that is down delays no other. Apply
-// replaces the configuration of the servers while calls are in flight. Stop waits for every goroutine and child process.
+// replaces the configuration of the servers while calls are in flight. Stop waits for every goroutine and child
+// process.
 //
 // The files form layers, the lowest first; a test in tests counts the references that point upward:
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A panic in a goroutine of a server is a failure of what it did, and nothing else.
@@ -48,11 +49,11 @@ func TestPanics(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(tool("echo"), tool("ask"), tool("progress"))
-				var log records
+				var log mcptest.Log
 				var panics atomic.Bool
 				panics.Store(true)
 				o := pipes([]string{"a"}, s)
-				o.Logger = log.logger()
+				o.Logger = logger(&log)
 				r := request("a", "echo")
 				tc.setup(s, &o, r, &panics)
 				m := start(t, o)
@@ -61,7 +62,7 @@ func TestPanics(t *testing.T) {
 					t.Errorf("got %s, %v", resultText(reply), err)
 				}
 				synctest.Wait()
-				if !log.has("level=ERROR", "recovered from a panic", "out of order") {
+				if !log.Has("level=ERROR", "recovered from a panic", "out of order") {
 					t.Error("the log does not tell of the panic")
 				}
 				panics.Store(false)

@@ -39,7 +39,7 @@ func (f *set) configs() []ServerConfig {
 // servers owns the servers: those of the current configuration, and those that are being replaced.
 type servers struct {
 	set     atomic.Pointer[set]
-	make    func(ServerConfig) *server
+	create  func(ServerConfig) *server
 	clients *clients
 
 	mu      sync.Mutex
@@ -54,12 +54,12 @@ type servers struct {
 	wg     sync.WaitGroup
 }
 
-func newServers(configs []ServerConfig, clients *clients, make func(ServerConfig) *server) *servers {
-	ss := &servers{make: make, clients: clients}
+func newServers(configs []ServerConfig, clients *clients, create func(ServerConfig) *server) *servers {
+	ss := &servers{create: create, clients: clients}
 	ss.ctx, ss.cancel = context.WithCancel(context.Background())
 	var order []*server
 	for _, c := range configs {
-		order = append(order, make(c))
+		order = append(order, create(c))
 	}
 	ss.set.Store(newSet(order))
 	return ss
@@ -140,11 +140,11 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 		case s != nil && reflect.DeepEqual(s.config, c):
 		case s != nil:
 			changes.Changed = append(changes.Changed, c.Name)
-			s = ss.make(c)
+			s = ss.create(c)
 			fresh = append(fresh, s)
 		default:
 			changes.Added = append(changes.Added, c.Name)
-			s = ss.make(c)
+			s = ss.create(c)
 			fresh = append(fresh, s)
 		}
 		order = append(order, s)

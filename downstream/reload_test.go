@@ -15,6 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // served is the tools that the catalog names.
@@ -260,7 +261,7 @@ func TestStopEndsReplacedServers(t *testing.T) {
 	m := start(t, pipes([]string{"a"}, s))
 	done := make(chan error, 1)
 	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
-	eventually(t, "the call is there", func() bool { return s.count("tools/call") == 1 })
+	mcptest.Eventually(t, "the call is there", func() bool { return s.count("tools/call") == 1 })
 	m.Apply(nil)
 	within(t, 20*time.Second, "Stop", m.Stop)
 	if err := <-done; failureOf(err).Reason == "" {
@@ -274,7 +275,7 @@ func TestStopWithinLimitOfReplacedServers(t *testing.T) {
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
 	done := make(chan error, 1)
 	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
-	eventually(t, "the call is there", func() bool { return w.count("tools/call") == 1 })
+	mcptest.Eventually(t, "the call is there", func() bool { return w.count("tools/call") == 1 })
 	w.mu.Lock()
 	w.hook = func(r *http.Request) {
 		if r.Method == http.MethodDelete {
@@ -305,11 +306,11 @@ func TestApplyWithinClientSessions(t *testing.T) {
 		if _, err := m.Call(t.Context(), r); err != nil {
 			t.Errorf("call %d: got %v, want an answer", i, err)
 		}
-		eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 2 })
+		mcptest.Eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 2 })
 		c.Timeout = time.Duration(i+1) * time.Minute
 		m.Apply([]downstream.ServerConfig{c})
 	}
-	eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 1 })
+	mcptest.Eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 1 })
 	m.Sessions().Leave("c1")
 	m.Stop()
 	w.mu.Lock()
@@ -347,7 +348,7 @@ func TestApplyUnderLoad(t *testing.T) {
 		configs[i%2].Timeout = time.Duration(i+1) * time.Minute
 		m.Apply(configs)
 		before := answered.Load()
-		eventually(t, "calls go on", func() bool { return answered.Load() > before+20 || t.Failed() })
+		mcptest.Eventually(t, "calls go on", func() bool { return answered.Load() > before+20 || t.Failed() })
 	}
 	cancel()
 	wg.Wait()

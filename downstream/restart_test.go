@@ -12,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Each server is lost in its own way between two calls of a tool that must not run twice; the next calls,
@@ -43,7 +44,7 @@ func TestRestartIsNotNoticed(t *testing.T) {
 			return o, func(m *downstream.Manager) {
 				w.shut()
 				var l net.Listener
-				eventually(t, "the address is free", func() (free bool) { // something else may have got it for a moment
+				mcptest.Eventually(t, "the address is free", func() (free bool) { // something else may have got it for a moment
 					var err error
 					l, err = net.Listen("tcp", at)
 					return err == nil
@@ -64,7 +65,7 @@ func TestRestartIsNotNoticed(t *testing.T) {
 			c.Name = "a"
 			return downstream.Options{Servers: []downstream.ServerConfig{c}}, func(m *downstream.Manager) {
 				s.cut()
-				eventually(t, "the cut is seen", func() bool { return m.Status()["a"].Status != downstream.StateConnected })
+				mcptest.Eventually(t, "the cut is seen", func() bool { return m.Status()["a"].Status != downstream.StateConnected })
 			}
 		}},
 		{"stdio", func(t *testing.T) (downstream.Options, func(*downstream.Manager)) {
@@ -83,8 +84,8 @@ func TestRestartIsNotNoticed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o, lose := tc.open(t)
-			var log records
-			o.Logger = log.logger()
+			var log mcptest.Log
+			o.Logger = logger(&log)
 			m := downstream.New(o) // nobody else reconnects
 			defer m.Stop()
 			if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
@@ -116,7 +117,7 @@ func TestRestartIsNotNoticed(t *testing.T) {
 			}
 			check("a notification", func() error { return m.Sessions().Notify(t.Context(), "a", "", "notifications/x", nil) })
 			if t.Failed() {
-				t.Log(strings.Join(log.lines, ""))
+				t.Log(log.String())
 			}
 		})
 	}
@@ -132,7 +133,7 @@ func TestKilledInMidCall(t *testing.T) {
 	pid, _ := strconv.Atoi(resultText(reply))
 	done := make(chan error, 1)
 	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
-	eventually(t, "the call is in flight", func() bool { return m.Status()["a"].InFlight == 1 })
+	mcptest.Eventually(t, "the call is in flight", func() bool { return m.Status()["a"].InFlight == 1 })
 	time.Sleep(20 * time.Millisecond) // it is on its way
 	syscall.Kill(pid, syscall.SIGKILL)
 	select {
@@ -159,7 +160,7 @@ func TestLostSessionLeavesCallsInFlight(t *testing.T) {
 		_, err := m.Call(t.Context(), request("a", "wait"))
 		first <- err
 	}()
-	eventually(t, "the first call is at the server", func() bool { return w.count("tools/call") == 1 })
+	mcptest.Eventually(t, "the first call is at the server", func() bool { return w.count("tools/call") == 1 })
 	w.mu.Lock()
 	w.sessions = map[string]bool{}
 	w.mu.Unlock()
@@ -183,9 +184,9 @@ func TestStandaloneStreamTellsOfRestart(t *testing.T) {
 	w := serveHTTP(t, newServer())
 	w.stream = true
 	start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
-	eventually(t, "the stream is open", func() bool { return w.opened.Load() == 1 })
+	mcptest.Eventually(t, "the stream is open", func() bool { return w.opened.Load() == 1 })
 	w.restart()
-	eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })
+	mcptest.Eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })
 }
 
 // A server that cannot be reached counts as disconnected once the last attempt has failed.
@@ -196,13 +197,13 @@ func TestUnreachableServerIsDisconnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shut()
-	eventually(t, "calls fail as they should", func() bool {
+	mcptest.Eventually(t, "calls fail as they should", func() bool {
 		_, err := m.Call(t.Context(), request("a", "echo"))
 		// What was written to a connection whose end had not been seen may have arrived.
 		return failureOf(err).Reason == link.ReasonUnavailable
 	})
 	// Attempts to connect go on beside the calls.
-	eventually(t, "it counts as disconnected", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
+	mcptest.Eventually(t, "it counts as disconnected", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
 }
 
 func TestOverloadedServerIsGivenTime(t *testing.T) {

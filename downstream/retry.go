@@ -11,8 +11,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// retry repeats a call that certainly never reached the tool, or that may be repeated. The next attempt connects anew if
-// the session is lost (slot.get). Any other call whose answer was lost has an unknown outcome and is not repeated.
+// retry repeats a call that certainly never reached the tool, or that may be repeated. The next attempt connects
+// anew if the session is lost (slot.get). Any other call whose answer was lost has an unknown outcome and is not
+// repeated.
 func (c *calls) retry(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff

@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -605,17 +604,6 @@ func failureOf(err error) *link.Failure {
 	return f
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // within fails the test if f takes longer.
 func within(t *testing.T, limit time.Duration, what string, f func()) {
 	t.Helper()
@@ -626,34 +614,7 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// records collects log messages.
-type records struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (r *records) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-func (r *records) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = append(r.lines, string(b))
-	return len(b), nil
-}
-
-// has reports whether a line has all the parts.
-func (r *records) has(parts ...string) bool { return r.count(parts...) > 0 }
-
-// count returns how many lines have all the parts.
-func (r *records) count(parts ...string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, line := range r.lines {
-		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
-			n++
-		}
-	}
-	return n
+// logger logs everything.
+func logger(to io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

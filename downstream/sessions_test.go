@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func hello(client string) []byte {
@@ -59,7 +60,7 @@ func TestSessionsOfClients(t *testing.T) {
 			if tc.own {
 				want = len(clients)
 			}
-			eventually(t, "initialized arrives", func() bool { return s.count("notifications/initialized") >= want })
+			mcptest.Eventually(t, "initialized arrives", func() bool { return s.count("notifications/initialized") >= want })
 			if n := s.count("notifications/initialized"); len(hellos) != want || n != want {
 				t.Fatalf("got %d sessions and %d initialized, want %d", len(hellos), n, want)
 			}
@@ -116,7 +117,7 @@ func TestLostClientSession(t *testing.T) {
 	if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both sessions begin", func() bool { return w.count("notifications/initialized") == 2 })
+	mcptest.Eventually(t, "both sessions begin", func() bool { return w.count("notifications/initialized") == 2 })
 	for i, use := range []func() error{
 		func() error {
 			r := request("a", "echo")
@@ -142,7 +143,7 @@ func TestLostClientSession(t *testing.T) {
 		if own != i+2 {
 			t.Errorf("after %d losses got %d sessions of the client, want %d", i+1, own, i+2)
 		}
-		eventually(t, "the session is initialized", func() bool { return w.count("notifications/initialized") >= i+3 })
+		mcptest.Eventually(t, "the session is initialized", func() bool { return w.count("notifications/initialized") >= i+3 })
 	}
 }
 
@@ -169,7 +170,7 @@ func TestListsOfClientsAreKept(t *testing.T) {
 			if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "both ask for the stream", func() bool { return len(w.seen(http.MethodGet)) == 2 })
+			mcptest.Eventually(t, "both ask for the stream", func() bool { return len(w.seen(http.MethodGet)) == 2 })
 			list := func() {
 				t.Helper()
 				if items, err := m.Sessions().List(t.Context(), "a", "c", "tools/list"); err != nil || len(items) != 1 {
@@ -177,7 +178,7 @@ func TestListsOfClientsAreKept(t *testing.T) {
 				}
 			}
 			if tc.lists == 1 { // the stream is heard once its beginning has arrived
-				eventually(t, "the list is kept", func() bool {
+				mcptest.Eventually(t, "the list is kept", func() bool {
 					before := w.count("tools/list")
 					list()
 					list()
@@ -196,7 +197,7 @@ func TestListsOfClientsAreKept(t *testing.T) {
 			}
 			if tc.lists == 1 {
 				w.cut()
-				eventually(t, "a cut stream makes it void", func() bool { list(); return w.count("tools/list") > before })
+				mcptest.Eventually(t, "a cut stream makes it void", func() bool { list(); return w.count("tools/list") > before })
 			}
 		})
 	}
@@ -250,7 +251,7 @@ func TestMessagesOfServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := `{"jsonrpc":"2.0","method":"notifications/odd","params":{"n":9007199254740993}}`
-	eventually(t, "all sessions hear it", func() bool {
+	mcptest.Eventually(t, "all sessions hear it", func() bool {
 		w.say(note)
 		p.say(note)
 		mu.Lock()
@@ -303,7 +304,7 @@ func TestLeavingEndsConnecting(t *testing.T) {
 	m.Sessions().Enter("c", hello("c"))
 	failed := make(chan error, 1)
 	go func() { _, err := m.Sessions().Initialized(t.Context(), "a", "c"); failed <- err }()
-	eventually(t, "the client connects", func() bool { return len(w.seen(http.MethodPost)) == 1 })
+	mcptest.Eventually(t, "the client connects", func() bool { return len(w.seen(http.MethodPost)) == 1 })
 	m.Sessions().Leave("c")
 	select {
 	case <-ended:
@@ -338,7 +339,7 @@ func TestLeavingEndsASessionThatIsBeingOpened(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(left)
-	eventually(t, "the session is ended", func() bool { return len(w.seen(http.MethodDelete)) == 1 })
+	mcptest.Eventually(t, "the session is ended", func() bool { return len(w.seen(http.MethodDelete)) == 1 })
 }
 
 // What clients may subscribe to is bounded, for a client and on a session that several share; what one of them

@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A command that takes longer to start than lists and calls may wait is not killed for that: they say that it is still
@@ -56,7 +57,7 @@ func TestSlowCommandIsNotKilled(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(started)) != resultText(reply) {
 		t.Errorf("got %s to answer of the processes %s, %v; want one process", resultText(reply), started, err)
 	}
-	eventually(t, "its tools are listed", func() bool { return len(catalogOf(t, m).Missing) == 0 })
+	mcptest.Eventually(t, "its tools are listed", func() bool { return len(catalogOf(t, m).Missing) == 0 })
 }
 
 // A call waits for a server that starts as long as its own limit allows. A client that cancels gets no reason.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestStopInReverseOrder(t *testing.T) {
@@ -42,7 +43,7 @@ func TestStopInReverseOrder(t *testing.T) {
 	}
 	m := start(t, o)
 	for _, name := range m.Servers() {
-		eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
+		mcptest.Eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
 	}
 	m.Stop()
 	if want := []string{"begin c", "end c", "begin b", "end b", "begin a", "end a"}; !slices.Equal(order, want) {
@@ -58,7 +59,7 @@ func TestStopInReverseOrder(t *testing.T) {
 // gone fails if a process is there, be it as a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	eventually(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombieOfAnother(pid) })
+	mcptest.Eventually(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombieOfAnother(pid) })
 }
 
 // zombieOfAnother reports whether the process has ended but whoever adopted it has not looked yet.
@@ -153,7 +154,7 @@ func TestStopWhileConnecting(t *testing.T) {
 	dialling.dial = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	o.Embedded["a"] = dialling.embedded
 	m := start(t, o)
-	eventually(t, "they connect", func() bool { return len(hanging.seen(http.MethodPost)) > 0 && len(hanging.seen(http.MethodGet)) > 0 })
+	mcptest.Eventually(t, "they connect", func() bool { return len(hanging.seen(http.MethodPost)) > 0 && len(hanging.seen(http.MethodGet)) > 0 })
 	done := make(chan error, 3)
 	for _, s := range m.Servers() {
 		go func() { _, err := m.Call(t.Context(), request(s, "echo")); done <- err }()
@@ -186,9 +187,9 @@ func TestStopEndsCalls(t *testing.T) {
 		go func() { _, err := m.Call(t.Context(), r); done <- err }()
 	}
 	for _, s := range m.Servers()[1:] {
-		eventually(t, "the call of "+s+" is in flight", func() bool { return m.Status()[s].InFlight == 1 && m.Status()[s].Sessions == 1 })
+		mcptest.Eventually(t, "the call of "+s+" is in flight", func() bool { return m.Status()[s].InFlight == 1 && m.Status()[s].Sessions == 1 })
 	}
-	eventually(t, "HTTP has the call", func() bool { return w.count("tools/call") == 1 })
+	mcptest.Eventually(t, "HTTP has the call", func() bool { return w.count("tools/call") == 1 })
 	within(t, 15*time.Second, "Stop", m.Stop)
 	for range 5 {
 		select {
@@ -223,7 +224,7 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "there is load", func() bool { return w.count("tools/list") > 10 })
+	mcptest.Eventually(t, "there is load", func() bool { return w.count("tools/list") > 10 })
 	within(t, 15*time.Second, "Stop", m.Stop)
 	cancel()
 	wg.Wait()
@@ -245,7 +246,7 @@ func TestStopWithinLimit(t *testing.T) {
 	}
 	m := start(t, o)
 	for _, name := range m.Servers() {
-		eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
+		mcptest.Eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
 	}
 	within(t, 25*time.Second, "StopWithin", func() { m.StopWithin(2 * time.Second) }) // one by one they would take 30 s
 }

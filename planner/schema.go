@@ -35,7 +35,8 @@ func planSchema(tools []string) *llm.Schema {
 		}}
 	}
 	closed := step(object{"type": "string", "description": "the arguments as a JSON object, written as a string"})
-	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after", "each", "when", "pick"}, false
+	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after", "each", "when",
+		"pick"}, false
 	strict := whole(closed)
 	strict["required"], strict["additionalProperties"] = []string{"steps", "more", "unmet"}, false
 	open := step(object{"type": "object"})

@@ -11,7 +11,8 @@ import (
 
 // aliased finds the tool that is listed under an alias, at the servers that it could be of. ok is false where there is
 // none, or where the name is a tool's own.
-func (d *directory) aliased(ctx context.Context, name string, visible downstream.Visible) (server, tool string, ok bool) {
+func (d *directory) aliased(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
+	ok bool) {
 	if server, tool, full := downstream.SplitFull(name); full && d.servers.Listed(server, "", tool) {
 		return "", "", false
 	}

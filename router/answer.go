@@ -45,7 +45,8 @@ type AnswerContent struct {
 	} `json:"timings"`
 }
 
-// StepResult is what came of one step, or of one call of a loop. Times are milliseconds, the start since the query began.
+// StepResult is what came of one step, or of one call of a loop. Times are milliseconds, the start since the query
+// began.
 type StepResult struct {
 	ID        string          `json:"id"`
 	Index     *int            `json:"index,omitempty"` // of the element, in a loop
@@ -102,7 +103,8 @@ func stepResult(o plan.Outcome, full bool) StepResult {
 		limit = 0
 	}
 	s := StepResult{
-		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(), Skipped: o.Skipped,
+		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(),
+		Skipped:  o.Skipped,
 		Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
 	}
 	s.Result, s.Error, s.Truncated = o.Shown(limit)

@@ -21,7 +21,8 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	}
 	degraded := late || len(s.record.Unmet) > 0
 	request := synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet, Note: s.record.skipped(s.note),
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet,
+		Note:   s.record.skipped(s.note),
 		OnText: s.q.Report.answer, Model: s.model(),
 	}
 	switch {
@@ -39,7 +40,8 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
 
-// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of loops.
+// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of
+// loops.
 func (r *Record) told() (out []plan.Outcome) {
 	for _, o := range r.Outcomes {
 		if !o.Skipped {

@@ -23,8 +23,8 @@ type consent struct {
 }
 
 // required reports whether a call of the tool needs a yes. What the rules planned to write does, for they may have
-// misread the question. A model's writes do where they may destroy something, or where what tools have answered may have
-// talked it into them. Whoever gives a plan has seen it.
+// misread the question. A model's writes do where they may destroy something, or where what tools have answered may
+// have talked it into them. Whoever gives a plan has seen it.
 func (c consent) required(tool plan.Tool) bool {
 	switch {
 	case c.approved || c.mode == downstream.ConfirmNever || tool.Reads():
@@ -92,8 +92,8 @@ const (
 	maxShownCalls     = 8000 // of all calls of a loop
 )
 
-// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a line
-// of its own, on which they cannot write anything else.
+// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a
+// line of its own, on which they cannot write anything else.
 func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
 	ask := "Allow this call?"
 	if len(calls) > 1 {
@@ -113,8 +113,8 @@ func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
 	return message
 }
 
-// printable escapes what cannot be seen, such as control characters, line ends and marks that turn the direction of text,
-// and cuts the text, saying so.
+// printable escapes what cannot be seen, such as control characters, line ends and marks that turn the direction of
+// text, and cuts the text, saying so.
 func printable(text string, limit int) string {
 	var b strings.Builder
 	for i, r := range text {

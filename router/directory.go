@@ -32,7 +32,8 @@ func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error)
 
 // lookAgain returns the catalog after tools that are not in it were looked up once more: at the server that a name
 // names, else at all servers. since is when the caller began to look.
-func (d *directory) lookAgain(ctx context.Context, since time.Time, names []string, visible downstream.Visible) (*downstream.Catalog, error) {
+func (d *directory) lookAgain(ctx context.Context, since time.Time, names []string,
+	visible downstream.Visible) (*downstream.Catalog, error) {
 	everywhere := false
 	for _, name := range names {
 		if server, tool, ok := d.qualified(name, visible); !ok {
@@ -86,7 +87,7 @@ func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstre
 	})
 }
 
-// serversFor returns the servers of which a caller may see something, in configuration orded.
+// serversFor returns the servers of which a caller may see something, in the order of the configuration.
 func (d *directory) serversFor(visible downstream.Visible) []string {
 	return slices.DeleteFunc(d.servers.Servers(), func(name string) bool {
 		return visible != nil && !visible(name, "")
@@ -95,7 +96,8 @@ func (d *directory) serversFor(visible downstream.Visible) []string {
 
 // resolve finds the server and the tool behind a name. A name that has the server in it needs the list of
 // that server alone, and works while others cannot be listed.
-func (d *directory) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string, err error) {
+func (d *directory) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
+	err error) {
 	began := time.Now()
 	if server, tool, ok := d.aliased(ctx, name, visible); ok {
 		return server, tool, nil

@@ -63,8 +63,8 @@ const (
 	maxAsked = 5 * time.Minute
 )
 
-// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and the
-// answer.
+// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and
+// the answer.
 func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := maxAsked
 	if deadline, ok := ctx.Deadline(); ok {
@@ -73,10 +73,10 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errNobody)
 }
 
-// askMissing asks the user for required arguments that the steps of a plan lack, one step after the other, and puts them
-// into the plan. So are calls that would answer but lack an argument; they become steps if the user can be asked for
-// it. A step for which the user gives none has declined as its problem; once the time for all of them is up, no further
-// form is shown.
+// askMissing asks the user for required arguments that the steps of a plan lack, one step after the other, and puts
+// them into the plan. So are calls that would answer but lack an argument; they become steps if the user can be
+// asked for it. A step for which the user gives none has declined as its problem; once the time for all of them is
+// up, no further form is shown.
 func (s *rounds) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
@@ -157,7 +157,8 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	var none *unanswered
 	switch {
 	case errors.As(err, &none):
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name, enumerate(missing))}
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name,
+			enumerate(missing))}
 	case err != nil:
 		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)
 		return nil

@@ -32,7 +32,8 @@ func (x *indexing) follow(c *downstream.Catalog) {
 		entries := make([]search.Tool, len(tools))
 		for i := range tools {
 			t := &tools[i]
-			entries[i] = search.Tool{ID: t.Full(), Server: server, Name: t.Tool.Tool, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema}
+			entries[i] = search.Tool{ID: t.Full(), Server: server, Name: t.Tool.Tool, Title: t.Title, Description: t.Description,
+				InputSchema: t.InputSchema}
 		}
 		x.index.Update(server, entries)
 	}

@@ -38,7 +38,8 @@ type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.
 // newMCP registers the router's own tools. run and search_available_tools have no handler here: they
 // answer on the wire themselves (see Serve).
 func (p *Profile) newMCP() (*server.MCPServer, error) {
-	s := server.NewMCPServer(Name, p.router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)), server.WithInstructions(instructions))
+	s := server.NewMCPServer(Name, p.router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
+		server.WithInstructions(instructions))
 	handlers := map[string]toolFunc{
 		ToolProcessQuery: p.processQuery,
 		ToolListTools:    p.listAvailableTools,

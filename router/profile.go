@@ -36,7 +36,8 @@ type Profile struct {
 func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p := &Profile{
 		router: opts.Router, opts: opts,
-		exposed: lru.New[string, []string](maxExposed, maxExposedBytes), loose: lru.New[string, []string](maxLoose, maxExposedBytes),
+		exposed: lru.New[string, []string](maxExposed, maxExposedBytes),
+		loose:   lru.New[string, []string](maxLoose, maxExposedBytes),
 	}
 	var err error
 	if p.mcp, err = p.newMCP(); err != nil {

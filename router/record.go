@@ -56,7 +56,8 @@ func (r *Record) take(n *round) {
 	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential
 }
 
-// add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier round.
+// add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier
+// round.
 func (r *Record) add(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
 	for _, o := range round {
@@ -75,8 +76,8 @@ func (r *Record) add(round []plan.Outcome) {
 	}
 }
 
-// madeGood returns which failed call an outcome makes good, one with nearly the same arguments rather than another; -1 for
-// none.
+// madeGood returns which failed call an outcome makes good, one with nearly the same arguments rather than another; -1
+// for none.
 func (r *Record) madeGood(o plan.Outcome) int {
 	found := -1
 	for i, f := range r.failed {
@@ -93,8 +94,8 @@ func (r *Record) madeGood(o plan.Outcome) int {
 	return found
 }
 
-// nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are those
-// that the caller may know of.
+// nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are
+// those that the caller may know of.
 func (r *Record) nameServers(servers []string) {
 	name := func(s *plan.Step) {
 		if s.Server == "" {

@@ -50,7 +50,8 @@ func (r *round) refused(step string) bool {
 // another failure, or from a word of the user, is no reason of its own.
 func mayBeMended(reason string) bool {
 	switch reason {
-	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled, plan.ReasonInternal:
+	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled,
+		plan.ReasonInternal:
 		return false
 	}
 	return true
@@ -60,9 +61,10 @@ func mayBeMended(reason string) bool {
 // nothing is confirmed, a model that plans again must not do twice what was asked for once.
 func (s *rounds) repeats(tool *downstream.Tool, arguments []byte) bool {
 	return slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
-		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server && slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool {
-			return (c.OK() || c.Unsettled()) && alike(c.Sent, arguments)
-		})
+		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server &&
+			slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool {
+				return (c.OK() || c.Unsettled()) && alike(c.Sent, arguments)
+			})
 	})
 }
 

@@ -146,7 +146,8 @@ func (s *rounds) dropSpeculation(r *round) {
 	r.speculation.Stop()
 	for _, o := range r.speculation.Dropped() {
 		s.record.Dropped = append(s.record.Dropped, o)
-		s.warn("%s was called as step %s while the plan was being written, and is not part of the plan", o.Step.Tool, o.Step.ID)
+		s.warn("%s was called as step %s while the plan was being written, and is not part of the plan", o.Step.Tool,
+			o.Step.ID)
 	}
 }
 

@@ -115,7 +115,8 @@ func (r *Router) observe(outcome string, took time.Duration) {
 // Tools returns what list_available_tools lists for a caller.
 func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server string) ([]ToolInfo, error) {
 	if server != "" && !slices.Contains(r.tools.serversFor(visible), server) {
-		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(r.tools.serversFor(visible), ", "))
+		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server,
+			strings.Join(r.tools.serversFor(visible), ", "))
 	}
 	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
@@ -178,7 +179,8 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 	if server != "" && !slices.Contains(seen, server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(seen, ", "))
 	}
-	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(), Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status()}
+	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(),
+		Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status()}
 	up, down := 0, 0
 	for _, name := range seen {
 		if server != "" && name != server {

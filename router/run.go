@@ -72,7 +72,8 @@ func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool str
 		Fail(x, err)
 		return
 	}
-	said := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments), "valid": problem == nil}
+	said := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments),
+		"valid": problem == nil}
 	if problem != nil {
 		said["error"] = problem.Message
 	}

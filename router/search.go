@@ -64,7 +64,8 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	names := make([]string, 0, len(found)) // as they are listed
 	for _, f := range found {
 		name := p.router.servers.ListedName(f.Server, f.Tool.Tool.Tool)
-		tools = append(tools, FoundTool{Name: name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
+		tools = append(tools, FoundTool{Name: name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema,
+			Score: f.Score})
 		exposed = append(exposed, f.Full())
 		names = append(names, name)
 	}
@@ -117,7 +118,8 @@ func (p *Profile) withExposed(ctx context.Context, x *edge.Exchange, raw []byte)
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
 		if t, unknown := catalog.Lookup(name, x.Visible); unknown == nil {
-			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(p.router.servers.ListedName(t.Server, t.Tool.Tool)))))
+			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(p.router.servers.ListedName(t.Server,
+				t.Tool.Tool)))))
 		}
 	}
 	tools := []byte{'['}

@@ -38,7 +38,8 @@ type toolName struct {
 	Server string `json:"server"`
 }
 
-func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult,
+	error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ const (
 
 // explain adds to the error about an unknown tool what its caller can do: wait for servers that are starting, ask why
 // others cannot be listed, or take a tool that is spelt nearly so.
-func (d *directory) explain(unknown *plan.Error, name string, catalog *downstream.Catalog, visible downstream.Visible) error {
+func (d *directory) explain(unknown *plan.Error, name string, catalog *downstream.Catalog,
+	visible downstream.Visible) error {
 	if unknown.Reason != plan.ReasonUnknownTool {
 		return unknown
 	}

@@ -239,8 +239,8 @@ func (n node) members() string {
 	return short.Text(strings.Join(texts, ", "), maxSnippet)
 }
 
-// inline writes a value on one line behind the path of its keys: "tags: red, blue", "wind.speed: 7, wind.unit: m/s". The
-// objects of a list stand in brackets.
+// inline writes a value on one line behind the path of its keys: "tags: red, blue", "wind.speed: 7, wind.unit: m/s".
+// The objects of a list stand in brackets.
 func (n node) inline(path string) string {
 	var parts []string
 	size := 0

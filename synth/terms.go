@@ -83,7 +83,8 @@ func (t *terms) word(text string, i int) (end int, set uint64) {
 	return end, t.slot(stem).set
 }
 
-// eachTerm yields hashes of the terms of a word: of its stem, or of each pair of its characters. A single letter is none.
+// eachTerm yields hashes of the terms of a word: of its stem, or of each pair of its characters. A single letter is
+// none.
 func eachTerm(word string, yield func(term uint64)) {
 	most := stemLength
 	if isDigit(word[0]) {

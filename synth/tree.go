@@ -53,9 +53,10 @@ func (n node) get(keys ...string) (key string, value node, ok bool) {
 // parse reads a value within bounds; whole says that this is all of it. What is no JSON comes out as a string.
 func parse(value json.RawMessage, whole bool) node {
 	p := parser{
-		decoder: jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-		left:    maxNodes,
-		whole:   whole,
+		decoder: jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true),
+			jsontext.AllowInvalidUTF8(true)),
+		left:  maxNodes,
+		whole: whole,
 	}
 	n, err := p.read()
 	if err != nil {

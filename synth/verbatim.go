@@ -213,7 +213,8 @@ func leap[T ~string | ~[]byte](f *finder, text T, stride int) {
 func compare[T ~string | ~[]byte](f *finder, text T, at int, block uint64, budget *int) {
 	for _, p := range f.blocks[block] {
 		quote, from := f.quotes[p.quote], at-p.offset
-		if *budget--; f.looked(p.quote) && from >= 0 && from+len(quote) <= len(text) && string(text[from:from+len(quote)]) == quote {
+		if *budget--; f.looked(p.quote) && from >= 0 && from+len(quote) <= len(text) &&
+			string(text[from:from+len(quote)]) == quote {
 			f.found[p.quote] = true
 			f.left--
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // The official conformance suite against the everything-server of go-sdk: through the router it must pass
@@ -87,7 +89,7 @@ func everythingServer(t *testing.T) string {
 			t.Logf("log of the everything-server:\n%s", &log)
 		}
 	})
-	wait(t, "the everything-server to listen", func() bool {
+	mcptest.Eventually(t, "the everything-server to listen", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return false

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // counterparts are installed programs of others.
@@ -69,7 +69,7 @@ func (c counterparts) listen(transport string) *listener {
 func (l *listener) start() {
 	t := l.c.t
 	t.Helper()
-	out := &nexustest.Output{}
+	out := &mcptest.Log{}
 	l.cmd = exec.Command(l.c.node, "--require", filepath.Join(l.c.folder, "loopback.cjs"), l.c.everything(), l.transport)
 	l.cmd.Env = []string{"PORT=" + strconv.Itoa(l.port)}
 	l.cmd.Stdout, l.cmd.Stderr = out, out
@@ -77,7 +77,7 @@ func (l *listener) start() {
 		t.Fatalf("starting server-everything: %v", err)
 	}
 	port := regexp.MustCompile(`loopback port (\d+)`)
-	wait(t, "server-everything to listen", func() bool { return port.MatchString(out.String()) })
+	mcptest.Eventually(t, "server-everything to listen", func() bool { return port.MatchString(out.String()) })
 	l.port = atoi(t, port.FindStringSubmatch(out.String())[1])
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A session by hand with curl: connect to /sse, then post what a client says to the address it tells.
@@ -17,7 +17,7 @@ func TestCurlSSE(t *testing.T) {
 		t.Skip("needs curl")
 	}
 	r := serve(t, "", "--demo")
-	stream := &nexustest.Output{}
+	stream := &mcptest.Log{}
 	listen := exec.Command(curl, "--silent", "--no-buffer", "--include", "--header", "Accept: text/event-stream", r.url+"/sse")
 	listen.Stdout, listen.Stderr = stream, stream
 	if err := listen.Start(); err != nil {
@@ -29,7 +29,7 @@ func TestCurlSSE(t *testing.T) {
 	})
 
 	endpoint := regexp.MustCompile(`event: endpoint\r?\ndata: (/messages/\?session_id=\S+)\r?\n\r?\n`)
-	wait(t, "the endpoint event", func() bool { return endpoint.MatchString(stream.String()) })
+	mcptest.Eventually(t, "the endpoint event", func() bool { return endpoint.MatchString(stream.String()) })
 	for _, header := range []string{"HTTP/1.1 200", "Content-Type: text/event-stream", "Cache-Control: no-cache", "X-Accel-Buffering: no"} {
 		if !strings.Contains(strings.ToLower(stream.String()), strings.ToLower(header)) {
 			t.Errorf("the head of the stream lacks %q:\n%s", header, stream)
@@ -60,7 +60,7 @@ func TestCurlSSE(t *testing.T) {
 			continue
 		}
 		event := regexp.MustCompile(fmt.Sprintf(`event: message\r?\ndata: (\{.*"id":%s[,}].*)\r?\n\r?\n`, tt.id))
-		wait(t, "the answer to "+tt.body, func() bool { return event.MatchString(stream.String()) })
+		mcptest.Eventually(t, "the answer to "+tt.body, func() bool { return event.MatchString(stream.String()) })
 		if got := event.FindStringSubmatch(stream.String())[1]; !strings.Contains(got, tt.want) {
 			t.Errorf("the answer to %s: got %s, want %s in it", tt.body, got, tt.want)
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // The question of the README, over HTTP, with its progress.
@@ -62,7 +64,7 @@ func TestServeOps(t *testing.T) {
 	for path, want := range map[string]string{
 		"/livez": "ok", "/readyz": "ok", "/healthz": `"status": "healthy"`, "/metrics": "# HELP",
 	} {
-		wait(t, path+" to answer "+want, func() bool { // the servers connect in the background
+		mcptest.Eventually(t, path+" to answer "+want, func() bool { // the servers connect in the background
 			resp, err := http.Get(r.url + path)
 			if err != nil {
 				t.Fatal(err)

@@ -29,7 +29,9 @@ func arrows() []arrow {
 		// Leaves.
 		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
 		{"internal/search", []string{"internal/lru", "internal/schema", "internal/short"}},
-		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short"}},
+		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short", "internal/sse"}},
+		{"internal/lines", nil},
+		{"internal/sse", []string{"internal/lines"}},
 		{"downstream/admission", nil},
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
@@ -52,7 +54,7 @@ func arrows() []arrow {
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		// What holds them together.
-		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/protocol", "internal/auth", "internal/limit", "internal/safe"}},
+		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/auth", "internal/limit", "internal/safe"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},
 		{"router/edge/output", []string{"internal/jsonrpc", "internal/limit"}},
 		{"router/edge/sessions", nil},

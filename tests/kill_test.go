@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // soon is how long the loss of a server may stay unnoticed.
@@ -118,7 +120,7 @@ mcpServers:
 	if again == pid {
 		t.Errorf("process %d still runs after kill -9", pid)
 	}
-	wait(t, "the router to start the server again", func() bool {
+	mcptest.Eventually(t, "the router to start the server again", func() bool {
 		children := processes(t, "TMPDIR="+r.dir, "ROLE=slow")
 		return len(children) == 1 && children[0].pid != again
 	})

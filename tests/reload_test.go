@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // healthz returns what the router says of its servers.
@@ -77,7 +79,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.configure(fmt.Sprintf("auth: {api_keys: [{name: a, file: %q}]}\nmcpServers:\n", key) + entry(second))
-	wait(t, "the third reload", func() bool { return strings.Count(r.log.String(), "configuration reloaded") == 3 })
+	mcptest.Eventually(t, "the third reload", func() bool { return strings.Count(r.log.String(), "configuration reloaded") == 3 })
 	if resp, err := http.Get(r.url + "/healthz"); err != nil || resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("/healthz without the key: got %v, %v, want 401", resp, err)
 	} else {
@@ -89,7 +91,7 @@ func TestReload(t *testing.T) {
 	if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the other key", func() bool {
+	mcptest.Eventually(t, "the other key", func() bool {
 		req, _ := http.NewRequest(http.MethodGet, r.url+"/healthz", nil)
 		req.Header.Set("X-API-Key", "other")
 		resp, err := http.DefaultClient.Do(req)
@@ -164,7 +166,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	for i := range 5 {
 		r.configure(content(i + 1))
-		wait(t, "the reload", func() bool { return strings.Count(r.log.String(), "changed=[d]") == i+1 })
+		mcptest.Eventually(t, "the reload", func() bool { return strings.Count(r.log.String(), "changed=[d]") == i+1 })
 	}
 	close(stop)
 	wg.Wait()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // kill ends the router without warning.
@@ -31,7 +31,7 @@ func TestClientsOutliveTheRouter(t *testing.T) {
 			t.Run(strings.TrimPrefix(name, "@modelcontextprotocol/")+tt.path, func(t *testing.T) {
 				config := fmt.Sprintf("state: %q\nmcpServers: {everything: {url: %q}}\n", t.TempDir(), server.url())
 				r := serve(t, config)
-				out, log := &nexustest.Output{}, &nexustest.Output{}
+				out, log := &mcptest.Log{}, &mcptest.Log{}
 				cmd := exec.Command(c.node, filepath.Join(c.folder, "restart.mjs"), name, r.url+tt.path, tt.tool, tt.args)
 				cmd.Stdout, cmd.Stderr = out, log
 				in, err := cmd.StdinPipe()
@@ -44,7 +44,7 @@ func TestClientsOutliveTheRouter(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
 				t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended
-				wait(t, "the first call", func() bool { return strings.Count(out.String(), "still here") == 1 || len(ended) > 0 })
+				mcptest.Eventually(t, "the first call", func() bool { return strings.Count(out.String(), "still here") == 1 || len(ended) > 0 })
 				r.kill()
 				serve(t, config, "--listen", strings.TrimPrefix(r.url, "http://"))
 				_, _ = io.WriteString(in, "again\n") // if it has ended, its output says why

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // browser makes fetch take addresses without a host, as in a page of the router.
@@ -19,7 +21,7 @@ globalThis.fetch = (address, options) => fetched(new URL(address, %q), options);
 func TestSearchProgram(t *testing.T) {
 	c := others(t)
 	r := serve(t, fmt.Sprintf("mcpServers: {files: {command: %q, args: [%q, %q]}}", c.node, c.script("server-filesystem", "dist/index.js"), t.TempDir()))
-	wait(t, "the server to be connected", func() bool { return strings.Contains(r.log.String(), "connected to server") })
+	mcptest.Eventually(t, "the server to be connected", func() bool { return strings.Contains(r.log.String(), "connected to server") })
 	page := filepath.Join(t.TempDir(), "page.mjs")
 	if err := os.WriteFile(page, fmt.Appendf(nil, browser, r.url), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // patience bounds every wait for something that should happen soon.
@@ -25,7 +25,7 @@ type router struct {
 	url  string // of its base, without a slash at the end
 	dir  string // its working directory, and TMPDIR of it and its children
 	cmd  *exec.Cmd
-	log  *nexustest.Output
+	log  *mcptest.Log
 	end  chan struct{} // closed when it has exited
 	code int           // that it is to exit with
 	once sync.Once
@@ -35,7 +35,7 @@ type router struct {
 // of the test stops it and checks that it ended well.
 func serve(t *testing.T, config string, args ...string) *router {
 	t.Helper()
-	r := &router{t: t, dir: t.TempDir(), log: &nexustest.Output{}, end: make(chan struct{})}
+	r := &router{t: t, dir: t.TempDir(), log: &mcptest.Log{}, end: make(chan struct{})}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
 	if config != "" {
 		file := filepath.Join(r.dir, "nexus.yaml")
@@ -87,7 +87,7 @@ func (r *router) waitLog(pattern string) []string {
 	r.t.Helper()
 	re := regexp.MustCompile(pattern)
 	var found []string
-	wait(r.t, "a log line like "+pattern, func() bool {
+	mcptest.Eventually(r.t, "a log line like "+pattern, func() bool {
 		found = re.FindStringSubmatch(r.log.String())
 		return found != nil || r.exited()
 	})
@@ -174,16 +174,4 @@ func hasAll(environ []byte, variables []string) bool {
 		}
 	}
 	return true
-}
-
-// wait polls until done says so and fails the test when that takes too long.
-func wait(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for !done() {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // downstream is an MCP server in this process, with a tool "wait" that answers once it is let go.
@@ -110,7 +112,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.waitLog(`Starting graceful shutdown\.\.\.`)
-	wait(t, "/readyz to say 503", func() bool { return status(t, r.url+"/readyz") == http.StatusServiceUnavailable })
+	mcptest.Eventually(t, "/readyz to say 503", func() bool { return status(t, r.url+"/readyz") == http.StatusServiceUnavailable })
 	if got := status(t, r.url+"/livez"); got != http.StatusOK {
 		t.Errorf("/livez: got status %d while shutting down, want 200", got)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // piped runs `nexus stdio --demo` with the given lines as its whole input and returns what it wrote to
@@ -144,7 +144,7 @@ func TestStdioTerminated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	out, log := &nexustest.Output{}, &nexustest.Output{}
+	out, log := &mcptest.Log{}, &mcptest.Log{}
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestStdioTerminated(t *testing.T) {
 	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the answer to ping", func() bool { return strings.HasSuffix(out.String(), "\n") })
+	mcptest.Eventually(t, "the answer to ping", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

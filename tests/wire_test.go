@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
 // message is a JSON-RPC message as a client reads it.
@@ -108,20 +109,22 @@ func post(t *testing.T, url string, body any, seen func(message)) message {
 		}
 		return decode[message](t, raw)
 	}
-	lines := bufio.NewReader(resp.Body)
+	events := sse.NewReader(resp.Body, 64<<20)
+	defer events.Free()
 	for {
-		line, err := lines.ReadBytes('\n')
-		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-			m := decode[message](t, data)
-			if m.Method == "" {
-				return m
-			}
-			if seen != nil {
-				seen(m)
-			}
-		}
+		e, err := events.Next()
 		if err != nil {
 			t.Fatalf("the event stream ended without a response: %v", err)
+		}
+		if len(e.Data) == 0 {
+			continue // it only has an id
+		}
+		m := decode[message](t, e.Data)
+		if m.Method == "" {
+			return m
+		}
+		if seen != nil {
+			seen(m)
 		}
 	}
 }

@@ -57,7 +57,8 @@ func await(ctx context.Context, w *world, b backend, tool string) (*state, error
 		waited := time.Since(began)
 		switch {
 		case w.terminal && waited > showAfter:
-			bar.show(float64(len(h.Servers)-len(starting))/float64(len(h.Servers)), fmt.Sprintf("starting: %s (%.0fs)", strings.Join(starting, ", "), waited.Seconds()))
+			bar.show(float64(len(h.Servers)-len(starting))/float64(len(h.Servers)),
+				fmt.Sprintf("starting: %s (%.0fs)", strings.Join(starting, ", "), waited.Seconds()))
 		case !w.terminal && waited > mentionWait && !mentioned:
 			mentioned = true
 			fmt.Fprintf(w.stderr, "nexus: waiting for %s to start\n", strings.Join(starting, ", "))

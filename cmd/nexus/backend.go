@@ -65,7 +65,8 @@ func (l local) tools(ctx context.Context, search string) (json.RawMessage, error
 		found, err = l.app.Router().Search(ctx, search, maxHits, nil)
 		hits := []router.FoundTool{}
 		for _, f := range found {
-			hits = append(hits, router.FoundTool{Name: f.Name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema, Score: f.Score})
+			hits = append(hits, router.FoundTool{Name: f.Name, Server: f.Server, Description: f.Description,
+				InputSchema: f.InputSchema, Score: f.Score})
 		}
 		tools = hits
 	}
@@ -108,7 +109,8 @@ func (p *peer) missing(ctx context.Context) ([]string, error) {
 	var missing []string
 	for name, s := range h.Servers {
 		switch {
-		case s.Status == downstream.StateConnected, s.Status == downstream.StateDegraded, s.Status == downstream.StateDisabled:
+		case s.Status == downstream.StateConnected, s.Status == downstream.StateDegraded,
+			s.Status == downstream.StateDisabled:
 		case s.LastError != nil:
 			missing = append(missing, fmt.Sprintf("%s (%s: %s)", name, s.LastError.Reason, s.LastError.Message))
 		default:

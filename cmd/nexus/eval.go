@@ -62,7 +62,8 @@ func (c *evalRetrievalCmd) Run(w *world) error {
 		return err
 	}
 	_, err = measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.RetrievalSummary, error) {
-		return eval.Retrieval(ctx, eval.RetrievalOptions{Catalog: c.Catalog, Queries: c.Queries, Out: c.Out, Embedder: embedder, Progress: p})
+		return eval.Retrieval(ctx, eval.RetrievalOptions{Catalog: c.Catalog, Queries: c.Queries, Out: c.Out,
+			Embedder: embedder, Progress: p})
 	})
 	return err
 }

@@ -162,7 +162,7 @@ func plainJSON(v any) (json.RawMessage, error) {
 }
 
 // firstLine returns the first line of untrusted text for a terminal: without control characters, cut.
-func firstLine(s string, max int) string {
+func firstLine(s string, most int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -170,8 +170,8 @@ func firstLine(s string, max int) string {
 		}
 		return r
 	}, s)
-	if runes := []rune(s); len(runes) > max {
-		return string(runes[:max-1]) + "…"
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return s
 }

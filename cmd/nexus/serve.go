@@ -93,7 +93,7 @@ func (c *stdioCmd) Run(w *world) error {
 	case <-w.ctx.Done():
 		a.Log().Info("Shutdown signal received")
 		err = stop(a, cfg.Shutdown.Grace)
-		<-served
+		<-served //nolint:errcheck // it ends because it is stopped
 		return err
 	}
 }

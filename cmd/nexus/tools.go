@@ -67,7 +67,8 @@ func (c *toolsCmd) print(w *world, raw json.RawMessage) error {
 		room = max(20, min(room, columns-nameColumns-serverColumns-2))
 	}
 	for _, t := range listed.Tools {
-		if _, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, t.Name, serverColumns, t.Server, firstLine(t.Description, room)); err != nil {
+		if _, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, t.Name, serverColumns, t.Server,
+			firstLine(t.Description, room)); err != nil {
 			return err
 		}
 	}

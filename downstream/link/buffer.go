@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+
+	"github.com/agenticnexus/agenticnexus/internal/lines"
 )
 
 const (
@@ -13,6 +15,9 @@ const (
 	freeMessage = 16 << 10
 )
 
+// errTooLong tells of a message over Options.MaxMessage.
+var errTooLong = lines.ErrTooLong
+
 // errNoRoom tells that the caller may hold no more.
 var errNoRoom = errors.New("the caller has no room for the answer")
 
@@ -21,9 +26,10 @@ type room func(total int) bool
 
 func (r room) allows(total int) bool { return r == nil || total <= freeMessage || r(total) }
 
-// extend appends part to a message of at most most bytes. The capacity doubles, so that little is copied. From
-// longMessage on it becomes four times as large: what is left behind is only a third of the message then.
-func extend(b, part []byte, most int, room room) ([]byte, error) {
+// Extend implements lines.Memory: it appends part to a message of at most most bytes. The capacity doubles, so that
+// little is copied. From longMessage on it becomes four times as large: what is left behind is only a third of the
+// message then.
+func (r room) Extend(b, part []byte, most int) ([]byte, error) {
 	need := len(b) + len(part)
 	if need <= cap(b) {
 		return append(b, part...), nil
@@ -33,7 +39,7 @@ func extend(b, part []byte, most int, room room) ([]byte, error) {
 		size = min(2*size, most)
 	}
 	size = max(need, size)
-	if !room.allows(size) {
+	if !r.allows(size) {
 		return nil, errNoRoom
 	}
 	grown := append(append(memory.allocate(size)[:0], b...), part...)
@@ -51,7 +57,7 @@ func readAll(r io.Reader, most int, room room) ([]byte, error) {
 			return nil, errTooLong
 		}
 		var full error
-		if all, full = extend(all, part[:n], most, room); full != nil {
+		if all, full = room.Extend(all, part[:n], most); full != nil {
 			return nil, full
 		}
 		switch {

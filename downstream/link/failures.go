@@ -28,11 +28,11 @@ func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *
 }
 
 // readFailure judges an error in the middle of an answer.
-func (l *lifetime) readFailure(err error, max int) *Failure {
+func (l *lifetime) readFailure(err error, most int) *Failure {
 	f := l.failure(ReasonDisconnected, "the answer was cut: %v", err)
 	switch {
 	case errors.Is(err, errTooLong):
-		f = l.failure(ReasonTooLarge, "its answer is over %d bytes", max)
+		f = l.failure(ReasonTooLarge, "its answer is over %d bytes", most)
 	case errors.Is(err, errNoRoom):
 		f = l.failure(ReasonTooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
 	case errors.Is(err, io.EOF):

@@ -178,7 +178,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 		maps.Copy(header, c.call.Header)
 	}
 	d := &dispatch{sent: c.call.Sent}
-	resp, err := t.request(ctx, http.MethodPost, header, message, d)
+	resp, err := t.request(ctx, http.MethodPost, header, message, d) //nolint:bodyclose // answer closes it
 	if err != nil {
 		defer cancel()
 		f := t.s.requestFailure(err, d, t.s.closed)
@@ -224,8 +224,8 @@ func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Messag
 }
 
 // readBody reads a whole body of at most max bytes into memory of its size.
-func readBody(resp *http.Response, max int, room room) ([]byte, error) {
-	if resp.ContentLength > int64(max) {
+func readBody(resp *http.Response, most int, room room) ([]byte, error) {
+	if resp.ContentLength > int64(most) {
 		return nil, errTooLong
 	}
 	if resp.ContentLength > 0 {
@@ -236,7 +236,7 @@ func readBody(resp *http.Response, max int, room room) ([]byte, error) {
 		_, err := io.ReadFull(resp.Body, body)
 		return body, err
 	}
-	return readAll(resp.Body, max, room)
+	return readAll(resp.Body, most, room)
 }
 
 // mediaType returns the Content-Type without parameters.

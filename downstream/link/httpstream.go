@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
 // answer is the body of an answer, and what ends its request.
@@ -73,21 +74,21 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jso
 
 // readEvents reads one stream. last is set to the id of the last event.
 func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
-	er := newEventReader(body, t.s.opts.MaxMessage)
-	er.room = c.call.Reserve
-	defer er.free()
+	er := sse.NewReader(body, t.s.opts.MaxMessage)
+	er.Memory = room(c.call.Reserve)
+	defer er.Free()
 	for {
-		e, err := er.next()
+		e, err := er.Next()
 		if err != nil {
-			return jsonrpc.Message{}, er.retry, err
+			return jsonrpc.Message{}, er.Retry(), err
 		}
-		if e.id != "" {
-			*last = e.id
+		if e.ID != "" {
+			*last = e.ID
 		}
-		if len(e.data) == 0 {
+		if len(e.Data) == 0 {
 			continue
 		}
-		m := t.s.parse(e.data)
+		m := t.s.parse(e.Data)
 		switch {
 		case m == nil:
 		case m.IsResponse() && isReplyTo(m, c):
@@ -163,7 +164,7 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 	defer resp.Body.Close()
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
-		t.s.gone() // it was here before: the server has forgotten the session, not the method
+		_ = t.s.gone() // it was here before: the server has forgotten the session, not the method
 		return 0, false
 	}
 	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
@@ -172,20 +173,21 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 	p.openings++
 	t.listens.Store(p.openings)
 	defer t.listens.Store(0)
-	er := newEventReader(resp.Body, t.s.opts.MaxMessage)
-	defer er.free()
+	er := sse.NewReader(resp.Body, t.s.opts.MaxMessage)
+	er.Memory = room(nil)
+	defer er.Free()
 	for {
-		e, err := er.next()
+		e, err := er.Next()
 		if err != nil {
-			return er.retry, ctx.Err() == nil
+			return er.Retry(), ctx.Err() == nil
 		}
-		if e.id != "" {
-			p.last = e.id
+		if e.ID != "" {
+			p.last = e.ID
 		}
-		if len(e.data) == 0 {
+		if len(e.Data) == 0 {
 			continue
 		}
-		if m := t.s.parse(e.data); m != nil {
+		if m := t.s.parse(e.Data); m != nil {
 			t.s.inbox.receive(*m, nil)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // connection is the key of a request's connection in its context.
@@ -47,7 +48,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	defer srv.Close()
 	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
 	defer s.Close()
-	eventually(t, "a second call on one connection", func() bool {
+	mcptest.Eventually(t, "a second call on one connection", func() bool {
 		over := make(chan struct{})
 		defer close(over)
 		returned <- over

@@ -25,6 +25,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // TestMain lets the test binary be the child process of stdio tests.
@@ -219,17 +220,6 @@ func (l *listener) has(list *[]string, want string) bool {
 	return strings.Contains(strings.Join(*list, "|"), want)
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func connect(t testing.TB, target link.Target, l *listener, max int) *link.Session {
 	t.Helper()
 	s, err := tryConnect(t, target, l, max)
@@ -322,10 +312,10 @@ func TestTransports(t *testing.T) {
 				if err != nil || string(got.Result) != `{"asked":true}` {
 					t.Fatalf("got %s, %v", got.Result, err)
 				}
-				eventually(t, "roots/list reaches the handler with its client", func() bool { return l.has(&l.asked, "roots/list from c1") })
-				eventually(t, "the log message arrives", func() bool { return l.has(&l.notified, "notifications/message") })
+				mcptest.Eventually(t, "roots/list reaches the handler with its client", func() bool { return l.has(&l.asked, "roots/list from c1") })
+				mcptest.Eventually(t, "the log message arrives", func() bool { return l.has(&l.notified, "notifications/message") })
 				if srv != nil {
-					eventually(t, "the answer arrives", func() bool { return srv.got(`"id":"q","result":{"roots":[]}`) })
+					mcptest.Eventually(t, "the answer arrives", func() bool { return srv.got(`"id":"q","result":{"roots":[]}`) })
 				}
 			})
 			t.Run("errors pass unchanged", func(t *testing.T) {
@@ -344,7 +334,7 @@ func TestTransports(t *testing.T) {
 					done <- err
 				}()
 				<-sent
-				eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+				mcptest.Eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
 				time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
 				if err := <-done; err == nil || err.Error() != "enough" {
 					t.Errorf("got error %v, want the cause", err)
@@ -506,7 +496,7 @@ func TestLostSessionEndsCalls(t *testing.T) {
 	s := connect(t, link.Target{URL: web.URL + "/sse", SSE: true}, &listener{}, 1<<20)
 	done := make(chan error, 1)
 	go func() { _, err := call(t, s, "hang"); done <- err }()
-	eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+	mcptest.Eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
 	web.CloseClientConnections()
 	select {
 	case err := <-done:
@@ -537,7 +527,7 @@ func TestSSERefusal(t *testing.T) {
 	s := connect(t, link.Target{URL: web.URL + "/sse", SSE: true}, &listener{}, 1<<20)
 	first := make(chan error, 1)
 	go func() { _, err := call(t, s, "hang"); first <- err }()
-	eventually(t, "the first call is there, after the handshake", func() bool { return taken.Load() == 3 })
+	mcptest.Eventually(t, "the first call is there, after the handshake", func() bool { return taken.Load() == 3 })
 	refusing.Store(true)
 	if _, err := call(t, s, "echo"); err == nil {
 		t.Error("got an answer to what was refused")

@@ -2,7 +2,6 @@ package link_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,37 +18,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
-
-// logs keeps what was logged.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) lines(part string) (all []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.buf.String()) {
-		if strings.Contains(line, part) {
-			all = append(all, line)
-		}
-	}
-	return all
-}
 
 // connectAs is connect with another handler.
 func connectAs(t *testing.T, target link.Target, h link.Handler) *link.Session {
-	return connectLogging(t, target, h, &logs{})
+	return connectLogging(t, target, h, &mcptest.Log{})
 }
 
-func connectLogging(t *testing.T, target link.Target, h link.Handler, l *logs) *link.Session {
+func connectLogging(t *testing.T, target link.Target, h link.Handler, l *mcptest.Log) *link.Session {
 	t.Helper()
 	transport := http1.New(&http.Transport{})
 	s, err := link.Connect(t.Context(), link.Options{
@@ -66,7 +43,7 @@ func connectLogging(t *testing.T, target link.Target, h link.Handler, l *logs) *
 // The answer to a call that was cancelled may come late: that is nothing to warn of. An id that was never
 // used is.
 func TestLateAnswer(t *testing.T) {
-	var l logs
+	var l mcptest.Log
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	over := make(chan struct{}) // closed when the call is: an answer before that is no late one
@@ -84,8 +61,8 @@ func TestLateAnswer(t *testing.T) {
 		t.Error("got an answer, want the call cancelled")
 	}
 	close(over)
-	eventually(t, "the answers", func() bool { return len(l.lines("level=WARN")) == 1 && len(l.lines("request that is over")) == 1 })
-	if got := l.lines("level=WARN")[0]; !strings.Contains(got, "4711") {
+	mcptest.Eventually(t, "the answers", func() bool { return len(l.Lines("level=WARN")) == 1 && len(l.Lines("request that is over")) == 1 })
+	if got := l.Lines("level=WARN")[0]; !strings.Contains(got, "4711") {
 		t.Errorf("got the warning %s, want one of id 4711", got)
 	}
 }
@@ -95,10 +72,10 @@ func TestLossIsLoggedOnce(t *testing.T) {
 	for name, open := range targets(t) {
 		t.Run(name, func(t *testing.T) {
 			target, _ := open()
-			var l logs
+			var l mcptest.Log
 			s := connectLogging(t, target, &listener{}, &l)
 			s.Close()
-			if got := l.lines("session with server lost"); len(got) > 0 {
+			if got := l.Lines("session with server lost"); len(got) > 0 {
 				t.Errorf("closed: got %q, want nothing", got)
 			}
 		})
@@ -114,7 +91,7 @@ func TestLossIsLoggedOnce(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	var l logs
+	var l mcptest.Log
 	s := connectLogging(t, link.Target{URL: srv.URL}, &listener{}, &l)
 	close(gone)
 	var wg sync.WaitGroup
@@ -122,7 +99,7 @@ func TestLossIsLoggedOnce(t *testing.T) {
 		wg.Go(func() { _ = s.Notify(t.Context(), "notifications/n", nil) }) // it fails
 	}
 	wg.Wait()
-	if got := l.lines("session with server lost"); len(got) != 1 {
+	if got := l.Lines("session with server lost"); len(got) != 1 {
 		t.Errorf("20 see the loss: got %d lines, want one", len(got))
 	}
 }
@@ -135,12 +112,12 @@ func TestFailedConnectIsNoLoss(t *testing.T) {
 		"nobody listens to SSE": {URL: "http://127.0.0.1:1", SSE: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var l logs
+			var l mcptest.Log
 			_, err := link.Connect(t.Context(), link.Options{
 				Server: "srv", Target: target, Initialize: []byte(`{}`), Handler: &listener{}, MaxMessage: 1 << 20, HTTP: &http.Transport{},
 				Logger: slog.New(slog.NewTextHandler(&l, nil)),
 			})
-			if got := l.lines("lost"); err == nil || len(got) > 0 {
+			if got := l.Lines("lost"); err == nil || len(got) > 0 {
 				t.Errorf("got %v and the log %q, want an error and no line of a loss", err, got)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestChildProcess(t *testing.T) {
@@ -42,7 +43,7 @@ func TestChildProcess(t *testing.T) {
 		fmt.Sscan(string(got.Result), &pid)
 		done := make(chan error, 1)
 		go func() { _, err := call(t, s, "hang"); done <- err }()
-		eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
+		mcptest.Eventually(t, "the call is in flight", func() bool { return s.InFlight() == 1 })
 		// The request is with the child once it answers a later one.
 		if _, err := call(t, s, "echo"); err != nil {
 			t.Fatal(err)

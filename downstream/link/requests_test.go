@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // waiting answers no question before its context ends, and keeps the causes.
@@ -63,7 +64,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	<-w.causes
 	send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	eventually(t, "the answer to the ping", func() bool {
+	mcptest.Eventually(t, "the answer to the ping", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Contains(answered, "2")

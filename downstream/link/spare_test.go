@@ -26,7 +26,6 @@ func TestSpares(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.list), s.bytes
 	}
-	large = nil
 	for range 2 * spareCount {
 		s.keep(make([]byte, 1<<20))
 	}

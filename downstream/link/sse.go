@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
 // sseTransport is HTTP+SSE of 2024-11-05: one stream for all that the server sends, a POST for each
@@ -50,7 +51,8 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		return nil, s.failure(ReasonProtocol, "it answered %d with content type %.100q where an event stream belongs",
 			resp.StatusCode, kind)
 	}
-	er := newEventReader(resp.Body, s.opts.MaxMessage)
+	er := sse.NewReader(resp.Body, s.opts.MaxMessage)
+	er.Memory = room(nil)
 	if err := t.readEndpoint(er); err != nil {
 		resp.Body.Close()
 		cancel()
@@ -70,27 +72,27 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 }
 
 // readEndpoint reads where messages go to. Another origin than the stream's own is refused.
-func (t *sseTransport) readEndpoint(er *eventReader) error {
+func (t *sseTransport) readEndpoint(er *sse.Reader) error {
 	for {
-		e, err := er.next()
+		e, err := er.Next()
 		if err != nil {
 			return t.s.failure(ReasonProtocol, "the stream has no endpoint: %v", err)
 		}
-		if e.name != "endpoint" {
+		if e.Name != "endpoint" {
 			continue
 		}
-		u, err := t.url.Parse(string(bytes.TrimSpace(e.data)))
+		u, err := t.url.Parse(string(bytes.TrimSpace(e.Data)))
 		if err != nil || u.Host != t.url.Host || u.Scheme != t.url.Scheme {
-			return t.s.failure(ReasonProtocol, "the endpoint %.200q is not on the server itself", e.data)
+			return t.s.failure(ReasonProtocol, "the endpoint %.200q is not on the server itself", e.Data)
 		}
 		t.endpoint.Store(u)
 		return nil
 	}
 }
 
-func (t *sseTransport) read(er *eventReader) {
+func (t *sseTransport) read(er *sse.Reader) {
 	for {
-		e, err := er.next()
+		e, err := er.Next()
 		if err != nil {
 			f := t.s.failure(ReasonDisconnected, "the stream ended: %v", err)
 			if errors.Is(err, errTooLong) {
@@ -99,10 +101,10 @@ func (t *sseTransport) read(er *eventReader) {
 			t.s.lose(f)
 			return
 		}
-		if e.name != "" && e.name != "message" {
+		if e.Name != "" && e.Name != "message" {
 			continue
 		}
-		if m := t.s.parse(e.data); m != nil {
+		if m := t.s.parse(e.Data); m != nil {
 			t.s.inbox.deliver(m)
 		}
 	}

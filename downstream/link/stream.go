@@ -1,7 +1,6 @@
 package link
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,12 +8,10 @@ import (
 	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/lines"
 )
 
 const outQueue = 1024 // messages that wait for a slow server; then senders wait, within their contexts
-
-// errTooLong tells of a message over Options.MaxMessage.
-var errTooLong = errors.New("a message is too long")
 
 // streamTransport speaks newline-delimited messages over one byte stream: a child process or a pipe.
 type streamTransport struct {
@@ -139,11 +136,12 @@ func (t *streamTransport) write() {
 }
 
 func (t *streamTransport) read() {
-	lines := bufio.NewReaderSize(t.conn, 64<<10)
+	in := lines.New(t.conn, 64<<10, t.s.opts.MaxMessage)
+	in.Memory = room(nil) // whose answer it is shows when it is complete
 	for {
-		line, err := readLine(lines, t.s.opts.MaxMessage)
+		line, err := in.Next()
 		if len(bytes.TrimSpace(line)) > 0 && err == nil {
-			t.message(line)
+			t.message(in.Keep(line))
 		}
 		if err == nil {
 			continue
@@ -170,22 +168,4 @@ func (t *streamTransport) message(line []byte) {
 		return
 	}
 	t.s.inbox.deliver(m)
-}
-
-// readLine returns the next line without its end, in memory of its own. A line over max is errTooLong.
-func readLine(r *bufio.Reader, max int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > max+2 {
-			return nil, errTooLong
-		}
-		line, _ = extend(line, part, max+2, nil) // whose answer it is shows when it is complete
-		switch {
-		case err == nil:
-			return bytes.TrimRight(line, "\r\n"), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, err
-		}
-	}
 }

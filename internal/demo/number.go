@@ -43,7 +43,7 @@ var arithmetic = map[string]function{
 	"floor": unary(floor),
 	"ceil":  unary(func(x *big.Rat) *big.Rat { return new(big.Rat).Neg(floor(new(big.Rat).Neg(x))) }),
 	"trunc": unary(truncate),
-	"round": {1, 2, func(x []*big.Rat) (*big.Rat, error) { return round(x) }},
+	"round": {1, 2, round},
 	"pow":   {2, 2, func(x []*big.Rat) (*big.Rat, error) { return power(x[0], x[1]) }},
 	"mod":   {2, 2, func(x []*big.Rat) (*big.Rat, error) { return remainder(x[0], x[1]) }},
 	"min":   {1, -1, func(x []*big.Rat) (*big.Rat, error) { return slices.MinFunc(x, (*big.Rat).Cmp), nil }},

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 )
@@ -36,7 +37,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 		return vectors, nil
 	}
 	err = networkError(ctx, err, Unreachable)
-	if known, ok := err.(*Error); ok {
+	if known := (*Error)(nil); errors.As(err, &known) {
 		known.finish(e.cfg.Model, e.cfg.APIKey)
 	}
 	return nil, err

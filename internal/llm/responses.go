@@ -103,11 +103,11 @@ func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (comple
 }
 
 // responseEventMatters reports whether an event carries text or ends the response. The other events are not decoded.
-func responseEventMatters(ev event) bool {
+func responseEventMatters(data []byte) bool {
 	var kind struct {
 		Type openai.ResponseStreamEventType `json:"type"`
 	}
-	if json.Unmarshal(ev.data, &kind) != nil {
+	if json.Unmarshal(data, &kind) != nil {
 		return true
 	}
 	switch kind.Type {

@@ -15,7 +15,20 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
+
+// Bounds of a response on the wire, in bytes.
+const (
+	maxEvent = 1 << 20  // of the data of one event, and of a line
+	maxBody  = 32 << 20 // of one response
+	maxText  = 2 << 20  // of the text of one response
+	headSize = 64       // of the beginning that tells what the response is
+)
+
+// doneMark ends a stream of chat completions.
+const doneMark = "[DONE]"
 
 // streamGuard is the HTTP client of go-openai for one request. The stream reader of the library does not tell a cut
 // stream from a complete one, reads HTML as an empty response, and has no bounds. The guard converts every response
@@ -24,7 +37,7 @@ type streamGuard struct {
 	endpoint
 	edit    func(body map[string]json.RawMessage) // changes the request body
 	whole   func(body []byte) ([]byte, error)     // converts a response that is not streamed into the data of one event
-	keep    func(ev event) bool                   // reports which events matter; nil = all
+	keep    func(data []byte) bool                // reports which events matter; nil = all
 	cancel  context.CancelCauseFunc
 	idle    time.Duration // longest silence once the response has begun
 	started bool          // the response has begun
@@ -83,12 +96,14 @@ func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadClos
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, statusError(resp, body)
 	}
-	events := newEventReader(body)
-	switch kind := contentKind(resp, events); kind {
+	r := bufio.NewReaderSize(body, headSize)
+	switch kind := contentKind(resp, r); kind {
 	case "stream":
+		events := sse.NewReader(r, maxEvent)
+		events.Whole, events.ErrorField = wholeLine, true
 		return &plainStream{guard: g, events: events, body: body}, nil
 	case "json":
-		raw, err := io.ReadAll(io.LimitReader(events.r, maxText+1))
+		raw, err := io.ReadAll(io.LimitReader(r, maxText+1))
 		if err != nil {
 			return nil, err
 		}
@@ -109,10 +124,17 @@ func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadClos
 	}
 }
 
+// wholeLine reports whether a last line without a line end is complete.
+func wholeLine(line []byte) bool {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	data = bytes.TrimSpace(data)
+	return ok && (string(data) == doneMark || json.Valid(data))
+}
+
 // contentKind tells a stream from a single JSON document by the declared type and the first byte.
-func contentKind(resp *http.Response, events *eventReader) string {
+func contentKind(resp *http.Response, r *bufio.Reader) string {
 	declared, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	first := firstByte(events.r)
+	first := firstByte(r)
 	switch {
 	case first == 0:
 		return "nothing"
@@ -123,7 +145,7 @@ func contentKind(resp *http.Response, events *eventReader) string {
 	case declared == "text/event-stream", first == ':':
 		return "stream"
 	}
-	head, _ := events.r.Peek(len("event:"))
+	head, _ := r.Peek(len("event:"))
 	if bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) {
 		return "stream"
 	}
@@ -135,7 +157,7 @@ func contentKind(resp *http.Response, events *eventReader) string {
 
 // firstByte peeks at the first byte that is not a space. It is 0 if there is none.
 func firstByte(r *bufio.Reader) byte {
-	for n := 1; n <= 64; n++ {
+	for n := 1; n <= headSize; n++ {
 		head, err := r.Peek(n)
 		if text := trimJSON(head); len(text) > 0 && text[0] != 0xEF {
 			return text[0]
@@ -168,7 +190,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 // plainStream is the stream that go-openai reads.
 type plainStream struct {
 	guard  *streamGuard
-	events *eventReader // nil once there is nothing more to read
+	events *sse.Reader // nil once there is nothing more to read
 	buf    []byte
 	body   io.Closer
 }
@@ -179,24 +201,30 @@ func (s *plainStream) Read(p []byte) (int, error) {
 		if s.events == nil || s.guard.done {
 			return 0, io.EOF
 		}
-		ev, err := s.events.next()
+		ev, err := s.events.Next()
+		if errors.Is(err, sse.ErrTooLong) {
+			return 0, failure(Invalid, "an event of the stream is larger than %d bytes", maxEvent)
+		}
 		if err != nil {
 			return 0, err
 		}
-		if string(bytes.TrimSpace(ev.data)) == doneMark {
+		if ev.Data == nil {
+			continue
+		}
+		if string(bytes.TrimSpace(ev.Data)) == doneMark {
 			s.guard.done = true
 			continue
 		}
-		data := trimJSON(ev.data)
-		if ev.name == "error" || bytes.Contains(data, []byte(`"error"`)) {
-			if err := frameError(ev.name, data); err != nil {
+		data := trimJSON(ev.Data)
+		if ev.Name == "error" || bytes.Contains(data, []byte(`"error"`)) {
+			if err := frameError(ev.Name, data); err != nil {
 				return 0, err
 			}
 		}
 		if !json.Valid(data) {
 			return 0, failure(Invalid, "the stream has an event that is not JSON: %s", head(data))
 		}
-		if s.guard.keep == nil || s.guard.keep(event{name: ev.name, data: data}) {
+		if s.guard.keep == nil || s.guard.keep(data) {
 			s.buf = frame(data)
 		}
 	}
@@ -220,6 +248,10 @@ func frameError(name string, data []byte) error {
 		return complaint{Message: string(data)}.err(0)
 	}
 	return nil
+}
+
+func trimJSON(data []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 }
 
 // frame writes valid JSON as one event. It drops a leading "error":null, which the library takes for an error.

@@ -158,7 +158,7 @@ func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	if !ok || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return v.Kind() != '{' }) {
 		return nil, false
 	}
-	return steps, len(steps) == 0 || slices.ContainsFunc(steps, func(v jsontext.Value) bool { return hasTool(v) })
+	return steps, len(steps) == 0 || slices.ContainsFunc(steps, hasTool)
 }
 
 // hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it

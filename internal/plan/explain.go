@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,8 +35,8 @@ func (s *compiledSchema) validate(instance any, unknown []string) (refused *Erro
 			refused = nil
 		}
 	}()
-	err, ok := s.compiled.Validate(instance).(*jsonschema.ValidationError)
-	if !ok {
+	var err *jsonschema.ValidationError
+	if !errors.As(s.compiled.Validate(instance), &err) {
 		return nil
 	}
 	e := explainer{root: instance, open: make(map[string]bool), unknown: make(map[string]bool)}

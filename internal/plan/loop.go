@@ -113,7 +113,8 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	for i, names := range [][]string{when, pick} {
 		for _, name := range names {
 			if !isStep(name) {
-				return &Error{ReasonMissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i], quoteShort(name))}
+				return &Error{ReasonMissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i],
+					quoteShort(name))}
 			}
 		}
 	}

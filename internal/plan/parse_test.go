@@ -3,7 +3,6 @@ package plan_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -270,19 +269,4 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("got %v reading back %s", err, raw)
 		}
 	})
-}
-
-func ExampleParse() {
-	p, err := plan.Parse("<think>Two sources.</think>\n```json\n" +
-		`[{"tool":"web_search","arguments":{"query":"AI news"}},{"tool":"calculate","arguments":{"expression":"2500 * 0.15"}}]` + "\n```")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, s := range p.Steps {
-		fmt.Println(s.ID, s.Tool, string(s.Arguments))
-	}
-	// Output:
-	// s1 web_search {"query":"AI news"}
-	// s2 calculate {"expression":"2500 * 0.15"}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/big"
 	"slices"
@@ -138,7 +139,7 @@ func sameJSON(a, b json.RawMessage) bool {
 		u, uerr := dy.ReadToken()
 		switch {
 		case err != nil || uerr != nil:
-			return err == io.EOF && uerr == io.EOF
+			return errors.Is(err, io.EOF) && errors.Is(uerr, io.EOF)
 		case t.Kind() != u.Kind():
 			return false
 		case t.Kind() == '0':

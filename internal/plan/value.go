@@ -40,7 +40,6 @@ func ValueOf(
 				structured = v.Clone()
 			}
 		case "content":
-			texts, blocks = nil, nil
 			texts, blocks, err = readContent(d)
 		case "isError":
 			var v jsontext.Value

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // quiet unsets the variables that this machine may have.
@@ -25,27 +27,9 @@ func quiet(t *testing.T) {
 	}
 }
 
-// buffer is a log that tests read while others write.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func setup(t *testing.T, cfg Config) (*Telemetry, *buffer) {
+func setup(t *testing.T, cfg Config) (*Telemetry, *mcptest.Log) {
 	t.Helper()
-	out := &buffer{}
+	out := &mcptest.Log{}
 	tm, err := Setup(t.Context(), cfg, "1.2.3", slog.New(slog.NewTextHandler(out, nil)))
 	if err != nil {
 		t.Fatalf("Setup: got %v, want no error", err)
@@ -165,7 +149,7 @@ func TestFailingEndpointNeitherBlocksNorLeaks(t *testing.T) {
 }
 
 func TestFailuresAreReportedOnceAMinute(t *testing.T) {
-	out := &buffer{}
+	out := &mcptest.Log{}
 	f := &failures{log: slog.New(slog.NewTextHandler(out, nil))}
 	for range 5 {
 		f.Handle(context.DeadlineExceeded)

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestBatches(t *testing.T) {
@@ -92,7 +93,7 @@ func TestQuietBatch(t *testing.T) {
 func TestOverloadedBatch(t *testing.T) {
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1}})
 	go func() {
-		eventually(t, "one is served and one refused", func() bool { return len(w.srv.log()) == 1 && w.edge.Refused() == 1 })
+		mcptest.Eventually(t, "one is served and one refused", func() bool { return len(w.srv.log()) == 1 && w.edge.Refused() == 1 })
 		close(w.srv.release)
 	}()
 	_, _, body := w.post(`[`+call("1", "hold", "{}")+`,`+call("2", "hold", "{}")+`]`, nil)
@@ -112,13 +113,13 @@ func TestCancelInBatch(t *testing.T) {
 		answers <- got
 	}
 	go post(`[` + call("1", "sleep", "{}") + `,` + call("2", "echo", "{}") + `]`)
-	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	mcptest.Eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
 	w.post(cancelOf("1", "null"), h)
 	if got, want := <-answers, `[{"jsonrpc":"2.0","id":2,"result":{"echo":{}}}]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	go post(`[` + call("1", "sleep", "{}") + `]`)
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 3 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 3 })
 	w.post(`[`+cancelOf("1", "null")+`]`, h)
 	if got := <-answers; got != "" {
 		t.Errorf("nothing left: got %s, want no response", got)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // own is what one caller may hold by default.
@@ -32,7 +33,7 @@ func TestResultsAreCharged(t *testing.T) {
 	for i := range 2 {
 		body := call(fmt.Sprint(i), "big", fmt.Sprintf(`{"n":%d}`, big))
 		conns = append(conns, w.raw(body, len(body), header{"Accept": []string{"application/json", "text/event-stream"}[i]}))
-		eventually(t, "a result waits, the other is refused", func() bool {
+		mcptest.Eventually(t, "a result waits, the other is refused", func() bool {
 			return w.edge.Tracked() == 0 &&
 				w.edge.Refused() == i && len(w.srv.log()) == i+1
 		})
@@ -54,7 +55,7 @@ func TestResultsAreCharged(t *testing.T) {
 		t.Errorf("the second: got %.200s, want too_large", body)
 	}
 	conns[0].Close()
-	eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
+	mcptest.Eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
 	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got,
 		`"result"`) {
 		t.Errorf("a result of 64 MiB to a caller that holds nothing: got %.200s, want a result", got)
@@ -106,7 +107,7 @@ func TestQueuedNotificationsAreCharged(t *testing.T) {
 		t.Errorf("got %d notifications accepted, want 15 at least", accepted)
 	}
 	close(w.srv.release)
-	eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
+	mcptest.Eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
 }
 
 // A body is charged as it is read. An announced length is not charged.
@@ -123,7 +124,7 @@ func TestBodiesAreCharged(t *testing.T) {
 	for range 17 {
 		w.raw(part, announced, nil)
 	}
-	eventually(t, "what has come is charged", func() bool { return w.edge.Held() == own })
+	mcptest.Eventually(t, "what has come is charged", func() bool { return w.edge.Held() == own })
 	resp, err := http.ReadResponse(bufio.NewReader(w.raw(part, announced, nil)), nil)
 	if err != nil || resp.StatusCode != 429 {
 		t.Fatalf("a body too many: got %v, %v; want 429", resp, err)

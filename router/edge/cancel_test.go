@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
@@ -21,7 +22,7 @@ func TestCancelEndsTheStreamWithoutResponse(t *testing.T) {
 			_, _, body := w.post(call("5", tool, "{}"), h)
 			resp <- body
 		}()
-		eventually(t, "the call is served", func() bool { return slices.Contains(w.srv.log(), underWay) })
+		mcptest.Eventually(t, "the call is served", func() bool { return slices.Contains(w.srv.log(), underWay) })
 		started := time.Now()
 		if status, _, body := w.post(cancelOf("5", `"enough"`), h); status != 202 || body != "" {
 			t.Errorf("cancelled: got %d %q, want 202 and no body", status, body)
@@ -44,9 +45,9 @@ func TestCancelOnSharedStreams(t *testing.T) {
 	run := func(t *testing.T, w *wire, send func(string), next func() string) {
 		send(call("1", "sleep", "{}"))
 		send(call(`"1"`, "hold", "{}"))
-		eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+		mcptest.Eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
 		send(cancelOf("1", `"x"`))
-		eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 1 })
+		mcptest.Eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 1 })
 		checkCause(t, w.srv, `"x"`)
 		close(w.srv.release)
 		if got, want := next(), `{"jsonrpc":"2.0","id":"1","result":{"held":true}}`; got != want {
@@ -68,7 +69,7 @@ func TestCancelOnSharedStreams(t *testing.T) {
 
 // Cancelling an unknown request has no effect. It gets 202 and is logged as a warning.
 func TestCancelOfTheUnknown(t *testing.T) {
-	var log logs
+	var log mcptest.Log
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	h, foreign := w.open("2025-06-18"), w.open("2025-06-18")
 	answer := make(chan string, 1)
@@ -76,7 +77,7 @@ func TestCancelOfTheUnknown(t *testing.T) {
 		_, _, body := w.post(call("7", "hold", "{}"), h)
 		answer <- body
 	}()
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	w.post(call("8", "echo", "{}"), h)
 	rows := []struct {
 		name, params, logged string
@@ -95,7 +96,7 @@ func TestCancelOfTheUnknown(t *testing.T) {
 		if status != 202 || body != "" {
 			t.Errorf("%s: got %d %q, want 202 and no body", row.name, status, body)
 		}
-		if want := "level=WARN msg=\"Cannot route cancellation for " + row.logged; !log.contains(want) {
+		if want := "level=WARN msg=\"Cannot route cancellation for " + row.logged; !log.Has(want) {
 			t.Errorf("%s: the log lacks %s", row.name, want)
 		}
 	}
@@ -115,7 +116,7 @@ func TestCancelOfTheQueued(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","method":"notifications/slow"}`)
 	p.send(call("1", "echo", "{}"))
 	p.send(cancelOf("1", "null"))
-	eventually(t, "the queued request is gone", func() bool { return w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "the queued request is gone", func() bool { return w.edge.Tracked() == 0 })
 	close(w.srv.release)
 	p.finish()
 	if got := fmt.Sprint(w.srv.log()); got != "[notifications/slow]" {
@@ -137,7 +138,7 @@ func TestIDsBelongToTheirSession(t *testing.T) {
 			answers <- body
 		}()
 	}
-	eventually(t, "all three are served", func() bool { return len(w.srv.log()) == 3 })
+	mcptest.Eventually(t, "all three are served", func() bool { return len(w.srv.log()) == 3 })
 	for _, id := range []string{"1", `"1"`, `"\u0031"`} {
 		status, _, body := w.post(call(id, "echo", "{}"), a)
 		if status != http.StatusBadRequest {
@@ -188,14 +189,14 @@ func TestClosedConnection(t *testing.T) {
 						resp.Body.Close()
 					}
 				}()
-				eventually(t, "the call is served", func() bool { return slices.Contains(w.srv.log(), "tools/call:"+tool) })
+				mcptest.Eventually(t, "the call is served", func() bool { return slices.Contains(w.srv.log(), "tools/call:"+tool) })
 				hangUp()
 				if row.cancels {
-					eventually(t, "the call is cancelled", func() bool { return w.srv.causeCount() == 1 })
+					mcptest.Eventually(t, "the call is cancelled", func() bool { return w.srv.causeCount() == 1 })
 				} else {
 					close(w.srv.release)
 				}
-				eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
+				mcptest.Eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
 				if n := w.srv.causeCount(); !row.cancels && n != 0 {
 					t.Errorf("cancelled calls: got %d, want none", n)
 				}

@@ -1,7 +1,6 @@
 package edge_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,13 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"go.uber.org/goleak"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +51,7 @@ func newWire(t testing.TB, o edge.Options) *wire {
 		}
 		h.CloseClientConnections()
 		h.Close()
-		eventually(t, "nothing is charged to a caller any more", func() bool { return e.Held() == 0 })
+		mcptest.Eventually(t, "nothing is charged to a caller any more", func() bool { return e.Held() == 0 })
 	})
 	return w
 }
@@ -170,34 +170,6 @@ func stop(t testing.TB, e *edge.Edge) {
 	if err := e.Stop(ctx); err != nil {
 		t.Errorf("Stop: got %v, want nil", err)
 	}
-}
-
-// eventually waits until f holds.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 20 s in vain: %s", what)
-		}
-	}
-}
-
-// logs is a log that can be searched.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) contains(s string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.buf.String(), s)
 }
 
 func reader(s string) io.Reader { return strings.NewReader(s) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestModernRequests(t *testing.T) {
@@ -146,9 +147,9 @@ func TestModernExchange(t *testing.T) {
 	p.send(modern("1", "seen", ""))
 	check("stdio", p.line())
 	p.send(modern("2", "tools/call", `"name":"sleep",`))
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	p.send(cancelOf("2", `"x"`))
-	eventually(t, "the call is cancelled", func() bool { return w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "the call is cancelled", func() bool { return w.edge.Tracked() == 0 })
 	checkCause(t, w.srv, `"x"`)
 	p.send(strings.Replace(modern("3", "ping", ""), "2026-07-28", "2031-01-01", 1))
 	checkError(t, p.line(), "3", -32022)

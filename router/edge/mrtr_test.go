@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Since 2026-07-28 a request to the client is an input_required result, and the retry has the response.
@@ -68,7 +69,7 @@ func TestInputRequired(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
 }
 
 // A requestState is valid only for the caller and the request that it was issued for.
@@ -116,9 +117,9 @@ func TestMRTREnds(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	hangUp()
-	eventually(t, "it is cancelled", func() bool {
+	mcptest.Eventually(t, "it is cancelled", func() bool {
 		return errors.Is(w.srv.lastCause(), context.Canceled) &&
 			w.edge.Tracked() == 0
 	})
@@ -130,9 +131,9 @@ func TestMRTREnds(t *testing.T) {
 	p.line() // progress
 	required(t, p.line(), `{"n":1}`)
 	p.send(roundTripOf("1", "hold", asks, "1", "")) // the id is free
-	eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
+	mcptest.Eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
 	p.send(cancelOf("1", `"enough"`))
-	eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
+	mcptest.Eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
 	if got := w.edge.Tracked(); got != 1 {
 		t.Errorf("in flight: got %d, want the one whose client is away", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Every notification arrives on the stream of its own request, in order, before the response.
@@ -111,7 +112,7 @@ func TestNotificationsKeepTheirPlace(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","method":"notifications/a"}`)
 	p.send(call("2", "echo", "{}"))
 	p.send(`{"jsonrpc":"2.0","method":"notifications/b"}`)
-	eventually(t, "the held call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the held call is served", func() bool { return len(w.srv.log()) == 1 })
 	close(w.srv.release)
 	p.line()
 	p.line()
@@ -127,7 +128,7 @@ func TestSentLetsNotificationsPass(t *testing.T) {
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "sent-hold", "{}"))
 	p.send(`{"jsonrpc":"2.0","method":"notifications/a"}`)
-	eventually(t, "the notification passes the request that was handed on", func() bool {
+	mcptest.Eventually(t, "the notification passes the request that was handed on", func() bool {
 		return slices.Contains(w.srv.log(), "notifications/a")
 	})
 	close(w.srv.release)
@@ -164,7 +165,7 @@ func TestRequestsWaitForSlowNotifications(t *testing.T) {
 				p.send(call("1", "echo", "{}"))
 				wait = func() { p.line(); p.finish() }
 			}
-			eventually(t, "the request is in flight", func() bool { return w.edge.Tracked() == 1 })
+			mcptest.Eventually(t, "the request is in flight", func() bool { return w.edge.Tracked() == 1 })
 			if got := w.srv.log(); slices.Contains(got, "tools/call:echo") {
 				t.Errorf("while the notification is being served: got %q, want no call", got)
 			}
@@ -179,7 +180,7 @@ func TestTooManyNotifications(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-06-18")
 	w.post(`{"jsonrpc":"2.0","method":"notifications/slow"}`, h)
-	eventually(t, "the first is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the first is served", func() bool { return len(w.srv.log()) == 1 })
 	refused := 0
 	for range 1010 {
 		status, _, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, h)
@@ -196,7 +197,7 @@ func TestTooManyNotifications(t *testing.T) {
 		t.Errorf("refused: got %d of 1,010, want 10", refused)
 	}
 	close(w.srv.release)
-	eventually(t, "all others are served", func() bool { return len(w.srv.log()) == 1001 })
+	mcptest.Eventually(t, "all others are served", func() bool { return len(w.srv.log()) == 1001 })
 }
 
 // After 5 seconds a notification no longer waits for a request that is not passed on, nor a request for a notification
@@ -241,7 +242,7 @@ func TestFullQueueKeepsTheNewest(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "burst", fmt.Sprintf(`{"n":%d}`, n))) // nobody reads yet
-	eventually(t, "the burst is over", func() bool { return len(w.srv.log()) == 1 && w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "the burst is over", func() bool { return len(w.srv.log()) == 1 && w.edge.Tracked() == 0 })
 	var got []string
 	for {
 		line := p.line()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // When the memory limit is reached, requests are refused before their body is read. They are served again when the
@@ -38,8 +39,7 @@ func TestMemoryShort(t *testing.T) {
 		t.Errorf("the handler got %v, want nothing", w.srv.log())
 	}
 	runtime.KeepAlive(used)
-	used = nil
-	eventually(t, "requests are served again", func() bool {
+	mcptest.Eventually(t, "requests are served again", func() bool {
 		status, _, _ := w.post(call("1", "echo", "{}"), nil)
 		return status == http.StatusOK
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A request to the client goes to the client whose call caused it, on the stream of that call.
@@ -97,7 +98,7 @@ func TestRequestWithoutClient(t *testing.T) {
 	resp := w.do(ctx, "POST", "/mcp", call("2", "ask", "{}"), h)
 	readEvents(t, resp.Body).message()
 	hangUp()
-	eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "the call has ended", func() bool { return w.edge.Tracked() == 0 })
 }
 
 // For a client that accepts no event stream, requests go to the session's own stream.

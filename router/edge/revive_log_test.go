@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Where it cannot be read which sessions have ended none is revived, and the log says so; else it says nothing.
@@ -22,13 +23,13 @@ func TestRevivalTellsWhyNot(t *testing.T) {
 				}
 			}
 		}
-		var log logs
+		var log mcptest.Log
 		after := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).keep(folder)
 		status, _, body := after.post(request("1", "seen", ""), h)
 		if revived := status == 200; revived != readable || status != 200 && status != 404 {
 			t.Errorf("readable %v: got %d %s, want it to be revived: %v", readable, status, body, readable)
 		}
-		if said := log.contains("level=WARN"); said == readable {
+		if said := log.Has("level=WARN"); said == readable {
 			t.Errorf("readable %v: the log warns: %v", readable, said)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A session survives a restart: the next router knows its client, serves the handler the handshake once, and serves
@@ -80,7 +81,7 @@ func TestRevival(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "the handler knows all", func() bool { return len(after.srv.all()) >= 2 })
+	mcptest.Eventually(t, "the handler knows all", func() bool { return len(after.srv.all()) >= 2 })
 	if got := fmt.Sprint(after.srv.all()); got != "[initialize:2025-06-18 notifications/initialized]" ||
 		after.edge.Sessions() != 1 {
 		t.Errorf("got %s served and %d sessions, want the handshake once and one session", got, after.edge.Sessions())

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestDeleteEndsTheSession(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDeleteEndsTheSession(t *testing.T) {
 		answer <- body
 	}()
 	stream := w.do(context.Background(), "GET", "/mcp", "", h)
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	if resp := w.do(context.Background(), "DELETE", "/mcp", "", h); resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
 	}
@@ -79,16 +80,16 @@ func TestRefusedInitializeLeavesNoSession(t *testing.T) {
 	if status != 200 || h.Get("Mcp-Session-Id") != "" {
 		t.Errorf("got %d, session %q; want 200 and no session", status, h.Get("Mcp-Session-Id"))
 	}
-	eventually(t, "the session has ended", func() bool { return w.edge.Sessions() == 0 && w.srv.ends() == 1 })
+	mcptest.Eventually(t, "the session has ended", func() bool { return w.edge.Sessions() == 0 && w.srv.ends() == 1 })
 }
 
 func TestEndOfTheSSEStreamEndsTheSession(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	c := w.sse(nil)
 	c.post(call("1", "sleep", "{}"), nil)
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	c.close()
-	eventually(t, "the session has ended", func() bool { return w.edge.Sessions() == 0 && w.srv.ends() == 1 })
+	mcptest.Eventually(t, "the session has ended", func() bool { return w.edge.Sessions() == 0 && w.srv.ends() == 1 })
 	if err := w.srv.lastCause(); err != edge.ErrSessionEnded {
 		t.Errorf("cause: got %v, want ErrSessionEnded", err)
 	}
@@ -114,7 +115,7 @@ func TestCallsEndWithTheirSession(t *testing.T) {
 		}()
 	}
 	p.send(call("3", "hold", "{}"))
-	eventually(t, "the calls are served", func() bool { return len(w.srv.log()) == 3 })
+	mcptest.Eventually(t, "the calls are served", func() bool { return len(w.srv.log()) == 3 })
 	w.do(context.Background(), "DELETE", "/mcp", "", h)
 	if got := <-answers["1"]; got != want("1", "the client session has ended") {
 		t.Errorf("DELETE: got %s, want %s", got, want("1", "the client session has ended"))
@@ -197,7 +198,7 @@ func TestEndedSessionsHoldNothing(t *testing.T) {
 			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
 		}
 	}
-	eventually(t, "nothing is held", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
+	mcptest.Eventually(t, "nothing is held", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
 }
 
 // Send and Request use the session's own stream.
@@ -259,7 +260,7 @@ func TestOwnStream(t *testing.T) {
 
 // A panic in Handler.Ended does not end the process.
 func TestPanicAtTheEnd(t *testing.T) {
-	out := &logs{}
+	out := &mcptest.Log{}
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(out, nil))})
 	w.srv.clumsy = true
 	for range 2 {
@@ -267,7 +268,7 @@ func TestPanicAtTheEnd(t *testing.T) {
 			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
 		}
 	}
-	eventually(t, "the panic is in the log", func() bool { return out.contains("while leaving") })
+	mcptest.Eventually(t, "the panic is in the log", func() bool { return out.Has("while leaving") })
 	if got := w.srv.ends(); got != 2 {
 		t.Errorf("got %d sessions ended, want 2", got)
 	}

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/lines"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
@@ -88,39 +88,21 @@ func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan stru
 
 // readLines takes the messages of in until it ends.
 func (t *stdio) readLines(in io.Reader) error {
-	r := bufio.NewReaderSize(in, 64<<10)
+	r := lines.New(in, 64<<10, int(t.edge.limits.BodyBytes))
 	for {
-		line, err := readLine(r, int(t.edge.limits.BodyBytes))
-		if errors.Is(err, inbound.ErrTooLarge) {
+		line, err := r.Next()
+		if errors.Is(err, lines.ErrTooLong) {
 			t.reject("", inbound.InvalidRequest("the message is larger than "+t.edge.limits.BodyBytes.String()))
 			continue
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			t.line(line)
+			t.line(r.Keep(line))
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("reading from the client: %w", err)
-		}
-	}
-}
-
-// readLine reads a line of at most limit bytes. A longer one is skipped, with the error inbound.ErrTooLarge.
-func readLine(r *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > limit+1 {
-			for err == bufio.ErrBufferFull {
-				_, err = r.ReadSlice('\n')
-			}
-			return nil, inbound.ErrTooLarge
-		}
-		line = append(line, part...)
-		if err != bufio.ErrBufferFull {
-			return line, err
 		}
 	}
 }

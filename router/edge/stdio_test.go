@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Everything read before EOF is answered, also if it is pipelined.
@@ -81,7 +82,7 @@ func TestStdioRefusals(t *testing.T) {
 	}
 	p.send("  \r")
 	p.send(call("1", "hold", "{}"))
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	p.send(call("1", "echo", "{}"))
 	checkError(t, p.line(), "1", -32600)
 	close(w.srv.release)
@@ -126,7 +127,7 @@ func TestStdioEndsWithItsContext(t *testing.T) {
 	go func() { done <- e.ServeStdio(ctx, inR, outW, srv) }()
 	go func() { _, _ = io.Copy(io.Discard, outR) }()
 	fmt.Fprintln(inW, call("1", "sleep", "{}"))
-	eventually(t, "the call is served", func() bool { return len(srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(srv.log()) == 1 })
 	cancel(cause)
 	if err := <-done; err != cause {
 		t.Errorf("ServeStdio: got %v, want the cause of its context", err)
@@ -182,9 +183,9 @@ func TestStopAfterTheEndOfInput(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "sleep", "{}"))
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	p.in.Close()
-	eventually(t, "the session takes nothing more", func() bool { return w.edge.Sessions() == 0 })
+	mcptest.Eventually(t, "the session takes nothing more", func() bool { return w.edge.Sessions() == 0 })
 	answer := make(chan string, 1)
 	go func() { answer <- p.line() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestStop(t *testing.T) {
@@ -31,11 +32,11 @@ func TestStop(t *testing.T) {
 			answers <- body
 		}()
 	}
-	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	mcptest.Eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
 	stopped := make(chan error, 1)
 	ctx, force := context.WithCancel(context.Background())
 	go func() { stopped <- w.edge.Stop(ctx) }()
-	eventually(t, "new requests are refused", func() bool {
+	mcptest.Eventually(t, "new requests are refused", func() bool {
 		status, _, body := w.post(call("2", "echo", "{}"), h)
 		return status == 503 && strings.Contains(body, `"code":-32000`) && strings.Contains(body, `"reason":"unavailable"`)
 	})
@@ -66,7 +67,7 @@ func TestStop(t *testing.T) {
 	if status, _, _ := w.post(call("2", "echo", "{}"), h); status != 503 {
 		t.Errorf("after Stop: got %d, want 503", status)
 	}
-	if err := w.edge.ServeStdio(t.Context(), reader(""), &logs{}, w.srv); err != edge.ErrStopped {
+	if err := w.edge.ServeStdio(t.Context(), reader(""), &mcptest.Log{}, w.srv); err != edge.ErrStopped {
 		t.Errorf("ServeStdio after Stop: got %v, want ErrStopped", err)
 	}
 }
@@ -138,7 +139,7 @@ func TestStopRace(t *testing.T) {
 				}
 			})
 		}
-		eventually(t, "requests are served", func() bool { return len(w.srv.log()) > 8 })
+		mcptest.Eventually(t, "requests are served", func() bool { return len(w.srv.log()) > 8 })
 		if err := w.edge.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: got %v, want nil", err)
 		}
@@ -215,10 +216,10 @@ func TestStopClosesConnections(t *testing.T) {
 				header{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept})
 		}()
 	}
-	eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	mcptest.Eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.edge.Stop(t.Context()) }()
-	eventually(t, "new requests are refused", func() bool {
+	mcptest.Eventually(t, "new requests are refused", func() bool {
 		resp := w.do(context.Background(), "POST", "/mcp", call("2", "echo", "{}"), nil)
 		if resp.StatusCode == 503 && !resp.Close {
 			t.Error("refused: got the connection kept, want it closed")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A slow response becomes a stream with heartbeats, as the streams of sessions have.
@@ -55,7 +56,7 @@ func TestNoHeartbeatInJSON(t *testing.T) {
 		_, _, body := w.post(call("1", "hold", "{}"), header{"Accept": "application/json"})
 		answer <- body
 	}()
-	eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	<-time.After(50 * time.Millisecond) // ten heartbeats that must not show
 	close(w.srv.release)
 	if got, want := <-answer, `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`; got != want {
@@ -77,7 +78,7 @@ func TestSlowReader(t *testing.T) {
 	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMcp-Session-Id: "+
 		"%s\r\nContent-Length: %d\r\n\r\n%s",
 		h["Mcp-Session-Id"], len(body), body)
-	eventually(t, "the burst is over although nobody reads", func() bool {
+	mcptest.Eventually(t, "the burst is over although nobody reads", func() bool {
 		return slices.Contains(w.srv.log(), "tools/call:burst") && w.edge.Tracked() == 0
 	})
 	if status, _, _ := w.post(call("2", "echo", "{}"), h); status != 200 {
@@ -137,7 +138,7 @@ func TestResume(t *testing.T) {
 		id := w.resumable(h, "1")
 		other := w.resumable(h, "2")
 		close(w.srv.release)
-		eventually(t, "the calls have ended", func() bool { return w.edge.Tracked() == 0 })
+		mcptest.Eventually(t, "the calls have ended", func() bool { return w.edge.Tracked() == 0 })
 		_, ev := w.resume(h, id)
 		for _, want := range []string{string(progress([]byte("1"), 1)), last} {
 			if got := ev.message(); got != want {

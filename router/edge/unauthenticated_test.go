@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A client without a key reaches no handler and takes no place. Once it sends a key, the handler is served its
@@ -49,7 +50,7 @@ func TestUnauthenticated(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "the handler knows all", func() bool { return len(w.srv.all()) == 2 })
+	mcptest.Eventually(t, "the handler knows all", func() bool { return len(w.srv.all()) == 2 })
 	if got := w.srv.all(); fmt.Sprint(got) != "[initialize:2025-03-26 notifications/initialized]" {
 		t.Errorf("with a key: got %q served, want the handshake once", got)
 	}
@@ -91,7 +92,7 @@ func TestUnauthenticatedOnSSE(t *testing.T) {
 		t.Errorf("before a key: got %q served, want nothing", got)
 	}
 	c.post(call("1", "hold", "{}"), ann)
-	eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
 	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
 		"hold]"; got != want {
 		t.Errorf("got %s served, want %s", got, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // A POST with nothing but a body is served in version 2025-03-26.
@@ -350,7 +351,7 @@ func TestOverload(t *testing.T) {
 	h := w.open("2025-06-18")
 	c := w.sse(nil)
 	p := newStdio(t, w.edge, w.srv)
-	eventually(t, "three sessions", func() bool { return w.edge.Sessions() == 3 })
+	mcptest.Eventually(t, "three sessions", func() bool { return w.edge.Sessions() == 3 })
 	if status, _, body := w.post(initialize("2025-06-18"), nil); status != 503 || !strings.HasSuffix(body, want) {
 		t.Errorf("a session too many: got %d %s, want 503 %s", status, body, want)
 	}
@@ -362,7 +363,7 @@ func TestOverload(t *testing.T) {
 		w.post(call("1", "hold", "{}"), h)
 		close(done)
 	}()
-	eventually(t, "the call is served", func() bool { return w.edge.Tracked() == 1 })
+	mcptest.Eventually(t, "the call is served", func() bool { return w.edge.Tracked() == 1 })
 	if status, got, body := w.post(call("2", "echo", "{}"), h); status != 429 || got.Get("Retry-After") != "1" ||
 		!strings.HasSuffix(body, want) {
 		t.Errorf("a request too many: got %d %v %s, want 429 %s", status, got, body, want)

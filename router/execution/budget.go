@@ -2,7 +2,8 @@ package execution
 
 import "sync/atomic"
 
-// Budget counts what a query uses: bytes of the results that it holds, or calls. It may be used from any goroutine; nil has no bound.
+// Budget counts what a query uses: bytes of the results that it holds, or calls. It may be used from any goroutine; nil
+// has no bound.
 type Budget struct {
 	most int64
 	used atomic.Int64

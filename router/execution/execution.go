@@ -84,8 +84,8 @@ type Origin struct {
 	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
 }
 
-// Confirm says whether a tool may be called with these final arguments, once for each of them, and may ask the user. The
-// error is that of a step that may not run. It is called from many goroutines at once.
+// Confirm says whether a tool may be called with these final arguments, once for each of them, and may ask the user.
+// The error is that of a step that may not run. It is called from many goroutines at once.
 type Confirm func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error
 
 // since returns the time since the query began.
@@ -109,9 +109,7 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 			}
 			return x.validator.Validate(tool.InputSchema, arguments)
 		},
-		Allow: func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error {
-			return r.allow(ctx, step, calls)
-		},
+		Allow: r.allow,
 		Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
 			if outcome, ok := r.Speculation.take(ctx, step, arguments, report); ok {
 				return outcome

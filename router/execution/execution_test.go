@@ -20,6 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router/execution"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestExecute(t *testing.T) {
@@ -172,7 +173,7 @@ func TestHiddenToolsAreNoSteps(t *testing.T) {
 
 // A panic in a step that was started before its plan was complete fails this step and nothing else.
 func TestSpeculativeStepsPanicAlone(t *testing.T) {
-	var log lines
+	var log mcptest.Log
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
 	r.Confirm = func(_ context.Context, tool *downstream.Tool, _ []json.RawMessage) *plan.Error {
@@ -193,7 +194,7 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 	if !out[1].OK() {
 		t.Errorf("the other step: got %+v, want success", out[1].Err)
 	}
-	if !log.has("Step panicked") {
+	if !log.Has("Step panicked") {
 		t.Error("log: got no line of the panic, want one")
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Speculation runs steps while their plan is still being written: those that only read and need nothing. When
-// the plan is there, Execute takes over the calls that are in it and ends the others; Stop ends all that are left. These
-// calls and those of Execute share one limit.
+// the plan is there, Execute takes over the calls that are in it and ends the others; Stop ends all that are left.
+// These calls and those of Execute share one limit.
 type Speculation struct {
 	x      *Executor
 	r      Request
@@ -55,8 +55,8 @@ func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
 	return s
 }
 
-// Start begins a plain step whose tool only reads; others, such as loops, are left to Execute. It does not wait: when all places are taken the
-// step is left to Execute, too.
+// Start begins a plain step whose tool only reads; others, such as loops, are left to Execute. It does not wait: when
+// all places are taken the step is left to Execute, too.
 func (s *Speculation) Start(step plan.Step) {
 	if step.Each != "" || step.When != "" || step.Pick != "" {
 		return
@@ -108,7 +108,8 @@ func (c *early) progress(fraction float64, message string) {
 
 // is reports whether a step makes the very call.
 func (c *early) is(step plan.Step, arguments json.RawMessage) bool {
-	return c.step.ID == step.ID && c.step.Tool == step.Tool && c.step.Server == step.Server && bytes.Equal(c.step.Arguments, arguments)
+	return c.step.ID == step.ID && c.step.Tool == step.Tool && c.step.Server == step.Server &&
+		bytes.Equal(c.step.Arguments, arguments)
 }
 
 // drop ends the calls that are no steps of the complete plan. drop of nil does nothing.
@@ -179,7 +180,8 @@ func (s *Speculation) Stop() {
 	}
 }
 
-// Dropped returns what came of the calls that no plan has taken over, in the order in which they began. Stop comes first.
+// Dropped returns what came of the calls that no plan has taken over, in the order in which they began. Stop comes
+// first.
 func (s *Speculation) Dropped() (out []plan.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

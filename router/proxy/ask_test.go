@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // asking makes the server's tool ask put a question to whoever called, and answer with what it got. The
@@ -149,7 +150,7 @@ func TestSessionsOfServers(t *testing.T) {
 			open := len(s.all())
 			a.leave()
 			if row.each {
-				eventually(t, "the end of the session", func() bool { return len(s.all()) == open-1 })
+				mcptest.Eventually(t, "the end of the session", func() bool { return len(s.all()) == open-1 })
 			} else if len(s.all()) != open {
 				t.Errorf("shared: got %d sessions after a client left, want %d", len(s.all()), open)
 			}
@@ -165,7 +166,7 @@ func TestServersAskOutsideOfCalls(t *testing.T) {
 		a, b := w.dial(proxyPath), w.dial(proxyPath)
 		a.answers = func(jsonrpc.Message) string { return `"result":{"roots":[{"uri":"file:///a"}]}` }
 		b.answers = func(jsonrpc.Message) string { return `"result":{"roots":[{"uri":"file:///b"}]}` }
-		eventually(t, "the streams", func() bool { return s.streams() == 3 }) // those of the clients and the router's own
+		mcptest.Eventually(t, "the streams", func() bool { return s.streams() == 3 }) // those of the clients and the router's own
 		var answers []string
 		for _, p := range s.all() {
 			m := p.ask(p.ctx, func(raw string) { p.say(raw) }, "roots/list", `{"x":1}`)
@@ -214,7 +215,7 @@ func TestCancelledCallEndsItsQuestion(t *testing.T) {
 	c := w.dial(proxyPath)
 	c.answers = func(jsonrpc.Message) string { return "" }
 	a := c.start(`1`, "tools/call", askParams("s", "elicitation/create", `{"message":"m"}`))
-	eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+	mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 	c.notify("notifications/cancelled", `{"requestId":1}`)
 	c.wait(a)
 	if status := c.send(`{"jsonrpc":"2.0","id":` + string(c.questions()[0].ID) + `,"result":{}}`); status != 202 {
@@ -237,7 +238,7 @@ func TestClientsProgressOnQuestions(t *testing.T) {
 			for i, token := range []string{`"t"`, `"t"`} {
 				calls = append(calls, c.start(fmt.Sprint(i), "tools/call", askParams([]string{"a", "b"}[i], "sampling/createMessage", `{"_meta":{"x":1,"progressToken":`+token+`,"y":2},"n":`+fmt.Sprint(i)+`}`)))
 			}
-			eventually(t, "the questions", func() bool { return len(c.questions()) == 2 })
+			mcptest.Eventually(t, "the questions", func() bool { return len(c.questions()) == 2 })
 			seen := map[string]bool{}
 			for _, q := range c.questions() {
 				token := string(jsonrpc.Get(q.Params, "_meta", "progressToken"))
@@ -255,7 +256,7 @@ func TestClientsProgressOnQuestions(t *testing.T) {
 			c.notify("notifications/progress", `{"progress":77,"progressToken":"t"}`)
 			c.notify("notifications/progress", `{"progress":77}`)
 			for i, s := range servers[:2] {
-				eventually(t, "progress", func() bool { return len(s.got("notifications/progress")) > 0 })
+				mcptest.Eventually(t, "progress", func() bool { return len(s.got("notifications/progress")) > 0 })
 				want := []string{`{"progress":` + fmt.Sprint(i) + `.5,"progressToken":"t","message":"m","future":[9007199254740993]}`}
 				if got := s.got("notifications/progress"); !slices.Equal(got, want) {
 					t.Errorf("at server %d: got %q, want %q", i, got, want)
@@ -273,7 +274,7 @@ func TestClientsProgressOnQuestions(t *testing.T) {
 				c.notify("notifications/progress", `{"progress":88,"progressToken":`+token+`}`)
 			}
 			c.notify("notifications/custom", "") // after it nothing of the above is on its way
-			eventually(t, "the last notification", func() bool {
+			mcptest.Eventually(t, "the last notification", func() bool {
 				return len(servers[0].got("notifications/custom"))+len(servers[1].got("notifications/custom"))+len(servers[2].got("notifications/custom")) == 3
 			})
 			for i, s := range servers {

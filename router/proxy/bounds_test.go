@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // handle serves one POST without a connection in between.
@@ -62,7 +63,7 @@ func TestCallsThatNeverAnswer(t *testing.T) {
 			p.server.change(func() { p.server.received, p.server.headers = nil, nil })
 		}
 	}
-	eventually(t, "the router's own sessions", func() bool {
+	mcptest.Eventually(t, "the router's own sessions", func() bool {
 		return len(places[0].server.all())+len(places[1].server.all())+len(places[2].server.all()) == 3
 	})
 	bare := runtime.NumGoroutine()
@@ -95,7 +96,7 @@ func TestCallsThatNeverAnswer(t *testing.T) {
 				most = max(most, w.edge.Tracked())
 			}
 		}
-		eventually(t, "the refusals", func() bool {
+		mcptest.Eventually(t, "the refusals", func() bool {
 			most = max(most, w.edge.Tracked())
 			return r.Load()+e.Load() >= sessions*perSession-tracked || r.Load() > 0 && e.Load() > 0
 		})
@@ -107,7 +108,7 @@ func TestCallsThatNeverAnswer(t *testing.T) {
 		return e.Load(), r.Load()
 	}
 	round()
-	eventually(t, "the end of the calls", func() bool { return w.edge.Tracked() == 0 })
+	mcptest.Eventually(t, "the end of the calls", func() bool { return w.edge.Tracked() == 0 })
 	goroutines := runtime.NumGoroutine()
 	for range 200 { // cancellations are on their way for a moment
 		time.Sleep(5 * time.Millisecond)
@@ -143,5 +144,5 @@ func TestCallsThatNeverAnswer(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	eventually(t, "the end of the sessions", func() bool { return w.edge.Sessions() == 0 && runtime.NumGoroutine() <= bare+8 })
+	mcptest.Eventually(t, "the end of the sessions", func() bool { return w.edge.Sessions() == 0 && runtime.NumGoroutine() <= bare+8 })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // hanging makes the server's tool hang wait until it is cancelled; it then answers nevertheless, as servers
@@ -62,7 +63,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("status: got %d, want 202", status)
 			}
 			r := receive(t, "the end of the call", ended)
-			eventually(t, "the cancellation", func() bool { return len(one.got("notifications/cancelled")) > 0 })
+			mcptest.Eventually(t, "the cancellation", func() bool { return len(one.got("notifications/cancelled")) > 0 })
 			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("cancellation: got it after %v, want it at once", took)
 			}
@@ -85,7 +86,7 @@ func TestCancel(t *testing.T) {
 			}
 			a.notify("notifications/cancelled", `{"requestId":"7"}`)
 			a.wait(text)
-			eventually(t, "the second cancellation", func() bool { return len(two.got("notifications/cancelled")) == 1 })
+			mcptest.Eventually(t, "the second cancellation", func() bool { return len(two.got("notifications/cancelled")) == 1 })
 			if a.call("one__hang2").err == "" || len(a.surplus) > 0 {
 				t.Errorf("surplus: got %q, want nothing after a cancelled request", a.surplus)
 			}
@@ -117,12 +118,12 @@ func TestCancelUnknown(t *testing.T) {
 		if status := a.notify("notifications/cancelled", params); status != 202 {
 			t.Errorf("%s: got %d, want 202", params, status)
 		}
-		if want := "Cannot route cancellation for unknown request " + id; !w.logs.has(want) {
+		if want := "Cannot route cancellation for unknown request " + id; !w.logs.Has(want) {
 			t.Errorf("%s: got no such line, want %q", params, want)
 		}
 	}
 	nobody := w.newClient(proxyPath)
-	if status := nobody.notify("notifications/cancelled", `{"requestId":"sessionless"}`); status != 202 || !w.logs.has("unknown request sessionless") {
+	if status := nobody.notify("notifications/cancelled", `{"requestId":"sessionless"}`); status != 202 || !w.logs.Has("unknown request sessionless") {
 		t.Errorf("without a session: got %d, want 202 and a line", status)
 	}
 	a.do("ping", "")
@@ -154,7 +155,7 @@ func TestCancelQueued(t *testing.T) {
 	c := w.dial(proxyPath)
 	receive(t, "the connection", dialled)
 	call := c.start(`1`, "tools/call", `{"name":"s__echo"}`)
-	eventually(t, "the call", func() bool { return w.edge.Tracked() == 1 })
+	mcptest.Eventually(t, "the call", func() bool { return w.edge.Tracked() == 1 })
 	c.notify("notifications/cancelled", `{"requestId":1}`)
 	c.wait(call)
 	if call.result+call.err != "" {
@@ -277,7 +278,7 @@ func TestTimeoutCancels(t *testing.T) {
 	if want := `"data":{"server":"s","reason":"timeout","retryable":true}`; !strings.Contains(a.err, want) || !strings.Contains(a.err, `"code":-32000`) {
 		t.Errorf("got %s %s, want -32000 with %s", a.result, a.err, want)
 	}
-	eventually(t, "the cancellation", func() bool { return len(s.got("notifications/cancelled")) > 0 })
+	mcptest.Eventually(t, "the cancellation", func() bool { return len(s.got("notifications/cancelled")) > 0 })
 	if got := s.got("notifications/cancelled")[0]; string(jsonrpc.Get([]byte(got), "requestId")) != string(r.ID) {
 		t.Errorf("cancellation: got %s, want request %s", got, r.ID)
 	}

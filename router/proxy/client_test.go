@@ -15,6 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // deadline bounds everything that a test waits for.
@@ -113,7 +114,7 @@ func (c *client) listen() {
 	}
 	c.wg.Go(func() {
 		defer resp.Body.Close()
-		readEvents(resp.Body, func(data string) { c.take(data, nil) })
+		_ = mcptest.Events(resp.Body, func(_, data string) { c.take(data, nil) }) // it ends with the client
 	})
 }
 
@@ -208,7 +209,7 @@ func (c *client) post(a *answer, body string) {
 	defer resp.Body.Close()
 	a.status, a.header = resp.StatusCode, resp.Header
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		readEvents(resp.Body, func(data string) { c.take(data, a) })
+		_ = mcptest.Events(resp.Body, func(_, data string) { c.take(data, a) }) // what is missing shows in the answer
 		return
 	}
 	raw, _ := io.ReadAll(resp.Body) // what is missing shows in the message
@@ -230,20 +231,6 @@ func (c *client) finish(a *answer) {
 	case <-a.done:
 	default:
 		close(a.done)
-	}
-}
-
-// readEvents reads server-sent events until the stream ends.
-func readEvents(body io.Reader, got func(data string)) {
-	lines := bufio.NewReader(body)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
-		}
-		if data, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "data: "); ok && data != "" {
-			got(data)
-		}
 	}
 }
 
@@ -417,17 +404,6 @@ func quote(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// eventually polls until ok or the deadline.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(deadline); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", deadline, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // readAll returns the body of an answer.
 func readAll(t testing.TB, resp *http.Response) string {
 	t.Helper()
@@ -437,7 +413,7 @@ func readAll(t testing.TB, resp *http.Response) string {
 		t.Fatalf("reading an answer: %v", err)
 	}
 	if text := string(raw); strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		readEvents(strings.NewReader(text), func(data string) { raw = []byte(data) })
+		_ = mcptest.Events(strings.NewReader(text), func(_, data string) { raw = []byte(data) })
 	}
 	return string(raw)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // transports are the ways to a server.
@@ -146,14 +147,14 @@ func TestOtherMessagesPass(t *testing.T) {
 	}
 	const note = `{"z":1,"big":9007199254740993,"a":{"_meta":{"k":1}}}`
 	single.notify("notifications/custom", note)
-	eventually(t, "the notification", func() bool { return len(s.got("notifications/custom")) > 0 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(s.got("notifications/custom")) > 0 })
 	if got := s.got("notifications/custom")[0]; got != note {
 		t.Errorf("notification: got %s, want %s", got, note)
 	}
 	const said = `{"method":"notifications/custom", "jsonrpc":"2.0","params":` + note + `}`
-	eventually(t, "a stream", func() bool { return s.streams() == 2 })
+	mcptest.Eventually(t, "a stream", func() bool { return s.streams() == 2 })
 	s.say(said)
-	eventually(t, "the notification", func() bool { return len(single.heard()) > 0 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(single.heard()) > 0 })
 	if got := single.heard()[0]; got != said {
 		t.Errorf("notification of the server: got %s, want %s", got, said)
 	}
@@ -188,7 +189,7 @@ func TestNoKeyPasses(t *testing.T) {
 				}
 			}
 		})
-		if w.logs.has("secret-A") {
+		if w.logs.Has("secret-A") {
 			t.Errorf("keyed %t: got the key in the log, want none", keyed)
 		}
 	}
@@ -225,7 +226,7 @@ func TestIDsAreTheClients(t *testing.T) {
 		for i, a := range answers {
 			c := clients[i/len(ids)]
 			token := ids[(i+1)%len(ids)]
-			eventually(t, "progress", func() bool { return len(c.noted(a)) > 0 })
+			mcptest.Eventually(t, "progress", func() bool { return len(c.noted(a)) > 0 })
 			if want := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1}}`; c.noted(a)[0] != want {
 				t.Errorf("%s, %s: got %q, want %s", transport, a.id, c.noted(a), want)
 			}

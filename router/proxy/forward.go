@@ -50,7 +50,8 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 			x.Reuse(reply.Free)
 		}
 		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result, reply.Names)
-		if x.Version.AtLeast(protocol.V20260728) && (downstream.Member(x.Message.Method) != "" || x.Message.Method == "resources/read") {
+		if x.Version.AtLeast(protocol.V20260728) && (downstream.Member(x.Message.Method) != "" ||
+			x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}
 		x.Reply(result)
@@ -76,7 +77,8 @@ func text(x *edge.Exchange, params []byte, name string) (value string, place jso
 	place, ambiguous := jsonrpc.Find(params, name)
 	raw := place.Of(params)
 	if ambiguous || len(raw) == 0 || raw[0] != '"' {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + name + " must stand once and be a string"})
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "Invalid params: " + name + " must stand once and be a string"})
 		return "", place, false
 	}
 	return jsonrpc.Text(raw), place, true

@@ -34,10 +34,11 @@ func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, error) {
 	servers := s.reach(x)
 	answers := make([][]byte, len(servers))
-	err := s.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers, func(ctx context.Context, i int) (err error) {
-		answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
-		return err
-	})
+	err := s.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers,
+		func(ctx context.Context, i int) (err error) {
+			answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
+			return err
+		})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -59,7 +60,8 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	if s.searches() {
 		capabilities = mergeCapabilities(capabilities, []byte(`{"tools":{"listChanged":true}}`))
 	}
-	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(s.p.opts.Version))), "name", []byte(jsonrpc.StringID(s.p.opts.Name)))
+	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(s.p.opts.Version))), "name",
+		[]byte(jsonrpc.StringID(s.p.opts.Name)))
 	return s.offered(x, jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities", capabilities)), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // The answer to initialize says what the servers can do together, whoever of them is there.
@@ -60,7 +61,7 @@ func TestInitializeReachesEveryServer(t *testing.T) {
 		}
 		want := strings.Replace(params, version+`"`, agreed+`"`, 1)
 		for _, s := range []*server{one, two} {
-			eventually(t, version+" reaches the server as "+want, func() bool { return slices.Contains(s.got("initialize"), want) })
+			mcptest.Eventually(t, version+" reaches the server as "+want, func() bool { return slices.Contains(s.got("initialize"), want) })
 		}
 		w.stop()
 	}
@@ -77,18 +78,18 @@ func TestInitializeWithoutAServer(t *testing.T) {
 	if a := c.hello(); !strings.Contains(a.result, `"capabilities":`+anything) {
 		t.Errorf("got %s, want whatever the one that is down may have", a.result)
 	}
-	if !w.logs.has(`level=WARN msg="server is left out" server=down`) {
+	if !w.logs.Has(`level=WARN msg="server is left out" server=down`) {
 		t.Errorf("log: got no line, want a warning for the server that is down")
 	}
 	if got := c.tools(); !slices.Equal(got, []string{"up__echo"}) {
 		t.Errorf("listed: got %q, want the other's", got)
 	}
 	down.change(func() { down.gate = nil })
-	eventually(t, "the server", func() bool { return c.call("down__echo").result != "" })
+	mcptest.Eventually(t, "the server", func() bool { return c.call("down__echo").result != "" })
 	if got := down.got("initialize"); !slices.Contains(got, initializeParams) {
 		t.Errorf("at the server: got %q, want the client's own words", got)
 	}
-	eventually(t, "initialized once in each session", func() bool {
+	mcptest.Eventually(t, "initialized once in each session", func() bool {
 		return len(down.got("notifications/initialized")) == len(down.got("initialize")) // the router's own may just be on its way
 	})
 }
@@ -130,14 +131,14 @@ func TestInitialize_AlwaysSucceeds(t *testing.T) {
 				c.listen()
 				close(until)
 				s.change(func() { s.gate = nil })
-				eventually(t, "the client is told", func() bool {
+				mcptest.Eventually(t, "the client is told", func() bool {
 					return slices.Contains(c.heard(), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				})
 				if got := c.tools(); len(got) != 1 {
 					t.Errorf("got tools %q, want the server's", got)
 				}
 				// The client's own session begins as the client did.
-				eventually(t, "initialized is passed on", func() bool {
+				mcptest.Eventually(t, "initialized is passed on", func() bool {
 					return len(s.got("notifications/initialized")) == len(s.got("initialize"))
 				})
 				if got := s.got("initialize"); !slices.Contains(got, initializeParams) {
@@ -264,7 +265,7 @@ func TestDisabledServerIsNotAsked(t *testing.T) {
 	if a := c.call("off__echo"); a.err != `{"code":-32602,"message":"Unknown tool: off__echo"}` {
 		t.Errorf("called: got %s %s, want -32602 Unknown tool: off__echo", a.result, a.err)
 	}
-	if w.logs.has("server=off") {
+	if w.logs.Has("server=off") {
 		t.Error("log: got a line about the disabled server, want none")
 	}
 }
@@ -330,7 +331,7 @@ func TestSetLevel(t *testing.T) {
 	}
 	two.restart()
 	two.change(func() { two.dial = refuseDial })
-	eventually(t, "the loss", func() bool {
+	mcptest.Eventually(t, "the loss", func() bool {
 		return strings.Contains(c.do("logging/setLevel", `{"level":"info"}`).err, `"code":-32000`)
 	})
 }

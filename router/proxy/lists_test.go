@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // kinds are the lists: method, member of the items, member that names one.
@@ -121,14 +122,14 @@ func TestPartialLists(t *testing.T) {
 		t.Errorf("got it after %v, want the deadline of %v", took, fast)
 	}
 	for _, name := range []string{"dead", "slow", "refuses"} {
-		if n := w.logs.count(`level=WARN msg="server is left out" server=` + name); n != 1 {
+		if n := len(w.logs.Lines(`level=WARN msg="server is left out" server=` + name)); n != 1 {
 			t.Errorf("log: got %d lines for %s, want one warning", n, name)
 		}
 	}
-	if w.logs.has(`left out" server=ignorant`) || w.logs.has(`list" server=ignorant`) {
+	if w.logs.Has(`left out" server=ignorant`) || w.logs.Has(`list" server=ignorant`) {
 		t.Errorf("log: got a line for the server that does not know the method, want none")
 	}
-	if w.logs.has(`left out" server=fine`) {
+	if w.logs.Has(`left out" server=fine`) {
 		t.Errorf("log: got a line for the server that answered, want none")
 	}
 	fine.fail(status(503))
@@ -178,7 +179,7 @@ func TestNothingIsListedUnasked(t *testing.T) {
 	c := w.dial(proxyPath)
 	c.do("ping", "")
 	c.notify("notifications/x", "")
-	eventually(t, "the notification", func() bool { return len(s.got("notifications/x")) > 0 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(s.got("notifications/x")) > 0 })
 	for _, m := range s.methods() {
 		if strings.HasSuffix(m, "/list") {
 			t.Errorf("got %s, want no list before a client asks", m)
@@ -226,10 +227,10 @@ func TestListsAreCurrent(t *testing.T) {
 				w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
 				c := w.dial(proxyPath)
 				streams := map[string]int{overHTTP: 2, overSSE: 2, overPipe: 1}[transport]
-				eventually(t, "the streams", func() bool { return s.streams() == streams })
+				mcptest.Eventually(t, "the streams", func() bool { return s.streams() == streams })
 				list := func() int { return len(names(c.do(kind[0], "").result, kind[1], kind[2])) }
 				// The stream may be open here and not yet be known to be so there.
-				eventually(t, "the list", func() bool {
+				mcptest.Eventually(t, "the list", func() bool {
 					before := len(s.got(kind[0]))
 					return list() == 1 && (!announces || len(s.got(kind[0])) == before)
 				})
@@ -252,7 +253,7 @@ func TestListsAreCurrent(t *testing.T) {
 					name = kind[1]
 				}
 				s.say(`{"jsonrpc":"2.0","method":"notifications/` + name + `/list_changed"}`)
-				eventually(t, "the notification", func() bool { return len(c.heard()) > 0 })
+				mcptest.Eventually(t, "the notification", func() bool { return len(c.heard()) > 0 })
 				if got := list(); got != 2 {
 					t.Errorf("%s, %s: got %d items after the notification, want 2", transport, kind[0], got)
 				}
@@ -268,8 +269,8 @@ func TestListsAfterACutStream(t *testing.T) {
 	s.caps = `{"tools":{"listChanged":true}}`
 	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
 	c := w.dial(proxyPath)
-	eventually(t, "the streams", func() bool { return s.streams() == 2 })
-	eventually(t, "a kept list", func() bool {
+	mcptest.Eventually(t, "the streams", func() bool { return s.streams() == 2 })
+	mcptest.Eventually(t, "a kept list", func() bool {
 		before := len(s.got("tools/list"))
 		return len(c.tools()) == 1 && len(s.got("tools/list")) == before
 	})
@@ -286,7 +287,7 @@ func TestListsAfterACutStream(t *testing.T) {
 	for _, p := range s.all() {
 		p.cutStream()
 	}
-	eventually(t, "the new list", func() bool { return len(c.tools()) == 2 })
+	mcptest.Eventually(t, "the new list", func() bool { return len(c.tools()) == 2 })
 }
 
 // A caller sees what its key allows, and the merged lists of several callers are not mixed up.

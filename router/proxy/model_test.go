@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // model drives a world and knows what has to come of it.
@@ -215,7 +216,7 @@ func (m *model) unlocked(f func()) {
 // wait waits until ok, which is called with the lock held.
 func (m *model) wait(what string, ok func() bool) {
 	m.unlocked(func() {
-		eventually(m.v, what, func() bool {
+		mcptest.Eventually(m.v, what, func() bool {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return ok()
@@ -465,7 +466,7 @@ func (m *model) settle() {
 // recover waits until every client's session with a server lives again.
 func (m *model) recover(i int) {
 	for _, a := range m.clients {
-		eventually(m.v, fmt.Sprintf("server %d to serve %s again", i, a.name), func() bool {
+		mcptest.Eventually(m.v, fmt.Sprintf("server %d to serve %s again", i, a.name), func() bool {
 			return a.wait(a.start(quote("again-"+a.next()), "completion/complete", fmt.Sprintf(`{"ref":{"type":"ref/prompt","name":"s%d__p"}}`, i))).err == `{"code":-32601,"message":"Method not found"}`
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"m","version":"1"}}`
@@ -200,7 +201,7 @@ func TestModernConnectionCancels(t *testing.T) {
 		receive(t, "the call", started)
 		c.close()
 		receive(t, "the cancellation", ended)
-		eventually(t, "the notification", func() bool { return len(s.got("notifications/cancelled")) == 1 })
+		mcptest.Eventually(t, "the notification", func() bool { return len(s.got("notifications/cancelled")) == 1 })
 		w.stop()
 	}
 }

@@ -21,7 +21,8 @@ var ownNames naming
 
 // newNaming names the things of several servers.
 func newNaming(c Config, servers []string) naming {
-	n := naming{prefixed: true, limit: c.NameLimit, scheme: c.ResourceNames == ResourceScheme, servers: servers, schemes: map[string]string{}}
+	n := naming{prefixed: true, limit: c.NameLimit, scheme: c.ResourceNames == ResourceScheme, servers: servers,
+		schemes: map[string]string{}}
 	for _, server := range servers {
 		scheme := strings.ToLower(schemeOf(server)) // schemes have no case, and some clients lower it
 		if _, taken := n.schemes[scheme]; taken {

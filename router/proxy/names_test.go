@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Every tool is listed under one name, and callable by it and by its full name, on every transport.
@@ -225,10 +226,10 @@ func TestResourceNames(t *testing.T) {
 					t.Errorf("completion: got %s, want %s", got, want)
 				}
 			}
-			eventually(t, "a stream", func() bool { return s.streams() == 2 }) // the client's and the router's own
+			mcptest.Eventually(t, "a stream", func() bool { return s.streams() == 2 }) // the client's and the router's own
 			s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"x":1,"uri":` + quote(row.uri) + `,"y":2}}`)
 			want := `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"x":1,"uri":` + quote(row.listed) + `,"y":2}}`
-			eventually(t, "the update", func() bool { return len(c.heard()) > 0 })
+			mcptest.Eventually(t, "the update", func() bool { return len(c.heard()) > 0 })
 			if got := c.heard(); !slices.Equal(got, []string{want}) {
 				t.Errorf("updated: got %q, want %q", got, want)
 			}

@@ -131,7 +131,8 @@ func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Ser
 
 // relay puts a server's question to a client and returns the answer once the server has been sent what the
 // client said before it.
-func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest, request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
+func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest,
+	request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
 	params, end := p.relays.begin(session, server, q)
 	defer end()
 	m, err := request(params)

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // initialized and unknown notifications of a client reach every server, in the client's own session there.
@@ -30,17 +31,17 @@ func TestClientsNotificationsReachAllServers(t *testing.T) {
 	}
 	c.notify("notifications/future", "")
 	for transport, s := range servers {
-		eventually(t, "the notifications at "+transport, func() bool { return len(s.got("notifications/future")) > 0 })
+		mcptest.Eventually(t, "the notifications at "+transport, func() bool { return len(s.got("notifications/future")) > 0 })
 		if got := s.got("notifications/roots/list_changed"); !slices.Equal(got, []string{`{"_meta":{"x":1}}`}) {
 			t.Errorf("%s: got %q, want the notification once", transport, got)
 		}
-		eventually(t, "initialized once in each session at "+transport, func() bool {
+		mcptest.Eventually(t, "initialized once in each session at "+transport, func() bool {
 			return len(s.got("notifications/initialized")) == len(s.got("initialize"))
 		})
 	}
 	single := w.dial("/servers/http/mcp")
 	single.notify("notifications/single", "")
-	eventually(t, "the notification", func() bool { return len(servers[overHTTP].got("notifications/single")) == 1 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(servers[overHTTP].got("notifications/single")) == 1 })
 	if n := len(servers[overSSE].got("notifications/single")) + len(servers[overPipe].got("notifications/single")); n > 0 {
 		t.Errorf("single server: got the notification at %d others, want none", n)
 	}
@@ -59,7 +60,7 @@ func TestRequestsWithoutIDsStayHere(t *testing.T) {
 		}
 		before := len(s.got("custom/notify"))
 		c.notify("custom/notify", "")
-		eventually(t, "the notification behind them", func() bool { return len(s.got("custom/notify")) > before })
+		mcptest.Eventually(t, "the notification behind them", func() bool { return len(s.got("custom/notify")) > before })
 	}
 	if got := append(append(s.got("tools/call"), s.got("resources/read")...), s.got("logging/setLevel")...); len(got) > 0 {
 		t.Errorf("the server got %q, want nothing", got)
@@ -141,8 +142,8 @@ func TestHungServerDelaysNobody(t *testing.T) {
 	if got := len(fine.got("notifications/n")); got != 3 {
 		t.Errorf("at the other server: got %d notifications before the call, want 3", got)
 	}
-	eventually(t, "the line", func() bool {
-		return w.logs.has(`msg="cannot pass on a notification" server=dead method=notifications/n`)
+	mcptest.Eventually(t, "the line", func() bool {
+		return w.logs.Has(`msg="cannot pass on a notification" server=dead method=notifications/n`)
 	})
 }
 
@@ -239,14 +240,14 @@ func TestServersNotifications(t *testing.T) {
 		if row.shared {
 			streams = 1
 		}
-		eventually(t, "the streams", func() bool { return s.streams() == streams })
+		mcptest.Eventually(t, "the streams", func() bool { return s.streams() == streams })
 		for _, raw := range []string{changed, custom, cancelled, logged} {
 			if n := s.say(raw); n != streams {
 				t.Fatalf("%s: said on %d streams, want %d", row.transport, n, streams)
 			}
 		}
 		for who, c := range map[string]*client{"a": a, "b": b, "single": single} {
-			eventually(t, "the notifications of "+who, func() bool { return len(c.heard()) >= 3 })
+			mcptest.Eventually(t, "the notifications of "+who, func() bool { return len(c.heard()) >= 3 })
 			if got := c.heard(); !slices.Equal(got, []string{changed, custom, logged}) {
 				t.Errorf("%s, %s: got %q, want each once and in order", row.transport, who, got)
 			}
@@ -269,12 +270,12 @@ func TestNotificationOnOneSession(t *testing.T) {
 	}
 	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
 	a, b := w.dial(proxyPath), w.dial(proxyPath)
-	eventually(t, "the streams", func() bool { return s.streams() == 3 })
+	mcptest.Eventually(t, "the streams", func() bool { return s.streams() == 3 })
 	peer := s.peer(jsonrpc.Text(jsonrpc.Get([]byte(a.call("s__who").result), "peer")))
 	peer.say(`{"jsonrpc":"2.0","method":"notifications/x"}`)
-	eventually(t, "the notification", func() bool { return len(a.heard()) == 1 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(a.heard()) == 1 })
 	s.say(`{"jsonrpc":"2.0","method":"notifications/y"}`)
-	eventually(t, "the notification", func() bool { return len(b.heard()) == 1 })
+	mcptest.Eventually(t, "the notification", func() bool { return len(b.heard()) == 1 })
 	if got := b.heard(); strings.Contains(got[0], "notifications/x") {
 		t.Errorf("the other client: got %q, want its own alone", got)
 	}
@@ -296,7 +297,7 @@ func TestSharedSubscriptions(t *testing.T) {
 		flushed++
 		for _, c := range []*client{a, b, single} {
 			var got []string
-			eventually(t, "the flush", func() bool {
+			mcptest.Eventually(t, "the flush", func() bool {
 				got = nil
 				n := 0
 				for _, raw := range c.heard() {
@@ -352,7 +353,7 @@ func TestSharedSubscriptions(t *testing.T) {
 	}
 	do(b, "unsubscribe", "hr__file:///x")
 	single.leave()
-	eventually(t, "the end of the subscription", func() bool { return len(s.got("resources/unsubscribe")) == 1 })
+	mcptest.Eventually(t, "the end of the subscription", func() bool { return len(s.got("resources/unsubscribe")) == 1 })
 	if got := s.got("resources/unsubscribe")[0]; string(jsonrpc.Get([]byte(got), "uri")) != `"file:///x"` {
 		t.Errorf("at the server: got %s, want file:///x", got)
 	}
@@ -388,12 +389,12 @@ func TestSubscriptionsOutliveTheirSessions(t *testing.T) {
 		s.change(func() { s.received, s.headers = nil, nil })
 		is.Session = session
 		w.manager.Apply([]downstream.ServerConfig{is})
-		eventually(t, "the subscriptions", func() bool { return len(s.got("resources/subscribe")) == 2 })
+		mcptest.Eventually(t, "the subscriptions", func() bool { return len(s.got("resources/subscribe")) == 2 })
 		for name, c := range clients {
 			c.mu.Lock()
 			c.loose = nil
 			c.mu.Unlock()
-			eventually(t, "an update for "+name, func() bool {
+			mcptest.Eventually(t, "an update for "+name, func() bool {
 				mu.Lock()
 				p := subscribed["file:///"+name]
 				mu.Unlock()
@@ -432,14 +433,14 @@ func TestHiddenServersAreNotHeard(t *testing.T) {
 		all.tools()
 		before := len(hidden.got("notifications/n"))
 		some.notify("notifications/n", "")
-		eventually(t, "the notification", func() bool { return len(seen.got("notifications/n")) > 0 })
+		mcptest.Eventually(t, "the notification", func() bool { return len(seen.got("notifications/n")) > 0 })
 		if got := len(hidden.got("notifications/n")); got != before {
 			t.Errorf("%s: at the hidden server: got %d notifications, want none", session, got-before)
 		}
 		hidden.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"secret"}}`)
-		eventually(t, "the notification", func() bool { return len(all.heard()) == 1 })
+		mcptest.Eventually(t, "the notification", func() bool { return len(all.heard()) == 1 })
 		seen.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"open"}}`)
-		eventually(t, "the notification", func() bool { return len(some.heard()) > 0 })
+		mcptest.Eventually(t, "the notification", func() bool { return len(some.heard()) > 0 })
 		if got := some.heard(); len(got) != 1 || !strings.Contains(got[0], "open") {
 			t.Errorf("%s: got %q, want only what the visible server says", session, got)
 		}
@@ -462,7 +463,7 @@ func TestSubscriptionsAreCharged(t *testing.T) {
 	}
 	held := func(what string, subscriptions int) {
 		t.Helper()
-		eventually(t, what, func() bool { return w.edge.Held()/size == subscriptions })
+		mcptest.Eventually(t, what, func() bool { return w.edge.Held()/size == subscriptions })
 	}
 	large := `,"future":"` + strings.Repeat("x", size) + `"`
 	do("subscribe", "hr__file:///x", large)

@@ -199,7 +199,8 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
-				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "",
+				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Caller: x.Caller.ID,
+				Proxied: x.Session != "",
 			})
 		}
 		failed[i] = failureOf(servers[i], err)
@@ -225,14 +226,17 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 }
 
 // each is within the list deadline.
-func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string, f func(ctx context.Context, i int) error) error {
+func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string,
+	f func(ctx context.Context, i int) error) error {
 	return s.within(ctx, s.p.opts.Config.ListDeadline, x, servers, f)
 }
 
 // within runs f for every server at once, within a limit and after the client's notifications, logs what failed and
 // returns the first error in order if all did. What takes too long is a *downstream.Failure with the reason timeout.
-func (s *Surface) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string, f func(ctx context.Context, i int) error) error {
-	slow := &downstream.Failure{Reason: downstream.ReasonTimeout, Message: x.Message.Method + " took longer than " + limit.String()}
+func (s *Surface) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string,
+	f func(ctx context.Context, i int) error) error {
+	slow := &downstream.Failure{Reason: downstream.ReasonTimeout,
+		Message: x.Message.Method + " took longer than " + limit.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
 	failed := make([]error, len(servers))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // asked asks on a request's stream and returns where the answer will be.
@@ -48,7 +49,7 @@ func TestQuestionsOutliveOtherCalls(t *testing.T) {
 						cancel()
 					}
 					answer := asked(of, "sampling/createMessage", `{"n":1}`)
-					eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+					mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 					switch end {
 					case "answered":
 						other.result(`{"content":[]}`)
@@ -83,13 +84,13 @@ func TestQuestionsEndWithTheLastCall(t *testing.T) {
 		at = append(at, receive(t, "the call", started))
 	}
 	answer := asked(at[0], "roots/list", `{}`)
-	eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+	mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 	for _, a := range calls {
 		c.notify("notifications/cancelled", `{"requestId":`+a.id+`}`)
 		c.wait(a)
 	}
 	id := string(c.questions()[0].ID)
-	eventually(t, "the end of the question at the client", func() bool {
+	mcptest.Eventually(t, "the end of the question at the client", func() bool {
 		return slices.ContainsFunc(c.heard(), func(raw string) bool {
 			return raw == `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`
 		})
@@ -108,14 +109,14 @@ func TestServersTakeQuestionsBack(t *testing.T) {
 			call := c.beginCall("s__hang")
 			r := receive(t, "the call", started)
 			answer := asked(r, "elicitation/create", `{"message":"m"}`)
-			eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+			mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 			r.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"future":1,"requestId":1,"reason":"not now"}}`)
 			id := string(c.questions()[0].ID)
 			want := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"future":1,"requestId":` + id + `,"reason":"not now"}}`
-			eventually(t, "the cancellation", func() bool { return slices.Contains(c.noted(call), want) })
+			mcptest.Eventually(t, "the cancellation", func() bool { return slices.Contains(c.noted(call), want) })
 			c.member(c.questions()[0], `"result":{"late":true}`)
 			again := asked(r, "roots/list", `{}`) // after it nothing else is on its way
-			eventually(t, "the next question", func() bool { return len(c.questions()) == 2 })
+			mcptest.Eventually(t, "the next question", func() bool { return len(c.questions()) == 2 })
 			c.member(c.questions()[1], `"result":{"roots":[]}`)
 			receive(t, "the next answer", again)
 			select {
@@ -144,7 +145,7 @@ func TestAnswersKeepTheirPlace(t *testing.T) {
 			late := 0
 			for n := 1; n <= 50; n++ {
 				answer := asked(r, "sampling/createMessage", `{"_meta":{"progressToken":7}}`)
-				eventually(t, "the question", func() bool { return len(c.questions()) == n })
+				mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == n })
 				q := c.questions()[n-1]
 				token := string(jsonrpc.Get(q.Params, "_meta", "progressToken"))
 				c.notify("notifications/n", "")
@@ -171,7 +172,7 @@ func TestProgressOutsideOfCalls(t *testing.T) {
 		w := newWorld(t, nil, place{"a", transport, a, ""}, place{"b", transport, b, ""})
 		c := w.dialAs(proxyPath, "mine", func(jsonrpc.Message) string { return "" })
 		var p *peer
-		eventually(t, "the session's stream", func() bool {
+		mcptest.Eventually(t, "the session's stream", func() bool {
 			i := slices.IndexFunc(a.all(), func(p *peer) bool { return p.clientName() == "mine" })
 			if i >= 0 {
 				p = a.all()[i]
@@ -182,7 +183,7 @@ func TestProgressOutsideOfCalls(t *testing.T) {
 		a.wg.Go(func() {
 			answer <- p.ask(p.ctx, func(raw string) { p.say(raw) }, "sampling/createMessage", `{"_meta":{"progressToken":"t"}}`)
 		})
-		eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+		mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 		q := c.questions()[0]
 		c.notify("notifications/progress", `{"progress":1,"progressToken":`+string(jsonrpc.Get(q.Params, "_meta", "progressToken"))+`}`)
 		c.member(q, `"result":{}`)
@@ -217,7 +218,7 @@ func TestReplacedServersHearTheirAnswers(t *testing.T) {
 				call := c.beginCall("s__hang")
 				r := receive(t, "the call", started)
 				answer := asked(r, "sampling/createMessage", `{"_meta":{"progressToken":7}}`)
-				eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+				mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
 				q := c.questions()[0]
 				if removed {
 					w.manager.Apply(nil)
@@ -268,7 +269,7 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 			if a := c.do("resources/subscribe", `{"uri":"s__file:///refused"}`); a.err == "" {
 				t.Fatalf("a refused subscription: got %s, want its error", a.result)
 			}
-			eventually(t, "the streams", func() bool { return s.streams() == len(s.all()) })
+			mcptest.Eventually(t, "the streams", func() bool { return s.streams() == len(s.all()) })
 			is := configured[0]
 			other := downstream.SessionShared
 			if w.manager.Sessions().Shared("s") {
@@ -286,7 +287,7 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 			} {
 				s.change(func() { s.received, s.headers = nil, nil })
 				replace()
-				eventually(t, "what was asked", func() bool {
+				mcptest.Eventually(t, "what was asked", func() bool {
 					return len(s.got("logging/setLevel")) == 1 && len(s.got("resources/subscribe")) == 2
 				})
 				subscribed := s.got("resources/subscribe")
@@ -294,7 +295,7 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 				if got := append(s.got("logging/setLevel"), subscribed...); strings.Join(got, " ") != `{"level":"debug","future":1} {"uri":"file:///a","future":2} {"uri":"file:///b"}` {
 					t.Errorf("replaced %d times: got %q, want the last level and what is still subscribed to", n+1, got)
 				}
-				eventually(t, "an update", func() bool {
+				mcptest.Eventually(t, "an update", func() bool {
 					s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///b"}}`)
 					return slices.Contains(c.heard(), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"s__file:///b"}}`)
 				})

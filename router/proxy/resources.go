@@ -20,8 +20,9 @@ func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 			" needs a session: send initialize first, then its Mcp-Session-Id with every request"})
 		return
 	}
-	server, own := s.only, uri
-	if s.only == "" {
+	server := s.only
+	if server == "" {
+		var own string
 		if server, own, ok = s.names().splitURI(uri); !ok || !slices.Contains(s.reach(x), server) {
 			unknown(x, "resource", uri)
 			return

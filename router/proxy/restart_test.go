@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func refuseDial(context.Context) error { return errors.New("refused") }
@@ -43,21 +44,21 @@ func TestRestartedServer(t *testing.T) {
 						c.notify("notifications/n", "")
 					}
 					// One that a restart cut may come again.
-					eventually(t, "the notifications", func() bool { return len(s.got("notifications/n")) >= before+2 })
+					mcptest.Eventually(t, "the notifications", func() bool { return len(s.got("notifications/n")) >= before+2 })
 					if row.transport == overHTTP { // the loss shows in the next call
 						s.restart()
 						continue
 					}
 					// A call on a stream that was cut unnoticed would have an unknown outcome.
-					lost := func() int { return w.logs.count("session with server lost") }
+					lost := func() int { return len(w.logs.Lines("session with server lost")) }
 					sessions := 0
-					eventually(t, "the end of handshakes", func() bool {
+					mcptest.Eventually(t, "the end of handshakes", func() bool {
 						sessions = len(s.all())
-						return sessions == w.logs.count("connected to server")-lost()
+						return sessions == len(w.logs.Lines("connected to server"))-lost()
 					})
 					before = lost()
 					s.restart()
-					eventually(t, "the loss", func() bool { return lost() >= before+sessions })
+					mcptest.Eventually(t, "the loss", func() bool { return lost() >= before+sessions })
 				}
 				for _, params := range s.got("initialize") {
 					own := strings.Contains(params, "agenticnexus-router")
@@ -138,7 +139,7 @@ func TestKilledChild(t *testing.T) {
 		if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "another process", func() bool {
+		mcptest.Eventually(t, "another process", func() bool {
 			again := pid(a)
 			return again != 0 && again != first
 		})
@@ -148,7 +149,7 @@ func TestKilledChild(t *testing.T) {
 		mine := pid(a)
 		a.leave()
 		if session == downstream.SessionPerClient {
-			eventually(t, "the end of the process", func() bool { return syscall.Kill(mine, 0) != nil })
+			mcptest.Eventually(t, "the end of the process", func() bool { return syscall.Kill(mine, 0) != nil })
 		}
 		w.stop()
 		for _, p := range []int{first, others, mine} {

@@ -90,7 +90,8 @@ func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 	if !n.prefixed || len(raw) == 0 || raw[0] != '"' {
 		return item
 	}
-	return jsonrpc.Splice(item, jsonrpc.Edit{Span: jsonrpc.At(item, raw), With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
+	return jsonrpc.Splice(item, jsonrpc.Edit{Span: jsonrpc.At(item, raw),
+		With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
 }
 
 // mergeCapabilities returns the union of raw capability objects: what any server can do. Flags are true

@@ -1,5 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated has to be carried for as long as clients use it
-
+//nolint:staticcheck // what is deprecated has to be carried for as long as clients use it
 package proxy_test
 
 import (
@@ -16,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // sdkServer is a server of another make that uses what the protocol offers.
@@ -196,7 +196,7 @@ func TestSearchOnTheProxySurface(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var events []string
-	readEvents(resp.Body, func(data string) { events = append(events, data) })
+	_ = mcptest.Events(resp.Body, func(_, data string) { events = append(events, data) })
 	if len(events) != 2 || !strings.Contains(events[0], `"method":"notifications/tools/list_changed"`) || !strings.Contains(events[1], `"result":`) {
 		t.Errorf("with nothing but a body: got %q, want list_changed and the result", events)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // withKeys makes a world for the callers A and B.
@@ -46,7 +47,7 @@ func TestLogMessagesStayWithTheirCaller(t *testing.T) {
 		before := len(b.heard())
 		s.say(changed)
 		for _, c := range []*client{a, again, b} {
-			eventually(t, "the notification", func() bool { return slices.Contains(c.heard()[min(before, len(c.heard())):], changed) })
+			mcptest.Eventually(t, "the notification", func() bool { return slices.Contains(c.heard()[min(before, len(c.heard())):], changed) })
 		}
 	}
 	told := func(c *client, raw string) (n int) {
@@ -79,7 +80,7 @@ func TestLogMessagesStayWithTheirCaller(t *testing.T) {
 	if len(aCall.notes) > 0 {
 		t.Errorf("on the stream of a call: got %q, want nothing", aCall.notes)
 	}
-	if !w.logs.has("a message that may be about a call of any client is dropped") {
+	if !w.logs.Has("a message that may be about a call of any client is dropped") {
 		t.Error("log: got no line for what was dropped")
 	}
 }
@@ -172,7 +173,7 @@ func TestGoneClientsAreNotAsked(t *testing.T) {
 		}
 		gone.end()
 		if row.asked {
-			eventually(t, "the client is asked", func() bool {
+			mcptest.Eventually(t, "the client is asked", func() bool {
 				return strings.Contains(c.do("tools/call", askParams("s", "roots/list", `{}`)).result, `\"roots\":[]`)
 			})
 		} else if a := c.do("tools/call", askParams("s", "roots/list", `{}`)); !strings.Contains(a.result, "-32601") {
@@ -250,11 +251,11 @@ func TestDeliveryDelaysNoCalls(t *testing.T) {
 		t.Errorf("another client: got %s, want an answer", a.err)
 	}
 	close(until)
-	eventually(t, "the notifications", func() bool { return len(c.heard()) >= 1000 })
+	mcptest.Eventually(t, "the notifications", func() bool { return len(c.heard()) >= 1000 })
 	if n := len(c.heard()); n > 1100 {
 		t.Errorf("got %d notifications, want those that may wait", n)
 	}
-	if n := w.logs.count("notifications of the server are dropped"); n != 1 {
+	if n := len(w.logs.Lines("notifications of the server are dropped")); n != 1 {
 		t.Errorf("log: got %d lines, want one for what was dropped", n)
 	}
 }

@@ -57,8 +57,9 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
 }
 
-// findTool returns the server and the tool's own name; an empty server if there is none. A listed full name comes first,
-// then an alias, then a full name that the server has to be asked for, then an alias in lists that are fetched anew.
+// findTool returns the server and the tool's own name; an empty server if there is none. A listed full name comes
+// first, then an alias, then a full name that the server has to be asked for, then an alias in lists that are
+// fetched anew.
 func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	session, began := x.Session, time.Now()
 	if s.only != "" {
@@ -84,7 +85,8 @@ func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (
 	return s.findToolAlias(ctx, x, name, began)
 }
 
-func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server, tool string, err error) {
+func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server,
+	tool string, err error) {
 	server, tool, err = s.findAlias(ctx, x, "tools/list", name, since)
 	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
 		return "", "", nil
@@ -94,7 +96,9 @@ func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name stri
 
 // findAlias looks for what is listed under an alias, at the servers that it could be of. Lists older than
 // since are fetched again where it is missing; the zero time fetches none.
-func (s *Surface) findAlias(ctx context.Context, x *edge.Exchange, method, alias string, since time.Time) (server, own string, err error) {
+func (s *Surface) findAlias(
+	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
+) (server, own string, err error) {
 	for _, server := range s.reach(x) {
 		if !downstream.MayBeAlias(alias, server) {
 			continue
@@ -171,7 +175,8 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 	at, twice := jsonrpc.Find(ref, key)
 	raw := at.Of(ref)
 	if ambiguous || twice || len(raw) == 0 || raw[0] != '"' {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: ref." + key + " must stand once and be a string"})
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "Invalid params: ref." + key + " must stand once and be a string"})
 		return
 	}
 	name := jsonrpc.Text(raw)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // finish brings everything to its end and compares what came with what had to.
@@ -234,12 +235,12 @@ func (m *model) checkStreams(a *actor) {
 
 // checkRest ends all sessions and looks for what they left.
 func (m *model) checkRest() {
-	eventually(m.v, "the end of all requests", func() bool { return m.w.edge.Tracked() == 0 })
+	mcptest.Eventually(m.v, "the end of all requests", func() bool { return m.w.edge.Tracked() == 0 })
 	for _, a := range m.clients {
 		a.leave()
 	}
-	eventually(m.v, "the end of all sessions", func() bool { return m.w.edge.Sessions() == 0 })
+	mcptest.Eventually(m.v, "the end of all sessions", func() bool { return m.w.edge.Sessions() == 0 })
 	for i, s := range m.servers {
-		eventually(m.v, fmt.Sprintf("the end of the sessions with server %d", i), func() bool { return len(s.all()) <= 1 })
+		mcptest.Eventually(m.v, fmt.Sprintf("the end of the sessions with server %d", i), func() bool { return len(s.all()) <= 1 })
 	}
 }

@@ -1,13 +1,11 @@
 package proxy_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // asChild makes the test binary a downstream server on stdio.
@@ -46,7 +45,7 @@ type world struct {
 	http      *httptest.Server
 	url       string
 	transport *http.Transport
-	logs      *logs
+	logs      *mcptest.Log
 	once      sync.Once
 	stopping  atomic.Bool
 }
@@ -98,7 +97,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	if change != nil {
 		change(&s)
 	}
-	w := &world{t: t, config: s.config, logs: &logs{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	w := &world{t: t, config: s.config, logs: &mcptest.Log{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	logger := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.quiet {
 		logger = slog.New(slog.DiscardHandler)
@@ -135,7 +134,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 func (w *world) wait(servers ...string) {
 	w.t.Helper()
 	for _, name := range servers {
-		eventually(w.t, name+" is connected", func() bool { return w.manager.Status()[name].Status == downstream.StateConnected })
+		mcptest.Eventually(w.t, name+" is connected", func() bool { return w.manager.Status()[name].Status == downstream.StateConnected })
 	}
 }
 
@@ -165,27 +164,6 @@ func restricted(t testing.TB, keys ...auth.KeyConfig) *auth.Keys {
 		t.Fatal(err)
 	}
 	return k
-}
-
-// logs keeps what was logged.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) has(part string) bool { return l.count(part) > 0 }
-
-func (l *logs) count(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), part)
 }
 
 // keyOf is a key without limits.

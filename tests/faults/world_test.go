@@ -19,7 +19,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
-	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 const (
@@ -275,7 +274,7 @@ func (w *world) breaking(s *mcptest.Server, misbehave func(rw http.ResponseWrite
 }
 
 // output keeps the log of a router.
-type output struct{ nexustest.Output }
+type output struct{ mcptest.Log }
 
 // tail returns the last lines.
 func (o *output) tail() string {

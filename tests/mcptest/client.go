@@ -1,8 +1,7 @@
 package mcptest
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,7 +82,8 @@ type Reply struct {
 
 // Call calls a tool and asks for progress.
 func (c *Client) Call(ctx context.Context, tool, arguments string) Reply {
-	return c.Do(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":"p"}}`, tool, arguments))
+	return c.Do(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":"p"}}`, tool,
+		arguments))
 }
 
 // Do sends a request with an id of its own and waits for what comes of it.
@@ -114,25 +114,24 @@ func (c *Client) Read(ctx context.Context, resp *http.Response) Reply {
 		}
 		return r
 	}
-	lines := bufio.NewReader(resp.Body)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && err == nil {
-			var m Message
-			if err = json.Unmarshal(data, &m); err == nil && m.ID != nil && m.Method != "" {
-				err = c.answer(ctx, m)
-			} else if err == nil {
-				r.take(m)
-			}
+	var bad error
+	err := Events(resp.Body, func(_, data string) {
+		var m Message
+		err := json.Unmarshal([]byte(data), &m)
+		switch {
+		case bad != nil:
+		case err == nil && m.ID != nil && m.Method != "":
+			bad = c.answer(ctx, m)
+		case err == nil:
+			r.take(m)
+		default:
+			bad = err
 		}
-		if err == nil {
-			continue
-		}
-		if r.Result == nil && r.Error == nil {
-			r.Err = fmt.Errorf("the stream has no response: %w", err)
-		}
-		return r
+	})
+	if r.Result == nil && r.Error == nil {
+		r.Err = fmt.Errorf("the stream has no response: %w", cmp.Or(bad, err))
 	}
+	return r
 }
 
 func (c *Client) answer(ctx context.Context, m Message) error {

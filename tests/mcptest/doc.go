@@ -1,7 +1,7 @@
 // Package mcptest has an MCP server and an MCP client for tests of the router under faults and load.
 //
-// The Server speaks streamable HTTP and newline-delimited JSON, has tools that only read and tools that write,
-// and enters each write in a Ledger, which other processes may share. A test can take any message away from it
-// and answer in its place, as wrongly as it likes. The Client speaks streamable HTTP and says in one word what
-// came of a request. Both allow concurrent use.
+// The Server speaks streamable HTTP, HTTP+SSE and newline-delimited JSON, has tools that only read and tools that
+// write, and enters each write in a Ledger, which other processes may share. A test can take any message away from it
+// and answer in its place, as wrongly as it likes. The Client speaks streamable HTTP and says in one word what came of
+// a request. Both allow concurrent use.
 package mcptest

@@ -9,17 +9,26 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
 
 // Message is a JSON-RPC message with its parts as they stood.
 type Message struct {
+	Raw    string          `json:"-"`
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Message) UnmarshalJSON(raw []byte) error {
+	type parts Message
+	m.Raw = string(raw)
+	return json.Unmarshal(raw, (*parts)(m))
 }
 
 // Call is the part of the params of tools/call that tools look at.
@@ -80,6 +89,12 @@ type Server struct {
 	OnLine func(m Message, write func(raw string)) bool
 	OnSSE  func(m Message, write func(raw string), end func()) bool
 
+	// OnMessage sees each message of any transport before it is answered. If it returns true it has dealt with it; send
+	// takes raw messages, the response last, and is nil for what is no request on streamable HTTP.
+	OnMessage func(ctx context.Context, m Message, send func(raw string)) bool
+	// Stateless serves streamable HTTP without sessions, and answers each tool call with a stream.
+	Stateless bool
+
 	mu       sync.Mutex
 	tools    string
 	sessions map[string]chan string // what goes to the stream of each
@@ -121,6 +136,9 @@ const hello = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listCha
 
 // Answer serves one message and hands what it has to say to send, the response last.
 func (s *Server) Answer(ctx context.Context, m Message, send func(raw string)) {
+	if s.OnMessage != nil && s.OnMessage(ctx, m, send) {
+		return
+	}
 	switch m.Method {
 	case "initialize":
 		send(m.Response(hello))
@@ -239,7 +257,8 @@ func (s *Server) work(ctx context.Context, c Call, d time.Duration, send func(ra
 	defer beat.Stop()
 	for n := 1; ; n++ {
 		if c.Meta.Token != nil {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, c.Meta.Token, n))
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`,
+				c.Meta.Token, n))
 		}
 		select {
 		case <-beat.C:
@@ -251,8 +270,12 @@ func (s *Server) work(ctx context.Context, c Call, d time.Duration, send func(ra
 	}
 }
 
-// ServeHTTP implements http.Handler: streamable HTTP with sessions.
+// ServeHTTP implements http.Handler: HTTP+SSE on paths that end in /sse, streamable HTTP on others.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/sse") {
+		s.ServeSSE(w, r)
+		return
+	}
 	var m Message
 	if r.Method == http.MethodPost {
 		body, err := io.ReadAll(r.Body)
@@ -262,6 +285,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.OnHTTP != nil && s.OnHTTP(w, r, m) {
+		return
+	}
+	if s.Stateless {
+		if r.Method == http.MethodPost {
+			s.post(w, r, m)
+		} else {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}
 		return
 	}
 	session := r.Header.Get("Mcp-Session-Id")
@@ -295,7 +326,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, m Message) {
 		s.Answer(r.Context(), m, nil)
 		return
 	}
-	if name := m.Call().Name; name != "slow" && name != "wait" && name != "ask" {
+	name := m.Call().Name
+	streams := name == "slow" || name == "wait" || name == "ask" || s.Stateless && m.Method == "tools/call"
+	if !streams {
 		w.Header().Set("Content-Type", "application/json")
 		s.Answer(r.Context(), m, func(raw string) { _, _ = io.WriteString(w, raw) }) // a router that is gone hears nothing
 		return

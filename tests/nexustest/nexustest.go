@@ -2,18 +2,16 @@
 package nexustest
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
 // Run builds the program into a folder that lasts as long as the tests, hands its path to use, runs the
-// tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of GOFLAGS, so that the race detector watches
-// it too where it is set there.
+// tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of
+// GOFLAGS, so that the race detector watches it too where it is set there.
 func Run(m *testing.M, use func(program string)) int {
 	dir, err := os.MkdirTemp("", "nexus-test-")
 	if err != nil {
@@ -29,24 +27,4 @@ func Run(m *testing.M, use func(program string)) int {
 	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // not the user's
 	use(program)
 	return m.Run()
-}
-
-// Output collects what a program writes. It may be read at any time. The zero value is ready.
-type Output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *Output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-// String returns all that was written so far.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }

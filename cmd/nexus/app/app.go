@@ -96,9 +96,11 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
+		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
-		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall, Embedded: a.embedded.dialers(),
+		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
+		Embedded: a.embedded.dialers(),
 		Events: downstream.Events{
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
@@ -120,7 +122,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Search: a.tools, Limited: a.tools.Limited, Fail: router.Fail, Logger: a.log,
 	})
 	a.edge = edge.New(edge.Options{
-		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits, AllowedOrigins: cfg.AllowedOrigins,
+		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
+		AllowedOrigins: cfg.AllowedOrigins,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 	})
 	a.proxy.Attach(a.edge)
@@ -140,10 +143,12 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		planning.Model, composing.Model = p, s
 	}
 	return router.New(router.Options{
-		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing), Finder: finder,
-		Query: cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
+		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing),
+		Finder: finder,
+		Query:  cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
 		Execution: cfg.Execution, Validator: validator,
-		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient && !cfg.LLM.Plans()},
+		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
+			!cfg.LLM.Plans()},
 		Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})
 }
@@ -290,7 +295,8 @@ func (a *App) profile(name string) (edge.Handler, error) {
 	case single && slices.Contains(a.servers.Servers(), server):
 		return a.proxy.Single(server), nil
 	case single:
-		return nil, fmt.Errorf("unknown server %s in --profile; known are %s", server, strings.Join(a.servers.Servers(), ", "))
+		return nil, fmt.Errorf("unknown server %s in --profile; known are %s", server,
+			strings.Join(a.servers.Servers(), ", "))
 	}
 	return nil, fmt.Errorf("unknown profile %s; write router, proxy or server:NAME", name)
 }

@@ -14,20 +14,15 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // message is a JSON-RPC message with its parts as they stood.
-type message struct {
-	Raw    string          `json:"-"`
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
+type message = mcptest.Message
 
 func parseMessage(raw []byte) message {
-	m := message{Raw: string(raw)}
+	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		m.Method = "no JSON: " + err.Error()
 	}
@@ -289,7 +284,7 @@ func (r *running) anonymous(header map[string]string) *client {
 				c.mu.Unlock()
 			}
 			if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-				readEvents(resp.Body, func(_, data string) { c.take([]byte(data), to) })
+				_ = mcptest.Events(resp.Body, func(_, data string) { c.take([]byte(data), to) })
 			} else if body, _ := io.ReadAll(resp.Body); len(body) > 0 {
 				c.take(body, to)
 			}
@@ -301,28 +296,6 @@ func (r *running) anonymous(header map[string]string) *client {
 		}
 	}
 	return c
-}
-
-// readEvents reads server-sent events until the stream ends.
-func readEvents(body io.Reader, got func(event, data string)) {
-	lines := bufio.NewReader(body)
-	event, data := "", ""
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
-		}
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case line == "" && data != "":
-			got(event, data)
-			event, data = "", ""
-		case strings.HasPrefix(line, "event: "):
-			event = line[len("event: "):]
-		case strings.HasPrefix(line, "data: "):
-			data = line[len("data: "):]
-		}
-	}
 }
 
 // dialSSE opens a session over HTTP+SSE.
@@ -347,7 +320,7 @@ func (r *running) dialSSE(caps string, header map[string]string) *client {
 	endpoint := make(chan string, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		readEvents(resp.Body, func(event, data string) {
+		_ = mcptest.Events(resp.Body, func(event, data string) {
 			if event == "endpoint" {
 				endpoint <- data
 			} else {

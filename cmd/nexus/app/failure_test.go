@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // What a server does to a call, and what the client of run and the step of a query see of it.
@@ -214,7 +215,7 @@ func TestCancel(t *testing.T) {
 				if took := time.Since(began); took > 15*time.Second {
 					t.Errorf("%s: the server was told after %v, want at once", row.tool, took)
 				}
-				eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == before+row.calls })
+				mcptest.Eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == before+row.calls })
 				for _, m := range p.received("notifications/cancelled")[before:] {
 					if row.tool != "process_query" && !strings.Contains(string(m.Params), `"reason":"changed my mind"`) {
 						t.Errorf("%s: the server got %s, want the reason in it", row.tool, m.Raw)
@@ -228,7 +229,7 @@ func TestCancel(t *testing.T) {
 				}
 			}
 			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}`, nil)
-			eventually(t, "the warning", func() bool {
+			mcptest.Eventually(t, "the warning", func() bool {
 				return r.logs.line("Cannot route cancellation for unknown request nobody") != nil
 			})
 			c.wantNoStray()
@@ -248,9 +249,9 @@ func TestCancelModel(t *testing.T) {
 			r, _ := withPeer(t, m, nil, echoTool("echo"))
 			c := r.dial("", nil)
 			reply, id := c.start("tools/call", callParams("process_query", `{"query":"q"}`, ""))
-			eventually(t, "the request to the model", func() bool { return len(m.Requests()) == len(replies) })
+			mcptest.Eventually(t, "the request to the model", func() bool { return len(m.Requests()) == len(replies) })
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), nil)
-			eventually(t, "the end of the query", func() bool { return r.logs.line("Query failed: cancelled by the client") != nil })
+			mcptest.Eventually(t, "the end of the query", func() bool { return r.logs.line("Query failed: cancelled by the client") != nil })
 			if level := r.logs.line("Query failed: cancelled by the client")["level"]; level != "INFO" {
 				t.Errorf("got log level %v, want INFO: nothing went wrong", level)
 			}

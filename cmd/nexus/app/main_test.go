@@ -1,14 +1,12 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // asChild makes the test binary a downstream server on stdio.
@@ -27,7 +26,7 @@ const asChild = "NEXUS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asChild) != "" {
-		newPeer(floodTool(), echoTool("echo")).serveLines(os.Stdin, os.Stdout)
+		newPeer(floodTool(), echoTool("echo")).ServeLines(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
@@ -119,23 +118,7 @@ func scripted(t *testing.T, answer string, plans ...string) *llmtest.Server {
 }
 
 // logs keeps the log of an App.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logs struct{ mcptest.Log }
 
 // line returns the attributes of the first line whose message starts with prefix, nil if there is none.
 func (l *logs) line(prefix string) map[string]any {
@@ -159,17 +142,6 @@ func (l *logs) want(t *testing.T, prefix string) map[string]any {
 		t.Errorf("log: got no line that starts with %q, want one", prefix)
 	}
 	return record
-}
-
-// eventually polls until ok or the deadline.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(deadline); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", deadline, what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 // quote writes a JSON string.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // modern is a client of 2026-07-28 over streamable HTTP: it answers input_required results with a retry.
@@ -59,7 +60,7 @@ func (m *modern) travel(raw []byte, to *reply) {
 		messages := []string{body}
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 			messages = nil
-			readEvents(strings.NewReader(body), func(_, data string) { messages = append(messages, data) })
+			_ = mcptest.Events(strings.NewReader(body), func(_, data string) { messages = append(messages, data) })
 		}
 		more := false
 		for _, message := range messages {

@@ -1,29 +1,28 @@
 package app_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // peer is an MCP server that sends exactly the bytes that its tools return, and keeps what it was sent.
-// It speaks streamable HTTP, HTTP+SSE and stdio.
 type peer struct {
+	mcptest.Server
 	tools []peerTool
 
-	mu       sync.Mutex
-	seen     []message
-	running  map[string]context.CancelFunc
-	waiting  map[string]chan message
-	asked    int
-	sessions map[string]chan string // streams of HTTP+SSE
+	mu      sync.Mutex
+	seen    []message
+	running map[string]context.CancelFunc
+	waiting map[string]chan message
+	asked   int
 }
 
 // peerTool is a tool: its definition without the name, and what a call of it does.
@@ -66,7 +65,9 @@ func (c *peerCall) ask(method, params string) message {
 }
 
 func newPeer(tools ...peerTool) *peer {
-	return &peer{tools: tools, running: map[string]context.CancelFunc{}, waiting: map[string]chan message{}, sessions: map[string]chan string{}}
+	p := &peer{tools: tools, running: map[string]context.CancelFunc{}, waiting: map[string]chan message{}}
+	p.Stateless, p.OnMessage = true, p.handle
+	return p
 }
 
 // serve serves the peer over HTTP for the time of the test.
@@ -135,9 +136,8 @@ func (p *peer) calls() (all []string) {
 	return all
 }
 
-// handle takes one message. The response to a request goes to send as well.
-func (p *peer) handle(ctx context.Context, raw []byte, send func(raw string)) {
-	m := parseMessage(raw)
+// handle takes every message. The response to a request goes to send as well.
+func (p *peer) handle(ctx context.Context, m message, send func(raw string)) bool {
 	p.mu.Lock()
 	p.seen = append(p.seen, m)
 	id := string(m.ID)
@@ -174,6 +174,7 @@ func (p *peer) handle(ctx context.Context, raw []byte, send func(raw string)) {
 			cancel()
 		}
 	}
+	return true
 }
 
 func (p *peer) call(ctx context.Context, m message, id string, send func(raw string)) {
@@ -206,99 +207,6 @@ func (p *peer) call(ctx context.Context, m message, id string, send func(raw str
 		return
 	}
 	send(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"no such tool"}}`)
-}
-
-// ServeHTTP implements http.Handler: /sse and /messages are HTTP+SSE, everything else streamable HTTP.
-func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/sse":
-		p.stream(w, r)
-		return
-	case r.URL.Path == "/messages":
-		p.message(w, r)
-		return
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	m := parseMessage(body)
-	if m.ID == nil || m.Method == "" {
-		p.handle(r.Context(), body, nil)
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	if m.Method != "tools/call" {
-		w.Header().Set("Content-Type", "application/json")
-		p.handle(r.Context(), body, func(raw string) { _, _ = io.WriteString(w, raw) })
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush()
-	p.handle(r.Context(), body, func(raw string) {
-		_, _ = io.WriteString(w, "event: message\ndata: "+raw+"\n\n")
-		_ = http.NewResponseController(w).Flush()
-	})
-}
-
-// stream is the GET side of HTTP+SSE.
-func (p *peer) stream(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	id := fmt.Sprintf("s%d", len(p.sessions))
-	out := make(chan string)
-	p.sessions[id] = out
-	p.mu.Unlock()
-	w.Header().Set("Content-Type", "text/event-stream")
-	event := func(kind, data string) {
-		_, _ = io.WriteString(w, "event: "+kind+"\ndata: "+data+"\n\n")
-		_ = http.NewResponseController(w).Flush()
-	}
-	event("endpoint", "/messages?session="+id)
-	for {
-		select {
-		case raw := <-out:
-			event("message", raw)
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-// message is the POST side of HTTP+SSE.
-func (p *peer) message(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	p.mu.Lock()
-	out := p.sessions[r.URL.Query().Get("session")]
-	p.mu.Unlock()
-	w.WriteHeader(http.StatusAccepted)
-	_ = http.NewResponseController(w).Flush()
-	p.handle(r.Context(), body, func(raw string) { out <- raw })
-}
-
-// serveLines serves newline-delimited messages until in ends.
-func (p *peer) serveLines(in io.Reader, out io.Writer) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := append([]byte{}, lines.Bytes()...)
-		wg.Go(func() {
-			p.handle(context.Background(), line, func(raw string) {
-				mu.Lock()
-				defer mu.Unlock()
-				_, _ = io.WriteString(out, raw+"\n") // the router is gone then
-			})
-		})
-	}
-	wg.Wait()
 }
 
 // sessionServer is a peer with sessions, whose name goes to ended when its session is deleted.

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // brief writes the steps of an answer: id, tool, arguments and the reason of failures.
@@ -325,7 +326,7 @@ func TestQueryTimeout(t *testing.T) {
 			case <-time.After(deadline):
 				t.Error("the running step was not cancelled at its server")
 			}
-			eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == 1 })
+			mcptest.Eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == 1 })
 		})
 	}
 }
@@ -363,7 +364,7 @@ func TestToolTimeout(t *testing.T) {
 				t.Errorf("answer: got %q, degraded %v, want the model's with the failure", a.Answer, a.Degraded)
 			}
 			<-cancelled
-			eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == 1 })
+			mcptest.Eventually(t, "notifications/cancelled", func() bool { return len(p.received("notifications/cancelled")) == 1 })
 		})
 	}
 }

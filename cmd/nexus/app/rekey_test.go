@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // opened is a stream that a client reads.
@@ -43,7 +44,7 @@ func (r *running) stream(method, path, body string, header map[string]string) *o
 		}
 		defer resp.Body.Close()
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-			readEvents(resp.Body, func(_, data string) { o.events <- data })
+			_ = mcptest.Events(resp.Body, func(_, data string) { o.events <- data })
 			return
 		}
 		text, _ := io.ReadAll(resp.Body)

@@ -54,7 +54,8 @@ func (a *App) Reload(cfg config.Config) error {
 		return slices.ContainsFunc(live, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 	})
 	if len(fixed) > 0 {
-		a.log.Warn(fmt.Sprintf("configuration: %s cannot change while running; restart to use the new values", strings.Join(fixed, ", ")))
+		a.log.Warn(fmt.Sprintf("configuration: %s cannot change while running; restart to use the new values",
+			strings.Join(fixed, ", ")))
 	}
 	return nil
 }
@@ -64,7 +65,8 @@ func (a *App) logAccess(c auth.Changes) {
 	if c.None() {
 		return
 	}
-	a.log.Warn("access changed by a reload", "keys_added", c.Added, "keys_removed", c.Removed, "keys_changed", c.Changed, "key_required", a.keys.Required())
+	a.log.Warn("access changed by a reload", "keys_added", c.Added, "keys_removed", c.Removed, "keys_changed", c.Changed,
+		"key_required", a.keys.Required())
 }
 
 // withDemo adds the demo servers, where they were asked for.

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bufio"
 	"context"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // configured is the configuration of a running App, without its servers, and changed.
@@ -57,12 +57,7 @@ func (r *running) listen(session string) <-chan string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		lines := bufio.NewScanner(resp.Body)
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				got <- data
-			}
-		}
+		_ = mcptest.Events(resp.Body, func(_, data string) { got <- data }) // it ends with the test
 	}()
 	r.t.Cleanup(func() { cancel(); resp.Body.Close(); <-done; transport.CloseIdleConnections() })
 	return got
@@ -215,7 +210,7 @@ func TestServersThatAreBack(t *testing.T) {
 		return text
 	}
 	said := r.listen(session["Mcp-Session-Id"])
-	eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
+	mcptest.Eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
 	if got := list(); !strings.Contains(got, `"fine__echo"`) || strings.Contains(got, `"late__echo"`) {
 		t.Errorf("tools/list: got %s, want the tools of the other server alone", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // slowTool answers once it is told to.
@@ -55,7 +56,7 @@ func TestOps(t *testing.T) {
 			t.Errorf("%s %s: got %d %s %.200s, want %d %s with %q", row.method, row.path, resp.StatusCode, resp.Header.Get("Content-Type"), text, row.status, row.kind, row.want)
 		}
 	}
-	eventually(t, "the state of down", func() bool {
+	mcptest.Eventually(t, "the state of down", func() bool {
 		resp, text := r.raw("GET", "/healthz", "", nil)
 		var h struct {
 			Status  string
@@ -85,7 +86,7 @@ func TestGracefulShutdown(t *testing.T) {
 				defer cancel()
 				stopped <- r.Stop(ctx)
 			}()
-			eventually(t, "/readyz to tell", func() bool {
+			mcptest.Eventually(t, "/readyz to tell", func() bool {
 				resp, _ := r.raw("GET", "/readyz", "", nil)
 				return resp.StatusCode == http.StatusServiceUnavailable
 			})
@@ -94,7 +95,7 @@ func TestGracefulShutdown(t *testing.T) {
 				t.Errorf("/livez: got %d, want 200", resp.StatusCode)
 			}
 			refused := `"message":"The router is shutting down","data":{"server":"","reason":"unavailable"`
-			eventually(t, "new work to be refused", func() bool { return strings.Contains(string(late.call("run", `{"tool":"slow"}`, "").Error), refused) })
+			mcptest.Eventually(t, "new work to be refused", func() bool { return strings.Contains(string(late.call("run", `{"tool":"slow"}`, "").Error), refused) })
 			if got := c.call("run", `{"tool":"slow"}`, ""); !strings.Contains(string(got.Error), refused) {
 				t.Errorf("new work of the same session: got %s %s, want it refused", got.Result, got.Error)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 var ownTools = []string{"health_check", "list_available_tools", "process_query", "run", "search_available_tools"}
@@ -89,7 +90,7 @@ func TestListAvailableTools(t *testing.T) {
 	if want := []string{"search/web_search", "calculator/calculate", "hr/query_hr", "email/send_email"}; !slices.Equal(got, want) {
 		t.Errorf("tools: got %v, want %v", got, want)
 	}
-	want, err := json.MarshalIndent(json.RawMessage(compactTools(t, result.StructuredContent)), "", "  ")
+	want, err := json.MarshalIndent(compactTools(t, result.StructuredContent), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestHealthCheck(t *testing.T) {
 		h = router.Health{}
 		return c.structured("health_check", c.call("health_check", arguments, ""), &h)
 	}
-	eventually(t, "the states", func() bool {
+	mcptest.Eventually(t, "the states", func() bool {
 		check(`{}`)
 		return h.Servers["up"].Status == downstream.StateConnected && h.Servers["down"].Status != downstream.StateConnecting
 	})

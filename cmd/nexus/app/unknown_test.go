@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Whoever runs a tool that is not there learns what may be meant, as far as the key allows.
@@ -62,7 +63,7 @@ func TestRun_ServerIsStarting(t *testing.T) {
 	c := r.dial("", nil)
 	wantError(t, c.call("run", `{"tool":"late"}`, ""), -32000, "it is still starting, and no other server has the tool late", `{"server":"slow","reason":"unavailable","retryable":true}`)
 	close(goOn)
-	eventually(t, "the tool", func() bool {
+	mcptest.Eventually(t, "the tool", func() bool {
 		return strings.Contains(string(c.call("run", `{"tool":"late"}`, "").Result), "here I am")
 	})
 }

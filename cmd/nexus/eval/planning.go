@@ -84,9 +84,9 @@ type planned struct {
 }
 
 // plans plans the tasks one after another and hands each plan to done.
-func plans(ctx context.Context, file string, tasks []task, make Plan, done func(task, planned) error) error {
-	if make == nil {
-		make = rules.New(rules.Options{}).Plan
+func plans(ctx context.Context, file string, tasks []task, with Plan, done func(task, planned) error) error {
+	if with == nil {
+		with = rules.New(rules.Options{}).Plan
 	}
 	from := catalogs{file: file, read: map[string]rules.Catalog{}}
 	for _, t := range tasks {
@@ -95,7 +95,7 @@ func plans(ctx context.Context, file string, tasks []task, make Plan, done func(
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
 		start := time.Now()
-		p, err := make(ctx, t.Query, catalog)
+		p, err := with(ctx, t.Query, catalog)
 		if ctx.Err() != nil {
 			return fmt.Errorf("evaluating plans: %w", ctx.Err())
 		}

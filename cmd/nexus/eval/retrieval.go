@@ -106,7 +106,8 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 		o.Progress.report(i+1, len(queries))
 	}
 	if n := float64(sum.Judged); n > 0 {
-		for _, f := range []*float64{&sum.Recall1, &sum.Recall5, &sum.Recall10, &sum.Hit1, &sum.Complete10, &sum.MRR, &sum.NDCG10} {
+		for _, f := range []*float64{&sum.Recall1, &sum.Recall5, &sum.Recall10, &sum.Hit1, &sum.Complete10, &sum.MRR,
+			&sum.NDCG10} {
 			*f /= n
 		}
 	}

@@ -77,7 +77,8 @@ func (t *Transport) takes(req *http.Request) bool {
 	switch {
 	case !canProbe, req.URL == nil, req.URL.Scheme != "http", req.URL.Host == "":
 		return false
-	case req.Body != nil && req.Body != http.NoBody && (req.GetBody == nil || req.ContentLength <= 0 || req.ContentLength > maxBody):
+	case req.Body != nil && req.Body != http.NoBody && (req.GetBody == nil || req.ContentLength <= 0 ||
+		req.ContentLength > maxBody):
 		return false
 	}
 	for name, values := range req.Header {

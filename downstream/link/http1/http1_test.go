@@ -26,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestMain(m *testing.M) {
@@ -88,7 +89,7 @@ func (c *client) arrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "something comes on the idle connection", func() bool {
+	mcptest.Eventually(t, "something comes on the idle connection", func() bool {
 		var err error
 		_ = raw.Read(func(fd uintptr) bool {
 			_, _, err = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
@@ -159,16 +160,6 @@ func wantRead(t *testing.T, rt http.RoundTripper, req *http.Request, want string
 	t.Helper()
 	if got, err := read(rt, req); err != nil || got != want {
 		t.Errorf("%s %.40s: got %q, %v; want %q", req.Method, req.URL, got, err, want)
-	}
-}
-
-// eventually waits for what happens in another goroutine.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it did not come about that %s", what)
-		}
 	}
 }
 
@@ -394,7 +385,7 @@ func TestCancel(t *testing.T) {
 			if _, err := read(c, request(ctx, http.MethodPost, address, "{}")); !errors.Is(err, why) {
 				t.Errorf("afterwards: got %v, want %v", err, why)
 			}
-			eventually(t, "the only connection is closed", func() bool { return c.opened.Load() == 1 && c.closed.Load() == 1 })
+			mcptest.Eventually(t, "the only connection is closed", func() bool { return c.opened.Load() == 1 && c.closed.Load() == 1 })
 		})
 	}
 }
@@ -561,7 +552,7 @@ func TestIdle(t *testing.T) {
 			c := newClient(t, tc.change)
 			together(t, c, srv, 10)
 			tc.end(c, srv)
-			eventually(t, "all that should are closed", func() bool { return c.closed.Load() >= tc.want })
+			mcptest.Eventually(t, "all that should are closed", func() bool { return c.closed.Load() >= tc.want })
 			wantRead(t, c, request(t.Context(), http.MethodGet, srv.URL, ""), "200 ok")
 			c.CloseIdleConnections()
 			if c.closed.Load() != c.opened.Load() {

@@ -43,8 +43,9 @@ func dialer(rest *http.Transport) func(ctx context.Context, network, addr string
 
 func newPool(rest *http.Transport) pool {
 	return pool{
-		dial: dialer(rest), perHost: cmp.Or(rest.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost), timeout: rest.IdleConnTimeout,
-		idle: map[string][]*conn{},
+		dial: dialer(rest), perHost: cmp.Or(rest.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
+		timeout: rest.IdleConnTimeout,
+		idle:    map[string][]*conn{},
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // hasty answers before it has read the body, and closes the connection.
@@ -63,7 +65,7 @@ func TestBodyFails(t *testing.T) {
 	if _, err := read(c, req); err == nil || err.Error() != lost || c.written.Load() == 0 {
 		t.Errorf("got %v after %d bytes, want %v after some", err, c.written.Load(), lost)
 	}
-	eventually(t, "the connection is closed", func() bool { return c.closed.Load() == 1 })
+	mcptest.Eventually(t, "the connection is closed", func() bool { return c.closed.Load() == 1 })
 }
 
 // WroteRequest is called once all has been written.

@@ -37,11 +37,13 @@ type chat struct {
 }
 
 func (c chat) chunk(choices []any) object {
-	return object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": c.model, "choices": choices}
+	return object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": c.model,
+		"choices": choices}
 }
 
 func (c chat) begin() []string {
-	return []string{dataLine(c.chunk([]any{object{"index": 0, "delta": object{"role": "assistant", "content": ""}, "finish_reason": nil}}))}
+	return []string{dataLine(c.chunk([]any{object{"index": 0, "delta": object{"role": "assistant", "content": ""},
+		"finish_reason": nil}}))}
 }
 
 func (c chat) delta(text string) string {
@@ -70,7 +72,8 @@ func (c chat) end(text, finish string) []string {
 
 func (c chat) document(text, finish string) any {
 	return object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": c.model, "usage": c.tokens(text),
-		"choices": []any{object{"index": 0, "message": object{"role": "assistant", "content": text}, "finish_reason": finish}}}
+		"choices": []any{object{"index": 0, "message": object{"role": "assistant", "content": text},
+			"finish_reason": finish}}}
 }
 
 // responses is the form of the Responses API.
@@ -94,12 +97,14 @@ func (r responses) body(text, status string) object {
 func (r responses) begin() []string {
 	return []string{
 		r.event("response.created", object{"response": r.body("", "in_progress")}),
-		r.event("response.output_item.added", object{"output_index": 0, "item": object{"id": "msg_1", "type": "message", "role": "assistant", "content": []any{}}}),
+		r.event("response.output_item.added", object{"output_index": 0,
+			"item": object{"id": "msg_1", "type": "message", "role": "assistant", "content": []any{}}}),
 	}
 }
 
 func (r responses) delta(text string) string {
-	return r.event("response.output_text.delta", object{"item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": text})
+	return r.event("response.output_text.delta", object{"item_id": "msg_1", "output_index": 0, "content_index": 0,
+		"delta": text})
 }
 
 func (r responses) usageOnly() string {

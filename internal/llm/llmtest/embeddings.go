@@ -13,5 +13,6 @@ func (r Reply) vectors(req Request) any {
 		}
 		data = append(data, object{"object": "embedding", "index": i, "embedding": v})
 	}
-	return object{"object": "list", "data": data, "model": req.Model, "usage": object{"prompt_tokens": 1, "total_tokens": 1}}
+	return object{"object": "list", "data": data, "model": req.Model,
+		"usage": object{"prompt_tokens": 1, "total_tokens": 1}}
 }

@@ -42,7 +42,8 @@ type Reply struct {
 	Code   string      // of that error
 	Header http.Header // sent as well
 
-	Refuse []string // parameters that are refused with HTTP 400: a name at the top level of the body, json_schema, strict or json_object
+	// parameters that are refused with HTTP 400: a name at the top level of the body, json_schema, strict or json_object
+	Refuse []string
 	Fault  Fault
 	Finish string // finish_reason, "stop" if empty; or the status of a response
 
@@ -91,7 +92,8 @@ func (r Reply) refuses(req Request) (string, bool) {
 func refuse(w http.ResponseWriter, status int, message, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	writeJSON(w, map[string]any{"error": map[string]any{"message": message, "type": "scripted_error", "code": code, "param": nil}})
+	writeJSON(w, map[string]any{"error": map[string]any{"message": message, "type": "scripted_error", "code": code,
+		"param": nil}})
 }
 
 // writeJSON writes a value. Errors mean that the client is gone.
@@ -105,7 +107,8 @@ func (r Reply) write(w http.ResponseWriter, hr *http.Request, req Request) {
 	}
 	switch {
 	case r.refused != "":
-		refuse(w, r.Status, fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", r.refused), "unsupported_parameter")
+		refuse(w, r.Status, fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", r.refused),
+			"unsupported_parameter")
 	case r.Raw != "":
 		if r.RawType != "" {
 			w.Header().Set("Content-Type", r.RawType)

@@ -1,8 +1,9 @@
 // Package expression evaluates the expressions of plans: conditions and shapes of values, in the language of expr-lang.
 //
-// Parse reads an expression once; Names says which values it needs, and Eval computes it. Expressions come from models and
-// clients and are untrusted: they reach the values that they are given and nothing else, and their length, the work of
-// an evaluation and the size of its result are bounded. An Expression does not change and may be used from any goroutine.
+// Parse reads an expression once; Names says which values it needs, and Eval computes it. Expressions come from models
+// and clients and are untrusted: they reach the values that they are given and nothing else, and their length, the work
+// of an evaluation and the size of its result are bounded. An Expression does not change and may be used from any
+// goroutine.
 package expression
 
 import (
@@ -56,7 +57,8 @@ func Parse(source string) (*Expression, error) {
 // Names returns the names of the values that the expression uses, sorted.
 func (e *Expression) Names() []string { return e.names }
 
-// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. An error is one line.
+// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. An error
+// is one line.
 func (e *Expression) Eval(values map[string]any) (any, error) {
 	env := make(map[string]any, len(values)+1)
 	for name, v := range values {
@@ -142,8 +144,8 @@ func (r *rewriter) Visit(node *ast.Node) {
 	}
 }
 
-// builtin meters a function of the language: what it reads and what it returns. Those that only look at one place of their
-// argument cost nothing.
+// builtin meters a function of the language: what it reads and what it returns. Those that only look at one place of
+// their argument cost nothing.
 func (r *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	switch n.Name {
 	case "len", "type", "first", "last", "get":

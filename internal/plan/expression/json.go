@@ -91,7 +91,8 @@ func plain(v reflect.Value) (any, error) {
 		return own.String(), nil
 	}
 	switch v.Kind() {
-	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Int32, reflect.Uint8:
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Int32,
+		reflect.Uint8:
 		return v.Interface(), nil
 	case reflect.Float64, reflect.Float32:
 		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {

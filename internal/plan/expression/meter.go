@@ -85,7 +85,8 @@ func (m *meter) charge(v any, depth int) error {
 		}
 	case reflect.Map: // the groups of groupBy
 		for it := r.MapRange(); it.Next(); {
-			if err := errors.Join(m.charge(it.Key().Interface(), depth+1), m.charge(it.Value().Interface(), depth+1)); err != nil {
+			if err := errors.Join(m.charge(it.Key().Interface(), depth+1),
+				m.charge(it.Value().Interface(), depth+1)); err != nil {
 				return err
 			}
 		}

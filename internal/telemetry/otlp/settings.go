@@ -42,11 +42,11 @@ func readSettings(signal string) (settings, error) {
 	if v, name := of("PROTOCOL"); v != "" && v != "http/protobuf" {
 		return s, fmt.Errorf("%s: %q is not supported; use http/protobuf, usually on port 4318", name, v)
 	}
-	if v, name := of("COMPRESSION"); v != "" && v != "none" && v != "gzip" {
+	v, name := of("COMPRESSION")
+	if v != "" && v != "none" && v != "gzip" {
 		return s, fmt.Errorf("%s: want gzip or none, got %q", name, v)
-	} else {
-		s.gzip = v == "gzip"
 	}
+	s.gzip = v == "gzip"
 	if v, name := of("TIMEOUT"); v != "" {
 		ms, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {

@@ -82,7 +82,7 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 		if int64(len(b)) > limit {
 			return nil, ErrTooLarge
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return b, nil
 		}
 		if err != nil {

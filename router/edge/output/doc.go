@@ -2,8 +2,8 @@
 //
 // A [Message] is queued in the [Lane] of its request on a stream, which has one writer. [Response] is the HTTP response
 // to one POST, [SessionStream] the stream of a session, and [Batch] collects the responses to a batch. Requests reach
-// all of them through an [Outlet]. [Outputs] is what the outputs of one edge share. [CoalesceWrites] makes an HTTP server
-// send each event in one piece.
+// all of them through an [Outlet]. [Outputs] is what the outputs of one edge share. [CoalesceWrites] makes an HTTP
+// server send each event in one piece.
 //
 // What it promises:
 //

@@ -2,6 +2,7 @@ package output
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -81,7 +82,7 @@ func (resp *Response) openLocked(beat bool) bool {
 func (resp *Response) serve(w *writer, to *eventSink, gone <-chan struct{}, beat bool) {
 	err := context.Canceled // if writing panics
 	defer func() {
-		if err == errReplaced || err == nil && resp.cursor == nil { // everything is written
+		if errors.Is(err, errReplaced) || err == nil && resp.cursor == nil { // everything is written
 			resp.detach(w)
 		} else {
 			resp.leave(w)

@@ -6,8 +6,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
 
-// A bar adds up how far the steps of a plan are, or the elements of a loop within the slice of its step. Each has its own
-// slice of 1/n; a slice never shrinks, so that a retry does not move the bar back, and is full once its step has finished.
+// A bar adds up how far the steps of a plan are, or the elements of a loop within the slice of its step. Each has its
+// own slice of 1/n; a slice never shrinks, so that a retry does not move the bar back, and is full once its step has
+// finished.
 type bar struct {
 	*output
 	parent *bar // nil for the plan

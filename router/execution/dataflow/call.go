@@ -21,7 +21,8 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 			r.opts.Log.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack", string(debug.Stack()))
 		}
 		if !done { // the caller's code panicked or ended the goroutine
-			f.outcome = plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonInternal, Message: "internal error while running this step"}}
+			f.outcome = plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonInternal,
+				Message: "internal error while running this step"}}
 		}
 		if f.outcome.Sent == nil {
 			f.outcome.Sent = sent
@@ -54,7 +55,8 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 
 // arguments returns the final arguments of a step or an element. ready is false if there is nothing to call: it is
 // skipped or fails, as the outcome says.
-func (r *run) arguments(scope *plan.Scope, step plan.Step, item *plan.Item) (arguments json.RawMessage, o plan.Outcome, ready bool) {
+func (r *run) arguments(scope *plan.Scope, step plan.Step, item *plan.Item) (arguments json.RawMessage, o plan.Outcome,
+	ready bool) {
 	wanted, err := scope.Wanted(item)
 	if err == nil && !wanted {
 		return nil, plan.Outcome{Skipped: true}, false
@@ -77,7 +79,8 @@ func (r *run) allow(ctx context.Context, step plan.Step, calls []json.RawMessage
 }
 
 // call calls the tool and makes the step's value of what it returned.
-func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage, report progress.Func) plan.Outcome {
+func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage,
+	report progress.Func) plan.Outcome {
 	o := r.opts.Call(ctx, scope.Step(), arguments, report)
 	if item != nil {
 		o.Index = item.Index

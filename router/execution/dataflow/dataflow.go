@@ -4,8 +4,9 @@
 // A step starts the moment the last step that it needs has succeeded, the steps it refers to and those it
 // names in After; there are no waves, and the order of a plan's steps means nothing but who goes first
 // where slots are few. Steps of a sequential plan run one at a time, the first of the plan that can run before the
-// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without running, and so on down. Every step
-// has exactly one outcome, and the others never suffer from what happens to it, a panic included.
+// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without
+// running, and so on down. Every step has exactly one outcome, and the others never suffer from what happens to it, a
+// panic included.
 //
 // Run owns its goroutines, one per step that is running, and has waited for all of them when it returns.
 package dataflow
@@ -27,8 +28,8 @@ import (
 
 // Options say how to run a plan. Only Call is required.
 type Options struct {
-	// Call runs a step, or an element of a step that loops, with its final arguments and fills Value, Text, Blocks, Err and Attempts of the
-	// outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done. It
+	// Call runs a step, or an element of a step that loops, with its final arguments and fills Value, Text, Blocks, Err
+	// and Attempts of the outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done. It
 	// is called from many goroutines at once.
 	Call func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome
 
@@ -36,13 +37,17 @@ type Options struct {
 	// called from many goroutines at once; nil allows all.
 	Allow func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error
 
-	MaxParallel int                                          // calls running at a time, 0 = any number
-	Problems    []plan.Problem                               // steps that fail with this instead of running; the first per step counts
-	Validate    func(plan.Step, json.RawMessage) *plan.Error // a last look at final arguments, nil = fine; called from many goroutines
-	Done        []plan.Outcome                               // of earlier rounds: steps may need them, and one in the plan itself does not run again
-	Progress    progress.Func                                // the share of the plan that is done; calls are in order, never two at once
-	Elapsed     func() time.Duration                         // since the query began; nil counts from the call of Run
-	Log         *slog.Logger                                 // for panics; nil discards
+	MaxParallel int // calls running at a time, 0 = any number
+	// steps that fail with this instead of running; the first per step counts
+	Problems []plan.Problem
+	// a last look at final arguments, nil = fine; called from many goroutines
+	Validate func(plan.Step, json.RawMessage) *plan.Error
+	// of earlier rounds: steps may need them, and one in the plan itself does not run again
+	Done []plan.Outcome
+	// the share of the plan that is done; calls are in order, never two at once
+	Progress progress.Func
+	Elapsed  func() time.Duration // since the query began; nil counts from the call of Run
+	Log      *slog.Logger         // for panics; nil discards
 }
 
 // Run runs a plan and returns one outcome per step, in the plan's order. When ctx is done, running steps
@@ -144,7 +149,8 @@ func (r *run) settle() {
 				r.waiting[i]++
 				r.children[j] = append(r.children[j], i)
 			} else if o, before := r.done[id]; !before {
-				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference, Message: fmt.Sprintf("after names %q, which is no step", id)})
+				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference,
+					Message: fmt.Sprintf("after names %q, which is no step", id)})
 			} else if !o.OK() {
 				known[i] = r.passOn(o)
 			}
@@ -216,8 +222,8 @@ func (r *run) loop(ctx context.Context) {
 	}
 }
 
-// finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that the
-// step was skipped, is theirs as well.
+// finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that
+// the step was skipped, is theirs as well.
 func (r *run) finish(i int, o plan.Outcome) {
 	if r.settled[i] {
 		return
@@ -264,5 +270,6 @@ func (r *run) failure(err *plan.Error) plan.Outcome {
 }
 
 func dependencyFailed(id string) *plan.Error {
-	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed", id)}
+	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed",
+		id)}
 }

@@ -41,7 +41,8 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 	if err != nil {
 		return plan.Outcome{Err: err}, nil
 	}
-	l := &loop{scope: scope, outcomes: make([]plan.Outcome, len(items)), settled: make([]bool, len(items)), began: r.opts.Elapsed()}
+	l := &loop{scope: scope, outcomes: make([]plan.Outcome, len(items)), settled: make([]bool, len(items)),
+		began: r.opts.Elapsed()}
 	var calls []json.RawMessage
 	size := 0
 	for i, item := range items {
@@ -131,7 +132,8 @@ func (l *loop) outcome(r *run) plan.Outcome {
 	case failed > 0 && failed == n && same:
 		o.Err = first
 	case failed > 0 && failed == n:
-		o.Err = &plan.Error{Reason: first.Reason, Message: fmt.Sprintf("all %d calls failed, the first one: %s", n, first.Message)}
+		o.Err = &plan.Error{Reason: first.Reason, Message: fmt.Sprintf("all %d calls failed, the first one: %s", n,
+			first.Message)}
 	default:
 		o.Value = plan.List(l.outcomes)
 		o.Text = string(o.Value)

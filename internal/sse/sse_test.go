@@ -1,8 +1,8 @@
-package link_test
+package sse_test
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"reflect"
@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
 var eventSeeds = []string{
@@ -61,6 +61,19 @@ func plainEvents(text string) (events [][3]string, retry time.Duration) {
 	return events, retry
 }
 
+// readAll returns all events of r as name, id and data, and the error that ended them.
+func readAll(r io.Reader, most int) (events [][3]string, retry time.Duration, err error) {
+	er := sse.NewReader(r, most)
+	defer er.Free()
+	for {
+		e, err := er.Next()
+		if err != nil {
+			return events, er.Retry(), err
+		}
+		events = append(events, [3]string{e.Name, e.ID, string(e.Data)})
+	}
+}
+
 func FuzzEvents(f *testing.F) {
 	for _, s := range eventSeeds {
 		f.Add([]byte(s), uint8(0))
@@ -71,7 +84,7 @@ func FuzzEvents(f *testing.F) {
 		if chunk > 0 {
 			r = &chunks{r, int(chunk)}
 		}
-		got, retry, err := link.Events(r, 1<<20)
+		got, retry, err := readAll(r, 1<<20)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("got %v, want the end", err)
 		}
@@ -80,7 +93,7 @@ func FuzzEvents(f *testing.F) {
 			t.Errorf("got  %q %v\nwant %q %v", got, retry, want, wantRetry)
 		}
 		// Whatever the bound, what passes is within it.
-		bounded, _, _ := link.Events(bytes.NewReader(text), 10)
+		bounded, _, _ := readAll(bytes.NewReader(text), 10)
 		for _, e := range bounded {
 			if len(e[2]) > 10 {
 				t.Errorf("got %d bytes of data over a bound of 10", len(e[2]))
@@ -112,48 +125,65 @@ func TestEventBounds(t *testing.T) {
 		{"many comments", strings.Repeat(": x\n", 200) + "data: y\n\n", 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			events, _, err := link.Events(strings.NewReader(tc.text), 100)
+			events, _, err := readAll(strings.NewReader(tc.text), 100)
 			if len(events) != tc.events || errors.Is(err, io.EOF) != tc.fine {
 				t.Errorf("got %d events, %v; want %d, the end %v", len(events), err, tc.events, tc.fine)
 			}
 		})
 	}
-	if _, _, err := link.Events(iotest.TimeoutReader(strings.NewReader(strings.Repeat("data: x\n\n", 5000))), 1000); !errors.Is(err, iotest.ErrTimeout) {
+	if _, _, err := readAll(iotest.TimeoutReader(strings.NewReader(strings.Repeat("data: x\n\n", 5000))), 1000); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("got %v, want the reader's own error", err)
 	}
 }
 
-func FuzzLines(f *testing.F) {
-	for _, s := range []string{"", "\n", "a\n", "a\r\nb\n", "a", "\r\n\r\n", strings.Repeat("x", 70_000) + "\ny\n", "a\x00b\n\xff\n", "\r"} {
-		f.Add([]byte(s), uint16(0))
-		f.Add([]byte(s), uint16(7))
-	}
-	f.Fuzz(func(t *testing.T, text []byte, chunk uint16) {
-		var r io.Reader = bytes.NewReader(text)
-		if chunk > 0 {
-			r = &chunks{r, int(chunk)}
-		}
-		got, err := link.Lines(r, 1<<20)
-		if !errors.Is(err, io.EOF) {
-			t.Fatalf("got %v, want the end", err)
-		}
-		var want []string
-		plain := bufio.NewReader(bytes.NewReader(text))
-		for {
-			line, err := plain.ReadString('\n')
-			if err != nil {
+// A lenient reader takes an event that lacks its blank line, and a last line that is complete but for its end.
+func TestLenient(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want []string
+	}{
+		{"data: whole", []string{"message whole"}},
+		{"data: cut", nil},
+		{"data: a\ndata: cut", []string{"message a"}},
+		{"event: x\ndata: a\n", []string{"x a"}},
+		{"data: a\n\nevent: x\n", []string{"message a"}},
+		{"id: 1\n", nil},
+		{"error: full\n\n", []string{"error full"}},
+		{"", nil},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			er := sse.NewReader(strings.NewReader(tc.text), 100)
+			er.Whole, er.ErrorField = func(line []byte) bool { return strings.HasSuffix(string(line), "whole") }, true
+			var got []string
+			for {
+				e, err := er.Next()
+				if err == nil {
+					got = append(got, cmp.Or(e.Name, "message")+" "+string(e.Data))
+					continue
+				}
+				if !errors.Is(err, io.EOF) {
+					t.Errorf("got %v, want the end", err)
+				}
 				break
 			}
-			want = append(want, strings.TrimRight(line, "\r\n"))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		bounded, _ := link.Lines(bytes.NewReader(text), 5)
-		for _, line := range bounded {
-			if len(line) > 7 {
-				t.Errorf("got a line of %d bytes over a bound of 5", len(line))
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// BenchmarkNext measures events of 200 bytes.
+func BenchmarkNext(b *testing.B) {
+	text := strings.Repeat("event: message\ndata: "+strings.Repeat("x", 200)+"\n\n", 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		er := sse.NewReader(strings.NewReader(text), 1<<20)
+		for range 1000 {
+			if _, err := er.Next(); err != nil {
+				b.Fatal(err)
 			}
 		}
-	})
+		er.Free()
+	}
 }

@@ -15,8 +15,9 @@ const (
 	// leastGrowth is how much a small heap grows until it is collected. By default it only doubles, and a fifth of
 	// the cost of a forwarded call is collecting what calls leave behind.
 	leastGrowth = 16 << 20
-	mostPercent = 800 // of growth, and how precisely it is set
-	stepPercent = 50
+
+	mostPercent  = 800 // of growth
+	leastPercent = 20
 )
 
 // tuneMemory sets how often the collector runs and where it stops the heap from growing, unless the environment does.
@@ -32,12 +33,31 @@ func tuneMemory() {
 	}
 }
 
+// heap is what the last collection has found, in bytes.
+type heap struct {
+	live  uint64 // what the runtime counts growth from: live objects, stacks and globals
+	reads uint64 // of live objects, what a collection reads
+}
+
+func readHeap() heap {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
+		{Name: "/gc/scan/heap:bytes"},
+	}
+	metrics.Read(samples)
+	live := uint64(0)
+	for _, s := range samples[:3] {
+		live += s.Value.Uint64()
+	}
+	return heap{live: live, reads: samples[3].Value.Uint64()}
+}
+
 // followHeap sets the growth for the heap as it is now, percent being the present one, and again after each
 // collection.
 func followHeap(percent int) {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	if wanted := growth(sample[0].Value.Uint64()); wanted != percent {
+	wanted := growth(readHeap())
+	step := max(percent/8, 5) // setting it stops the program for a moment
+	if wanted < percent-step || wanted > percent+step {
 		debug.SetGCPercent(wanted)
 		percent = wanted
 	}
@@ -45,8 +65,11 @@ func followHeap(percent int) {
 	runtime.AddCleanup(mark, followHeap, percent)
 }
 
-// growth returns by how many percent a heap may grow: 100, but leastGrowth at least.
-func growth(live uint64) int {
-	percent := min(leastGrowth*100/max(live, 1), mostPercent)
-	return max(100, int(percent/stepPercent*stepPercent))
+// growth returns by how many percent a heap may grow: by what a collection of it reads, but by leastGrowth at least,
+// and by no more than 100 beyond that. Bytes of messages cost a collection nothing. By default a heap full of them would
+// grow by as much again, for no gain.
+func growth(h heap) int {
+	live := max(h.live, 1)
+	room := max(leastGrowth, min(h.reads, live))
+	return int(max(leastPercent, min(room*100/live, mostPercent)))
 }

@@ -16,6 +16,7 @@ const (
 // Bounds are the limits of a Budget.
 type Bounds struct {
 	Requests int   // in flight for one caller if no other asks; half as many more for all callers together
+	Share    int   // in flight for one caller while others ask; 0, and at most, half of Requests
 	Total    int64 // bytes held for all callers
 	Own      int64 // bytes held for one caller
 	Floor    int64 // bytes that a caller gets even when the total is exhausted
@@ -25,11 +26,12 @@ type Bounds struct {
 // results and replay logs. There are bounds for each caller, so that one cannot exhaust what others need, and for all
 // callers together. Nothing waits: Budget refuses at once. It is safe for concurrent use.
 //
-// One caller may have Requests in flight while no other asks for one, else half of that. Callers below their half are
+// One caller may have Requests in flight while no other asks for one, else Share. Callers below their share are
 // admitted up to 1.5 × Requests in total.
 type Budget struct {
 	bounds Bounds
 	half   int64 // of the requests
+	share  int64 // of the requests, for one caller while others ask
 	kept   int64 // of the requests, for callers with few
 	memory *Memory
 
@@ -57,6 +59,10 @@ type account struct {
 func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	most := int64(bounds.Requests)
 	b := &Budget{bounds: bounds, half: max(1, most/2), kept: most / keptShare, memory: memory, seed: maphash.MakeSeed()}
+	b.share = b.half
+	if bounds.Share > 0 {
+		b.share = min(b.half, int64(bounds.Share))
+	}
 	for i := range b.shards {
 		b.shards[i].by = map[string]account{}
 	}
@@ -88,11 +94,11 @@ func (b *Budget) Enter(caller string, n int) bool {
 
 // admits reports whether a caller with own requests in flight may have another. total is the number in flight with it.
 func (b *Budget) admits(caller string, own, total int64) bool {
-	if total <= b.half {
+	if total <= b.share {
 		return true
 	}
 	alone := b.askers.alone(caller)
-	if own < b.half {
+	if own < b.share {
 		most := int64(b.bounds.Requests) + b.half
 		if own >= b.kept {
 			most -= b.kept

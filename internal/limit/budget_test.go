@@ -110,6 +110,37 @@ func TestBudgetShares(t *testing.T) {
 	})
 }
 
+// A share may be smaller than half. A caller that has it before others ask keeps what it has.
+func TestBudgetOfSmallShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(Bounds{Requests: 1000, Share: 300}, nil)
+		if got := flood(b, "a"); got != 1000 {
+			t.Errorf("a caller alone: got %d requests, want 1000", got)
+		}
+		if got := flood(b, "b"); got != 300 {
+			t.Errorf("a second caller: got %d requests, want its share of 300", got)
+		}
+		for range 800 {
+			b.Leave("a", 0)
+		}
+		if got := flood(b, "a"); got != 100 {
+			t.Errorf("the first while others ask: got %d requests more, want 100, which makes its share", got)
+		}
+		if got := NewBudget(Bounds{Requests: 10, Share: 300}, nil); got.share != 5 {
+			t.Errorf("a share beyond half of 10 requests: got %d, want 5", got.share)
+		}
+	})
+}
+
+// The requests in flight that one caller may have beside others fit into its share of memory by default.
+func TestDefaultShare(t *testing.T) {
+	b := Default().Bounds()
+	if got := int64(b.Share) * inFlight; b.Share < 1000 || got > b.Own {
+		t.Errorf("got a share of %d requests, which take %d MiB; want 1000 at least and no more than %d MiB",
+			b.Share, got>>20, b.Own>>20)
+	}
+}
+
 func TestBudgetOfFewRequests(t *testing.T) {
 	for requests, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 3: {3, 1}, 4: {4, 2}} {
 		b := NewBudget(Bounds{Requests: requests}, nil)

@@ -29,12 +29,16 @@ const (
 	leastOwn    = 64 << 20  // bytes of results that a caller may have in memory, at least
 	ownShare    = 4         // how many callers may hold all that they may hold at the same time
 	callerFloor = 256 << 10 // bytes that a caller gets whatever others hold
+	inFlight    = 24 << 10  // bytes of a request in flight beside its message: stacks, and buffers of connections
 )
 
-// Bounds returns what callers may hold: one result of the largest size and one body each.
+// Bounds returns what callers may hold: one result of the largest size and one body each. While others ask, the
+// requests of one caller take no more memory than that either.
 func (c Config) Bounds() Bounds {
 	own := max(leastOwn, int64(c.ResultBytes)) + int64(c.BodyBytes)
-	return Bounds{Requests: c.TrackedRequests, Total: ownShare * own, Own: own, Floor: callerFloor}
+	return Bounds{
+		Requests: c.TrackedRequests, Share: int(own / inFlight), Total: ownShare * own, Own: own, Floor: callerFloor,
+	}
 }
 
 // RateConfig is the rate limit of a caller: Requests calls of the named tools in any window of length Per.

@@ -1,8 +1,10 @@
 package edge
 
 import (
+	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -89,7 +91,7 @@ func noBatches(v protocol.Version) *jsonrpc.Error {
 func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (responds bool, wait func()) {
 	e := f.edge
 	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
-	var served sync.WaitGroup
+	var queue []batched
 	for i := range items {
 		it := &items[i]
 		src.caller = it.caller
@@ -120,16 +122,42 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 			continue
 		}
 		b.Add()
+		queue = append(queue, batched{ctx, x})
+	}
+	wait = f.serveQueue(b, queue)
+	b.Done()
+	return responds, wait
+}
+
+// batchWidth is how many requests of a batch are served at once.
+const batchWidth = 64
+
+// batched is a tracked request of a batch.
+type batched struct {
+	ctx context.Context
+	x   *Exchange
+}
+
+// serveQueue serves tracked requests of a batch, batchWidth at once, and returns a function that waits for them.
+func (f *surface) serveQueue(b *output.Batch, queue []batched) (wait func()) {
+	e := f.edge
+	var served sync.WaitGroup
+	var next atomic.Int64
+	for range min(len(queue), batchWidth) {
 		served.Add(1)
 		e.life.spawn("serving a batch", func() {
 			defer served.Done()
-			defer b.Done()
-			defer e.untrack(x)
-			f.serveRequest(ctx, x)
+			for i := next.Add(1) - 1; i < int64(len(queue)); i = next.Add(1) - 1 {
+				q := queue[i]
+				func() {
+					defer b.Done()
+					defer e.untrack(q.x)
+					f.serveRequest(q.ctx, q.x)
+				}()
+			}
 		})
 	}
-	b.Done()
-	return responds, served.Wait
+	return served.Wait
 }
 
 // batch serves a batch over streamable HTTP.

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,4 +149,33 @@ func TestBatchesOnSharedStreams(t *testing.T) {
 		t.Errorf("stdio: got %s, want %s", got, want)
 	}
 	p.finish()
+}
+
+// Of a large batch a part is served at once. The rest is tracked, can be cancelled, and follows.
+func TestBatchIsServedInPart(t *testing.T) {
+	const width = 64
+	w := newWire(t, edge.Options{})
+	h := w.open("2025-03-26")
+	var calls []string
+	for i := range 200 {
+		calls = append(calls, call(strconv.Itoa(i), "hold", "{}"))
+	}
+	answer := make(chan string, 1)
+	go func() {
+		_, _, body := w.post("["+strings.Join(calls, ",")+"]", h)
+		answer <- body
+	}()
+	mcptest.Eventually(t, "all are tracked and a part is served", func() bool {
+		return w.edge.Tracked() == 200 && len(w.srv.log()) >= width
+	})
+	w.post(cancelOf("199", "null"), h)
+	w.post(call(`"x"`, "echo", "{}"), h)
+	if got := len(w.srv.log()); got != width+1 {
+		t.Errorf("got %d requests served, want %d of the batch and one beside it", got, width)
+	}
+	close(w.srv.release)
+	got := <-answer
+	if n := strings.Count(got, `"held":true`); n != 199 || strings.Contains(got, `"id":199,`) {
+		t.Errorf("got %d results, want 199, all but the one that was cancelled", n)
+	}
 }

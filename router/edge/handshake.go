@@ -34,15 +34,20 @@ func (h *handshake) agree(version protocol.Version, client inbound.ClientInfo) {
 	h.version, h.client, h.initialized = version, client, true
 }
 
-// agreeFirst stores what an unauthenticated client agrees on, unless the session is initialized.
-func (h *handshake) agreeFirst(version protocol.Version, client inbound.ClientInfo) bool {
+// agreeFirst stores what an unauthenticated client agrees on, unless the session is initialized. kept is charged to the
+// owner of the session; ok is false if the owner holds too much.
+func (s *session) agreeFirst(version protocol.Version, client inbound.ClientInfo, kept int) (first, ok bool) {
+	h := &s.handshake
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.initialized {
-		return false
+		return false, true
+	}
+	if !s.keep(kept) {
+		return false, false
 	}
 	h.version, h.client, h.initialized = version, client, true
-	return true
+	return true, true
 }
 
 // follow keeps requests on a shared stream from overtaking initialize. It returns what a request with that method waits

@@ -75,9 +75,13 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 		return nil, false, err
 	}
 	version := inbound.Negotiate(params)
+	kept := client.Kept(params)
 	if s == nil {
-		s, err = f.edge.sessions.open(f, src, version, client)
+		s, err = f.edge.sessions.open(f, src, version, client, kept)
 		return s, true, err
+	}
+	if !s.keep(kept) {
+		return nil, false, f.edge.noRoom(version)
 	}
 	s.handshake.agree(version, client)
 	return s, false, nil

@@ -33,11 +33,15 @@ type registry struct {
 // errNoSession is the error for an id of no session, or of one that the caller may not use.
 var errNoSession = errors.New("session not found")
 
-// open opens a session for the client at src. The error says that there is no room.
+// open opens a session for the client at src, which is charged for the bytes kept of its initialize. The error says
+// that there is no room.
 func (r *registry) open(
-	f *surface, src source, version protocol.Version, client inbound.ClientInfo,
+	f *surface, src source, version protocol.Version, client inbound.ClientInfo, kept int,
 ) (*session, *jsonrpc.Error) {
 	s := f.newSession(src, version, client)
+	if !s.keep(kept) {
+		return nil, r.edge.noRoom(version)
+	}
 	if src.shared {
 		s.id = rand.Text()
 	} else {
@@ -47,6 +51,7 @@ func (r *registry) open(
 		s.record.Client = inbound.ClientInfo{}
 	}
 	if _, err := r.add(s); err != nil {
+		s.keep(0)
 		return nil, err
 	}
 	return s, nil

@@ -113,9 +113,10 @@ func (a replies) unavailable(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.
 	a.error(w, http.StatusServiceUnavailable, id, err)
 }
 
-// tooManyRequests answers with 429: there is no room for the request.
+// tooManyRequests answers with 429: there is no room for the request, nor for the connection to wait for another.
 func (a replies) tooManyRequests(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
 	w.Header()["Retry-After"] = []string{"1"}
+	w.Header()["Connection"] = []string{"close"}
 	a.error(w, http.StatusTooManyRequests, id, err)
 }
 

@@ -29,6 +29,7 @@ type session struct {
 	requests      clientRequests
 	own           output.SessionStream
 	life          sessionLife
+	kept          charge // for what is kept of initialize
 }
 
 // sessionState is how far a session is on its way to its end. States only advance.
@@ -104,6 +105,10 @@ func (s *session) belongsTo(caller auth.Caller) bool {
 	return s.local || !s.surface.edge.access.NeedsKey() || s.owner.ID == caller.ID
 }
 
+// keep charges the owner for what is kept of initialize until the session ends, instead of what was kept before. It is
+// false if the owner holds too much.
+func (s *session) keep(bytes int) bool { return s.kept.set(s.surface.edge.budget, s.owner.ID, bytes) }
+
 // check sends heartbeats, cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
 func (s *session) check(now time.Duration) {
 	e := s.surface.edge
@@ -175,6 +180,7 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.surface.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
+		defer s.kept.end(s.surface.edge.budget, s.owner.ID)
 		s.own.End()
 		s.surface.handler.Ended(s.id)
 	})

@@ -56,7 +56,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{})
+	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{}, 0)
 	if err != nil {
 		t.reply.unavailable(w, "", err)
 		return

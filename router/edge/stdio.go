@@ -28,7 +28,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{})
+	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{}, 0)
 	if refused != nil {
 		return errors.New("serving stdio: there are too many sessions")
 	}

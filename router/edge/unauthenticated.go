@@ -57,7 +57,12 @@ func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inboun
 			break
 		}
 		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
-		if s.handshake.agreeFirst(r.Version, client) {
+		switch first, ok := s.agreeFirst(r.Version, client, client.Kept(in.Params)); {
+		case !ok:
+			s.respond(output.Error(in.ID, t.edge.noRoom("")))
+			accepted(w)
+			return
+		case first:
 			s.handshake.unserved.add(r.Initialize(), false)
 		}
 		fallthrough

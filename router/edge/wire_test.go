@@ -368,6 +368,9 @@ func TestOverload(t *testing.T) {
 		!strings.HasSuffix(body, want) {
 		t.Errorf("a request too many: got %d %v %s, want 429 %s", status, got, body, want)
 	}
+	if r := w.do(context.Background(), "POST", "/mcp", call("2", "echo", "{}"), h); r.StatusCode != 429 || !r.Close {
+		t.Errorf("a request too many: got %d and close %v, want 429 and the connection closed", r.StatusCode, r.Close)
+	}
 	if status, got, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, nil); status != 429 ||
 		got.Get("Retry-After") != "1" || !strings.HasSuffix(body, want) {
 		t.Errorf("a notification without a session: got %d %v %s, want 429 %s", status, got, body, want)

@@ -75,7 +75,20 @@ var attacks = []attack{
 	{"a flood of initialize", func(ctx context.Context, a *attacker) {
 		a.flood(ctx, 8, func() { a.open(ctx, strings.Repeat("x", 32<<10)) })
 	}},
+	{justLoad, func(ctx context.Context, a *attacker) {
+		a.count(http.StatusOK)
+		for range 2 { // each on a core of its own
+			go func() {
+				for ctx.Err() == nil {
+				}
+			}()
+		}
+		<-ctx.Done()
+	}},
 }
+
+// justLoad is no attack. Its ratio is what the load of the machine alone does to the others, as a baseline.
+const justLoad = "a process that only computes"
 
 // TestAttacks has one of ten callers attack a router while the others call a tool. None of their calls may fail, and
 // the router's memory is bounded. The ratio of their 99th percentile to that without an attack is logged.
@@ -87,7 +100,12 @@ func TestAttacks(t *testing.T) {
 		t.Skip("memory is read from /proc")
 	}
 	for _, at := range attacks {
-		t.Run(at.name, func(t *testing.T) { newAttacked(t, at).suffer() })
+		t.Run(at.name, func(t *testing.T) {
+			if at.name == justLoad && !*full {
+				t.Skip("only measured beside attacks of full size")
+			}
+			newAttacked(t, at).suffer()
+		})
 	}
 }
 

@@ -27,6 +27,7 @@ type conn struct {
 	pool   *pool
 	host   string
 	probe  func() bool // nil = it cannot be told whether the server has closed it
+	await  func()      // waits until something can be read; nil if that cannot be told
 	cut    func()      // closes it
 	reused bool
 	since  time.Time // when it became idle
@@ -41,7 +42,7 @@ func newConn(nc net.Conn, p *pool, host string) *conn {
 	c := &conn{Conn: nc, pool: p, host: host, cut: func() { nc.Close() }}
 	if s, ok := nc.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
-			c.probe = newProbe(raw)
+			c.probe, c.await = newProbe(raw), newAwait(raw)
 		}
 	}
 	return c
@@ -92,6 +93,9 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 		return nil, unsent
 	}
 	// A server may refuse a request and close the connection before it has read all of it.
+	if c.await != nil {
+		c.await() // a call that waits for its answer needs no buffer
+	}
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
 	resp, err := readResponse(r, req)

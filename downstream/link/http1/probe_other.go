@@ -7,3 +7,5 @@ import "syscall"
 const canProbe = false
 
 func newProbe(syscall.RawConn) func() bool { return nil }
+
+func newAwait(syscall.RawConn) func() { return nil }

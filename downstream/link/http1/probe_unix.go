@@ -23,3 +23,13 @@ func newProbe(raw syscall.RawConn) func() bool {
 		return raw.Read(read) == nil && errors.Is(err, syscall.EAGAIN)
 	}
 }
+
+// newAwait returns a function that waits until a connection has something to read, or has ended. What there is stays.
+func newAwait(raw syscall.RawConn) func() {
+	var b [1]byte
+	ready := func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+		return !errors.Is(err, syscall.EAGAIN)
+	}
+	return func() { _ = raw.Read(ready) } // reading tells the error
+}

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -15,6 +16,7 @@ const (
 	bodyTimeout = time.Minute      // for the whole body
 	bodyPause   = 10 * time.Second // for each part of it
 	firstBuffer = 4 << 10          // bytes allocated before any have arrived; only larger buffers are charged
+	trustedPart = 64 << 10         // bytes of a body after which its announced length is allocated
 )
 
 // Errors of ReadBody. Any other error means that the body was cut off.
@@ -40,6 +42,10 @@ func ReadBody(
 		end:    time.Now().Add(bodyTimeout),
 	}
 	b, err := u.read(r.ContentLength, limit)
+	if err != nil {
+		recycle(b)
+		b = nil
+	}
 	if u.held > 0 {
 		budget.Release(caller, u.held) // what is made of the body is charged again
 	}
@@ -63,7 +69,7 @@ type upload struct {
 	held   int       // bytes charged
 }
 
-// read reads all of it. length is the announced size or -1.
+// read reads all of it. length is the announced size or -1. With an error it returns what has come.
 func (u *upload) read(length, limit int64) ([]byte, error) {
 	if length > limit {
 		return nil, ErrTooLarge
@@ -72,30 +78,54 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 		return nil, ErrOverloaded
 	}
 	most := length + 1 // one byte more, to see the end
+	announced := most
 	if length < 0 {
-		length, most = 511, limit+1
+		length, most, announced = 511, limit+1, 0
 	}
 	b := make([]byte, 0, min(length+1, firstBuffer))
 	for {
 		n, err := u.next(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > limit {
-			return nil, ErrTooLarge
+			return b, ErrTooLarge
 		}
 		if errors.Is(err, io.EOF) {
 			return b, nil
 		}
 		if err != nil {
-			return nil, err
+			return b, err
 		}
 		if len(b) == cap(b) {
-			room := int(min(max(2*int64(cap(b)), 16*firstBuffer), most))
-			if u.budget.Short() || !u.budget.Reserve(u.caller, room-u.held) {
-				return nil, ErrOverloaded
+			size := max(2*int64(cap(b)), trustedPart)
+			if cap(b) >= trustedPart {
+				size = max(size, announced) // to copy a large body again and again costs more than one that stalls
 			}
-			u.held = room
-			b = append(make([]byte, 0, room), b...)
+			charged := int(min(size, limit))
+			if u.budget.Short() || !u.budget.Reserve(u.caller, charged-u.held) {
+				return b, ErrOverloaded
+			}
+			u.held = charged
+			b = append(allocate(int(min(size, most))), b...)
 		}
+	}
+}
+
+// cut has the memory of bodies that were cut off, for those that follow: clients that stall would otherwise make the
+// router clear and collect it again and again.
+var cut sync.Pool // of *[]byte
+
+// allocate returns an empty buffer for n bytes.
+func allocate(n int) []byte {
+	if kept, ok := cut.Get().(*[]byte); ok && cap(*kept) >= n && cap(*kept)/2 <= n {
+		return (*kept)[:0]
+	}
+	return make([]byte, 0, n)
+}
+
+// recycle takes back a buffer that nothing refers to.
+func recycle(b []byte) {
+	if cap(b) > trustedPart {
+		cut.Put(&b)
 	}
 }
 

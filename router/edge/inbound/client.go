@@ -57,6 +57,18 @@ func ReadClientInfo(params []byte) (ClientInfo, *jsonrpc.Error) {
 	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil
 }
 
+// smallClient is the size of params of initialize up to which the number of sessions bounds them.
+const smallClient = 4 << 10
+
+// Kept returns the bytes that are kept for the session besides its place, if c was read from params: c itself, and the
+// params for servers.
+func (c ClientInfo) Kept(params []byte) int {
+	if len(params) <= smallClient {
+		return 0
+	}
+	return len(params) + len(c.Capabilities) + len(c.Info)
+}
+
 // Object returns raw if it is a JSON object; else nil.
 func Object(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '{' {

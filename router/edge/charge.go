@@ -1,0 +1,42 @@
+package edge
+
+import (
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+)
+
+// charge is a number of bytes that a caller is charged for until end. The zero value is none.
+type charge struct {
+	mu    sync.Mutex
+	bytes int
+	ended bool
+}
+
+// set changes the number of bytes. It is false if the caller holds too much; then nothing changes. What is set leaves
+// half of what the caller may hold to its messages.
+func (c *charge) set(budget *limit.Budget, caller string, bytes int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more := bytes - c.bytes
+	switch {
+	case c.ended || more == 0:
+		return true
+	case more < 0:
+		budget.Release(caller, -more)
+	case !budget.ReserveSpare(caller, more):
+		return false
+	}
+	c.bytes = bytes
+	return true
+}
+
+// end releases the bytes. Nothing is charged after it.
+func (c *charge) end(budget *limit.Budget, caller string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes > 0 {
+		budget.Release(caller, c.bytes)
+	}
+	c.bytes, c.ended = 0, true
+}

@@ -66,8 +66,8 @@ func followHeap(percent int) {
 }
 
 // growth returns by how many percent a heap may grow: by what a collection of it reads, but by leastGrowth at least,
-// and by no more than 100 beyond that. Bytes of messages cost a collection nothing. By default a heap full of them would
-// grow by as much again, for no gain.
+// and by no more than 100 beyond that. Bytes of messages cost a collection nothing. By default a heap full of them
+// would grow by as much again, for no gain.
 func growth(h heap) int {
 	live := max(h.live, 1)
 	room := max(leastGrowth, min(h.reads, live))

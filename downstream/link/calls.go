@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// inflight is a call that waits for its response. Its id is its progress token, too.
-type inflight struct {
+// pending is a call that waits for its response. Its id is its progress token, too.
+type pending struct {
 	end    func() // ends the call from outside; nil where it watches the session itself
 	params []byte // as sent; for the headers of the modern era
 	id     int64
@@ -31,7 +31,7 @@ type inflight struct {
 }
 
 // report passes progress on, unless the call has its response or nobody waits for it any more.
-func (c *inflight) report(params []byte) {
+func (c *pending) report(params []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.finished && c.call.Progress != nil {
@@ -40,7 +40,7 @@ func (c *inflight) report(params []byte) {
 }
 
 // finish ends the reports; one that is under way is awaited.
-func (c *inflight) finish() {
+func (c *pending) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finished = true
@@ -54,7 +54,7 @@ type calls struct {
 	mu      sync.Mutex
 	first   int64 // the id of the first call
 	last    int64 // the id of the newest; first-1 while there was none
-	byID    map[int64]*inflight
+	byID    map[int64]*pending
 	drained chan struct{} // closed when the table is empty; nil if nobody waits for that
 }
 
@@ -64,13 +64,13 @@ const maxFirst = 1 << 52
 // start chooses the first id. It is random, because sessions share connections: a response that a server sends to
 // the wrong one must not fit a call there.
 func (t *calls) start() {
-	t.byID = map[int64]*inflight{}
+	t.byID = map[int64]*pending{}
 	t.first = 1 + rand.Int64N(maxFirst)
 	t.last = t.first - 1
 }
 
-func (t *calls) add(ctx context.Context, call *Call) *inflight {
-	c := &inflight{ctx: ctx, call: call}
+func (t *calls) add(ctx context.Context, call *Call) *pending {
+	c := &pending{ctx: ctx, call: call}
 	if t.shared {
 		c.reply = make(chan jsonrpc.Message, 1)
 	}
@@ -83,7 +83,7 @@ func (t *calls) add(ctx context.Context, call *Call) *inflight {
 	return c
 }
 
-func (t *calls) remove(c *inflight) {
+func (t *calls) remove(c *pending) {
 	c.finish()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *calls) drain(ctx context.Context) {
 }
 
 // endWith says how endAll ends a call.
-func (t *calls) endWith(c *inflight, end func()) {
+func (t *calls) endWith(c *pending, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.end = end
@@ -137,7 +137,7 @@ func (t *calls) len() int {
 }
 
 // find returns the call with the raw id, nil if there is none: ids and tokens are integers of ours.
-func (t *calls) find(raw []byte) *inflight {
+func (t *calls) find(raw []byte) *pending {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return nil
@@ -147,7 +147,7 @@ func (t *calls) find(raw []byte) *inflight {
 	return t.byID[id]
 }
 
-func (t *calls) byToken(params []byte) *inflight {
+func (t *calls) byToken(params []byte) *pending {
 	return t.find(jsonrpc.Get(params, "progressToken"))
 }
 
@@ -165,7 +165,7 @@ func (t *calls) knew(raw []byte) bool {
 func (t *calls) ofOnlyClient() []*Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var of, gone []*inflight
+	var of, gone []*pending
 	for _, c := range t.byID {
 		switch {
 		case c.call.Client == "", c.over():
@@ -188,7 +188,7 @@ func (t *calls) ofOnlyClient() []*Call {
 			return nil
 		}
 	}
-	slices.SortFunc(of, func(a, b *inflight) int { return cmp.Compare(b.id, a.id) })
+	slices.SortFunc(of, func(a, b *pending) int { return cmp.Compare(b.id, a.id) })
 	calls := make([]*Call, len(of))
 	for i, c := range of {
 		calls[i] = c.call
@@ -197,4 +197,4 @@ func (t *calls) ofOnlyClient() []*Call {
 }
 
 // over reports whether the call has ended, though it may still be in the table.
-func (c *inflight) over() bool { return c.answered.Load() || c.ctx.Err() != nil }
+func (c *pending) over() bool { return c.answered.Load() || c.ctx.Err() != nil }

@@ -151,7 +151,7 @@ func (t *httpTransport) request(
 	return t.rt.RoundTrip(newRequest(ctx, method, t.url, header, message, d))
 }
 
-func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	// Close ends the call; the loss of the session does not: what the server does with this request only
 	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
 	caller := ctx
@@ -210,7 +210,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *inflight, message []by
 }
 
 // single reads an answer that is one message.
-func (t *httpTransport) single(resp *http.Response, c *inflight) (jsonrpc.Message, error) {
+func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message, error) {
 	body, err := readBody(resp, t.s.opts.MaxMessage, c.call.Reserve)
 	if err != nil {
 		return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
@@ -249,7 +249,7 @@ func mediaType(h http.Header) string {
 	return kind
 }
 
-func isReplyTo(m *jsonrpc.Message, c *inflight) bool {
+func isReplyTo(m *jsonrpc.Message, c *pending) bool {
 	return m.ID == c.wire || m.Err != nil && m.ID == ""
 }
 

@@ -52,7 +52,7 @@ func (t *httpTransport) linger(a *answer) {
 
 // events reads a stream up to the response to c, and closes it. A stream that ends early is resumed if the server
 // numbers its events (MCP 2025-11-25, resumability).
-func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jsonrpc.Message, error) {
+func (t *httpTransport) events(ctx context.Context, a *answer, c *pending) (jsonrpc.Message, error) {
 	if c.call.Streams != nil {
 		c.call.Streams()
 	}
@@ -73,7 +73,7 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *inflight) (jso
 }
 
 // readEvents reads one stream. last is set to the id of the last event.
-func (t *httpTransport) readEvents(body io.Reader, c *inflight, last *string) (jsonrpc.Message, time.Duration, error) {
+func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (jsonrpc.Message, time.Duration, error) {
 	er := sse.NewReader(body, t.s.opts.MaxMessage)
 	er.Memory = room(c.call.Reserve)
 	defer er.Free()

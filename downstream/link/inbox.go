@@ -32,7 +32,7 @@ func (in *inbox) deliver(m *jsonrpc.Message) {
 
 // receive handles a message other than the response that its transport waits for. stream is the call on whose own
 // stream it came, nil on a stream that all calls share.
-func (in *inbox) receive(m jsonrpc.Message, stream *inflight) {
+func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 	switch {
 	case m.IsResponse():
 		level, event := slog.LevelWarn, "server answered an unknown request"
@@ -59,7 +59,7 @@ func (in *inbox) receive(m jsonrpc.Message, stream *inflight) {
 
 // suspects returns the calls that may have caused a message on a stream, the likeliest first. On a stream that all
 // calls share there are none if the calls are of several clients.
-func (in *inbox) suspects(stream *inflight) []*Call {
+func (in *inbox) suspects(stream *pending) []*Call {
 	if stream != nil {
 		return []*Call{stream.call}
 	}
@@ -67,7 +67,7 @@ func (in *inbox) suspects(stream *inflight) []*Call {
 }
 
 // answer answers a request of the server.
-func (in *inbox) answer(m jsonrpc.Message, stream *inflight) {
+func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 	if m.Method == "ping" {
 		in.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
 		return

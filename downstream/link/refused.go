@@ -11,7 +11,7 @@ import (
 
 // refused turns an answer other than 200 into an error, or into the JSON-RPC error in its body.
 func (t *httpTransport) refused(
-	ctx context.Context, resp *http.Response, c *inflight, sent http.Header,
+	ctx context.Context, resp *http.Response, c *pending, sent http.Header,
 ) (jsonrpc.Message, error) {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	m, invalid := jsonrpc.Parse(body)

@@ -13,7 +13,7 @@ import (
 // transport moves the messages of one session.
 type transport interface {
 	// roundTrip sends a request and returns its response. What else arrives goes to Session.receive.
-	roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error)
+	roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error)
 	// post sends a notification or a response.
 	post(ctx context.Context, message []byte) error
 	// watching returns which opening of the server's own stream is current, counted from 1; 0 if it is

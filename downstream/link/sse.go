@@ -117,7 +117,7 @@ func (t *sseTransport) watching() int64 { return 1 }
 // close has nothing to say: the end of the stream is the end of the session.
 func (t *sseTransport) close(context.Context, bool) {}
 
-func (t *sseTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	d := &dispatch{sent: c.call.Sent}
 	if err := t.send(ctx, message, d); err != nil {
 		select {

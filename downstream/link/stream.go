@@ -66,7 +66,7 @@ func (t *streamTransport) watching() int64 { return 1 }
 
 func (t *streamTransport) close(ctx context.Context, _ bool) { t.end(ctx) }
 
-func (t *streamTransport) roundTrip(ctx context.Context, c *inflight, message []byte) (jsonrpc.Message, error) {
+func (t *streamTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	o := &outgoing{message: message, sent: c.call.Sent}
 	if err := t.enqueue(ctx, o); err != nil {
 		c.unsent = true

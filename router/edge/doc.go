@@ -7,10 +7,10 @@
 // A message passes these layers. Each is a package, or files of this one, and uses only those after it:
 //
 //	transport     streamable.go, get.go, sse.go, stdio.go, batch.go, replies.go
-//	authorization access, unauthenticated.go
+//	authorization access, access.go, unauthenticated.go
 //	sessions      registry.go, session.go, handshake.go, with sessions and sessionid
 //	serving       receive.go, serve.go, notifications.go, inflight.go
-//	handler       exchange.go, response.go, requests.go, mrtr.go
+//	handler       exchange.go, response.go, progress.go, requests.go, mrtr.go
 //	output        output: one writer for each stream, with queues, replay and batches
 //	input         inbound: bodies, messages, versions and headers
 //

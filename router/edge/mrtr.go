@@ -330,7 +330,8 @@ func staleState() *jsonrpc.Error {
 	return inbound.InvalidParams("unknown or expired requestState; call again without it")
 }
 
-// serveMRTR serves a request that is a round trip of an mrtr. It is false if it is none.
+// serveMRTR serves a retry, and the first request of a client that answers requests: both may be round trips of an
+// mrtr. It is false for other requests.
 func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	e := t.edge
 	m, err := t.findMRTR(src.caller, in)

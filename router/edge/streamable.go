@@ -77,13 +77,13 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := ""
-	if in.Version == nil {
+	if in.Version == nil { // handshake eras have sessions; later versions are named in each message
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
-	logReceived(t.edge.log, t.current(src, id), &in)
+	logReceived(t.edge.log, t.current(src, id), &in) // serve may revive a session that is not there yet
 	var v access.Verdict
-	switch src.caller, v = t.authorize(&in, src); {
+	switch src.caller, v = t.authorize(&in, src); { // with a key in _meta, if there is one
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
 		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:
@@ -119,7 +119,7 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 			t.reply.noSession(w, in.ID, err)
 			return
 		}
-		t.completeHandshake(s, src, in.Method)
+		t.completeHandshake(s, src, in.Method) // of a revived session
 	}
 	if in.IsRequest() {
 		t.request(w, r, src, s, in)
@@ -135,13 +135,13 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 	}
 }
 
-// call is an exchange and its HTTP response, allocated together.
-type call struct {
+// httpExchange is an exchange and its HTTP response, allocated together.
+type httpExchange struct {
 	Exchange
 	response output.Response
 }
 
-// statusOf returns the function from error codes to HTTP statuses for a version, see output.Response.Begin.
+// statusOf returns how error codes become HTTP statuses; nil, before 2026-07-28, is always 200.
 func statusOf(v protocol.Version) func(code int) int {
 	if v.AtLeast(protocol.V20260728) {
 		return inbound.HTTPStatus
@@ -164,7 +164,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 	if t.serveMRTR(w, r, src, in) {
 		return
 	}
-	c := &call{}
+	c := &httpExchange{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
 	c.response.Begin(&e.out, w, r, statusOf(x.Version))
@@ -181,7 +181,7 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 		return
 	}
 	t.serveRequest(ctx, x)
-	e.life.begin() // until the response is written
+	e.life.begin() // Stop waits until the response is written; untrack ends the count of the request
 	defer e.life.done()
 	e.untrack(x)
 	if s != nil {

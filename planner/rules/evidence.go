@@ -29,23 +29,23 @@ const (
 
 // weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
 var weights = features{
-	allKnown:      0.55,
+	allKnown:      0.6,
 	nameSaid:      1.25,
 	topicHits:     1.2,
-	topicStrange:  -1.0,
+	topicStrange:  -1.1,
 	missing:       -1.5,
-	weak:          -1.9,
+	weak:          -1.8,
 	filled:        1.7,
 	strongArgs:    0.85,
-	nothingNeeded: 1.8,
-	headKnown:     0.2,
-	verbSaid:      0.1,
+	nothingNeeded: 1.75,
+	headKnown:     0.25,
+	verbSaid:      0.15,
 	choiceSaid:    1.75,
 	place:         -2.2,
 }
 
 // threshold is the evidence a call needs.
-const threshold = 1.7
+const threshold = 1.74
 
 func (x features) sum() float64 {
 	total := 0.0

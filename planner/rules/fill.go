@@ -357,6 +357,9 @@ func (l *filler) candidates(q param) (out []choice) {
 	if slices.Contains(q.stems, "currenc") || q.about["currenc"] && len(q.stems) == 1 && kindOf(q.Schema) == "string" {
 		for _, m := range values.Enum(l.a.text, currencies) {
 			before := strings.Fields(l.a.text[:m.Start])
+			if m.End-m.Start == 1 && unicode.IsLetter(rune(l.a.text[m.Start])) {
+				continue
+			}
 			if foreign := len(before) > 0 && unicode.IsUpper(rune(before[len(before)-1][0])) && strings.ToUpper(m.Choice) != l.a.text[m.Start:m.End]; l.a.covers(m.Start, m.End) && (!foreign || len(before) == 1) {
 				v := values.Value{Cue: l.cueOf(m.Start)}
 				out = append(out, choice{value: m.Choice, score: 3 + side(q, v), start: m.Start, end: m.End})
@@ -373,7 +376,10 @@ var currencies = strings.Fields("USD EUR GBP JPY CHF CNY INR CAD AUD SEK NOK DKK
 func (l *filler) choices(q param) (out []choice) {
 	texts := choices(q.Schema, maxEnum)
 	for _, m := range values.Enum(l.a.text, texts) {
-		if !l.a.covers(m.Start, m.End) {
+		quoted := func(v values.Value) bool {
+			return v.Kind == values.Quotation && v.Start < m.Start && m.End < v.End && v.Text != l.a.text[m.Start:m.End]
+		}
+		if !l.a.covers(m.Start, m.End) || slices.ContainsFunc(l.a.values, quoted) {
 			continue
 		}
 		var v any

@@ -54,7 +54,7 @@ func (l *filler) take(out []choice, q param, v values.Value) []choice {
 		return out
 	}
 	text := v.Kind == values.Name || v.Kind == values.Phrase && v.Label == "" || v.Kind == values.Phrase && (v.Label == "about" || v.Label == "rest")
-	if text && q.moment() {
+	if text && (q.moment() || slices.Contains(q.stems, "currenc") && (len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text)) {
 		return out
 	}
 	if (v.Kind == values.Name || v.Kind == values.Phrase) && (l.labels(v) || q.identifies() && kindOf(q.Schema) == "string" && v.Label == "") || v.Kind == values.Name && q.identifies() {
@@ -192,6 +192,9 @@ func (l *filler) suits(q param, v values.Value) float64 {
 	case values.Ordinal, values.Percent, values.Money, values.Quantity, values.Duration:
 		return -1
 	case values.Quotation:
+		if c == classPlace && !slices.Contains(placeCues, v.Cue) {
+			return -1.5
+		}
 		return 0.6
 	case values.Name:
 		switch {

@@ -13,8 +13,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
-var debug func(a ask, one *call, place int, ready bool)
-
 const (
 	maxCalls    = 12
 	maxClauses  = 24
@@ -249,9 +247,6 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		one.evidence = c.p.features(a, f, one.fill, rank).sum()
 		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
 			one.evidence -= repeatCost
-		}
-		if debug != nil {
-			debug(a, one, rank, ready)
 		}
 		switch {
 		case one.evidence < threshold:

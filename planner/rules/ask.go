@@ -3,7 +3,6 @@ package rules
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
@@ -17,14 +16,13 @@ type ask struct {
 	words   []word
 	values  []values.Value
 	lang    string
-	now     time.Time
 	verb    []string // stems of the verbs
 	writes  bool     // one of the clauses may write
 }
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
-func askFor(text string, clauses []intent.Clause, all []values.Value, now time.Time) ask {
-	a := ask{text: text, clauses: clauses, now: now}
+func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
+	a := ask{text: text, clauses: clauses}
 	for _, c := range clauses {
 		if a.lang == "" {
 			a.lang = c.Language
@@ -53,19 +51,6 @@ func verbStems(c intent.Clause) []string {
 	}
 	stems, _ := search.StemsIn(c.Verb, c.Language)
 	return append(out, stems...)
-}
-
-// without is the ask without what is chosen already.
-func (a ask) without(chosen map[string]choice) ask {
-	a.values = slices.DeleteFunc(slices.Clone(a.values), func(v values.Value) bool {
-		for _, c := range chosen {
-			if c.overlaps(v.Start, v.End) {
-				return true
-			}
-		}
-		return false
-	})
-	return a
 }
 
 // covers reports whether a part of the question belongs to what is asked.
@@ -102,11 +87,11 @@ func (a ask) mayCall(f *profile) bool {
 		if a.lang == "" {
 			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))
 		}
-		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] })
+		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return lists["changes"][v] })
 	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)
-		if slices.ContainsFunc(verb, func(v string) bool { return light[v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+		if slices.ContainsFunc(verb, func(v string) bool { return lists["light"][v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
 			verb = []string{f.verb}
 		}
 		return c.Act.MayWrite() && c.Verb != "" && f.does(verb) && (!c.Bare || a.fitsAfter(f, c))

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,10 +61,10 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x := features{place: float64(min(rank, 2)) / 2}
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
 	for _, w := range a.words {
-		if w.has("who") && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }) {
+		if f.knowsPeople(w) {
 			w.weight = 1
 		}
-		if w.weight == 0 || numeral(w) {
+		if w.weight == 0 || w.numeral() {
 			continue
 		}
 		used, known := fill.uses(w), p.knows(f, w)
@@ -128,9 +129,6 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	return x
 }
 
-// persons are the stems by which a tool says that it is about people, whom a question asks for by "who".
-var persons = []string{"person", "staff", "employe", "colleagu", "personnel", "contact"}
-
 // share is hit of all; where there is nothing to explain it is 1 if values is true.
 func share(hit, all float64, values bool) float64 {
 	switch {
@@ -142,8 +140,9 @@ func share(hit, all float64, values bool) float64 {
 	return 0
 }
 
-func numeral(w word) bool {
-	return w.lower[0] >= '0' && w.lower[0] <= '9' && !strings.ContainsFunc(w.lower, func(r rune) bool { return r >= 'a' })
+// knowsPeople reports whether a word asks for a person and the tool is about people.
+func (f *profile) knowsPeople(w word) bool {
+	return w.has("who") && slices.ContainsFunc(slices.Sorted(maps.Keys(lists["person"])), func(s string) bool { return f.words[s] })
 }
 
 // knows is how well a tool's own words explain a word of the question.
@@ -151,7 +150,7 @@ func (p *Planner) knows(f *profile, w word) float64 {
 	best := 0.0
 	for _, s := range w.stems {
 		switch {
-		case f.words[s], s == "who" && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }):
+		case f.words[s] || f.knowsPeople(w):
 			return 1
 		case f.labels[s]:
 			best = max(best, 0.6)
@@ -167,11 +166,11 @@ func (p *Planner) knows(f *profile, w word) float64 {
 }
 
 // said is the share of stems that the question says; generic and minor ones count less.
-func (p *Planner) said(words []word, stems []string, minor map[string]bool) float64 {
+func (p *Planner) said(words []word, names []string, minor stems) float64 {
 	total, hit := 0.0, 0.0
-	for _, n := range stems {
+	for _, n := range names {
 		weight := 1.0
-		if genericWords[n] || commonVerbs[n] || minor[n] {
+		if lists["generic"][n] || lists["common"][n] || minor[n] {
 			weight = 0.3
 		}
 		total += weight

@@ -157,7 +157,7 @@ func (r *reader) moments(i int) int {
 			out = append(out, amount)
 		}
 	}
-	if d, ok := r.amount(r.skip(i, "ahead", "back")); ok && d.Kind == Duration && m.clock == nil { // in 3 days
+	if d, ok := r.amount(r.skip(i, "ahead", "back", "next")); ok && d.Kind == Duration && m.clock == nil { // in 3 days
 		out = append(out, d)
 	}
 	return r.add(out...)

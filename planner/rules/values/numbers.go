@@ -75,7 +75,9 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 	if next == 0 || len(text) > 2*maxDigits || r.mark(next, ".'") && r.tight(next+1, 'd') && !r.tok(next).gap {
 		return nil, nil, 0 // a version, an address
 	}
-	list := r.Language == "en" && spacing.Replace(text) == text
+	bracket := strings.LastIndexAny(r.text[:r.tok(i).start], "[(") > strings.LastIndexAny(r.text[:r.tok(i).start], "])")
+	list := (r.Language == "en" || bracket) && spacing.Replace(text) == text
+	grouping := !bracket
 	text = spacing.Replace(text)
 	last := strings.LastIndexAny(text, ".,")
 	if last < 0 {
@@ -83,10 +85,10 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 	}
 	before, after, mark := text[:last], text[last+1:], text[last:last+1]
 	whole, broken := rat(marks.Replace(text)), rat(marks.Replace(before)+"."+after)
-	several, grouped := strings.Contains(before, mark), len(after) == 3 && len(before) <= 3 && before != "0"
+	several, grouped := strings.Contains(before, mark), grouping && len(after) == 3 && len(before) <= 3 && before != "0"
 	money := r.is(i-1, "currency") || r.is(next, "currency")
 	switch {
-	case several && len(after) == 3:
+	case several && grouping && len(after) == 3:
 		return whole, nil, next
 	case mark == "." && several:
 		return nil, nil, 0

@@ -100,7 +100,7 @@ func units(clauses []intent.Clause) [][]intent.Clause {
 	return out
 }
 
-// serve makes a call for a part of the question, or lets the last call take what it adds.
+// serve makes a call for a part of the question. What only says more about a call made before becomes part of it.
 func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 	a, ranked := c.askFor(unit), c.fitting
 	if !all {
@@ -108,7 +108,7 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 	}
 	one := c.best(a, c.also(a, ranked))
 	if one == nil {
-		return c.extend(a)
+		return false
 	}
 	one.from = unit
 	for i, o := range c.calls {
@@ -117,10 +117,6 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 		}
 		needed := one.f.required()
 		if one.fill.within(o.fill) || len(needed) > 0 && one.fill.only(needed).within(o.fill) {
-			return true
-		}
-		own := func(q param) bool { c := one.fill.chosen[q.Name]; return c.end > c.start }
-		if !slices.ContainsFunc(needed, own) && c.extend(a) { // all it needs was said before
 			return true
 		}
 		both := c.askFor(slices.Concat(o.from, unit))
@@ -165,27 +161,6 @@ func (c *chooser) also(a ask, ranked []plan.Tool) []plan.Tool {
 		}
 	}
 	return ranked
-}
-
-// extend lets the last call take what a clause without a call of its own adds: "set the starting level to 5".
-func (c *chooser) extend(a ask) bool {
-	if len(c.calls) == 0 {
-		return false
-	}
-	last := c.calls[len(c.calls)-1]
-	both := c.askFor(slices.Concat(last.from, a.clauses))
-	fill := c.p.fill(both, last.f, c.calls[:len(c.calls)-1])
-	change := lists["changes"].any(a.verb) && !last.f.does(a.verb)
-	if change || !fill.complete(last.f) || !last.fill.within(fill) || len(fill.chosen) == len(last.fill.chosen) {
-		return false
-	}
-	for _, w := range a.words { // every word that says something has to be of use
-		if w.weight == 1 && !w.numeral() && fill.uses(w) == 0 && c.p.knows(last.f, w) == 0 {
-			return false
-		}
-	}
-	last.fill, last.from = fill, both.clauses
-	return true
 }
 
 // together serves the whole by one call where that is better than the one call of a clause, or there is none.
@@ -258,24 +233,19 @@ func (c *chooser) wholeFill(f *profile) filling {
 	return fill
 }
 
-// complete fills required parameters that a clause leaves open from the question as a whole.
+// complete fills required parameters that a clause leaves open from the rest of the question; for a tool that reads even
+// from what is not asked for: "don't restart it, only show its state".
 func (c *chooser) complete(f *profile, fill *filling) {
-	for _, q := range f.required() {
-		own, has := fill.chosen[q.Name]
+	for _, q := range slices.Clone(fill.missing) {
 		v, ok := c.wholeFill(f).chosen[q.Name]
-		if !ok && !has && f.reads { // "don't restart it, only show its state"
+		if !ok && f.reads {
 			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
 		}
-		if ok && v.score >= known && (!has || own.score < 1.6 && v.score > own.score+0.7 && c.stated(v)) {
+		if ok && v.score >= known {
 			v.score -= 0.5
 			v.start, v.end = 0, 0
 			fill.chosen[q.Name] = v
 			fill.missing = slices.DeleteFunc(fill.missing, func(m param) bool { return m.Name == q.Name })
 		}
 	}
-}
-
-// stated reports whether a value is in a clause that only states something.
-func (c *chooser) stated(v choice) bool {
-	return slices.ContainsFunc(c.whole.clauses, func(cl intent.Clause) bool { return !asks(cl) && cl.Start <= v.start && v.end <= cl.End })
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // features are what speaks for or against calling a tool, each about 0 to 1.
@@ -21,8 +19,6 @@ const (
 	filled               // how well required parameters are filled
 	strongArgs           // how many parameters are filled well
 	nothingNeeded        // the tool has no required parameters
-	headKnown            // share of what is asked for first that the tool explains
-	verbSaid             // the question's verb asks for what the tool does
 	choiceSaid           // share of the required choices that the question says
 	place                // in the ranking
 	featureCount
@@ -39,8 +35,6 @@ var weights = features{
 	filled:        1.7,
 	strongArgs:    0.85,
 	nothingNeeded: 1.75,
-	headKnown:     0.25,
-	verbSaid:      0.15,
 	choiceSaid:    1.75,
 	place:         -2.2,
 }
@@ -80,10 +74,6 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
 	x[nameSaid] = p.said(a.words, f.name, f.module)
-	x[headKnown] = p.head(a, f, fill)
-	if f.does(a.verb) {
-		x[verbSaid] = 1
-	}
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
 	for _, q := range f.params {
 		c, has := fill.chosen[q.Name]
@@ -181,34 +171,6 @@ func (p *Planner) said(words []word, names []string, minor stems) float64 {
 		}
 	}
 	return hit / max(total, 1)
-}
-
-// head is how well the tool explains what is asked for: the first words after the opening of a clause, as in "what is the
-// BOILING POINT of water". Of tools that fit alike it tells which computes what is wanted.
-func (p *Planner) head(a ask, f *profile, fill filling) float64 {
-	best, total, known := 0.0, 0.0, 0.0
-	open := true
-	flush := func() {
-		if total > 0 {
-			best, open = max(best, known/total), false
-		}
-		total, known = 0, 0
-	}
-	for i, w := range a.words {
-		if i > 0 && strings.ContainsAny(a.text[a.words[i-1].end:max(w.start, a.words[i-1].end)], ".,?!;:") {
-			flush()
-			open = true
-		}
-		switch {
-		case w.weight == 0 || search.RequestVerb(w.lower) && total == 0:
-			flush()
-		case open && fill.uses(w) < 0.75:
-			total += w.weight
-			known += w.weight * p.knows(f, w)
-		}
-	}
-	flush()
-	return best
 }
 
 // related reports whether two stems mean nearly the same, or one begins with the other: "discov" and "discoveri".

@@ -34,7 +34,7 @@ const (
 	fitNumber   = 1.25 // times how well it fits a number
 	fitsWell    = 0.75 // it is of the very kind that the parameter asks for
 	exemplified = 1.5  // the description names it
-	named       = 2  // "called" is before it, and the parameter is a name
+	named       = 2    // "called" is before it, and the parameter is a name
 	ownPart     = 2    // it is the part of "owner/name" that the parameter is called after
 	unitOnly    = 1.5  // it is the currency of an amount
 	rightSide   = 1.5  // "from" or "to" is before it, and in the parameter's name

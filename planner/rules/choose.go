@@ -17,6 +17,9 @@ const (
 	rankedTools = 8
 )
 
+// openSlack is how much less evidence it needs to ask for what a write lacks, of which something is given.
+const openSlack = 1.5
+
 // repeatCost is what evidence a tool loses that is called already.
 const repeatCost = 0.3
 
@@ -197,8 +200,12 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
 			one.evidence -= repeatCost
 		}
+		enough := threshold
+		if !ready && !f.reads && len(one.fill.chosen) > 0 {
+			enough -= openSlack
+		}
 		switch {
-		case one.evidence < threshold:
+		case one.evidence < enough:
 		case ready && (best == nil || one.evidence > best.evidence):
 			best = one
 		case !ready && (open == nil || one.evidence > open.evidence):

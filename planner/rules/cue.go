@@ -107,6 +107,9 @@ func (l *filler) describing(stem string) (n int) {
 // shortens reports whether a is a shortened b, as in "temp" and "temperature".
 func shortens(a, b string) bool { return len(a) >= 3 && len(b) > len(a) && b[:len(a)] == a }
 
+// sayings are words before what a message says.
+var sayings = strings.Fields("saying says stating telling")
+
 // phrases returns the ordinary words that could be texts: what lies between function words and other values, without
 // words at the ends that only say which tool is meant; and all that a search may be for, up to the end of a clause.
 func (l *filler) phrases() []values.Value {
@@ -120,6 +123,9 @@ func (l *filler) phrases() []values.Value {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) {
 			whole = true
 			out = append(out, l.phrase(i, l.clauseEnd(i), "rest"))
+		}
+		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
+			out = append(out, l.phrase(i, l.clauseEnd(i), "said"))
 		}
 		if !plain(i) || i > 0 && plain(i-1) && l.adjoin(i) {
 			continue

@@ -155,7 +155,8 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	part := v.Label == "owner" || v.Label == "repo"
 	how := row == "spelled" && string(v.Number) == strconv.Itoa(l.digits) // "two numbers, 36 and 48"
 	words := row == "phrase" || row == "phrase@" || row == "rest" || v.Kind == values.Name
-	if !ok || how || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
+	said := v.Label == "said"
+	if !ok || how || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
 		return c, false
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q, v) + suits[row][q.role]}
@@ -163,14 +164,14 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 		c.score += counted
 	}
 	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
-	text, said := fitted.Value.(string)
+	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
 	switch {
-	case !said && last > 0: // the unit may say something else: "250 dollars"
+	case !written && last > 0: // the unit may say something else: "250 dollars"
 		c.score += fitNumber * fitted.Score
 		c.start, c.end = v.Start+first, v.Start+last
 		return c, true
-	case !said:
+	case !written:
 		c.score += fitNumber * fitted.Score
 		return c, true
 	case text == v.Unit && last > 0: // a currency, without the amount
@@ -186,7 +187,7 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 		c.score += exemplified
 		c.named = true
 	}
-	if part || v.Label == "region" {
+	if said || part || v.Label == "region" {
 		c.score += ownPart
 	}
 	if v.Cue == "named" && lists["named"].any(q.stems) {

@@ -13,14 +13,19 @@ import (
 func (c *chooser) served(cl intent.Clause) bool {
 	a := c.askFor([]intent.Clause{cl})
 	return slices.ContainsFunc(c.calls, func(one *call) bool {
-		all, known := 0.0, 0.0
+		all, known, least := 0.0, 0.0, 1.0
+		for _, chosen := range one.fill.chosen {
+			if text, ok := chosen.value.(string); ok && strings.Contains(cl.Text, text) {
+				least = 0.6 // it gives an argument: "and body \"At noon?\""
+			}
+		}
 		for _, w := range a.words {
 			if w.weight < 1 {
 				continue
 			}
 			all++
 			returned := slices.ContainsFunc(one.f.outputs, func(o output) bool { return slices.ContainsFunc(o.stems, w.has) })
-			if returned || c.p.knows(one.f, w) == 1 || one.fill.uses(w) > 0 {
+			if returned || c.p.knows(one.f, w) >= least || one.fill.uses(w) > 0 {
 				known++
 			}
 		}

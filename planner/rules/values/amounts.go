@@ -181,8 +181,12 @@ func (r *figures) operand(i int) (text string, next int) {
 	return string(decimal(c.n)), r.skip(next, "currency")
 }
 
-// share reads "15% of 2500" and "20% off 50".
+// share reads "15% of 2500", "20% off 50" and "square root of 144".
 func (r *figures) share(i int) (text string, next int) {
+	if j := r.skip(i, "root"); j > i {
+		of, next := r.operand(j)
+		return "sqrt(" + of + ")", next
+	}
 	v, ok := r.amount(i)
 	if !ok || v.Kind != Percent {
 		return "", 0

@@ -122,6 +122,7 @@ func TestExpressions(t *testing.T) {
 		{"what is 3 * (4+5)?", "expression 3 * (4 + 5); number 3; number 4; number 5"},
 		{"15% of $2500", "expression 2500 * 0.15; percent 15; money 2500 USD"},
 		{"20% off $50", "expression 50 * 0.8; percent 20; money 50 USD"},
+		{"the square root of 144", "expression sqrt(144); number 144"},
 		{"12 divided by 4", "expression 12 / 4; number 12; number 4"},
 		{"10-3", "number 10; number 3"},
 		{"2^10 - 1", "expression 2 ^ 10 - 1; number 2; number 10; number 1"},

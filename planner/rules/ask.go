@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ type ask struct {
 	text    string // the whole question
 	clauses []intent.Clause
 	words   []word
+	kinds   []word // of things that are only given by their values
 	values  []values.Value
 	lang    string
 	verb    []string // stems of the verbs
@@ -35,8 +37,12 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 		}
 		a.writes = a.writes || c.Act.MayWrite()
 		for _, v := range all {
-			if middle := (v.Start + v.End) / 2; middle >= c.Start && middle < c.End {
-				a.values = append(a.values, v)
+			if middle := (v.Start + v.End) / 2; middle < c.Start || middle >= c.End {
+				continue
+			}
+			a.values = append(a.values, v)
+			if v.Kind == values.Path && path.Ext(v.Text) != "" { // "how big is notes.txt" is about a file
+				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 0.5}}
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (x features) sum() float64 {
 func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x := features{place: float64(min(rank, 2)) / 2}
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
-	for _, w := range a.words {
+	for _, w := range slices.Concat(a.words, a.kinds) {
 		if f.knowsPeople(w) {
 			w.weight = 1
 		}
@@ -73,7 +73,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[allKnown] = share(allHit, all, len(fill.chosen) > 0)
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
-	x[nameSaid] = p.said(a.words, f.name, f.module)
+	x[nameSaid] = p.said(slices.Concat(a.words, a.kinds), f.name, f.module)
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
 	for _, q := range f.params {
 		c, has := fill.chosen[q.Name]

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -104,6 +105,14 @@ func (l *filler) parts() []values.Value {
 			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
 			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
 			out = append(out, left, right)
+		}
+		joined := v // "the folder reports in /tmp"
+		for _, o := range l.a.values[i+1:] {
+			paths := v.Kind == values.Path && o.Kind == values.Path && o.Start > v.End && o.Start-v.End < 12
+			if paths && (o.Cue == "in" || o.Cue == "to") && !strings.ContainsAny(v.Text, "/\\*") && strings.HasPrefix(o.Text, "/") {
+				joined.Text, joined.End, joined.Label = path.Join(o.Text, v.Text), o.End, "region"
+				out = append(out, joined)
+			}
 		}
 		wide := v
 		for j, o := range l.a.values {

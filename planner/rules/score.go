@@ -156,7 +156,8 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	how := row == "spelled" && string(v.Number) == strconv.Itoa(l.digits) // "two numbers, 36 and 48"
 	words := row == "phrase" || row == "phrase@" || row == "rest" || v.Kind == values.Name
 	said := v.Label == "said"
-	if !ok || how || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
+	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
+	if !ok || how || glob || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
 		return c, false
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q, v) + suits[row][q.role]}

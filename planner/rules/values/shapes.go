@@ -13,7 +13,7 @@ var (
 	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
 	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
 		`\S+/\S*/\S*|\S+/|\S+/\S+\.\w+)$`)
-	fileShape = regexp.MustCompile(`^[\pL\d_.-]*[\pL\d_]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
+	fileShape = regexp.MustCompile(`^[\pL\d_.*-]*[\pL\d_*]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
 	slugShape = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
 	codeShape = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
 	initials  = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)

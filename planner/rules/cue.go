@@ -13,14 +13,14 @@ import (
 const (
 	inName      = 3.0  // one is in the parameter's name, divided by how many names have it
 	emptyInName = 0.5  // a word without a topic is
-	likeName    = 2.0  // one is related to the name
+	likeName    = 2.25 // one is related to the name
 	inAbout     = 1.2  // one is in the description, divided as well
 	ofTool      = 0.5  // in the description, and about the tool
 	nextWord    = 0.75 // times this for each word between
 	nextPhrase  = 0.6  // times this for a comma or preposition between
 	inside      = 0.6  // the word is in the value
-	afterNumber = 0.8  // it follows a number
-	afterText   = 0.4  // it follows a text
+	afterNumber = 1.3  // it follows a number
+	afterText   = 0.65 // it follows a text
 )
 
 // cue weighs the words around a part of the question against a parameter: "a radius of 5" speaks for radius, "for 5 years"
@@ -122,16 +122,16 @@ func (l *filler) phrases() []values.Value {
 	for i := 0; i < len(words); i++ {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) {
 			whole = true
-			out = append(out, l.phrase(i, l.clauseEnd(i), "rest"))
+			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "rest"))
 		}
 		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
-			out = append(out, l.phrase(i, l.clauseEnd(i), "said"))
+			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said"))
 		}
-		if !plain(i) || i > 0 && plain(i-1) && l.adjoin(i) {
+		if !plain(i) || i > 0 && plain(i-1) && l.a.adjoin(i) {
 			continue
 		}
 		j := i + 1
-		for j < len(words) && plain(j) && l.adjoin(j) {
+		for j < len(words) && plain(j) && l.a.adjoin(j) {
 			j++
 		}
 		from, to := i, j
@@ -142,34 +142,34 @@ func (l *filler) phrases() []values.Value {
 			to--
 		}
 		if from < to {
-			out = append(out, l.phrase(from, to, ""))
+			out = append(out, l.a.phrase(from, to, ""))
 		}
 	}
 	return out
 }
 
 // adjoin reports whether only a space or a hyphen stands before word i.
-func (l *filler) adjoin(i int) bool {
-	return strings.Trim(l.a.text[l.a.words[i-1].end:max(l.a.words[i].start, l.a.words[i-1].end)], " -") == ""
+func (a ask) adjoin(i int) bool {
+	return strings.Trim(a.text[a.words[i-1].end:max(a.words[i].start, a.words[i-1].end)], " -") == ""
 }
 
 // clauseEnd is the word after the last one before the next mark.
-func (l *filler) clauseEnd(i int) int {
-	for i++; i < len(l.a.words) && !strings.ContainsAny(l.a.text[l.a.words[i-1].end:max(l.a.words[i].start, l.a.words[i-1].end)], ".?!;,"); i++ {
+func (a ask) clauseEnd(i int) int {
+	for i++; i < len(a.words) && !strings.ContainsAny(a.text[a.words[i-1].end:max(a.words[i].start, a.words[i-1].end)], ".?!;,"); i++ {
 	}
 	return i
 }
 
 // phrase is a value of the words [i,j).
-func (l *filler) phrase(i, j int, label string) values.Value {
-	start, end := l.a.words[i].start, l.a.words[j-1].end
-	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: l.a.text[start:end], Cue: l.cueAt(i), Label: label}
+func (a ask) phrase(i, j int, label string) values.Value {
+	start, end := a.words[i].start, a.words[j-1].end
+	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: a.text[start:end], Cue: a.cueAt(i), Label: label}
 }
 
 // cueAt is the function word before word i, articles skipped.
-func (l *filler) cueAt(i int) string {
-	for i--; i >= 0 && l.a.words[i].weight == 0; i-- {
-		switch w := l.a.words[i].lower; {
+func (a ask) cueAt(i int) string {
+	for i--; i >= 0 && a.words[i].weight == 0; i-- {
+		switch w := a.words[i].lower; {
 		case w == "into":
 			return "to"
 		case slices.Contains(placeCues, w) || w == "about" || w == "on" || w == "with" || w == "by":

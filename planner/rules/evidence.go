@@ -26,21 +26,21 @@ const (
 
 // weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
 var weights = features{
-	allKnown:      0.6,
+	allKnown:      1.2,
 	nameSaid:      1.25,
-	topicHits:     1.2,
+	topicHits:     0.9,
 	topicStrange:  -1.1,
 	missing:       -1.5,
-	weak:          -1.8,
+	weak:          -1.5,
 	filled:        1.7,
-	strongArgs:    0.85,
-	nothingNeeded: 1.75,
+	strongArgs:    1.15,
+	nothingNeeded: 1.15,
 	choiceSaid:    1.75,
 	place:         -2.2,
 }
 
 // threshold is the evidence a call needs.
-const threshold = 1.74
+const threshold = 1.6
 
 func (x features) sum() float64 {
 	total := 0.0

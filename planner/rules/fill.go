@@ -17,8 +17,8 @@ import (
 const (
 	takeRequired = 0.3 // the least score that a required parameter takes
 	takeOptional = 1.9
-	known        = 0.5 // below, a required argument is a guess
-	sure         = 1.0 // below, it is weak evidence
+	known        = 0.75 // below, a required argument is a guess
+	sure         = 1.0  // below, it is weak evidence
 	strong       = 4.0
 )
 
@@ -254,7 +254,7 @@ func (l *filler) currencies(q param) (out []choice) {
 		}
 		proper := at > 1 && l.a.words[at-1].weight > 0 && l.a.text[l.a.words[at-1].start] < 'a' && l.a.text[m.Start] >= 'a'
 		if !proper || l.a.words[at-1].numeral() {
-			out = append(out, choice{value: m.Choice, score: chosen + side(q, values.Value{Cue: l.cueAt(at)}), start: m.Start, end: m.End})
+			out = append(out, choice{value: m.Choice, score: chosen + side(q, values.Value{Cue: l.a.cueAt(at)}), start: m.Start, end: m.End})
 		}
 	}
 	return out

@@ -30,8 +30,8 @@ const (
 
 // What speaks for a value besides score.txt.
 const (
-	fitText     = 2.5  // times how well its form fits a text
-	fitNumber   = 1.25 // times how well it fits a number
+	fitText     = 2.25 // times how well its form fits a text
+	fitNumber   = 1.5  // times how well it fits a number
 	fitsWell    = 0.75 // it is of the very kind that the parameter asks for
 	exemplified = 1.5  // the description names it
 	named       = 2    // "called" is before it, and the parameter is a name

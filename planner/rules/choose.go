@@ -119,13 +119,17 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 			continue
 		}
 		needed := one.f.required()
-		if one.fill.within(o.fill) || len(needed) > 0 && one.fill.only(needed).within(o.fill) {
+		if one.fill.within(o.fill) {
 			return true
 		}
+		same := len(needed) > 0 && one.fill.only(needed).within(o.fill)
 		both := c.askFor(slices.Concat(o.from, unit))
 		fill := c.p.fill(both, o.f, c.calls[:i])
-		if fill.complete(o.f) && one.fill.within(fill) && o.fill.within(fill) {
+		if fill.complete(o.f) && o.fill.within(fill) && (same || one.fill.within(fill)) {
 			o.fill, o.from = fill, both.clauses
+			return true
+		}
+		if same {
 			return true
 		}
 	}

@@ -120,7 +120,7 @@ func (l *filler) phrases() []values.Value {
 	}
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
-		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) {
+		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) && !slices.ContainsFunc(l.f.name, words[i].has) {
 			whole = true
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "rest"))
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
@@ -105,6 +106,12 @@ func (l *filler) parts() []values.Value {
 			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
 			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
 			out = append(out, left, right)
+		}
+		if v.Kind == values.DateRange && len(v.Alternatives) == 0 { // "last week" for a first and a last day
+			first, last := v, v
+			first.Kind, first.Until, first.End, first.Cue, first.Label = values.Date, time.Time{}, (v.Start+v.End)/2, "from", "bound"
+			last.Kind, last.Time, last.Until, last.Start, last.Cue, last.Label = values.Date, v.Until, time.Time{}, first.End, "to", "bound"
+			out = append(out, first, last)
 		}
 		joined := v // "the folder reports in /tmp"
 		for _, o := range l.a.values[i+1:] {

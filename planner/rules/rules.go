@@ -133,9 +133,10 @@ func extract(query, lang string, now time.Time) []values.Value {
 		year := v.Time.Year()
 		if v.Kind >= values.Date && v.Kind <= values.DateRange && year != now.Year() && strings.Contains(v.Text, strconv.Itoa(year)) {
 			then := values.Extract(query, values.Options{Now: time.Date(year, 1, 1, 0, 0, 0, 0, now.Location()), Language: lang})
-			for i := range out {
-				if len(then) == len(out) && strings.ContainsFunc(out[i].Text, unicode.IsDigit) {
-					out[i] = then[i]
+			for i, v := range out {
+				k := slices.IndexFunc(then, func(o values.Value) bool { return o.Kind == v.Kind && o.Start == v.Start && o.End == v.End })
+				if k >= 0 && strings.ContainsFunc(v.Text, unicode.IsDigit) {
+					out[i] = then[k]
 				}
 			}
 			break

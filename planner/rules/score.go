@@ -72,6 +72,8 @@ func roleOf(q param) role {
 	says := func(list string) bool { return lists[list].any(q.stems) }
 	about := strings.ToLower(clip(q.Description, 40))
 	switch last := q.stems[max(len(q.stems)-1, 0):]; {
+	case slices.Contains(last, "id"):
+		return roleID
 	case numeric(kindOf(q.Schema)):
 		for i, list := range []string{"year", "share", "money"} {
 			if says(list) {
@@ -156,8 +158,9 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	how := row == "spelled" && string(v.Number) == strconv.Itoa(l.digits) // "two numbers, 36 and 48"
 	words := row == "phrase" || row == "phrase@" || row == "rest" || v.Kind == values.Name
 	said := v.Label == "said"
+	bound := v.Label == "bound" && lists["from"].any(q.stems) == lists["to"].any(q.stems)
 	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
-	if !ok || how || glob || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
+	if !ok || how || glob || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
 		return c, false
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q, v) + suits[row][q.role]}

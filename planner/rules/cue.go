@@ -15,7 +15,7 @@ const (
 	emptyInName = 0.5  // a word without a topic is
 	likeName    = 2.25 // one is related to the name
 	inAbout     = 1.2  // one is in the description, divided as well
-	ofTool      = 0.5  // in the description, and about the tool
+	ofTool      = 0.75 // in the description, and about the tool
 	nextWord    = 0.75 // times this for each word between
 	nextPhrase  = 0.6  // times this for a comma or preposition between
 	inside      = 0.6  // the word is in the value

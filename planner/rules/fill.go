@@ -340,7 +340,7 @@ func (l *filler) lists(q param) (out []choice) {
 	for i, c := range single {
 		row := c
 		elements := []any{c.value}
-		row.value = elements
+		row.value, row.score = elements, c.score-lone
 		out = append(out, row)
 		for _, next := range single[i+1:] {
 			if next.start < row.end || !joined.MatchString(l.a.text[row.end:next.start]) {

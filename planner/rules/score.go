@@ -46,6 +46,7 @@ const (
 	stopChoice  = -1.5 // it is a word such as "all"
 	flagged     = 1.5  // the name of a flag is said
 	flaggedWord = 0.5  // for each word of that name
+	lone        = 0.5  // less, for a list of one element
 	listed      = 1.3  // for each further element of a list
 )
 

@@ -42,7 +42,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			}
 			a.values = append(a.values, v)
 			if v.Kind == values.Path && path.Ext(v.Text) != "" { // "how big is notes.txt" is about a file
-				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 0.5}}
+				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 1}}
 			}
 		}
 	}

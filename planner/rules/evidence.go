@@ -62,6 +62,9 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 			continue
 		}
 		used, known := fill.uses(w), p.knows(f, w)
+		if w.start == w.end && !slices.ContainsFunc(f.name, w.has) { // a kind has to be in the name
+			known = 0
+		}
 		all += w.weight
 		allHit += w.weight * max(known, used)
 		if used >= 0.75 && known < 1 {
@@ -104,7 +107,10 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 		}
 	}
 	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {
-		x[place] = 1
+		x[place]++
+	}
+	if len(a.kinds) > 0 && slices.Contains(f.name, "directori") && !slices.Contains(f.name, "file") {
+		x[place] += 0.5 // a file is no directory
 	}
 	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)
 	x[filled], x[choiceSaid] = score/max(required, 1), said/max(listed, 1)

@@ -104,6 +104,9 @@ const maxText = 16 << 10
 func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.Plan, error) {
 	query = clip(query, maxText)
 	clauses := intent.Split(query)
+	for i := range clauses {
+		clauses[i].Language = vocabulary(clauses[i])
+	}
 	lang := language(clauses)
 	c := chooser{
 		p: p, ctx: ctx, tools: tools, text: query, fills: map[*profile]filling{},
@@ -143,6 +146,26 @@ func extract(query, lang string, now time.Time) []values.Value {
 		}
 	}
 	return out
+}
+
+// vocabulary is the language that knows most words of a clause: of "crea la carpeta" the function words are French, too.
+func vocabulary(cl intent.Clause) string {
+	best, most := cl.Language, -1
+	if best == "" || best == "en" {
+		return best
+	}
+	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
+		known := 0
+		for _, w := range wordShape.FindAllString(cl.Text, maxWords) {
+			if stems, empty := search.StemsIn(w, lang); empty || len(stems) > 1 {
+				known++
+			}
+		}
+		if known > most {
+			best, most = lang, known
+		}
+	}
+	return best
 }
 
 // language is that of most of the question.

@@ -40,7 +40,7 @@ var weights = features{
 }
 
 // threshold is the evidence a call needs.
-const threshold = 1.6
+const threshold = 1.7
 
 func (x features) sum() float64 {
 	total := 0.0

@@ -219,6 +219,9 @@ func (r *figures) readNumber(i int, c *capture) (next int) {
 	if means, after := r.match(next, "scale"); after > 0 {
 		factor, next = times(factor, rat(means)), after
 	} else if means, after := r.match(next, "short"); after > 0 && (!short.gap || len(short.fold) > 1) {
+		if short.upper && means == "1000" && !r.is(i-1, "currency") { // 298K may be kelvin
+			c.other = times(c.n, rat("1/1000"))
+		}
 		factor, next = times(factor, rat(means)), after
 		if r.mark(next, ".") && (!r.tok(next+1).stop || r.is(next+1, "currency")) {
 			next++ // 3 Mio. Euro

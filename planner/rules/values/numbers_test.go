@@ -19,6 +19,8 @@ func TestNumbers(t *testing.T) {
 		{"a dozen eggs", "number 12"},
 		{"half a million people", "number 500000"},
 		{"three and a half", "number 3.5"},
+		{"at 298K", "number 298000 or number 298"},
+		{"$298K", "money 298000 USD"},
 		{"2.5k followers", "number 2500"},
 		{"3 million users", "number 3000000"},
 		{"3/4 of it", "number 0.75"},

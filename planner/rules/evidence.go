@@ -24,7 +24,7 @@ const (
 	featureCount
 )
 
-// weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
+// weights come from a logistic regression and a search over the questions of docs/evaluation.md; the sum is evidence.
 var weights = features{
 	allKnown:      1.2,
 	nameSaid:      1.25,

@@ -97,7 +97,8 @@ func (a ask) mayCall(f *profile) bool {
 	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)
-		if slices.ContainsFunc(verb, func(v string) bool { return lists["light"][v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+		if slices.ContainsFunc(verb, func(v string) bool { return lists["light"][v] }) &&
+			slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
 			verb = []string{f.verb}
 		}
 		return c.Act.MayWrite() && c.Verb != "" && f.does(verb) && (!c.Bare || a.fitsAfter(f, c))
@@ -113,7 +114,10 @@ func (a ask) fitsAfter(f *profile, c intent.Clause) bool {
 		}
 		if seen && w.weight > 0 {
 			inValue := slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Start <= w.start && w.end <= v.End })
-			return inValue || w.weight < 1 || slices.ContainsFunc(w.stems, func(s string) bool { return f.words[s] || f.labels[s] })
+			return inValue || w.weight < 1 || slices.ContainsFunc(w.stems, func(s string) bool {
+				return f.words[s] ||
+					f.labels[s]
+			})
 		}
 		seen = seen || strings.HasPrefix(c.Verb, w.lower)
 	}

@@ -27,7 +27,8 @@ type assignment struct {
 }
 
 func assign(params []param, rows [][]choice) []*choice {
-	s := assignment{params: params, rows: rows, rest: make([]float64, len(rows)+1), current: make([]*choice, len(rows)), highest: -1}
+	s := assignment{params: params, rows: rows, rest: make([]float64, len(rows)+1), current: make([]*choice, len(rows)),
+		highest: -1}
 	for i := len(rows) - 1; i >= 0; i-- {
 		rows[i] = slices.DeleteFunc(rows[i], func(c choice) bool { return c.score < least(params[i]) })
 		slices.SortStableFunc(rows[i], func(a, b choice) int { return cmp.Compare(b.score, a.score) })
@@ -80,7 +81,8 @@ func (s *assignment) from(i int, sum float64) {
 // order is inOrder if the last parameter of the same type has an earlier part of the question.
 func (s *assignment) order(i int, c *choice) float64 {
 	for j := i - 1; j >= 0; j-- {
-		if o := s.current[j]; o != nil && len(s.params[i].Enum) == 0 && kindOf(s.params[j].Schema) == kindOf(s.params[i].Schema) {
+		if o := s.current[j]; o != nil && len(s.params[i].Enum) == 0 &&
+			kindOf(s.params[j].Schema) == kindOf(s.params[i].Schema) {
 			if o.start < c.start {
 				return inOrder
 			}

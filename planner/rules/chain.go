@@ -25,7 +25,8 @@ const (
 // locations.
 func fits(q param, o output, producer *profile) float64 {
 	kind := kindOf(q.Schema)
-	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 || len(o.stems) == 0 {
+	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 ||
+		len(o.stems) == 0 {
 		return 0
 	}
 	if slices.Equal(q.stems, o.stems) {

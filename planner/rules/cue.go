@@ -116,11 +116,13 @@ func (l *filler) phrases() []values.Value {
 	var out []values.Value
 	words := l.a.words
 	plain := func(i int) bool {
-		return words[i].weight > 0 && !slices.ContainsFunc(l.a.values, func(v values.Value) bool { return v.Start < words[i].end && words[i].start < v.End })
+		return words[i].weight > 0 && !slices.ContainsFunc(l.a.values,
+			func(v values.Value) bool { return v.Start < words[i].end && words[i].start < v.End })
 	}
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
-		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) && !slices.ContainsFunc(l.f.name, words[i].has) {
+		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) &&
+			!slices.ContainsFunc(l.f.name, words[i].has) {
 			whole = true
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "rest"))
 		}
@@ -163,7 +165,8 @@ func (a ask) clauseEnd(i int) int {
 // phrase is a value of the words [i,j).
 func (a ask) phrase(i, j int, label string) values.Value {
 	start, end := a.words[i].start, a.words[j-1].end
-	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: a.text[start:end], Cue: a.cueAt(i), Label: label}
+	return values.Value{Kind: values.Phrase, Start: start, End: end, Text: a.text[start:end], Cue: a.cueAt(i),
+		Label: label}
 }
 
 // cueAt is the function word before word i, articles skipped.
@@ -183,10 +186,12 @@ func (a ask) cueAt(i int) string {
 
 // explains reports whether a word says which tool or parameter is meant rather than what to give it.
 func (l *filler) explains(w word) bool {
-	if search.RequestVerb(w.lower) || slices.ContainsFunc(l.f.params, func(q param) bool { return q.exemplifies(w.lower) }) {
+	if search.RequestVerb(w.lower) ||
+		slices.ContainsFunc(l.f.params, func(q param) bool { return q.exemplifies(w.lower) }) {
 		return search.RequestVerb(w.lower)
 	}
 	return slices.ContainsFunc(w.stems, func(s string) bool {
-		return l.f.words[s] || l.f.shared[s] > 0 || slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.related(s, n) })
+		return l.f.words[s] || l.f.shared[s] > 0 ||
+			slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.related(s, n) })
 	})
 }

@@ -101,7 +101,8 @@ func (l *filler) parts() []values.Value {
 	out := slices.Clip(l.a.values)
 	owned := slices.ContainsFunc(l.f.params, func(q param) bool { return q.Name == "owner" || q.Name == "org" })
 	for i, v := range l.a.values {
-		if owner, name, ok := strings.Cut(v.Text, "/"); owned && ok && v.Kind == values.Identifier && !strings.Contains(name, "/") {
+		if owner, name, ok := strings.Cut(v.Text, "/"); owned && ok && v.Kind == values.Identifier &&
+			!strings.Contains(name, "/") {
 			left, right := v, v
 			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
 			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
@@ -116,7 +117,8 @@ func (l *filler) parts() []values.Value {
 		joined := v // "the folder reports in /tmp"
 		for _, o := range l.a.values[i+1:] {
 			paths := v.Kind == values.Path && o.Kind == values.Path && o.Start > v.End && o.Start-v.End < 12
-			if paths && (o.Cue == "in" || o.Cue == "to") && !strings.ContainsAny(v.Text, "/\\*") && strings.HasPrefix(o.Text, "/") {
+			if paths && (o.Cue == "in" || o.Cue == "to") && !strings.ContainsAny(v.Text, "/\\*") &&
+				strings.HasPrefix(o.Text, "/") {
 				joined.Text, joined.End, joined.Label = path.Join(o.Text, v.Text), o.End, "region"
 				out = append(out, joined)
 			}
@@ -222,7 +224,8 @@ func settled(q param) (choice, bool) {
 		return choice{}, false
 	}
 	kind := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[raw[0]]
-	fits := kindOf(q.Schema) == cmp.Or(kind, "number") || kind == "" && kindOf(q.Schema) == "integer" && !strings.Contains(string(raw), ".")
+	fits := kindOf(q.Schema) == cmp.Or(kind, "number") || kind == "" && kindOf(q.Schema) == "integer" &&
+		!strings.Contains(string(raw), ".")
 	listed := len(q.Enum) == 0 || slices.Contains(choices(q.Schema), strings.Trim(string(raw), `"`))
 	return choice{value: v, score: sure}, fits && listed
 }
@@ -261,7 +264,8 @@ func (l *filler) currencies(q param) (out []choice) {
 		}
 		proper := at > 1 && l.a.words[at-1].weight > 0 && l.a.text[l.a.words[at-1].start] < 'a' && l.a.text[m.Start] >= 'a'
 		if !proper || l.a.words[at-1].numeral() {
-			out = append(out, choice{value: m.Choice, score: chosen + side(q, values.Value{Cue: l.a.cueAt(at)}), start: m.Start, end: m.End})
+			out = append(out, choice{value: m.Choice, score: chosen + side(q, values.Value{Cue: l.a.cueAt(at)}),
+				start: m.Start, end: m.End})
 		}
 	}
 	return out
@@ -324,7 +328,8 @@ func (l *filler) flags(q param) []choice {
 	if hit == 0 || hit/all < 0.6 {
 		return nil
 	}
-	value := !slices.ContainsFunc(search.Words(l.a.text[max(0, at.start-25):at.start]), func(w string) bool { return slices.Contains(negators, w) })
+	value := !slices.ContainsFunc(search.Words(l.a.text[max(0, at.start-25):at.start]),
+		func(w string) bool { return slices.Contains(negators, w) })
 	return []choice{{value: value, score: flagged + flaggedWord*hit, start: at.start, end: at.start}}
 }
 

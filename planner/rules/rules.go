@@ -116,7 +116,8 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	if err := ctx.Err(); err != nil {
 		return plan.Plan{}, fmt.Errorf("planning by rules: %w", err)
 	}
-	out := plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}, Unmet: c.unmet, About: slices.ContainsFunc(clauses, about)}
+	out := plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}, Unmet: c.unmet, About: slices.ContainsFunc(clauses,
+		about)}
 	ids := map[*call]string{}
 	for _, one := range c.calls {
 		ids[one] = fmt.Sprintf("s%d", len(out.Steps)+1)
@@ -134,10 +135,14 @@ func extract(query, lang string, now time.Time) []values.Value {
 	out := values.Extract(query, values.Options{Now: now, Language: lang})
 	for _, v := range out {
 		year := v.Time.Year()
-		if v.Kind >= values.Date && v.Kind <= values.DateRange && year != now.Year() && strings.Contains(v.Text, strconv.Itoa(year)) {
+		if v.Kind >= values.Date && v.Kind <= values.DateRange && year != now.Year() &&
+			strings.Contains(v.Text, strconv.Itoa(year)) {
 			then := values.Extract(query, values.Options{Now: time.Date(year, 1, 1, 0, 0, 0, 0, now.Location()), Language: lang})
 			for i, v := range out {
-				k := slices.IndexFunc(then, func(o values.Value) bool { return o.Kind == v.Kind && o.Start == v.Start && o.End == v.End })
+				k := slices.IndexFunc(then, func(o values.Value) bool {
+					return o.Kind == v.Kind && o.Start == v.Start &&
+						o.End == v.End
+				})
 				if k >= 0 && strings.ContainsFunc(v.Text, unicode.IsDigit) {
 					out[i] = then[k]
 				}

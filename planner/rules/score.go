@@ -82,10 +82,15 @@ func roleOf(q param) role {
 			}
 		}
 		return roleCount
-	case says("place"), (says("from") || says("to")) && len(q.stems) == 1 && q.about.any([]string{"citi", "locat", "airport", "station"}):
+	case says("place"), (says("from") || says("to")) && len(q.stems) == 1 &&
+		q.about.any([]string{"citi", "locat", "airport", "station"}):
 		return rolePlace
-	case slices.ContainsFunc(q.stems, func(s string) bool { return s == "date" || s == "time" || s == "datetim" || s == "timestamp" }),
-		strings.Contains(q.Description, "YYYY-MM-DD"), strings.Contains(q.Description, "HH:MM"), q.Format != "" && strings.Contains("date-time", q.Format):
+	case slices.ContainsFunc(q.stems, func(s string) bool {
+		return s == "date" || s == "time" || s == "datetim" ||
+			s == "timestamp"
+	}),
+		strings.Contains(q.Description, "YYYY-MM-DD"), strings.Contains(q.Description, "HH:MM"), q.Format != "" &&
+			strings.Contains("date-time", q.Format):
 		return roleMoment
 	case lists["id"].any(last):
 		return roleID
@@ -161,10 +166,12 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	said := v.Label == "said"
 	bound := v.Label == "bound" && lists["from"].any(q.stems) == lists["to"].any(q.stems)
 	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
-	if !ok || how || glob || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part && !slices.Contains(q.stems, v.Label) {
+	if !ok || how || glob || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part &&
+		!slices.Contains(q.stems, v.Label) {
 		return c, false
 	}
-	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q, v) + suits[row][q.role]}
+	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q,
+		v) + suits[row][q.role]}
 	if row == "number" && lists["count"].any(q.stems) && l.counts(v.End) {
 		c.score += counted
 	}
@@ -207,7 +214,10 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 // counts reports whether what is counted by the number before a place is what the tool is about.
 func (l *filler) counts(end int) bool {
 	i, _ := slices.BinarySearchFunc(l.a.words, end, func(w word, at int) int { return w.start - at })
-	return slices.ContainsFunc(l.a.words[i:min(i+2, len(l.a.words))], func(w word) bool { return w.weight > 0 && l.f.words.any(w.stems) })
+	return slices.ContainsFunc(l.a.words[i:min(i+2, len(l.a.words))], func(w word) bool {
+		return w.weight > 0 &&
+			l.f.words.any(w.stems)
+	})
 }
 
 // excluded reports whether ordinary words or a name cannot be what a parameter takes.
@@ -215,8 +225,12 @@ func (l *filler) excluded(q param, v values.Value) bool {
 	lower := strings.ToLower(v.Text)
 	region := slices.Contains(q.stems, "state") || slices.Contains(q.stems, "countri")
 	comma := strings.HasSuffix(strings.TrimRight(l.a.text[:v.Start], " "), ",")
-	choice := slices.ContainsFunc(l.f.params, func(o param) bool { // "in Celsius" is no place where that is a choice of a unit
-		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool { return strings.EqualFold(c, v.Text) })
+	// "in Celsius" is no place where that is a choice of a unit
+	choice := slices.ContainsFunc(l.f.params, func(o param) bool {
+		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool {
+			return strings.EqualFold(c,
+				v.Text)
+		})
 	})
 	elsewhere := q.role != rolePlace && (v.Cue == "in" || v.Cue == "at") && v.Kind == values.Name &&
 		slices.ContainsFunc(l.f.params, func(o param) bool { return o.role == rolePlace })
@@ -232,7 +246,8 @@ func (l *filler) excluded(q param, v values.Value) bool {
 	case v.Label == "region":
 		return q.role != rolePlace || slices.Contains(q.stems, "citi") && !strings.Contains(q.Description, ",")
 	}
-	return v.Kind == values.Name && (region && regionOf[lower] != "" || q.role != rolePlace && comma && regionCode[lower] != "")
+	return v.Kind == values.Name && (region && regionOf[lower] != "" || q.role != rolePlace && comma &&
+		regionCode[lower] != "")
 }
 
 // digits returns where the number of a text begins and ends; the end is 0 if there is none.

@@ -23,14 +23,7 @@ const (
 // large are the files and types that are over a bound as yet, with their sizes. The list only becomes shorter.
 func large() map[string]int {
 	return map[string]int{
-		"planner/rules.filler: methods":          24,
-		"planner/rules/choose.go: lines":         405,
-		"planner/rules/fill.go: lines":           476,
-		"planner/rules/intent.sentence: methods": 31,
-		"planner/rules/score.go: lines":          523,
-		"planner/rules/values.Value: fields":     17,
-		"planner/rules/values.reader: methods":   58,
-		"router/proxy.Surface: methods":          32,
+		"router/proxy.Surface: methods": 32,
 	}
 }
 

@@ -1,9 +1,9 @@
 package rules
 
 import (
+	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
@@ -15,16 +15,16 @@ type ask struct {
 	text    string // the whole question
 	clauses []intent.Clause
 	words   []word
+	kinds   []word // of things that are only given by their values
 	values  []values.Value
 	lang    string
-	now     time.Time
 	verb    []string // stems of the verbs
 	writes  bool     // one of the clauses may write
 }
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
-func askFor(text string, clauses []intent.Clause, all []values.Value, now time.Time) ask {
-	a := ask{text: text, clauses: clauses, now: now}
+func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
+	a := ask{text: text, clauses: clauses}
 	for _, c := range clauses {
 		if a.lang == "" {
 			a.lang = c.Language
@@ -37,8 +37,12 @@ func askFor(text string, clauses []intent.Clause, all []values.Value, now time.T
 		}
 		a.writes = a.writes || c.Act.MayWrite()
 		for _, v := range all {
-			if middle := (v.Start + v.End) / 2; middle >= c.Start && middle < c.End {
-				a.values = append(a.values, v)
+			if middle := (v.Start + v.End) / 2; middle < c.Start || middle >= c.End {
+				continue
+			}
+			a.values = append(a.values, v)
+			if v.Kind == values.Path && path.Ext(v.Text) != "" { // "how big is notes.txt" is about a file
+				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 1}}
 			}
 		}
 	}
@@ -53,19 +57,6 @@ func verbStems(c intent.Clause) []string {
 	}
 	stems, _ := search.StemsIn(c.Verb, c.Language)
 	return append(out, stems...)
-}
-
-// without is the ask without what is chosen already.
-func (a ask) without(chosen map[string]choice) ask {
-	a.values = slices.DeleteFunc(slices.Clone(a.values), func(v values.Value) bool {
-		for _, c := range chosen {
-			if c.overlaps(v.Start, v.End) {
-				return true
-			}
-		}
-		return false
-	})
-	return a
 }
 
 // covers reports whether a part of the question belongs to what is asked.
@@ -102,11 +93,12 @@ func (a ask) mayCall(f *profile) bool {
 		if a.lang == "" {
 			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))
 		}
-		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return changes[v] })
+		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return lists["changes"][v] })
 	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)
-		if slices.ContainsFunc(verb, func(v string) bool { return light[v] }) && slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+		if slices.ContainsFunc(verb, func(v string) bool { return lists["light"][v] }) &&
+			slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
 			verb = []string{f.verb}
 		}
 		return c.Act.MayWrite() && c.Verb != "" && f.does(verb) && (!c.Bare || a.fitsAfter(f, c))
@@ -122,7 +114,10 @@ func (a ask) fitsAfter(f *profile, c intent.Clause) bool {
 		}
 		if seen && w.weight > 0 {
 			inValue := slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Start <= w.start && w.end <= v.End })
-			return inValue || w.weight < 1 || slices.ContainsFunc(w.stems, func(s string) bool { return f.words[s] || f.labels[s] })
+			return inValue || w.weight < 1 || slices.ContainsFunc(w.stems, func(s string) bool {
+				return f.words[s] ||
+					f.labels[s]
+			})
 		}
 		seen = seen || strings.HasPrefix(c.Verb, w.lower)
 	}

@@ -25,11 +25,12 @@ const (
 // locations.
 func fits(q param, o output, producer *profile) float64 {
 	kind := kindOf(q.Schema)
-	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 || len(o.stems) == 0 {
+	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 ||
+		len(o.stems) == 0 {
 		return 0
 	}
 	if slices.Equal(q.stems, o.stems) {
-		if len(o.stems) == 1 && genericWords[o.stems[0]] && o.stems[0] != "id" {
+		if len(o.stems) == 1 && lists["generic"][o.stems[0]] && o.stems[0] != "id" {
 			return fitsPartly
 		}
 		return fitsExactly
@@ -48,26 +49,24 @@ func fits(q param, o output, producer *profile) float64 {
 	return 0
 }
 
-func numeric(kind string) bool { return kind == "number" || kind == "integer" }
-
 func within(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // distinctive reports whether one of the stems says more than "name" or "value".
 func distinctive(stems []string) bool {
-	return slices.ContainsFunc(stems, func(s string) bool { return !genericWords[s] && s != "id" })
+	return slices.ContainsFunc(stems, func(s string) bool { return !lists["generic"][s] && s != "id" })
 }
 
 // akin reports whether two tools are named after one kind of thing, apart from the field that one returns and the other
 // takes. Identifiers aside, one field of the same name is else no more than coincidence.
 func akin(consumer, producer *profile, q param) bool {
 	field := q.stems
-	if n := len(field); n > 1 && genericWords[field[n-1]] {
+	if n := len(field); n > 1 && lists["generic"][field[n-1]] {
 		field = nil // the name of the thing itself: "hotel_name"
 	}
 	return slices.ContainsFunc(consumer.name, func(s string) bool {
-		return !genericWords[s] && !commonVerbs[s] && !slices.Contains(field, s) && slices.Contains(producer.name, s)
+		return !lists["generic"][s] && !lists["common"][s] && !slices.Contains(field, s) && slices.Contains(producer.name, s)
 	})
 }
 

@@ -1,10 +1,9 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // features are what speaks for or against calling a tool, each about 0 to 1.
@@ -20,26 +19,22 @@ const (
 	filled               // how well required parameters are filled
 	strongArgs           // how many parameters are filled well
 	nothingNeeded        // the tool has no required parameters
-	headKnown            // share of what is asked for first that the tool explains
-	verbSaid             // the question's verb asks for what the tool does
 	choiceSaid           // share of the required choices that the question says
 	place                // in the ranking
 	featureCount
 )
 
-// weights are those of a logistic regression over the questions of docs/evaluation.md, rounded; the sum is evidence.
+// weights come from a logistic regression and a search over the questions of docs/evaluation.md; the sum is evidence.
 var weights = features{
-	allKnown:      0.55,
+	allKnown:      1.2,
 	nameSaid:      1.25,
-	topicHits:     1.2,
-	topicStrange:  -1.0,
+	topicHits:     0.9,
+	topicStrange:  -1.1,
 	missing:       -1.5,
-	weak:          -1.9,
+	weak:          -1.5,
 	filled:        1.7,
-	strongArgs:    0.85,
-	nothingNeeded: 1.8,
-	headKnown:     0.2,
-	verbSaid:      0.1,
+	strongArgs:    1.15,
+	nothingNeeded: 1.15,
 	choiceSaid:    1.75,
 	place:         -2.2,
 }
@@ -59,14 +54,17 @@ func (x features) sum() float64 {
 func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x := features{place: float64(min(rank, 2)) / 2}
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
-	for _, w := range a.words {
-		if w.has("who") && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }) {
+	for _, w := range slices.Concat(a.words, a.kinds) {
+		if f.knowsPeople(w) {
 			w.weight = 1
 		}
-		if w.weight == 0 || numeral(w) {
+		if w.weight == 0 || w.numeral() {
 			continue
 		}
 		used, known := fill.uses(w), p.knows(f, w)
+		if w.start == w.end && !slices.ContainsFunc(f.name, w.has) { // a kind has to be in the name
+			known = 0
+		}
 		all += w.weight
 		allHit += w.weight * max(known, used)
 		if used >= 0.75 && known < 1 {
@@ -78,11 +76,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[allKnown] = share(allHit, all, len(fill.chosen) > 0)
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
-	x[nameSaid] = p.said(a.words, f.name, f.module)
-	x[headKnown] = p.head(a, f, fill)
-	if f.does(a.verb) {
-		x[verbSaid] = 1
-	}
+	x[nameSaid] = p.said(slices.Concat(a.words, a.kinds), f.name, f.module)
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
 	for _, q := range f.params {
 		c, has := fill.chosen[q.Name]
@@ -113,7 +107,10 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 		}
 	}
 	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {
-		x[place] = 1
+		x[place]++
+	}
+	if len(a.kinds) > 0 && slices.Contains(f.name, "directori") && !slices.Contains(f.name, "file") {
+		x[place] += 0.5 // a file is no directory
 	}
 	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)
 	x[filled], x[choiceSaid] = score/max(required, 1), said/max(listed, 1)
@@ -128,9 +125,6 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	return x
 }
 
-// persons are the stems by which a tool says that it is about people, whom a question asks for by "who".
-var persons = []string{"person", "staff", "employe", "colleagu", "personnel", "contact"}
-
 // share is hit of all; where there is nothing to explain it is 1 if values is true.
 func share(hit, all float64, values bool) float64 {
 	switch {
@@ -142,8 +136,9 @@ func share(hit, all float64, values bool) float64 {
 	return 0
 }
 
-func numeral(w word) bool {
-	return w.lower[0] >= '0' && w.lower[0] <= '9' && !strings.ContainsFunc(w.lower, func(r rune) bool { return r >= 'a' })
+// knowsPeople reports whether a word asks for a person and the tool is about people.
+func (f *profile) knowsPeople(w word) bool {
+	return w.has("who") && slices.ContainsFunc(slices.Sorted(maps.Keys(lists["person"])), func(s string) bool { return f.words[s] })
 }
 
 // knows is how well a tool's own words explain a word of the question.
@@ -151,7 +146,7 @@ func (p *Planner) knows(f *profile, w word) float64 {
 	best := 0.0
 	for _, s := range w.stems {
 		switch {
-		case f.words[s], s == "who" && slices.ContainsFunc(persons, func(s string) bool { return f.words[s] }):
+		case f.words[s] || f.knowsPeople(w):
 			return 1
 		case f.labels[s]:
 			best = max(best, 0.6)
@@ -167,11 +162,11 @@ func (p *Planner) knows(f *profile, w word) float64 {
 }
 
 // said is the share of stems that the question says; generic and minor ones count less.
-func (p *Planner) said(words []word, stems []string, minor map[string]bool) float64 {
+func (p *Planner) said(words []word, names []string, minor stems) float64 {
 	total, hit := 0.0, 0.0
-	for _, n := range stems {
+	for _, n := range names {
 		weight := 1.0
-		if genericWords[n] || commonVerbs[n] || minor[n] {
+		if lists["generic"][n] || lists["common"][n] || minor[n] {
 			weight = 0.3
 		}
 		total += weight
@@ -182,34 +177,6 @@ func (p *Planner) said(words []word, stems []string, minor map[string]bool) floa
 		}
 	}
 	return hit / max(total, 1)
-}
-
-// head is how well the tool explains what is asked for: the first words after the opening of a clause, as in "what is the
-// BOILING POINT of water". Of tools that fit alike it tells which computes what is wanted.
-func (p *Planner) head(a ask, f *profile, fill filling) float64 {
-	best, total, known := 0.0, 0.0, 0.0
-	open := true
-	flush := func() {
-		if total > 0 {
-			best, open = max(best, known/total), false
-		}
-		total, known = 0, 0
-	}
-	for i, w := range a.words {
-		if i > 0 && strings.ContainsAny(a.text[a.words[i-1].end:max(w.start, a.words[i-1].end)], ".,?!;:") {
-			flush()
-			open = true
-		}
-		switch {
-		case w.weight == 0 || search.RequestVerb(w.lower) && total == 0:
-			flush()
-		case open && fill.uses(w) < 0.75:
-			total += w.weight
-			known += w.weight * p.knows(f, w)
-		}
-	}
-	flush()
-	return best
 }
 
 // related reports whether two stems mean nearly the same, or one begins with the other: "discov" and "discoveri".

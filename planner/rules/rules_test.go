@@ -33,7 +33,7 @@ func TestPlan_Calls(t *testing.T) {
 		{"add 3 and 4", []plan.Tool{getSum, webSearch}, `get_sum{"a":3,"b":4}`},
 		{"what is 3.5 plus 1,200?", []plan.Tool{getSum, webSearch}, `get_sum{"a":3.5,"b":1200}`},
 		{"What is 15% of $2500?", []plan.Tool{calculate, webSearch}, `calculate{"expression":"2500 * 0.15"}`},
-		{"latest news about open models", []plan.Tool{calculate, webSearch}, `web_search{"query":"open models"}`},
+		{"latest news about open models", []plan.Tool{calculate, webSearch}, `web_search{"query":"latest news about open models"}`},
 		{"What's the weather in Oslo on 2026-03-12?", []plan.Tool{getWeather, webSearch}, `get_weather{"city":"Oslo","date":"2026-03-12"}`},
 		{"weather in Oslo tomorrow", []plan.Tool{getWeather}, `get_weather{"city":"Oslo","date":"2026-03-11"}`},
 		{"convert 5 kg to lb", []plan.Tool{convertUnits}, `convert_units{"amount":5,"from":"kg","to":"lb"}`},

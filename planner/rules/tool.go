@@ -10,18 +10,22 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// maxParams bounds how many parameters of a tool are filled.
-const maxParams = 64
+// Bounds of what is read of a tool.
+const (
+	maxParams = 64
+	maxDepth  = 3
+	maxEnum   = 2000
+)
 
 // profile is a tool as its own texts describe it.
 type profile struct {
 	tool    plan.Tool
 	reads   bool
-	verb    string          // stem of what the tool does: the verb of its name, or of its description
-	name    []string        // stems of name and title, without stop words
-	module  map[string]bool // stems of the name that only say where the tool belongs: "geo" of "geo.find_city"
-	words   map[string]bool // stems of name and description
-	labels  map[string]bool // stems of parameter names, descriptions and choices
+	verb    string   // stem of what the tool does: the verb of its name, or of its description
+	name    []string // stems of name and title, without stop words
+	module  stems    // stems of the name that only say where the tool belongs: "geo" of "geo.find_city"
+	words   stems    // of name and description
+	labels  stems    // of parameter names, descriptions and choices
 	params  []param
 	outputs []output
 	shared  map[string]int // how many parameters have a stem in their names
@@ -31,8 +35,9 @@ type profile struct {
 // param is a parameter, or a field of one.
 type param struct {
 	schema.Property
-	stems []string        // of its name
-	about map[string]bool // stems of its description
+	stems []string // of its name
+	about stems    // of its description
+	role  role
 }
 
 // output is a field of a tool's result.
@@ -54,32 +59,27 @@ func (r *profiler) stems(text string) []string {
 	for _, w := range search.Words(text) {
 		if !search.IsStopWord(w) {
 			own, _ := search.StemsIn(w, r.lang) // for a catalog in the language of the question
-			out = append(out, search.Stem(w))
-			if own[0] != out[len(out)-1] {
-				out = append(out, own[0])
-			}
+			out = append(out, search.Stem(w), own[0])
 		}
 	}
-	return out
+	return unique(out)
 }
 
 func (r *profiler) profile(t plan.Tool) *profile {
 	if f := r.made[t.Name]; f != nil {
 		return f
 	}
-	f := &profile{tool: t, reads: t.Reads(), module: map[string]bool{}, words: map[string]bool{}, labels: map[string]bool{}, shared: map[string]int{}}
-	f.name = unique(r.stems(t.Tool + " " + t.Title))
+	f := &profile{tool: t, reads: t.Reads(), verb: toolVerb(t), name: r.stems(t.Tool + " " + t.Title),
+		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
 	if i := strings.LastIndexAny(t.Tool, "./:"); i > 0 {
 		for _, s := range r.stems(t.Tool[:i]) {
 			f.module[s] = !slices.Contains(r.stems(t.Tool[i:]), s)
 		}
 	}
-	add(f.words, f.name)
-	add(f.words, r.stems(clip(t.Description, 2000)))
-	f.verb = toolVerb(t)
+	f.words.add(f.name)
+	f.words.add(r.stems(clip(t.Description, 2000)))
 	input, err := schema.Read(t.InputSchema)
-	f.broken = err != nil
-	if err == nil {
+	if f.broken = err != nil; !f.broken {
 		f.params = r.params(f, input, 0)
 	}
 	if result, err := schema.Read(t.OutputSchema); err == nil {
@@ -96,20 +96,19 @@ func (r *profiler) params(f *profile, s *schema.Schema, depth int) []param {
 		if field.Schema == nil {
 			field.Schema = &schema.Schema{}
 		}
-		p := param{Property: field, stems: unique(r.stems(field.Name)), about: map[string]bool{}}
-		add(p.about, r.stems(clip(cmp.Or(field.Description, field.Title), 600)))
-		add(f.labels, p.stems)
-		for s := range p.about {
-			f.labels[s] = true
-		}
-		for _, choice := range choices(field.Schema, 50) {
-			add(f.labels, r.stems(choice))
+		p := param{Property: field, stems: r.stems(field.Name), about: stems{}}
+		described := r.stems(clip(cmp.Or(field.Description, field.Title), 600))
+		p.about.add(described)
+		p.role = roleOf(p)
+		f.labels.add(append(described, p.stems...))
+		for _, choice := range choices(field.Schema)[:min(len(field.Enum), 50)] {
+			f.labels.add(r.stems(choice))
 		}
 		for _, s := range p.stems {
 			f.shared[s]++
 		}
 		for _, inner := range []*schema.Schema{field.Schema, field.Items} {
-			if inner != nil && depth < 3 {
+			if inner != nil && depth < maxDepth {
 				r.params(f, inner, depth+1)
 			}
 		}
@@ -118,16 +117,13 @@ func (r *profiler) params(f *profile, s *schema.Schema, depth int) []param {
 	return out
 }
 
-// maxOutputDepth is how deep inside a result fields are still referred to.
-const maxOutputDepth = 3
-
 // outputs reads the fields of a result. Inside a list it is the first element that is referred to.
 func (r *profiler) outputs(s *schema.Schema, path string, depth int) []output {
 	var out []output
 	for _, field := range s.Fields[:min(len(s.Fields), maxParams)] {
 		at := path + field.Name
-		out = append(out, output{path: at, kind: kindOf(field.Schema), stems: unique(r.stems(field.Name))})
-		if field.Schema != nil && depth < maxOutputDepth {
+		out = append(out, output{path: at, kind: kindOf(field.Schema), stems: r.stems(field.Name)})
+		if field.Schema != nil && depth < maxDepth {
 			out = append(out, r.outputs(field.Schema, at+".", depth+1)...)
 			if field.Items != nil {
 				out = append(out, r.outputs(field.Items, at+".0.", depth+1)...)
@@ -137,47 +133,62 @@ func (r *profiler) outputs(s *schema.Schema, path string, depth int) []output {
 	return out
 }
 
-// kindOf is the first type that a schema names, "" for none.
-func kindOf(s *schema.Schema) string {
-	if s == nil {
-		return ""
-	}
-	for len(s.Types) == 0 && len(s.Alternatives) > 0 {
-		s = s.Alternatives[0]
-	}
-	if len(s.Types) == 0 {
-		return ""
-	}
-	return s.Types[0]
-}
-
-// choices returns the texts that a parameter, or the elements of a list, may be.
-func choices(s *schema.Schema, limit int) []string {
-	values := s.Enum
-	if len(values) == 0 && s.Items != nil {
-		values = s.Items.Enum
-	}
-	var out []string
-	for _, v := range values[:min(len(values), limit)] {
-		out = append(out, strings.Trim(string(v), `"`))
-	}
-	return out
-}
-
-// maxEnum bounds how many choices of a parameter are looked for.
-const maxEnum = 2000
-
 // required returns the parameters that a call has to give.
 func (f *profile) required() []param {
 	return slices.DeleteFunc(slices.Clone(f.params), func(p param) bool { return !p.Required })
 }
 
-func firstSentence(s string) string {
-	s = clip(s, 300)
-	if i := strings.Index(s, ". "); i > 0 {
-		return s[:i]
+// kindOf is the first type that a schema names, "" for none.
+func kindOf(s *schema.Schema) string {
+	for s != nil && len(s.Types) == 0 && len(s.Alternatives) > 0 {
+		s = s.Alternatives[0]
 	}
-	return s
+	if s == nil || len(s.Types) == 0 {
+		return ""
+	}
+	return s.Types[0]
+}
+
+func numeric(kind string) bool { return kind == "number" || kind == "integer" }
+
+// choices returns the texts that a parameter may be.
+func choices(s *schema.Schema) []string {
+	var out []string
+	for _, v := range s.Enum[:min(len(s.Enum), maxEnum)] {
+		out = append(out, strings.Trim(string(v), `"`))
+	}
+	return out
+}
+
+// toolVerb is the stem of what a tool does: the first verb of its name, else that of its description.
+func toolVerb(t plan.Tool) string {
+	sentence, _, _ := strings.Cut(clip(t.Description, 300), ". ")
+	name := search.Words(t.Tool)
+	for k, words := range [][]string{name, search.Words(sentence)} {
+		for i, w := range words[:min(len(words), 8)] {
+			if search.RequestVerb(w) || i == 0 && k > 0 {
+				return search.Stem(strings.TrimSuffix(w, "s"))
+			}
+		}
+	}
+	if len(name) == 0 {
+		return ""
+	}
+	return search.Stem(name[0])
+}
+
+// does reports whether a verb of a question, given by its stems, asks for what a tool does.
+func (f *profile) does(verb []string) bool {
+	return slices.ContainsFunc(verb, func(v string) bool {
+		noun := slices.Contains(f.name, v) && !f.module[v] && (lists["creating"][f.verb] || f.name[0] == v)
+		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) }) // "add" for get_sum
+		return v == f.verb || sameGroup(v, f.verb) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
+			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
+				s := search.Stem(strings.ToLower(c))
+				return s == v || sameGroup(s, v)
+			})
+		})
+	})
 }
 
 func clip(s string, n int) string {
@@ -185,21 +196,4 @@ func clip(s string, n int) string {
 		return strings.ToValidUTF8(s[:n], "")
 	}
 	return s
-}
-
-func add(set map[string]bool, stems []string) {
-	for _, s := range stems {
-		set[s] = true
-	}
-}
-
-// unique drops what stands twice.
-func unique(stems []string) []string {
-	var out []string
-	for _, s := range stems {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }

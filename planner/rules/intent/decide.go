@@ -6,7 +6,7 @@ import (
 )
 
 // rule returns what the first matching rule says about a clause that begins at token i.
-func (s *sentence) rule(i, n int) (act Act, verb, next int, ok bool) {
+func (s *line) rule(i, n int) (act Act, verb, next int, ok bool) {
 	for _, r := range s.lex.rules {
 		if verb, next, ok = s.match(r.items, i, n); ok {
 			return r.act, verb, next, true
@@ -177,7 +177,7 @@ func (s *sentence) byOrder(p *span) {
 
 // verbFirst reports whether a verb at token i begins a clause: strong if its object follows, bare if only a noun or
 // preposition does. Only the first word of a sentence may have a capital.
-func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
+func (s *line) verbFirst(i, n int, first bool) (strong, bare bool) {
 	l := s.lex
 	if i >= n || !s.verbLike(i, first) {
 		return false, false
@@ -214,7 +214,7 @@ func (s *sentence) verbFirst(i, n int, first bool) (strong, bare bool) {
 }
 
 // verbLike reports whether token i may be an imperative or infinitive.
-func (s *sentence) verbLike(i int, first bool) bool {
+func (s *line) verbLike(i int, first bool) bool {
 	t, l := s.t[i], s.lex
 	return t.kind == word && !t.is(function) && !t.is(nominal) && (first || !t.capital) && len(t.lower) > 1 &&
 		!strings.HasSuffix(t.lower, "'s") && (!hasSuffix(t.lower, l.notVerb) || hasSuffix(t.lower, l.verb) ||
@@ -222,13 +222,13 @@ func (s *sentence) verbLike(i int, first bool) bool {
 }
 
 // enclitic reports whether the token is a Spanish verb with its object: "cancélalo".
-func (s *sentence) enclitic(t token) bool {
+func (s *line) enclitic(t token) bool {
 	ends := hasSuffix(t.lower, []string{"lo", "la", "los", "las", "le", "les", "me"})
 	return s.lex == spanish && ends && strings.ContainsAny(t.lower, "áéíóú")
 }
 
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
-func (s *sentence) objectAt(i int) bool {
+func (s *line) objectAt(i int) bool {
 	t := s.t[i]
 	return t.kind == value || t.kind == quote || t.is(dets|nominal) ||
 		s.lex == english && (strings.HasSuffix(t.lower, "'s") || strings.HasSuffix(t.lower, "s'"))
@@ -239,7 +239,7 @@ func hasSuffix(word string, suffixes []string) bool {
 }
 
 // mainEnd returns the index after the main clause of the tokens [from,end), where a subordinate clause or data begins.
-func (s *sentence) mainEnd(from, end int) int {
+func (s *line) mainEnd(from, end int) int {
 	for i := from + 1; i < min(end, from+maxMain); i++ {
 		t := s.t[i]
 		switch {
@@ -253,7 +253,7 @@ func (s *sentence) mainEnd(from, end int) int {
 }
 
 // finalVerb returns the index of the verb that ends the main clause of the tokens [at,end), or -1.
-func (s *sentence) finalVerb(at, end int) int {
+func (s *line) finalVerb(at, end int) int {
 	if at >= end {
 		return -1
 	}
@@ -268,13 +268,13 @@ func (s *sentence) finalVerb(at, end int) int {
 }
 
 // infinitive reports whether token i may be an infinitive at the end of a German clause.
-func (s *sentence) infinitive(i int) bool {
+func (s *line) infinitive(i int) bool {
 	t := s.t[i]
 	return t.kind == word && !t.capital && hasSuffix(t.lower, s.lex.final) && !t.is(function)
 }
 
 // isStatement reports whether the tokens [from,end) begin with a bare subject and a finite verb: "order 5 is late".
-func (s *sentence) isStatement(from, end int) bool {
+func (s *line) isStatement(from, end int) bool {
 	for i := from + 1; i < min(end, from+5); i++ {
 		t := s.t[i]
 		if t.is(aux) {
@@ -304,7 +304,7 @@ func (s *sentence) tells(p *span, from int) bool {
 var firstPerson = set("i we ich wir je j nous yo nosotros")
 
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
-func (s *sentence) pastTense(from, end int) bool {
+func (s *line) pastTense(from, end int) bool {
 	return slices.ContainsFunc(s.t[from:s.mainEnd(from, end)], func(t token) bool {
 		return (t.is(past) || s.lex == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
 	})

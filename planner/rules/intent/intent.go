@@ -97,7 +97,7 @@ func Split(question string) []Clause {
 func read(text string, tokens []token, fallback []*lexicon, before scope) (s sentence, clauses []Clause) {
 	languages := languagesOf(tokens, fallback)
 	for k := range max(len(languages), 1) {
-		other := sentence{text: text, t: tokens, scope: before}
+		other := sentence{text: text, line: line{t: tokens}, scope: before}
 		if len(languages) > 0 {
 			other.lex = languages[k]
 			for i, t := range tokens {

@@ -87,7 +87,7 @@ func compile(classes map[string]string, text string) (i item) {
 
 // match reports whether the tokens [at,end) begin with the items, and returns the index of the verb, or -1, and the index
 // after the match.
-func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
+func (s *line) match(items []item, at, end int) (verb, next int, ok bool) {
 	verb = -1
 	for k, i := range items {
 		if i.gap {
@@ -123,14 +123,14 @@ func (s *sentence) match(items []item, at, end int) (verb, next int, ok bool) {
 }
 
 // skips reports whether a token may stand in front of an item: an adverb, or a comma before a word that must be there.
-func (s *sentence) skips(i item, t token) bool {
+func (s *line) skips(i item, t token) bool {
 	if t.is(fillers) {
 		return i.verb || !s.fits(i, t)
 	}
 	return t.kind == pause && !i.end && !i.maybe && !i.verb
 }
 
-func (s *sentence) fits(i item, t token) bool {
+func (s *line) fits(i item, t token) bool {
 	switch {
 	case t.kind != word:
 		return false

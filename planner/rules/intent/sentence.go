@@ -5,11 +5,16 @@ import (
 	"strings"
 )
 
-// sentence is the tokens of one sentence and what is known of it.
+// line is the tokens of one sentence and the language that they are read in.
+type line struct {
+	t   []token
+	lex *lexicon
+}
+
+// sentence is a line and what is known of it.
 type sentence struct {
+	line
 	text      string
-	t         []token
-	lex       *lexicon
 	scope     scope
 	retracted bool // takes back what was asked for before
 }

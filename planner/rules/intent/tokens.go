@@ -75,7 +75,7 @@ func tokenize(text string) []token {
 			s.add(colon, i, i+n)
 			i += n
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/~#@_$€£+%\\", r) ||
-			r == '-' && i+1 < len(text) && text[i+1] > ' ' && text[i+1] != '-':
+			(r == '-' || r == '*') && i+1 < len(text) && text[i+1] > ' ' && text[i+1] != '-':
 			i = s.chunk(i)
 		case strings.ContainsRune("-–—,()[]{}|、，", r):
 			s.add(pause, i, i+n)

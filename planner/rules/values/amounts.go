@@ -20,15 +20,12 @@ func (r *reader) amounts(i int) int {
 	return r.add(v)
 }
 
-func (r *reader) amount(i int) (v Value, ok bool) {
+func (r *figures) amount(i int) (v Value, ok bool) {
 	start := i
 	if r.mark(i, "-−") && r.tok(i).gap && r.is(i+1, "currency") {
 		start++
 	}
-	got, next := r.rule("isoperiod", start)
-	if next == 0 {
-		got, next = r.rule("amount", start)
-	}
+	got, next := r.rule("amount", start)
 	if next == 0 {
 		return v, false
 	}
@@ -42,7 +39,6 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 		Kind
 	}{
 		{"suffix", Ordinal}, {"percent", Percent}, {"currency", Money}, {"unit", Quantity},
-		{"iso", Duration}, {"isot", Duration},
 	} {
 		if c := got.get(k.name); c.name != "" {
 			kind, unit = k.Kind, c.means
@@ -60,9 +56,6 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 	}
 	v = r.value(kind, i, next)
 	v.Number, v.Unit = decimal(number.n), unit
-	if kind == Number && r.word(next) && !r.tok(next).stop && !r.is(next, "op", "minus", "number", "scale", "month") {
-		v.Noun = r.tok(next).fold
-	}
 	if number.other != nil {
 		w := v
 		w.Number = decimal(number.other)
@@ -77,7 +70,7 @@ func (r *reader) amount(i int) (v Value, ok bool) {
 }
 
 // unit reads a unit after a number, also after a hyphen.
-func (r *reader) unit(i int, c *capture) (next int) {
+func (r *figures) unit(i int, c *capture) (next int) {
 	if r.mark(i, "-") && !r.tok(i).gap && !r.tok(i+1).gap {
 		i++
 	}
@@ -91,7 +84,7 @@ func (r *reader) unit(i int, c *capture) (next int) {
 }
 
 // chain adds the smaller units that follow: 1 hour and 30 minutes, 2h30, an hour and a half.
-func (r *reader) chain(n *big.Rat, unit string, next int) (*big.Rat, string, int) {
+func (r *figures) chain(n *big.Rat, unit string, next int) (*big.Rat, string, int) {
 	if half, after := r.match(next, "andhalf"); after > 0 {
 		return new(big.Rat).Add(n, rat(half)), unit, after
 	}
@@ -131,7 +124,7 @@ func convert(n *big.Rat, from, to string) *big.Rat {
 const maxExpression = 60
 
 // expression reads a calculation: numbers, operators in signs or words, brackets, functions, a percentage of something.
-func (r *reader) expression(i int) (Value, bool) {
+func (r *figures) expression(i int) (Value, bool) {
 	if i < r.calculated || !r.tok(i).gap && !r.mark(i-1, "(:=,?") && r.tok(i-1).kind != 'q' {
 		return Value{}, false
 	}
@@ -177,7 +170,7 @@ loop:
 }
 
 // operand reads a number of a calculation.
-func (r *reader) operand(i int) (text string, next int) {
+func (r *figures) operand(i int) (text string, next int) {
 	var c capture
 	if j := r.skip(i, "currency"); r.tok(j).kind == 'd' {
 		i = j
@@ -188,8 +181,12 @@ func (r *reader) operand(i int) (text string, next int) {
 	return string(decimal(c.n)), r.skip(next, "currency")
 }
 
-// share reads "15% of 2500" and "20% off 50".
-func (r *reader) share(i int) (text string, next int) {
+// share reads "15% of 2500", "20% off 50" and "square root of 144".
+func (r *figures) share(i int) (text string, next int) {
+	if j := r.skip(i, "root"); j > i {
+		of, next := r.operand(j)
+		return "sqrt(" + of + ")", next
+	}
 	v, ok := r.amount(i)
 	if !ok || v.Kind != Percent {
 		return "", 0

@@ -2,10 +2,10 @@ package values
 
 import "time"
 
-func (r *reader) today() time.Time { return r.floor("day") }
+func (r *calendar) today() time.Time { return r.floor("day") }
 
 // floor is the beginning of the day, week, month, quarter or year of now.
-func (r *reader) floor(unit string) time.Time {
+func (r *calendar) floor(unit string) time.Time {
 	year, month, day := r.Now.Date()
 	switch unit {
 	case "week":
@@ -40,19 +40,16 @@ func step(t time.Time, n int, unit string) (time.Time, bool) {
 }
 
 // on makes a day, which has to exist.
-func (r *reader) on(i, next, year, month, day int) (v Value, ok bool) {
+func (r *calendar) on(i, next, year, month, day int) (v Value, ok bool) {
 	v = r.value(Date, i, next)
 	v.Time = time.Date(year, time.Month(month), day, 0, 0, 0, 0, r.Now.Location())
 	return v, v.Time.Day() == day && int(v.Time.Month()) == month
 }
 
-// nearest makes the coming day of those that list makes, or with Past the last one.
-func (r *reader) nearest(list func(n int) (Value, bool)) (v Value, ok bool) {
+// nearest makes the coming day of those that list makes.
+func (r *calendar) nearest(list func(n int) (Value, bool)) (v Value, ok bool) {
 	for n := 0; n <= 8; n++ {
-		if v, ok = list(n); r.Past {
-			v, ok = list(-n)
-		}
-		if ok && (v.Time.Equal(r.today()) || v.Time.Before(r.today()) == r.Past) {
+		if v, ok = list(n); ok && !v.Time.Before(r.today()) {
 			v.open = true
 			return v, true
 		}
@@ -61,7 +58,7 @@ func (r *reader) nearest(list func(n int) (Value, bool)) (v Value, ok bool) {
 }
 
 // between makes a range of days that begins at first and is as long as n units.
-func (r *reader) between(i, next int, first time.Time, n int, unit string) Value {
+func (r *calendar) between(i, next int, first time.Time, n int, unit string) Value {
 	v := r.value(DateRange, i, next)
 	end, _ := step(first, n, unit)
 	v.Time, v.Until = first, end.AddDate(0, 0, -1)
@@ -77,7 +74,7 @@ func or(v, other Value) Value {
 }
 
 // date reads a day or a range of days.
-func (r *reader) date(i int) (v Value, ok bool) {
+func (r *calendar) date(i int) (v Value, ok bool) {
 	if t := r.tok(i); t.kind == 'd' && !t.gap && (r.tok(i-1).kind == 'w' || r.mark(i-1, "/:.")) {
 		return v, false
 	}
@@ -87,15 +84,16 @@ func (r *reader) date(i int) (v Value, ok bool) {
 	}
 	if v, ok = r.day(got, i, next); ok && got.has("edge") {
 		edge := got.num("edge")
-		first, last, _ := v.Bounds()
-		v = []Value{first, last}[edge]
-		v.Cue = ""
+		if v.Kind, v.Alternatives = Date, nil; edge == 1 {
+			v.Time = v.Until
+		}
+		v.Until = time.Time{}
 	}
 	return v, ok
 }
 
 // day makes a day or a range of days of what the grammar has captured.
-func (r *reader) day(got found, i, next int) (v Value, ok bool) {
+func (r *calendar) day(got found, i, next int) (v Value, ok bool) {
 	month, day, year := got.num("month", "mon"), got.num("dom", "ordinal"), got.num("year")
 	n, which := got.num("next"), got.get("next").means
 	if c := got.get("after"); c.name != "" {
@@ -128,13 +126,13 @@ func (r *reader) day(got found, i, next int) (v Value, ok bool) {
 	case month > 0: // one of this year that is over may also be that of next year
 		first := r.floor("year").AddDate(0, month-1, 0)
 		v = r.between(i, next, first, 1, unit)
-		past, future := v.Until.Before(r.today()), first.After(r.today())
+		past := v.Until.Before(r.today())
 		switch {
-		case n < 0 && !past || n == 0 && r.Past && future:
+		case n < 0 && !past:
 			v = r.between(i, next, first.AddDate(-1, 0, 0), 1, unit)
-		case n > 0 && !future:
+		case n > 0 && !first.After(r.today()):
 			v = r.between(i, next, first.AddDate(1, 0, 0), 1, unit)
-		case which == "" && past && !r.Past:
+		case which == "" && past:
 			v = or(v, r.between(i, next, first.AddDate(1, 0, 0), 1, unit))
 		}
 		return v, true
@@ -168,7 +166,7 @@ func boolean(b bool) int {
 }
 
 // numeric reads 03.04.2025 and 3/4/25.
-func (r *reader) numeric(got found, i, next int) (Value, bool) {
+func (r *calendar) numeric(got found, i, next int) (Value, bool) {
 	day, month, year := got.num("a"), got.num("b"), got.num("year")
 	if got.has("yy") {
 		year = 2000 + got.num("yy")
@@ -189,7 +187,7 @@ func (r *reader) numeric(got found, i, next int) (Value, bool) {
 }
 
 // weekly is a weekday: "1" the next, "-1" the last, "0" that of this week, "" the coming one.
-func (r *reader) weekly(i, next, weekday int, which string) Value {
+func (r *calendar) weekly(i, next, weekday int, which string) Value {
 	today := int(r.Now.Weekday())
 	at := func(days int) Value {
 		v := r.value(Date, i, next)
@@ -206,8 +204,6 @@ func (r *reader) weekly(i, next, weekday int, which string) Value {
 		return or(earlier, at(own-7))
 	case which == "0":
 		return at(own)
-	case r.Past:
-		return earlier
 	case own == 0:
 		return or(at(0), later)
 	}
@@ -215,7 +211,7 @@ func (r *reader) weekly(i, next, weekday int, which string) Value {
 }
 
 // counted is "in three days", "vor 2 Wochen", "3 hours ago", and with a direction "last 7 days".
-func (r *reader) counted(got found, i, next, direction int) (v Value, ok bool) {
+func (r *calendar) counted(got found, i, next, direction int) (v Value, ok bool) {
 	n, unit, sign := got.get("n").n, got.get("unit").means, direction
 	if direction == 0 {
 		if sign = 1; got.has("back") || got.num("ago") < 0 {

@@ -56,8 +56,8 @@ func TestDates(t *testing.T) {
 		{"in 2 hours", "datetime 2025-06-04 12:30; duration 2 hour"},
 		{"in an hour and a half", "datetime 2025-06-04 12:00; duration 1.5 hour"},
 		{"in 1 month", "date 2025-07-04; duration 1 month"},
-		{"the last 7 days", "dates 2025-05-28..2025-06-04"},
-		{"next 3 months", "dates 2025-06-04..2025-09-04"},
+		{"the last 7 days", "dates 2025-05-28..2025-06-04; duration 7 day"},
+		{"next 3 months", "dates 2025-06-04..2025-09-04; duration 3 month"},
 		{"on the 5th", "date 2025-06-05; ordinal 5"},
 		{"by the 3rd", "date 2025-07-03; ordinal 3"},
 		{"the 5th item", "ordinal 5"},
@@ -71,15 +71,6 @@ func TestDates(t *testing.T) {
 		{"from June 1 to June 10", "dates 2025-06-01..2025-06-10; date 2025-06-01; date 2025-06-10"},
 		{"from June 10 to July 2", "dates 2025-06-10..2025-07-02; date 2025-06-10; date 2025-07-02"},
 		{"between 2025-01-01 and 2025-01-31", "dates 2025-01-01..2025-01-31; date 2025-01-01; date 2025-01-31"},
-	})
-	check(t, Options{Language: "en", Past: true}, []row{
-		{"on April 3", "date 2025-04-03"},
-		{"on 5 June", "date 2024-06-05"},
-		{"on Monday", "date 2025-06-02"},
-		{"on Wednesday", "date 2025-05-28"},
-		{"in April", "dates 2025-04-01..2025-04-30"},
-		{"in August", "dates 2024-08-01..2024-08-31"},
-		{"on the 5th", "date 2025-05-05; ordinal 5"},
 	})
 	check(t, Options{Language: "de"}, []row{
 		{"am 03.04.2025", "date 2025-04-03"},
@@ -95,7 +86,7 @@ func TestDates(t *testing.T) {
 		{"nächsten Montag", "date 2025-06-09"},
 		{"in drei Tagen", "date 2025-06-07; duration 3 day"},
 		{"vor 2 Wochen", "date 2025-05-21; duration 2 week"},
-		{"die letzten 7 Tage", "dates 2025-05-28..2025-06-04"},
+		{"die letzten 7 Tage", "dates 2025-05-28..2025-06-04; duration 7 day"},
 		{"Ende des Monats", "date 2025-06-30"},
 		{"am 5.", "date 2025-06-05; number 5"},
 		{"vom 3. bis 5. Juli", "dates 2025-07-03..2025-07-05; date 2025-07-03; date 2025-07-05"},
@@ -130,7 +121,7 @@ func TestDates(t *testing.T) {
 		{"el mes que viene", "dates 2025-07-01..2025-07-31"},
 		{"dentro de tres días", "date 2025-06-07; duration 3 day"},
 		{"hace 2 semanas", "date 2025-05-21; duration 2 week"},
-		{"los últimos 7 días", "dates 2025-05-28..2025-06-04"},
+		{"los últimos 7 días", "dates 2025-05-28..2025-06-04; duration 7 day"},
 		{"a fin de mes", "date 2025-06-30"},
 		{"del 3 al 5 de julio", "dates 2025-07-03..2025-07-05; date 2025-07-03; date 2025-07-05"},
 	})
@@ -156,7 +147,7 @@ func TestTimes(t *testing.T) {
 		{"noon and midnight", "time 12:00; time 00:00"},
 		{"3pm EST", "time 15:00-05:00"},
 		{"2025-04-03T10:00Z", "datetime 2025-04-03 10:00Z; date 2025-04-03; time 10:00Z"},
-		{"2025-04-03T10:00:00+02:00", "datetime 2025-04-03 10:00+02:00; date 2025-04-03; time 10:00+02:00"},
+		{"2025-04-03T10:00:00+03:00", "datetime 2025-04-03 10:00+03:00; date 2025-04-03; time 10:00+03:00"},
 		{"2025-04-03 10:00", "datetime 2025-04-03 10:00; date 2025-04-03; time 10:00"},
 		{"tomorrow at 3pm", "datetime 2025-06-05 15:00; date 2025-06-05; time 15:00"},
 		{"at 3pm on Friday", "datetime 2025-06-06 15:00; time 15:00; date 2025-06-06"},

@@ -131,23 +131,6 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
-	for text, want := range map[string]string{
-		"last week": "from date 2025-05-26; to date 2025-06-01",
-		"Q1":        "from date 2025-01-01 or date 2026-01-01; to date 2025-03-31 or date 2026-03-31",
-		"9am-5pm":   "from time 09:00; to time 17:00",
-		"tomorrow":  "",
-	} {
-		got := ""
-		if from, to, ok := Extract(text, Options{Now: now(), Language: "en"})[0].Bounds(); ok {
-			got = from.Cue + " " + show(from) + "; " + to.Cue + " " + show(to)
-		}
-		if got != want {
-			t.Errorf("%q: got %s, want %s", text, got, want)
-		}
-	}
-}
-
 func TestEnum(t *testing.T) {
 	for _, row := range []struct{ text, choices, want string }{
 		{"convert 5 kg to lb", "kg lb", "kg@10 lb@16"},

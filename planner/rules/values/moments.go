@@ -17,7 +17,7 @@ type clock struct {
 }
 
 // clock reads a time of day; with bare, also an hour alone.
-func (r *reader) clock(i int, bare bool) (c clock, ok bool) {
+func (r *calendar) clock(i int, bare bool) (c clock, ok bool) {
 	if t := r.tok(i); !t.gap && (r.tok(i-1).kind == 'w' && r.tok(i-1).fold != "t" || r.mark(i-1, ":.")) {
 		return c, false
 	}
@@ -65,11 +65,11 @@ func (c *clock) inPart(part string) {
 }
 
 // at makes a value of a time on a day.
-func (r *reader) at(kind Kind, i, next int, day time.Time, c clock) Value {
+func (r *calendar) at(kind Kind, i, next int, day time.Time, c clock) Value {
 	v := r.value(kind, i, next)
 	zone := day.Location()
 	if c.zone != nil {
-		zone, v.Zoned = c.zone, true
+		zone = c.zone
 	}
 	v.Time = time.Date(day.Year(), day.Month(), day.Day(), 0, c.minutes, c.seconds, 0, zone)
 	if c.half {
@@ -88,7 +88,7 @@ type moment struct {
 }
 
 // moment reads a date, a time or both in either order.
-func (r *reader) moment(i int, bare bool) (m moment, ok bool) {
+func (r *calendar) moment(i int, bare bool) (m moment, ok bool) {
 	d, dated := r.date(i)
 	day, at := i, d.next
 	var c clock
@@ -120,7 +120,7 @@ func (r *reader) moment(i int, bare bool) (m moment, ok bool) {
 }
 
 // values makes the values of a moment: the whole of it and its parts.
-func (r *reader) values(m moment) (out []Value) {
+func (r *calendar) values(m moment) (out []Value) {
 	if m.date != nil && m.clock != nil {
 		v := r.at(DateTime, m.i, m.next, m.date.Time, *m.clock)
 		for _, d := range m.date.Alternatives {
@@ -157,14 +157,14 @@ func (r *reader) moments(i int) int {
 			out = append(out, amount)
 		}
 	}
-	if d, ok := r.amount(r.skip(i, "ahead", "back")); ok && d.Kind == Duration && m.clock == nil { // in 3 days
+	if d, ok := r.amount(r.skip(i, "ahead", "back", "next")); ok && d.Kind == Duration && m.clock == nil { // in 3 days
 		out = append(out, d)
 	}
 	return r.add(out...)
 }
 
 // opened reports whether a word before token i begins a range.
-func (r *reader) opened(i int) bool {
+func (r *calendar) opened(i int) bool {
 	if r.is(i-1, "article") && r.cue(i) == "" {
 		i--
 	}
@@ -172,7 +172,7 @@ func (r *reader) opened(i int) bool {
 }
 
 // joins returns the token after a word or a dash between the ends of a range, 0 if there is none.
-func (r *reader) joins(i int) int {
+func (r *scanner) joins(i int) int {
 	means, next := r.match(i, "cue")
 	if after := r.skip(i, "dash", "and"); after > i {
 		return after

@@ -47,7 +47,7 @@ func longest(space string) *regexp.Regexp {
 }
 
 // shape matches a pattern at token i and returns the token after it, 0 if it ends inside of one.
-func (r *reader) shape(i int, form *regexp.Regexp) (text string, next int) {
+func (r *scanner) shape(i int, form *regexp.Regexp) (text string, next int) {
 	start := r.tok(i).start
 	text = form.FindString(r.text[start:min(start+4*maxDigits, len(r.text))])
 	for next = i; r.tok(next).start < start+len(text); next++ {
@@ -59,8 +59,8 @@ func (r *reader) shape(i int, form *regexp.Regexp) (text string, next int) {
 }
 
 // digits reads a number in digits. The other reading is nil if there is one only.
-func (r *reader) digits(i int) (n, other *big.Rat, next int) {
-	word := r.tok(i-1).kind == 'w' && !r.is(i-1, "p", "pt") && !(r.is(i-1, "unit") && r.tight(i-1, 'w')) // not P1D, 2h30
+func (r *figures) digits(i int) (n, other *big.Rat, next int) {
+	word := r.tok(i-1).kind == 'w' && !(r.is(i-1, "unit") && r.tight(i-1, 'w')) // not 2h30
 	clock := r.mark(i-1, ":") && r.tok(i-2).kind == 'd'
 	if t := r.tok(i); t.kind != 'd' || t.size() > maxDigits || !t.gap && (word || clock) {
 		return nil, nil, 0
@@ -75,7 +75,9 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 	if next == 0 || len(text) > 2*maxDigits || r.mark(next, ".'") && r.tight(next+1, 'd') && !r.tok(next).gap {
 		return nil, nil, 0 // a version, an address
 	}
-	list := r.Language == "en" && spacing.Replace(text) == text
+	bracket := strings.LastIndexAny(r.text[:r.tok(i).start], "[(") > strings.LastIndexAny(r.text[:r.tok(i).start], "])")
+	list := (r.Language == "en" || bracket) && spacing.Replace(text) == text
+	grouping := !bracket
 	text = spacing.Replace(text)
 	last := strings.LastIndexAny(text, ".,")
 	if last < 0 {
@@ -83,10 +85,10 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 	}
 	before, after, mark := text[:last], text[last+1:], text[last:last+1]
 	whole, broken := rat(marks.Replace(text)), rat(marks.Replace(before)+"."+after)
-	several, grouped := strings.Contains(before, mark), len(after) == 3 && len(before) <= 3 && before != "0"
+	several, grouped := strings.Contains(before, mark), grouping && len(after) == 3 && len(before) <= 3 && before != "0"
 	money := r.is(i-1, "currency") || r.is(next, "currency")
 	switch {
-	case several && len(after) == 3:
+	case several && grouping && len(after) == 3:
 		return whole, nil, next
 	case mark == "." && several:
 		return nil, nil, 0
@@ -105,7 +107,7 @@ func (r *reader) digits(i int) (n, other *big.Rat, next int) {
 }
 
 // spelled reads a number in words, unless they stand for something else: "this one", "un fichier".
-func (r *reader) spelled(i int) (*big.Rat, int) {
+func (r *figures) spelled(i int) (*big.Rat, int) {
 	var total, current, last int64
 	end, j := i, i
 	for words := 0; words < 12 && total < 1e15; words++ {
@@ -148,7 +150,7 @@ func (r *reader) spelled(i int) (*big.Rat, int) {
 }
 
 // parts returns the numbers that a word is made of: fünf, und, zwanzig.
-func (r *reader) parts(i int) (out []int64, next int) {
+func (r *figures) parts(i int) (out []int64, next int) {
 	for _, class := range []string{"number", "scale"} {
 		if means, next := r.match(i, class); next > 0 {
 			return []int64{int64(atoi(means))}, next
@@ -174,7 +176,7 @@ func (r *reader) parts(i int) (out []int64, next int) {
 }
 
 // number reads a number in digits or words with its sign and what multiplies it, once for each token.
-func (r *reader) number(i int, c *capture) int {
+func (r *figures) number(i int, c *capture) int {
 	known, ok := r.numbers[i]
 	if !ok {
 		known.next = r.readNumber(i, &known)
@@ -184,7 +186,7 @@ func (r *reader) number(i int, c *capture) int {
 	return known.next
 }
 
-func (r *reader) readNumber(i int, c *capture) (next int) {
+func (r *figures) readNumber(i int, c *capture) (next int) {
 	j, factor := i, rat("1")
 	signed := r.mark(i, "-−") && r.tight(i+1, 'd') && (r.tok(i).gap || r.mark(i-1, "=:([,") || r.is(i-1, "currency"))
 	if signed || r.is(i, "minus") && r.tok(i-1).kind != 'd' && !r.is(i-1, "number") {
@@ -217,6 +219,9 @@ func (r *reader) readNumber(i int, c *capture) (next int) {
 	if means, after := r.match(next, "scale"); after > 0 {
 		factor, next = times(factor, rat(means)), after
 	} else if means, after := r.match(next, "short"); after > 0 && (!short.gap || len(short.fold) > 1) {
+		if short.upper && means == "1000" && !r.is(i-1, "currency") { // 298K may be kelvin
+			c.other = times(c.n, rat("1/1000"))
+		}
 		factor, next = times(factor, rat(means)), after
 		if r.mark(next, ".") && (!r.tok(next+1).stop || r.is(next+1, "currency")) {
 			next++ // 3 Mio. Euro
@@ -231,4 +236,4 @@ func (r *reader) readNumber(i int, c *capture) (next int) {
 }
 
 // unitAt reports whether a unit in full stands at token i.
-func (r *reader) unitAt(i int) bool { return r.is(i, "unit") && len(r.tok(i).fold) > 1 }
+func (r *figures) unitAt(i int) bool { return r.is(i, "unit") && len(r.tok(i).fold) > 1 }

@@ -235,13 +235,13 @@ func FuzzExtract(f *testing.F) {
 		"quatre-vingt-dix-sept, la semaine prochaine à 14h30", "1 000 000,5 P1D Q3 #4711 a/b C:\\x ~ - − × \u00a0 \xff ß ＡＢ ½", "room: Blue, key=value called x", "1e99 1e-99 99999999999999999999 0/0 31/31/2025",
 	} {
 		for _, language := range codes {
-			f.Add(text, language, false)
+			f.Add(text, language)
 		}
 	}
 	parameters := []string{`{"type":"integer"}`, `{"type":"number","maximum":1}`, `{"type":"string","format":"date-time"}`, `{"type":"string","description":"DD/MM/YYYY"}`, `{}`}
-	f.Fuzz(func(t *testing.T, text, language string, past bool) {
+	f.Fuzz(func(t *testing.T, text, language string) {
 		last := 0
-		for _, v := range Extract(text, Options{Now: now(), Language: language, Past: past}) {
+		for _, v := range Extract(text, Options{Now: now(), Language: language}) {
 			if v.Start < last || v.Start >= v.End || v.End > len(text) {
 				t.Fatalf("%q: got the span %d to %d after %d", text, v.Start, v.End, last)
 			}

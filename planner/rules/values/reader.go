@@ -8,17 +8,30 @@ import (
 	"unicode"
 )
 
-// reader reads the values of one text.
-type reader struct {
+// scanner looks at the tokens of one text.
+type scanner struct {
 	Options
-	text       string
-	tokens     []token
-	words      lexicon
+	text   string
+	tokens []token
+	words  lexicon
+}
+
+// figures reads numbers and what belongs to them, and matches the rules of the grammar.
+type figures struct {
+	scanner
 	captures   found
 	numbers    map[int]capture // by token
 	calculated int             // the token after the last expression
-	taken      []bool          // tokens of values
-	out        []Value
+}
+
+// calendar reads dates and times of day.
+type calendar struct{ figures }
+
+// reader reads the values of one text.
+type reader struct {
+	calendar
+	taken []bool // tokens of values
+	out   []Value
 }
 
 // capture is what an element of the grammar has matched.
@@ -56,7 +69,8 @@ func atoi(s string) int {
 }
 
 func newReader(text string, quotes [][2]int, o Options) *reader {
-	r := &reader{Options: o, text: text, tokens: tokenize(text, quotes), numbers: map[int]capture{}}
+	r := &reader{}
+	r.Options, r.text, r.tokens, r.numbers = o, text, tokenize(text, quotes), map[int]capture{}
 	if lexicons[r.Language] == nil {
 		r.Language = "en"
 	}
@@ -65,7 +79,7 @@ func newReader(text string, quotes [][2]int, o Options) *reader {
 }
 
 // tok returns a token, an empty one beyond the ends.
-func (r *reader) tok(i int) token {
+func (r *scanner) tok(i int) token {
 	if i < 0 || i >= len(r.tokens) {
 		return token{start: len(r.text), end: len(r.text), gap: true, stop: true}
 	}
@@ -73,7 +87,7 @@ func (r *reader) tok(i int) token {
 }
 
 // match returns what the longest phrase of a class at token i means and the token after it, 0 if there is none.
-func (r *reader) match(i int, class string) (means string, next int) {
+func (r *scanner) match(i int, class string) (means string, next int) {
 phrases:
 	for _, p := range r.words[class][r.tok(i).fold] {
 		for j, word := range p.rest {
@@ -87,10 +101,10 @@ phrases:
 }
 
 // is reports whether a phrase of one of the classes is at token i.
-func (r *reader) is(i int, classes ...string) bool { return r.skip(i, classes...) > i }
+func (r *scanner) is(i int, classes ...string) bool { return r.skip(i, classes...) > i }
 
 // skip returns the token after a phrase of one of the classes, or i.
-func (r *reader) skip(i int, classes ...string) int {
+func (r *scanner) skip(i int, classes ...string) int {
 	for _, class := range classes {
 		if _, next := r.match(i, class); next > 0 {
 			return next
@@ -100,25 +114,27 @@ func (r *reader) skip(i int, classes ...string) int {
 }
 
 // mark reports whether token i is one of the marks.
-func (r *reader) mark(i int, marks string) bool {
+func (r *scanner) mark(i int, marks string) bool {
 	t := r.tok(i)
 	return t.kind == 'p' && strings.Contains(marks, t.fold)
 }
 
 // tight reports whether token i is of a kind and no gap is before it.
-func (r *reader) tight(i int, kind byte) bool { return r.tok(i).kind == kind && !r.tok(i).gap }
+func (r *scanner) tight(i int, kind byte) bool { return r.tok(i).kind == kind && !r.tok(i).gap }
 
 // word reports whether token i is a word with a meaning of its own.
-func (r *reader) word(i int) bool { return r.tok(i).kind == 'w' && !r.is(i, "article", "other", "cue") }
+func (r *scanner) word(i int) bool {
+	return r.tok(i).kind == 'w' && !r.is(i, "article", "other", "cue")
+}
 
 // ends reports whether what ends before token next is not the beginning of a longer word or code.
-func (r *reader) ends(next int) bool {
+func (r *scanner) ends(next int) bool {
 	t, after := r.tok(next), r.tok(next+1)
 	return t.gap || t.kind == 'q' || t.kind == 'p' && (!r.mark(next, `-_/.:@\`) || after.gap || after.kind == 'p')
 }
 
 // parse matches a rule of the grammar and returns the token after it, 0 if it does not match.
-func (r *reader) parse(rule string, i int) int {
+func (r *figures) parse(rule string, i int) int {
 	before := len(r.captures)
 sequences:
 	for _, sequence := range grammar[rule] {
@@ -139,7 +155,7 @@ sequences:
 	return 0
 }
 
-func (r *reader) element(e element, i int) int {
+func (r *figures) element(e element, i int) int {
 	c, t := capture{name: e.name, at: i}, r.tok(i)
 	switch length := t.size(); {
 	case e.tight && t.gap:
@@ -166,7 +182,7 @@ func (r *reader) element(e element, i int) int {
 }
 
 // rule matches a rule and returns what it has captured.
-func (r *reader) rule(name string, i int) (found, int) {
+func (r *figures) rule(name string, i int) (found, int) {
 	r.captures = nil
 	next := r.parse(name, i)
 	return r.captures, next
@@ -174,7 +190,7 @@ func (r *reader) rule(name string, i int) (found, int) {
 
 // terminal matches a phrase of the class that c names or what else that stands for. Some names match no token: they say
 // what has to stand before token i, or at it.
-func (r *reader) terminal(i int, c *capture) (next int) {
+func (r *figures) terminal(i int, c *capture) (next int) {
 	here := func(ok bool) int { return i * boolean(ok) }
 	switch c.name {
 	case "n":
@@ -215,7 +231,7 @@ func (r *reader) terminal(i int, c *capture) (next int) {
 }
 
 // value makes a value of the tokens [i,next).
-func (r *reader) value(kind Kind, i, next int) Value {
+func (r *scanner) value(kind Kind, i, next int) Value {
 	start, end := r.tok(i).start, r.tok(next-1).end
 	return Value{Kind: kind, Start: start, End: end, Text: r.text[start:end], at: i, next: next}
 }
@@ -225,7 +241,7 @@ func (r *reader) add(values ...Value) (next int) {
 	for _, v := range values {
 		r.out = append(r.out, v)
 		next = max(next, v.next)
-		for i := v.at; i < v.next || i == v.next && v.Noun != ""; i++ {
+		for i := v.at; i < v.next; i++ {
 			r.taken[i] = r.taken[i] || v.Kind != Phrase
 		}
 	}
@@ -233,7 +249,7 @@ func (r *reader) add(values ...Value) (next int) {
 }
 
 // cue is the function word that ends before token i.
-func (r *reader) cue(i int) string {
+func (r *scanner) cue(i int) string {
 	for back := 4; back > 0; back-- { // the longest phrase
 		if means, next := r.match(i-back, "cue"); next == i && i > 0 {
 			return means

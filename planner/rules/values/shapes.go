@@ -13,7 +13,7 @@ var (
 	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
 	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
 		`\S+/\S*/\S*|\S+/|\S+/\S+\.\w+)$`)
-	fileShape = regexp.MustCompile(`^[\pL\d_.-]*[\pL\d_]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
+	fileShape = regexp.MustCompile(`^[\pL\d_.*-]*[\pL\d_*]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
 	slugShape = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
 	codeShape = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
 	initials  = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
@@ -25,7 +25,7 @@ func letters(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0
 const maxChunk = 200
 
 // chunk returns the text from token i to white space or a quotation, without marks around it, and the token after it.
-func (r *reader) chunk(i int) (string, int) {
+func (r *scanner) chunk(i int) (string, int) {
 	if t := r.tok(i); !t.gap && !strings.Contains("([{<=:,;", r.tok(i-1).fold) || t.kind == 'q' || t.kind == 0 {
 		return "", 0
 	}

@@ -108,7 +108,7 @@ func TestCues(t *testing.T) {
 		{"en", "with a=1", "with [a]1"},
 		{"es", "a las 9 de la noche", ""},
 		{"de", "bis zum 15. Mai", "until 15. Mai"},
-		{"fr", "quatre personnes demain", "quatre|demain"},
+		{"fr", "quatre personnes demain", "quatre|[personnes]demain"},
 		{"en", "send it to bob@x.com at noon", "to bob@x.com|at noon"},
 		{"en", "between 5 and 10 items", "from 5|to 10"},
 		{"en", "pages 3-5", "from [pages]3|to 5"},

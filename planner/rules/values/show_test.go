@@ -17,7 +17,7 @@ var kindNames = []string{"", "number", "ordinal", "money", "quantity", "percent"
 func reading(v Value) string {
 	out := kindNames[v.Kind]
 	zone := ""
-	if v.Zoned {
+	if _, offset := v.Time.Zone(); offset != 2*3600 {
 		zone = "Z07:00"
 	}
 	switch v.Kind {
@@ -25,9 +25,6 @@ func reading(v Value) string {
 		out += " " + string(v.Number)
 		if v.Unit != "" {
 			out += " " + v.Unit
-		}
-		if v.Noun != "" {
-			out += " of " + v.Noun
 		}
 	case Date:
 		out += v.Time.Format(" 2006-01-02")

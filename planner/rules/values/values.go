@@ -11,9 +11,8 @@
 //     stand, unless the number of the month decides.
 //   - A comma or a point before three digits follows the language: 1,250 in English is 1250, and so is 1.250 in German.
 //     Where a language uses both ways (1,250 in German, both in Spanish) both readings stand.
-//   - A day without a year is the coming one; Options.Past makes it the last one. A month or a quarter of this year
-//     that is over may also be the next one. "Next Friday" and "last Monday" are ambiguous if the nearest such day is
-//     in this week.
+//   - A day without a year is the coming one. A month or a quarter of this year that is over may also be the next one.
+//     "Next Friday" and "last Monday" are ambiguous if the nearest such day is in this week.
 //   - An hour up to 12 without am, pm or a part of the day may be either; digits as on a digital clock (14:30, 09:30)
 //     or with "h" may not, but 9:30 may in English, and with "Uhr" hours up to 6. A range lies within a day: from 9 to
 //     5 is 09:00 to 17:00.
@@ -30,7 +29,7 @@ type Kind uint8
 
 // The kinds of values.
 const (
-	Number     Kind = iota + 1 // 42, 1.250,50, twenty-five; Noun is what is counted
+	Number     Kind = iota + 1 // 42, 1.250,50, twenty-five
 	Ordinal                    // 3rd, second
 	Money                      // Number, Unit has the ISO 4217 code
 	Quantity                   // Number and Unit, as in 5 km; the Unit is a symbol
@@ -60,9 +59,7 @@ type Value struct {
 
 	Number      json.Number // a plain decimal
 	Unit        string
-	Noun        string // the word after a number: "guests" in "3 guests"
 	Time, Until time.Time
-	Zoned       bool // the text names the time zone
 	Flag        bool
 
 	Cue   string // the function word before, in English: from, to, at, by, for, in, of, with, named, until …
@@ -78,29 +75,6 @@ type Value struct {
 type Options struct {
 	Now      time.Time // "today"; its location is that of all times without one
 	Language string    // en, de, fr or es; otherwise it is guessed, English in doubt
-	Past     bool      // the text speaks of the past
-}
-
-// Bounds returns the ends of a range as values of their own, with the cues "from" and "to".
-func (v Value) Bounds() (from, to Value, ok bool) {
-	from, to = v, v
-	switch v.Kind {
-	case DateRange:
-		from.Kind, to.Kind = Date, Date
-	case TimeRange:
-		from.Kind, to.Kind = Time, Time
-	default:
-		return v, v, false
-	}
-	from.Cue, from.Until = "from", time.Time{}
-	to.Cue, to.Time, to.Until = "to", v.Until, time.Time{}
-	from.Alternatives, to.Alternatives = nil, nil
-	for _, a := range v.Alternatives {
-		if f, t, ok := a.Bounds(); ok {
-			from.Alternatives, to.Alternatives = append(from.Alternatives, f), append(to.Alternatives, t)
-		}
-	}
-	return from, to, true
 }
 
 // Extract returns the values of a text by where they begin, longer ones first. Values overlap where both readings make

@@ -1,0 +1,93 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// TestChoose_Parts checks how the clauses of a question become calls.
+func TestChoose_Parts(t *testing.T) {
+	weather := tool("get_weather", "Get the current weather of a city", object("*city:string:The city", "unit:one of celsius fahrenheit:Unit of temperature"))
+	read := tool("read_file", "Read the text of a file", object("*path:string:Path of the file"))
+	for _, tc := range []struct {
+		name, question string
+		tools          []plan.Tool
+		want           string
+	}{
+		{"two tools", "Show order A-99812 and add 3 and 4", []plan.Tool{getOrder, getSum}, `get_order{"order_id":"A-99812"}; get_sum{"a":3,"b":4}`},
+		{"one tool twice", "Show order A-1 and show order B-2", []plan.Tool{getOrder}, `get_order{"order_id":"A-1"}; get_order{"order_id":"B-2"}`},
+		{"the same again", "Show order A-1. Please show order A-1.", []plan.Tool{getOrder}, `get_order{"order_id":"A-1"}`},
+		{"more about it", "What's the weather in Oslo? Give me the temperature in celsius.", []plan.Tool{weather}, `get_weather{"city":"Oslo","unit":"celsius"}`},
+		{"a statement first", "My order is A-99812. Show it.", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`},
+		{"only the read", "Don't cancel order A-1, only show the order", []plan.Tool{getOrder, cancelOrder}, `get_order{"order_id":"A-1"}`},
+		{"a write and a read", "Cancel order A-1 and read /tmp/a.txt", []plan.Tool{cancelOrder, read}, `cancel_order{"order_id":"A-1"}; read_file{"path":"/tmp/a.txt"}`},
+		{"a calculation", "square root of 144", []plan.Tool{calculate, webSearch}, `calculate{"expression":"sqrt(144)"}`},
+	} {
+		if got := calls(planned(t, tc.question, tc.tools...)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestChoose_OfNearTwins checks that of tools whose arguments fit alike the one is called that does what is asked for.
+func TestChoose_OfNearTwins(t *testing.T) {
+	info := tool("get_file_info", "Get the size, owner and times of a file", object("*path:string:Path of the file"))
+	read := tool("read_text_file", "Read the text of a file", object("*path:string:Path of the file"))
+	list := tool("list_directory", "List what is in a directory", object("*path:string:Path of the directory"))
+	makeIt := tool("create_directory", "Create a directory", object("*path:string:Path of the directory"))
+	tools := []plan.Tool{info, read, list, makeIt}
+	for question, want := range map[string]string{
+		"how big is /srv/notes.txt?":    "get_file_info",
+		"what does /srv/notes.txt say?": "read_text_file",
+		"read /srv/notes.txt":           "read_text_file",
+		"list the directory /srv":       "list_directory",
+		"create the directory /srv/new": "create_directory",
+		"Lies die Datei /srv/notes.txt": "read_text_file",
+		"Wie groß ist /srv/notes.txt?":  "get_file_info",
+		"Crée le dossier /srv/nouveau":  "create_directory",
+		"Crea la carpeta /srv/nueva":    "create_directory",
+	} {
+		if got := calls(planned(t, question, tools...)); !strings.HasPrefix(got, want+"{") || strings.Contains(got, ";") {
+			t.Errorf("%s: got %s, want %s", question, got, want)
+		}
+	}
+}
+
+// TestChoose_AVerbOfChangeIsNotServedByARead checks that a command to change something calls no tool that only reads.
+func TestChoose_AVerbOfChangeIsNotServedByARead(t *testing.T) {
+	read := tool("read_file", "Read the text of a file", object("*path:string:Path of the file"))
+	for _, question := range []string{"copy /tmp/a.txt to /tmp/b.txt", "delete /tmp/a.txt", "replace foo by bar in /tmp/a.txt", "rename /tmp/a.txt to /tmp/b.txt"} {
+		p := planned(t, question, read)
+		if len(p.Steps) > 0 || len(p.Unmet) == 0 {
+			t.Errorf("%s: got %s and %+v, want no call and an unmet part", question, calls(p), p.Unmet)
+		}
+	}
+}
+
+func TestChoose_Bounds(t *testing.T) {
+	question := strings.Repeat("Show order A-1 and show order B-2. ", 200) + strings.Repeat("word ", 4000)
+	if p := planned(t, question, getOrder, getSum, webSearch); len(p.Steps) > 12 {
+		t.Errorf("got %d calls, want at most 12", len(p.Steps))
+	}
+}
+
+// TestChains_ByNamesOfFields checks which results of other calls an open argument takes.
+func TestChains_ByNamesOfFields(t *testing.T) {
+	find := tool("find_city", "Find a city by name", object("*name:string:Name of the city"), returning("latitude:number", "longitude:number", "city_id:string"))
+	sun := tool("get_sunrise", "Get the sunrise at coordinates", object("*latitude:number:Latitude", "*longitude:number:Longitude"))
+	people := tool("count_city_people", "Count the people of a city", object("*city_id:string:Id of the city"))
+	for question, tc := range map[string]struct {
+		tools []plan.Tool
+		want  string
+	}{
+		"Get the sunrise at the coordinates of the city Oslo": {[]plan.Tool{find, sun}, `find_city{"name":"Oslo"}; get_sunrise{"latitude":"$s1.latitude","longitude":"$s1.longitude"}`},
+		"Count the people of the city Oslo":                   {[]plan.Tool{find, people}, `find_city{"name":"Oslo"}; count_city_people{"city_id":"$s1.city_id"}`},
+		"Get the sunrise at latitude 3 and longitude 4":       {[]plan.Tool{find, sun}, `get_sunrise{"latitude":3,"longitude":4}`},
+	} {
+		if got := calls(planned(t, question, tc.tools...)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", question, got, tc.want)
+		}
+	}
+}

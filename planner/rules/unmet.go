@@ -1,0 +1,134 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+)
+
+// served reports whether a clause that has no call of its own only asks for what a call returns or uses.
+func (c *chooser) served(cl intent.Clause) bool {
+	a := c.askFor([]intent.Clause{cl})
+	return slices.ContainsFunc(c.calls, func(one *call) bool {
+		all, known, least := 0.0, 0.0, 1.0
+		for _, chosen := range one.fill.chosen {
+			if text, ok := chosen.value.(string); ok && strings.Contains(cl.Text, text) {
+				least = 0.6 // it gives an argument: "and body \"At noon?\""
+			}
+		}
+		for _, w := range a.words {
+			if w.weight < 1 {
+				continue
+			}
+			all++
+			returned := slices.ContainsFunc(one.f.outputs, func(o output) bool { return slices.ContainsFunc(o.stems, w.has) })
+			if returned || c.p.knows(one.f, w) >= least || one.fill.uses(w) > 0 {
+				known++
+			}
+		}
+		return known == all && (all > 0 || !cl.Act.MayWrite()) || all > 1 && known/all > 0.6 && !cl.Act.MayWrite()
+	})
+}
+
+// missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest.
+func (c *chooser) missed(cl intent.Clause) {
+	a := c.askFor([]intent.Clause{cl})
+	u := plan.Unmet{Text: strings.TrimSpace(cl.Text), Reason: plan.UnmetNoTool}
+	for _, one := range c.open {
+		if slices.ContainsFunc(a.words, func(w word) bool { return c.p.knows(one.f, w) == 1 }) {
+			u.Reason, u.Tool, u.Missing = plan.UnmetMissingArgument, one.f.tool.Name, names(one.fill.missing)
+			if len(one.fill.unclear) > 0 {
+				u.Reason = plan.UnmetUnclear
+			}
+		}
+	}
+	if u.Tool == "" {
+		u.Nearest = c.nearest(a)
+		if len(u.Nearest) > 0 {
+			u.Tool = u.Nearest[0].Tool
+		}
+	}
+	if cl.Act == intent.Conditional || cl.Act == intent.Unknown {
+		u.Reason = plan.UnmetUnclear
+	}
+	if topic := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 }); topic && !about(cl) {
+		c.unmet = append(c.unmet, u)
+	}
+}
+
+// maxNearest is how many tools are named where none fits.
+const maxNearest = 3
+
+// nearest are the tools that share a word with what is asked, and what they lack.
+func (c *chooser) nearest(a ask) []plan.Nearest {
+	var out []plan.Nearest
+	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
+		f := c.profile(t)
+		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight >= 0.8 && c.p.knows(f, w) > 0 }) {
+			out = append(out, plan.Nearest{Tool: t.Name, Missing: names(c.p.fill(a, f, nil).missing)})
+		}
+	}
+	return out
+}
+
+func names(params []param) []string {
+	var out []string
+	for _, q := range params {
+		out = append(out, q.Name)
+	}
+	return out
+}
+
+// note says what to do where there is no step: which tools are nearest, and what they need.
+func note(p plan.Plan) string {
+	if len(p.Steps) > 0 || p.About {
+		return ""
+	}
+	var near, open []string
+	for _, u := range p.Unmet {
+		if u.Reason == plan.UnmetMissingArgument {
+			open = append(open, needs(u.Tool, u.Missing))
+		}
+		for _, n := range u.Nearest {
+			if text := needs(n.Tool, n.Missing); !slices.Contains(near, text) && len(near) < maxNearest {
+				near = append(near, text)
+			}
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return "An argument is missing: " + strings.Join(open, ", ") + "."
+	case len(near) > 0:
+		return "No tool matches. Closest: " + strings.Join(near, ", ") + "."
+	}
+	return "No tool matches."
+}
+
+// needs names a tool with what it lacks.
+func needs(tool string, missing []string) string {
+	if len(missing) == 0 {
+		return "`" + tool + "`"
+	}
+	return "`" + tool + "` (needs `" + strings.Join(missing, "`, `") + "`)"
+}
+
+// aboutWords are all that questions for what can be done here consist of, asking and asked the words that one needs.
+var (
+	aboutWords = strings.Fields("what can could do does you this help me with which tools are there available have here offer how " +
+		"was kannst du machen können sie tun que peux tu faire pouvez vous qué puedes hacer puede")
+	asking = strings.Fields("what which how was que qué")
+	asked  = strings.Fields("you tools du sie tu vous puedes puede")
+)
+
+// about reports whether a clause asks what can be done here.
+func about(cl intent.Clause) bool {
+	words := strings.FieldsFunc(strings.ToLower(cl.Text), func(r rune) bool { return !unicode.IsLetter(r) })
+	has := func(list []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	other := slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(aboutWords, w) })
+	return (cl.Act == intent.Question || cl.Act == intent.ActionQuestion) && !other && has(asking) && has(asked)
+}

@@ -20,6 +20,8 @@ type ask struct {
 	lang    string
 	verb    []string // stems of the verbs
 	writes  bool     // one of the clauses may write
+
+	calculates bool // there is a calculation among the values
 }
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
@@ -32,7 +34,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 		if len(a.words) < maxWords {
 			a.words = append(a.words, readWords(text, c.Start, c.End, c.Language)...)
 		}
-		if c.Verb != "" && (c.Act.MayRead() || c.Act == intent.Conditional) {
+		if c.Verb != "" && (c.Act.MayRead() || c.Act == intent.Conditional) && !calculation(text, c, all) {
 			a.verb = append(a.verb, verbStems(c)...)
 		}
 		a.writes = a.writes || c.Act.MayWrite()
@@ -41,12 +43,23 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 				continue
 			}
 			a.values = append(a.values, v)
-			if v.Kind == values.Path && path.Ext(v.Text) != "" { // "how big is notes.txt" is about a file
+			switch {
+			case v.Kind == values.Path && path.Ext(v.Text) != "": // "how big is notes.txt" is about a file
 				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 1}}
+			case v.Kind == values.Expression:
+				a.calculates = true
 			}
 		}
 	}
 	return a
+}
+
+// calculation reports whether the verb of a clause begins a calculation, as in "add 3 and 4": nothing is added anywhere.
+func calculation(text string, c intent.Clause, all []values.Value) bool {
+	return slices.ContainsFunc(all, func(v values.Value) bool {
+		return v.Kind == values.Expression && c.Start <= v.Start && v.End <= c.End &&
+			strings.HasPrefix(strings.ToLower(text[v.Start:v.End]), strings.ToLower(c.Verb))
+	})
 }
 
 // verbStems are what the verb of a clause may be called in a catalog.

@@ -77,6 +77,9 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
 	x[nameSaid] = p.said(slices.Concat(a.words, a.kinds), f.name, f.module)
+	if a.calculates && slices.Contains(f.name, "calcul") {
+		x[nameSaid], x[place] = 1, 0 // "3 + 4" needs no verb
+	}
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
 	for _, q := range f.params {
 		c, has := fill.chosen[q.Name]

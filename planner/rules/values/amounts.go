@@ -159,6 +159,9 @@ loop:
 	}
 	text := strings.Join(parts[:length], "")
 	if end == 0 {
+		text, end = r.arithmetic(i)
+	}
+	if end == 0 {
 		text, end = r.share(i)
 	}
 	if end == 0 {
@@ -179,6 +182,40 @@ func (r *figures) operand(i int) (text string, next int) {
 		return "", 0
 	}
 	return string(decimal(c.n)), r.skip(next, "currency")
+}
+
+// arithmetic reads "add 3, 4 and 5", "divide 10 by 4" and "subtract 4 from 10".
+func (r *figures) arithmetic(i int) (text string, next int) {
+	sign, j := r.match(i, "arithmetic")
+	if j == 0 {
+		return "", 0
+	}
+	operands := []string{}
+	for most := j + maxExpression; j < most; {
+		number, after := r.operand(j)
+		if after == 0 {
+			return "", 0
+		}
+		operands = append(operands, number)
+		how, behind := r.match(after, "operand")
+		switch {
+		case behind > 0 && how == "2" && sign == "-" && len(operands) == 1: // 4 from 10
+			second, end := r.operand(behind)
+			return second + " - " + number, end
+		case behind > 0 && how == "1":
+			j = behind
+		case r.mark(after, ","):
+			j = after + 1
+			if _, behind = r.match(j, "operand"); behind > 0 {
+				j = behind
+			}
+		case len(operands) > 1 && r.ends(after):
+			return strings.Join(operands, " "+sign+" "), after
+		default:
+			return "", 0
+		}
+	}
+	return "", 0
 }
 
 // share reads "15% of 2500", "20% off 50" and "square root of 144".

@@ -40,7 +40,7 @@ var (
 )
 
 // firsts are the classes that amounts, dates and calculations begin with; most words of a text are of none.
-const firsts = "number scale half one minus ordinal currency function root month weekday day next edge period ahead " +
+const firsts = "number scale half one minus ordinal currency function root arithmetic month weekday day next edge period ahead " +
 	"back noon halfto ten quarter"
 
 // lines reads a file.

@@ -4,8 +4,8 @@ import "testing"
 
 func TestNumbers(t *testing.T) {
 	check(t, Options{Language: "en"}, []row{
-		{"add 3 and 4", "number 3; number 4"},
-		{"add one and two", "number 1; number 2"},
+		{"add 3 and 4", "expression 3 + 4; number 3; number 4"},
+		{"add one and two", "expression 1 + 2; number 1; number 2"},
 		{"the value -3.5 is", "number -3.5"},
 		{"minus 3", "number -3"},
 		{"10 minus 3", "expression 10 - 3; number 10; number 3"},

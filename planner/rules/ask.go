@@ -54,14 +54,6 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 	return a
 }
 
-// calculation reports whether the verb of a clause begins a calculation, as in "add 3 and 4": nothing is added anywhere.
-func calculation(text string, c intent.Clause, all []values.Value) bool {
-	return slices.ContainsFunc(all, func(v values.Value) bool {
-		return v.Kind == values.Expression && c.Start <= v.Start && v.End <= c.End &&
-			strings.HasPrefix(strings.ToLower(text[v.Start:v.End]), strings.ToLower(c.Verb))
-	})
-}
-
 // verbStems are what the verb of a clause may be called in a catalog.
 func verbStems(c intent.Clause) []string {
 	var out []string

@@ -112,6 +112,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 		p: p, ctx: ctx, tools: tools, text: query, fills: map[*profile]filling{},
 		values: extract(query, lang, p.now()), profiler: &profiler{lang: lang, made: map[string]*profile{}},
 	}
+	clauses = splitCalculations(query, clauses, c.values)
 	c.choose(clauses[:min(len(clauses), maxClauses)])
 	if err := ctx.Err(); err != nil {
 		return plan.Plan{}, fmt.Errorf("planning by rules: %w", err)

@@ -136,7 +136,7 @@ func (r *rewriter) Visit(node *ast.Node) {
 		switch n.Operator {
 		case "matches":
 			ast.Patch(node, metered[matches].of(n.Left, n.Right))
-		case "==", "!=", "in", "contains", "startsWith", "endsWith":
+		case "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
 			n.Left, n.Right = metered[charge].of(n.Left), metered[charge].of(n.Right)
 		case "+":
 			ast.Patch(node, metered[charge].of(n))
@@ -148,9 +148,14 @@ func (r *rewriter) Visit(node *ast.Node) {
 // their argument cost nothing.
 func (r *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	switch n.Name {
-	case "len", "type", "first", "last", "get":
+	case "type", "first", "last", "get":
 		return
-	case "replace", "repeat", "join", "uniq":
+	case "len": // counts the characters of a text, but not the elements of a list
+		if len(n.Arguments) == 1 {
+			n.Arguments[0] = metered[length].of(n.Arguments[0])
+		}
+		return
+	case "replace", "repeat", "join", "uniq", "trim":
 		ast.Patch(node, metered[product].of(append([]ast.Node{&ast.StringNode{Value: n.Name}}, n.Arguments...)...))
 		return
 	}

@@ -138,6 +138,8 @@ func TestWorkIsBounded(t *testing.T) {
 		`map(1..1000, sort(a))`,
 		`reduce(1..500, [#acc], 1)`,
 		`split(repeat(t, 100), "")`,
+		`count(1..900000, len(t) > 0)`,
+		`trim(repeat("é", 400000), repeat("ñ", 900000) + "é")`,
 	}
 	for _, source := range sources {
 		start := time.Now()

@@ -110,6 +110,7 @@ func (f function) of(arguments ...ast.Node) ast.Node {
 
 const (
 	charge = iota
+	length
 	product
 	matches
 )
@@ -117,6 +118,10 @@ const (
 var metered = []function{
 	charge: {"\x00charge", func(args ...any) (any, error) {
 		return args[1], args[0].(*meter).charge(args[1], 0)
+	}},
+	length: {"\x00length", func(args ...any) (any, error) {
+		text, _ := args[1].(string)
+		return args[1], args[0].(*meter).take(1 + len(text)/textUnit)
 	}},
 	product: {"\x00product", func(args ...any) (any, error) {
 		m, name, values := args[0].(*meter), args[1].(string), args[2:]
@@ -157,6 +162,8 @@ func productUnits(name string, values []any) int {
 		return 0
 	}
 	switch name {
+	case "trim":
+		return len(text(0)) * len(text(1)) / textUnit
 	case "replace":
 		return strings.Count(text(0), text(1)) * len(text(2)) / textUnit
 	case "repeat":

@@ -109,7 +109,9 @@ func approvalNote(outcomes []plan.Outcome, mode string) string {
 		if !o.Failed() || o.Err.Reason != plan.ReasonNeedsApproval {
 			continue
 		}
-		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !c.Failed() })
+		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool {
+			return !c.Failed() || c.Err.Reason != plan.ReasonNeedsApproval
+		})
 		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
 			printable(string(calls[0].Sent), maxShownArguments))
 		if more := len(calls) - 1; more > 0 {

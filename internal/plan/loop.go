@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
@@ -34,7 +36,7 @@ func (s Step) outside(isStep func(string) bool) func(string) bool {
 	if !s.loops() {
 		return isStep
 	}
-	return func(id string) bool { return id != itemName && id != indexName && isStep(id) }
+	return func(id string) bool { return !isElement(id) && isStep(id) }
 }
 
 // inside are all names in the step's arguments that mean something.
@@ -42,7 +44,16 @@ func (s Step) inside(isStep func(string) bool) func(string) bool {
 	if !s.loops() {
 		return isStep
 	}
-	return func(id string) bool { return id == itemName || id == indexName || isStep(id) }
+	return func(id string) bool { return id == itemName || id == indexName || !isElement(id) && isStep(id) }
+}
+
+// isElement reports whether a name means the element of a loop or a place in it, whatever steps are called.
+func isElement(id string) bool {
+	name := id
+	if i := strings.IndexAny(id, ".["); i >= 0 {
+		name = id[:i]
+	}
+	return name == itemName || name == indexName
 }
 
 // readExpressions reads When and Pick.
@@ -110,6 +121,17 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 		return err
 	}
 	when, pick := s.names()
+	for i, e := range []*expression.Expression{s.when, s.pick} {
+		if e == nil {
+			continue
+		}
+		for _, name := range e.Locals() {
+			if isStep(name) || name == itemName || name == indexName || name == valueName {
+				return &Error{ReasonInvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; call it otherwise",
+					[]string{"when", "pick"}[i], quoteShort(name))}
+			}
+		}
+	}
 	for i, names := range [][]string{when, pick} {
 		for _, name := range names {
 			if !isStep(name) {
@@ -183,11 +205,11 @@ func (c *Scope) PerElement() bool {
 }
 
 // Wanted reports whether the step, or its call for an element, is to run. Without a When it is.
-func (c *Scope) Wanted(item *Item) (bool, *Error) {
+func (c *Scope) Wanted(ctx context.Context, item *Item) (bool, *Error) {
 	if c.step.When == "" || c.broken != nil {
 		return true, c.broken
 	}
-	v, err := c.eval(c.step.when, item, nil)
+	v, err := c.eval(ctx, c.step.when, item, nil)
 	if err != nil {
 		return false, &Error{ReasonInvalidArguments, "when: " + err.Error()}
 	}
@@ -212,14 +234,14 @@ func (c *Scope) Arguments(item *Item) (json.RawMessage, *Error) {
 }
 
 // Pick returns the value that the step makes of what its call has returned.
-func (c *Scope) Pick(item *Item, returned json.RawMessage) (json.RawMessage, *Error) {
+func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) (json.RawMessage, *Error) {
 	if c.step.Pick == "" {
 		return returned, nil
 	}
 	if c.broken != nil {
 		return nil, c.broken
 	}
-	v, err := c.eval(c.step.pick, item, returned)
+	v, err := c.eval(ctx, c.step.pick, item, returned)
 	var picked json.RawMessage
 	if err == nil {
 		picked, err = expression.Encode(v)
@@ -231,7 +253,7 @@ func (c *Scope) Pick(item *Item, returned json.RawMessage) (json.RawMessage, *Er
 }
 
 // eval computes an expression with the values that it names.
-func (c *Scope) eval(e *expression.Expression, item *Item, returned json.RawMessage) (any, error) {
+func (c *Scope) eval(ctx context.Context, e *expression.Expression, item *Item, returned json.RawMessage) (any, error) {
 	values := map[string]any{}
 	for _, name := range e.Names() {
 		var err error
@@ -249,7 +271,7 @@ func (c *Scope) eval(e *expression.Expression, item *Item, returned json.RawMess
 			return nil, err
 		}
 	}
-	return e.Eval(values)
+	return e.Eval(ctx, values)
 }
 
 // decode returns the value of a step, which is decoded once.

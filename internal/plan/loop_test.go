@@ -22,6 +22,8 @@ func TestCheckLoops(t *testing.T) {
 		{"unknown function", `{"tool":"calc","pick":"shell(value)"}`, `invalid_arguments: pick: unknown function shell`},
 		{"unknown name", `{"tool":"calc","when":"nope.total > 1"}`, `missing_reference: when names "nope", which is no step`},
 		{"no value before the call", `{"tool":"calc","when":"value > 1"}`, `missing_reference: when names "value", which is no step`},
+		{"a variable hides a step", `{"tool":"calc","when":"l.total == 2 and (let l = 5; l > 1)"}`, `invalid_arguments: when: the variable "l" hides a value of that name; call it otherwise`},
+		{"a variable", `{"tool":"calc","when":"let n = l.total; n > 1"}`, ``},
 		{"no item without a loop", `{"tool":"calc","pick":"item"}`, `missing_reference: pick names "item", which is no step`},
 		{"itself", `{"id":"e","tool":"calc","each":"$e"}`, `cycle: the step waits for itself`},
 		{"itself by an expression", `{"id":"e","tool":"calc","when":"e == 1"}`, `cycle: the step waits for itself`},

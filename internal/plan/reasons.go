@@ -33,6 +33,8 @@ func (o Outcome) Unsettled() bool {
 		return false
 	}
 	switch o.Err.Reason {
+	case ReasonInvalidArguments: // of Pick: the call was made
+		return true
 	case ReasonOutcomeUnknown, ReasonTimeout, ReasonCancelled, ReasonDisconnected, ReasonTooLarge,
 		ReasonProtocol, ReasonInternal:
 		return true

@@ -17,9 +17,13 @@ func (b *Budget) take(n int) bool {
 	if b == nil {
 		return true
 	}
-	if b.used.Add(int64(n)) <= b.most {
-		return true
+	for {
+		used := b.used.Load()
+		if used+int64(n) > b.most {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+int64(n)) {
+			return true
+		}
 	}
-	b.used.Add(int64(-n))
-	return false
 }

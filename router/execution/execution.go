@@ -109,6 +109,7 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 			}
 			return x.validator.Validate(tool.InputSchema, arguments)
 		},
+		Hold:  r.Results.take,
 		Allow: r.allow,
 		Call: func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
 			if outcome, ok := r.Speculation.take(ctx, step, arguments, report); ok {

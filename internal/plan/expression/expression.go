@@ -7,6 +7,7 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -29,6 +30,7 @@ const (
 type Expression struct {
 	program *vm.Program
 	names   []string
+	locals  []string
 }
 
 // Parse reads an expression. The error is one line that says what is wrong and where.
@@ -51,20 +53,23 @@ func Parse(source string) (*Expression, error) {
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	return &Expression{program, r.names()}, nil
+	return &Expression{program, r.names(), r.known}, nil
 }
 
 // Names returns the names of the values that the expression uses, sorted.
 func (e *Expression) Names() []string { return e.names }
 
-// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. An error
-// is one line.
-func (e *Expression) Eval(values map[string]any) (any, error) {
+// Locals returns the names of the variables that the expression declares. They hide values of the same name.
+func (e *Expression) Locals() []string { return e.locals }
+
+// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. The end
+// of ctx ends the work. An error is one line.
+func (e *Expression) Eval(ctx context.Context, values map[string]any) (any, error) {
 	env := make(map[string]any, len(values)+1)
 	for name, v := range values {
 		env[name] = v
 	}
-	env[meterName] = &meter{left: maxWork}
+	env[meterName] = &meter{ctx: ctx, left: maxWork}
 	machine := vm.VM{MemoryBudget: maxMemory}
 	result, err := machine.Run(e.program, env)
 	if err != nil {
@@ -113,10 +118,10 @@ func (r *rewriter) names() []string {
 func (r *rewriter) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		n.Value = strings.TrimPrefix(n.Value, "$") // "$s1" means s1, as in references
-		if n.Value == "env" {
+		if n.Value == "$env" {
 			r.refuse("$env cannot be used: name the steps")
 		}
+		n.Value = strings.TrimPrefix(n.Value, "$") // "$s1" means s1, as in references
 		r.found = append(r.found, n.Value)
 	case *ast.VariableDeclaratorNode:
 		r.known = append(r.known, n.Name)
@@ -155,7 +160,7 @@ func (r *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 			n.Arguments[0] = metered[length].of(n.Arguments[0])
 		}
 		return
-	case "replace", "repeat", "join", "uniq", "trim":
+	case "replace", "repeat", "join", "uniq", "trim", "split", "splitAfter", "fromJSON", "toJSON":
 		ast.Patch(node, metered[product].of(append([]ast.Node{&ast.StringNode{Value: n.Name}}, n.Arguments...)...))
 		return
 	}

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 	"time"
 )
 
-// MaxValue is how many bytes of JSON an expression may read of a value.
+// MaxValue is how many bytes of JSON an expression may read of a value, and how many its own value may have.
 const MaxValue = 8 << 20
 
 // Decode reads a JSON value for Eval. Whole numbers become int where they fit, other numbers float64; a number
@@ -57,7 +58,7 @@ func numbers(v any) any {
 
 // Encode writes what Eval returned as JSON. Times are written as in RFC 3339 and durations as in "1h30m0s".
 func Encode(v any) (json.RawMessage, error) {
-	m := &meter{left: maxWork}
+	m := &meter{ctx: context.Background(), left: maxWork}
 	if err := m.charge(v, 0); err != nil {
 		return nil, err
 	}
@@ -70,6 +71,9 @@ func Encode(v any) (json.RawMessage, error) {
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("writing the value: %w", err)
+	}
+	if b.Len() > MaxValue {
+		return nil, fmt.Errorf("the value has more than %d bytes", MaxValue)
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
 }

@@ -1,11 +1,13 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -14,11 +16,11 @@ import (
 
 // Bounds of an evaluation.
 const (
-	maxWork   = 2_000_000 // units: values visited, 32 bytes of text each count as one
+	maxWork   = 2_000_000 // units: values visited, 8 bytes of text each count as one
 	maxMemory = 1_000_000 // elements that ranges and lists of the virtual machine may have
 	maxNested = 200       // lists and objects within each other
 
-	textUnit = 32 // bytes
+	textUnit = 8 // bytes
 )
 
 var (
@@ -31,6 +33,7 @@ const meterName = "\x00meter"
 
 // meter counts the work of one evaluation.
 type meter struct {
+	ctx      context.Context // ends the evaluation
 	left     int
 	patterns map[string]*pattern
 }
@@ -44,7 +47,7 @@ func (m *meter) take(units int) error {
 	if m.left -= units; units < 0 || m.left < 0 {
 		return errWork
 	}
-	return nil
+	return m.ctx.Err()
 }
 
 // charge takes the size of a value: the number of values in it, and its text.
@@ -70,7 +73,10 @@ func (m *meter) charge(v any, depth int) error {
 			return err
 		}
 		for name, member := range v {
-			if err := errors.Join(m.take(1+len(name)/textUnit), m.charge(member, depth+1)); err != nil {
+			if err := m.take(1 + len(name)/textUnit); err != nil {
+				return err
+			}
+			if err := m.charge(member, depth+1); err != nil {
 				return err
 			}
 		}
@@ -85,9 +91,10 @@ func (m *meter) charge(v any, depth int) error {
 		}
 	case reflect.Map: // the groups of groupBy
 		for it := r.MapRange(); it.Next(); {
-			if err := errors.Join(m.charge(it.Key().Interface(), depth+1),
-				m.charge(it.Value().Interface(), depth+1)); err != nil {
-				return err
+			for _, part := range []reflect.Value{it.Key(), it.Value()} {
+				if err := m.charge(part.Interface(), depth+1); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -125,7 +132,11 @@ var metered = []function{
 	}},
 	product: {"\x00product", func(args ...any) (any, error) {
 		m, name, values := args[0].(*meter), args[1].(string), args[2:]
-		for _, v := range values {
+		times := 1
+		if name == "toJSON" { // it indents
+			times = 8
+		}
+		for _, v := range slices.Repeat(values, times) {
 			if err := m.charge(v, 0); err != nil {
 				return nil, err
 			}
@@ -156,12 +167,19 @@ func productUnits(name string, values []any) int {
 		return ""
 	}
 	list := func() int {
-		if r := reflect.ValueOf(values[0]); len(values) > 0 && r.Kind() == reflect.Slice {
+		if len(values) == 0 {
+			return 0
+		}
+		if r := reflect.ValueOf(values[0]); r.Kind() == reflect.Slice {
 			return r.Len()
 		}
 		return 0
 	}
 	switch name {
+	case "split", "splitAfter":
+		return strings.Count(text(0), text(1))
+	case "fromJSON":
+		return len(text(0))
 	case "trim":
 		return len(text(0)) * len(text(1)) / textUnit
 	case "replace":

@@ -41,7 +41,7 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 		f.outcome, f.loop = r.prepare(ctx, step)
 	default:
 		scope := step.Scope(r.isStep, r.value)
-		arguments, outcome, ready := r.arguments(scope, step, nil)
+		arguments, outcome, ready := r.arguments(ctx, scope, step, nil)
 		if f.outcome = outcome; !ready {
 			break
 		}
@@ -55,9 +55,10 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 
 // arguments returns the final arguments of a step or an element. ready is false if there is nothing to call: it is
 // skipped or fails, as the outcome says.
-func (r *run) arguments(scope *plan.Scope, step plan.Step, item *plan.Item) (arguments json.RawMessage, o plan.Outcome,
-	ready bool) {
-	wanted, err := scope.Wanted(item)
+func (r *run) arguments(
+	ctx context.Context, scope *plan.Scope, step plan.Step, item *plan.Item,
+) (arguments json.RawMessage, o plan.Outcome, ready bool) {
+	wanted, err := scope.Wanted(ctx, item)
 	if err == nil && !wanted {
 		return nil, plan.Outcome{Skipped: true}, false
 	}
@@ -88,11 +89,18 @@ func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, argu
 	if !o.OK() {
 		return o
 	}
-	picked, err := scope.Pick(item, o.Value)
-	if err != nil {
+	picked, err := scope.Pick(ctx, item, o.Value)
+	switch {
+	case err != nil:
 		o.Err = err
-	} else if scope.Step().Pick != "" {
-		o.Value, o.Text = picked, string(picked)
+	case scope.Step().Pick == "":
+	case r.opts.Hold != nil && !r.opts.Hold(len(picked)):
+		o.Err = &plan.Error{
+			Reason:  plan.ReasonTooLarge,
+			Message: "pick: the values of this query are too large together; the tool was called and has answered",
+		}
+	default:
+		o.Value, o.Text = picked, ""
 	}
 	return o
 }

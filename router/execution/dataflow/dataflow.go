@@ -37,6 +37,9 @@ type Options struct {
 	// called from many goroutines at once; nil allows all.
 	Allow func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error
 
+	// Hold counts the bytes of a value that Pick has made, and is false if there is no room for it; nil has room.
+	Hold func(bytes int) bool
+
 	MaxParallel int // calls running at a time, 0 = any number
 	// steps that fail with this instead of running; the first per step counts
 	Problems []plan.Problem

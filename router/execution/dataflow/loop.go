@@ -33,7 +33,7 @@ type element struct {
 func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop) {
 	scope := step.Scope(r.isStep, r.value)
 	if !scope.PerElement() {
-		if wanted, err := scope.Wanted(nil); err != nil || !wanted {
+		if wanted, err := scope.Wanted(ctx, nil); err != nil || !wanted {
 			return plan.Outcome{Err: err, Skipped: err == nil}, nil
 		}
 	}
@@ -46,7 +46,10 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 	var calls []json.RawMessage
 	size := 0
 	for i, item := range items {
-		arguments, o, ready := r.arguments(scope, step, &item)
+		if ctx.Err() != nil {
+			return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTimeout, Message: "the query ended while this loop was prepared; nothing was called"}}, nil
+		}
+		arguments, o, ready := r.arguments(ctx, scope, step, &item)
 		if size += len(arguments); size > maxLoopArguments {
 			return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTooLarge, Message: "the arguments of this loop are larger than 64 MiB together; nothing was called"}}, nil
 		}
@@ -64,7 +67,9 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 		return l.outcome(r), nil
 	}
 	if refused := r.allow(ctx, step, calls); refused.Err != nil {
-		return l.cut(r, refused.Err), nil
+		o := l.cut(r, refused.Err)
+		o.Err, o.Value = refused.Err, nil // also where other elements failed: no call was made
+		return o, nil
 	}
 	return plan.Outcome{}, l
 }
@@ -136,7 +141,6 @@ func (l *loop) outcome(r *run) plan.Outcome {
 			first.Message)}
 	default:
 		o.Value = plan.List(l.outcomes)
-		o.Text = string(o.Value)
 	}
 	return o
 }

@@ -77,6 +77,8 @@ func TestLoops(t *testing.T) {
 			`a skipped; b skipped; c skipped; d={}`},
 		{"pick", `{"id":"a","tool":"x","arguments":{"v":[3,1,2]},"pick":"sort(value.v)"},{"id":"b","tool":"x","arguments":{"least":"$a.0"}}`, `a=[1,2,3]; b={"least":1}`},
 		{"the expression needs the step", `{"id":"b","tool":"x","when":"a.v == 1"},{"id":"a","tool":"x","arguments":{"v":1}}`, `b={}; a={"v":1}`},
+		{"an element hides a step with a path", `{"id":"item.n","tool":"x","arguments":{"v":99}},{"id":"e","tool":"x","each":"$l.odd","arguments":{"n":"$item.n"}}`,
+			`item.n={"v":99}; e=[{"n":1},{"n":3}] [0 {"n":1}, 1 {"n":3}]`},
 		{"an element hides a step", `{"id":"item","tool":"fail"},{"id":"e","tool":"x","each":"$l.odd","arguments":{"n":"$item.n"}}`,
 			`item!tool_error; e=[{"n":1},{"n":3}] [0 {"n":1}, 1 {"n":3}]`},
 		{"no list", `{"id":"e","tool":"x","each":"$l.items.0"}`, `e!invalid_arguments`},
@@ -148,6 +150,48 @@ func TestLoopIsAllowedOnce(t *testing.T) {
 		if got := calls(out); got != want || len(asked) != 1 || asked[0] != `[{"n":1} {"n":3}]` {
 			t.Errorf("refused %v: got %s after asking %q, want %s after one question", refused, got, asked, want)
 		}
+	}
+}
+
+// TestRefusalIsTheLoops holds that a no is the failure of the loop, whatever else is wrong with some elements.
+func TestRefusalIsTheLoops(t *testing.T) {
+	no := &plan.Error{Reason: plan.ReasonDeclined, Message: "no"}
+	out := dataflow.Run(t.Context(), parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{}]}},{"id":"e","tool":"w","each":"$l.items","arguments":{"n":"$item.n"}}]}`), dataflow.Options{
+		Call: echo,
+		Allow: func(_ context.Context, s plan.Step, _ []json.RawMessage) *plan.Error {
+			if s.Tool == "w" {
+				return no
+			}
+			return nil
+		},
+	})
+	if got, want := calls(out[1:]), `e!declined [0!declined, 1!missing_reference]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestLoopEndsWithItsQuery holds that conditions of many elements are not computed for a query that is over.
+func TestLoopEndsWithItsQuery(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	items := "[" + strings.Repeat("0,", 999) + "0]"
+	p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items+`}},{"id":"e","tool":"x","each":"$l.items","when":"count(1..400000, true) > 0 and item == 0"}]}`)
+	start := time.Now()
+	out := dataflow.Run(ctx, p, dataflow.Options{Call: echo})[1]
+	if took := time.Since(start); took > 30*time.Second || out.OK() || out.Attempts > 0 {
+		t.Errorf("got %+v and %d calls after %v, want the loop to fail soon", out.Err, out.Attempts, took)
+	}
+}
+
+// TestPicksAreHeld holds that values which Pick makes count as results.
+func TestPicksAreHeld(t *testing.T) {
+	held := 0
+	out := dataflow.Run(t.Context(), parse(t, `{"steps":[{"id":"a","tool":"x","pick":"repeat(\"x\", 1000)"},{"id":"b","tool":"x","after":["a"],"pick":"repeat(\"x\", 1000)"}]}`), dataflow.Options{
+		Call: echo,
+		Hold: func(n int) bool { held += n; return held < 1500 },
+	})
+	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != plan.ReasonTooLarge {
+		t.Errorf("got %+v and %+v, want the second value to be too large", out[0].Err, out[1].Err)
 	}
 }
 

@@ -1,0 +1,116 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+)
+
+const (
+	longest = 11 * time.Minute // for an answer, where no limit is given; the router's own is 10 minutes at most
+	leeway  = 30 * time.Second // that a router may answer after its limit
+)
+
+// one asks a question and checks the answer. The line is nil where the question may be asked again: it has never
+// reached the router. tokens are all that were used. The error ends the run.
+func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int, err error) {
+	began := time.Now()
+	line = &results.Line{
+		Case: c.ID, Repeat: repeat, Checks: []results.Check{}, Fingerprint: r.opts.Fingerprint,
+		About: results.About{Query: c.Query, Tags: c.Tags, Definition: c.Definition},
+	}
+	line.Started = began.UTC().Truncate(time.Millisecond)
+	if c.Expect != nil && c.Expect.Judge != "" && r.opts.Judge == nil {
+		line.Outcome = results.Skipped
+		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
+		return line, 0, nil
+	}
+	raw, failed := r.ask(c)
+	line.Seconds = time.Since(began).Round(time.Microsecond).Seconds()
+	var lost *Failure
+	if errors.As(failed, &lost) && lost.Lost {
+		err = lost
+		if !lost.Sent {
+			return nil, 0, err
+		}
+	}
+	var content results.Content
+	if failed == nil {
+		if unreadable := json.Unmarshal(raw, &content); unreadable != nil {
+			failed = &Failure{Reason: reasonProtocol, Err: unreadable}
+		}
+	}
+	if failed != nil {
+		line.Outcome, line.Error = results.Errored, describe(failed)
+		return line, 0, err
+	}
+	line.Result, line.TraceID, line.Tokens = raw, content.TraceID, content.Tokens()
+	line.Cost = r.cost(&content)
+	tokens = line.Tokens.Total() + r.check(c, line, &content)
+	return line, tokens, nil
+}
+
+// ask asks within bounds. The run's own end does not cut a question that is under way.
+func (r *runner) ask(c *cases.Case) (json.RawMessage, error) {
+	q := Question{Case: *c, Limit: r.opts.Timeout}
+	if c.Timeout > 0 {
+		q.Limit = time.Duration(c.Timeout * float64(time.Second))
+	}
+	bound := longest
+	if q.Limit > 0 {
+		bound = q.Limit + leeway
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), bound)
+	defer cancel()
+	return r.opts.Ask(ctx, q)
+}
+
+// check fills in the checks and the outcome, and returns the tokens that judging used.
+func (r *runner) check(c *cases.Case, line *results.Line, content *results.Content) (tokens int) {
+	line.Checks = checks.Run(c.Expect, content, line.Seconds)
+	line.Outcome = results.Passed
+	for _, check := range line.Checks {
+		if !check.Passed {
+			line.Outcome = results.Failed
+		}
+	}
+	if c.Expect == nil || c.Expect.Judge == "" {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), longest)
+	defer cancel()
+	verdict, tokens, err := r.opts.Judge.Decide(ctx, checks.Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer})
+	if err != nil {
+		line.Outcome, line.Error = results.Errored, &results.Failure{Reason: "judge", Message: err.Error()}
+		return tokens
+	}
+	line.Checks = append(line.Checks, verdict)
+	if !verdict.Passed {
+		line.Outcome = results.Failed
+	}
+	return tokens
+}
+
+// cost returns nil where a model was used whose price is not known.
+func (r *runner) cost(c *results.Content) *float64 {
+	if r.opts.Price == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, u := range [...]results.Usage{c.Usage.Planner, c.Usage.Synthesizer} {
+		if u.Input+u.Output == 0 {
+			continue
+		}
+		cost, ok := r.opts.Price(u.Model, u.Input, u.Output)
+		if !ok {
+			return nil
+		}
+		sum += cost
+	}
+	return &sum
+}

@@ -55,6 +55,7 @@ func arrows() []arrow {
 		{"cmd/nexus/batch/results", nil},
 		{"cmd/nexus/batch/stats", nil},
 		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
+		{"cmd/nexus/batch/compare", []string{"cmd/nexus/batch/report", "cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
 		// The three that never know each other.
 		{"planner", []string{"planner/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},

@@ -17,7 +17,9 @@ import (
 )
 
 type batchCmd struct {
-	Run batchRunCmd `cmd:"" help:"Ask the questions of a file and write the results."`
+	Run     batchRunCmd     `cmd:"" help:"Ask the questions of a file and write the results."`
+	Report  batchReportCmd  `cmd:"" help:"Report on results."`
+	Compare batchCompareCmd `cmd:"" help:"Compare the results of two runs."`
 }
 
 type batchRunCmd struct {

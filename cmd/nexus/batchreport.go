@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/compare"
 	reports "github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 )
@@ -70,12 +72,11 @@ func (c *batchCompareCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	a, err := loadResults(w, c.A)
-	if err != nil {
-		return err
-	}
-	b, err := loadResults(w, c.B)
-	if err != nil {
+	var a, b *reports.Batch
+	var both errgroup.Group
+	both.Go(func() (err error) { a, err = loadResults(w, c.A); return err })
+	both.Go(func() (err error) { b, err = loadResults(w, c.B); return err })
+	if err := both.Wait(); err != nil {
 		return err
 	}
 	f, err := compare.Compare(a, b, gates)

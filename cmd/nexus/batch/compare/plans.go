@@ -4,27 +4,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 )
 
-// piece is how many lines are in memory at once while plans are compared.
-const piece = 256
-
-// changed counts the pairs whose plans differ.
-func changed(a, b *report.Batch, pairs []pair) (n int, err error) {
-	for len(pairs) > 0 {
-		some := pairs[:min(piece, len(pairs))]
-		pairs = pairs[len(some):]
-		x, y, err := details(a, b, some)
-		if err != nil {
-			return 0, err
-		}
-		for i := range x {
-			if diverges(x[i], y[i]) != nil {
-				n++
-			}
-		}
-	}
-	return n, nil
-}
-
 // flips returns what has changed, what fails now first.
 func flips(a, b *report.Batch, pairs []pair) ([]Flip, error) {
 	var some []pair

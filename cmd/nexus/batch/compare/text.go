@@ -25,7 +25,7 @@ func (f *Figures) WriteText(w io.Writer) error {
 	if f.Cost != nil {
 		row("cost", "%s", f.Cost.text("%.5f"))
 	}
-	row("plans", "%d of %d pairs differ in a step", f.Plans, f.Pairs)
+	row("plans", "%d of %d differ", f.Plans, f.Pairs)
 	if r := f.Resolution; r != nil {
 		row("sample", "%d cases find a difference of %.0f points with a power of 80 %%", r.Cases, r.Points)
 	}

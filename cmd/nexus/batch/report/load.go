@@ -5,8 +5,12 @@
 package report
 
 import (
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
@@ -21,6 +25,7 @@ type Row struct {
 	Tokens  int
 	Unmet   bool
 	Cost    float64
+	Plan    uint64 // hash of the steps of the plan
 	Place   results.Place
 }
 
@@ -86,6 +91,12 @@ type line struct {
 				Reason string `json:"reason"`
 			} `json:"error"`
 		} `json:"steps"`
+		Plan struct {
+			Steps []struct {
+				Tool      string         `json:"tool"`
+				Arguments jsontext.Value `json:"arguments"`
+			} `json:"steps"`
+		} `json:"plan"`
 		Timings results.Timings `json:"timings"`
 	} `json:"result"`
 }
@@ -122,7 +133,7 @@ func Load(path string) (*Batch, error) {
 func (b *Batch) add(i int32, l *line, at results.Place) {
 	row := Row{
 		Case: i, Repeat: l.Repeat, Outcome: outcome(l.Outcome), Seconds: l.Seconds, Tokens: l.Tokens.Total(),
-		Unmet: len(l.Result.Unmet) > 0, Place: at,
+		Unmet: len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
 	}
 	if l.Cost != nil {
 		row.Cost, b.Priced = *l.Cost, true
@@ -163,6 +174,15 @@ func (b *Batch) add(i int32, l *line, at results.Place) {
 			b.count(kind, name, row)
 		}
 	}
+}
+
+// plan hashes the plan.
+func (l *line) plan() uint64 {
+	h := fnv.New64a()
+	for _, s := range l.Result.Plan.Steps {
+		fmt.Fprintf(h, "%q %s\n", s.Tool, s.Arguments)
+	}
+	return h.Sum64()
 }
 
 // outcome keeps one copy of each name, and takes what it does not know for an error.

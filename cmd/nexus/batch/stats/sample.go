@@ -29,7 +29,7 @@ func Mean(values []float64) float64 {
 
 const (
 	resamples = 2000
-	most      = 40_000_000 // draws of one bootstrap; large samples get fewer resamples, but leastSets
+	most      = 20_000_000 // draws of one bootstrap; large samples get fewer resamples, but leastSets
 	leastSets = 200
 )
 

@@ -32,6 +32,7 @@ func Functions() template.FuncMap {
 	return template.FuncMap{
 		"seconds": seconds, "percent": func(i *stats.Interval) string { return percent(*i) }, "graph": graph, "join": func(list []string) string { return strings.Join(list, "; ") },
 		"name": func(d Detail) string { return d.name() },
+		"cost": func(c *float64) string { return fmt.Sprintf("%.4f", *c) },
 		"bar":  bar,
 	}
 }

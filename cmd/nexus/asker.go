@@ -88,7 +88,13 @@ func (a *asker) prepare(w *world, b backend, cfg config.Config, remote bool) err
 	decides := map[string]any{"catalog": catalog, "version": version}
 	if remote {
 		decides["version"] = state.Version
-		decides["models"] = []string{state.LLM.Planner.Model, state.LLM.Synthesizer.Model}
+		var models []string
+		for _, m := range []*llm.Status{state.LLM.Planner, state.LLM.Synthesizer} {
+			if m != nil {
+				models = append(models, m.Model)
+			}
+		}
+		decides["models"] = models
 	} else {
 		decides["settings"], decides["servers"] = deciding(cfg)
 	}

@@ -17,6 +17,7 @@ import (
 )
 
 type batchCmd struct {
+	Init    batchInitCmd    `cmd:"" help:"Write cases to start from, one for each tool."`
 	Run     batchRunCmd     `cmd:"" help:"Ask the questions of a file and write the results."`
 	Report  batchReportCmd  `cmd:"" help:"Report on results."`
 	Compare batchCompareCmd `cmd:"" help:"Compare the results of two runs."`

@@ -91,3 +91,16 @@ func size(path string) int64 {
 	}
 	return info.Size()
 }
+
+// TestBatchDemo asks the demo servers what testdata/batch/demo.yaml asks, without a model.
+func TestBatchDemo(t *testing.T) {
+	suite, err := filepath.Abs(filepath.Join("testdata", "batch", "demo.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "results.jsonl")
+	got := ended(t, batch(t, suite, "--out", out, "--demo"), 0)
+	if n := lines(out); n < 60 || !strings.Contains(got, fmt.Sprintf("%d of %d done: %d passed, 0 failed", n, n, n)) {
+		t.Errorf("got %s, want at least 60 cases that pass", got)
+	}
+}

@@ -38,7 +38,7 @@ func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, func(), err
 			return nil, nil, err
 		}
 	}
-	a := &asker{judge: c.judge(cfg)}
+	a := &asker{judge: c.judge(cfg), price: prices(cfg)}
 	var b backend
 	var done func()
 	if c.Remote != "" {
@@ -66,6 +66,17 @@ func (c *batchRunCmd) judge(cfg config.Config) *checks.Judge {
 		model = *cfg.LLM.Synthesizer
 	}
 	return &checks.Judge{Model: llm.New(model, llm.Options{}), Votes: c.Judges}
+}
+
+// prices returns the configured ones, nil where there are none.
+func prices(cfg config.Config) batch.Price {
+	if len(cfg.Prices) == 0 {
+		return nil
+	}
+	return func(model string, input, output int) (cost float64, ok bool) {
+		p, ok := cfg.Prices[model]
+		return p.Of(input, output), ok
+	}
 }
 
 // prepare waits for the servers and takes the fingerprint.
@@ -112,6 +123,7 @@ func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 	s, usual := cfg.Settings, config.Default()
 	s.Listen, s.AllowedOrigins, s.TrustedProxies = "", nil, nil
 	s.Auth, s.RateLimit, s.Shutdown, s.State = usual.Auth, usual.RateLimit, usual.Shutdown, ""
+	s.Prices = nil
 	s.Log, s.Telemetry = usual.Log, telemetry.Config{}
 	return s, cfg.Servers
 }

@@ -51,6 +51,9 @@ func (c *batchRunCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(c.Out); err == nil && info.Size() > 0 && !c.Resume {
+		return c.taken(results.ErrExists)
+	}
 	asked, done, err := c.router(w, chosen)
 	if err != nil {
 		return err
@@ -60,15 +63,13 @@ func (c *batchRunCmd) Run(w *world) error {
 		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
 		Fingerprint: asked.fingerprint, Ask: asked.ask, Judge: asked.judge, Price: asked.price,
 	}
-	if c.Resume {
-		if _, err := os.Stat(c.Out); err == nil {
-			if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
-				return err
-			}
-		}
-	}
 	if opts.Out, err = c.open(); err != nil {
 		return err
+	}
+	if c.Resume { // once no other process writes it
+		if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
+			return errors.Join(err, opts.Out.Close())
+		}
 	}
 	tally, err := c.run(w, opts)
 	return c.end(w, tally, errors.Join(err, opts.Out.Close()))
@@ -110,22 +111,25 @@ func (c *batchRunCmd) choose(all []cases.Case) (chosen []cases.Case, err error) 
 	return chosen, nil
 }
 
+// open opens the file of results.
 func (c *batchRunCmd) open() (*results.Writer, error) {
+	open := results.Create
 	if c.Resume {
-		out, err := results.Resume(c.Out)
-		if err != nil {
-			return nil, &exitError{exitUsage, err.Error()}
-		}
-		return out, nil
+		open = results.Resume
 	}
-	out, err := results.Create(c.Out)
+	out, err := open(c.Out)
 	switch {
 	case errors.Is(err, results.ErrExists):
-		return nil, &exitError{exitUsage, err.Error() + "; go on with it by --resume, or name another file"}
+		return nil, c.taken(err)
 	case err != nil:
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	return out, nil
+}
+
+// taken refuses to overwrite results.
+func (c *batchRunCmd) taken(err error) error {
+	return &exitError{exitUsage, fmt.Sprintf("%s %v; go on with it by --resume, or name another file", c.Out, err)}
 }
 
 // run shows progress. After the first signal the questions under way are finished; the second ends the program.

@@ -39,9 +39,10 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 			return nil, 0, err
 		}
 	}
-	var content results.Content
+	content := &results.Content{}
 	if failed == nil {
-		if unreadable := json.Unmarshal(raw, &content); unreadable != nil {
+		var unreadable error
+		if content, unreadable = results.Decode(raw); unreadable != nil {
 			failed = &Failure{Reason: reasonProtocol, Err: unreadable}
 		}
 	}
@@ -50,8 +51,8 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 		return line, 0, err
 	}
 	line.Result, line.TraceID, line.Tokens = raw, content.TraceID, content.Tokens()
-	line.Cost = r.cost(&content)
-	tokens = line.Tokens.Total() + r.check(c, line, &content)
+	line.Cost = r.cost(content)
+	tokens = line.Tokens.Total() + r.check(c, line, content)
 	return line, tokens, nil
 }
 

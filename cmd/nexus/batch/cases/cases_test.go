@@ -122,6 +122,19 @@ func TestMistakesAreBounded(t *testing.T) {
 	}
 }
 
+// Columns of JSON objects and those of their members go together.
+func TestCSVObjects(t *testing.T) {
+	for _, text := range []string{
+		"id,query,vars,vars.b,expect,expect.degraded\na,${a} ${b},\"{\"\"a\"\":1}\",2,\"{\"\"max_steps\"\":3}\",true\n",
+		"id,query,vars.b,vars,expect.degraded,expect\na,${a} ${b},2,\"{\"\"a\"\":1}\",true,\"{\"\"max_steps\"\":3}\"\n",
+	} {
+		all, problems := load(t, "a.csv", text)
+		if len(problems) > 0 || all[0].Query != "1 2" || all[0].Expect.MaxSteps == nil || all[0].Expect.Degraded == nil {
+			t.Errorf("%s: got %+v, %q", text, all, problems)
+		}
+	}
+}
+
 func TestFilter(t *testing.T) {
 	all, _ := load(t, "a.jsonl", `{"id":"a1","query":"q","tags":["x"]}`+"\n"+`{"id":"b2","query":"q","expect":{"unmet":true}}`)
 	for expression, want := range map[string]int{`"x" in tags`: 1, `expect`: 1, `id startsWith "b"`: 1, `true`: 2, `plan`: 0} {

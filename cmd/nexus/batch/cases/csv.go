@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 )
 
@@ -112,7 +113,13 @@ func (c *collector) object(line int, header, row []string) (object []byte, ok bo
 			}
 			into = inner
 		}
-		into[path[len(path)-1]] = value
+		name := path[len(path)-1]
+		if members, is := value.(map[string]any); is {
+			if before, is := into[name].(map[string]any); is { // of columns such as vars.a
+				maps.Copy(members, before)
+			}
+		}
+		into[name] = value
 	}
 	if !ok || len(fields) == 0 {
 		return nil, false
@@ -135,6 +142,14 @@ func valueOf(column, text string) (any, error) {
 		text = strings.TrimSpace(text)
 		if lower := strings.ToLower(text); lower == "true" || lower == "false" {
 			text = lower // as spreadsheets write them
+		}
+		var members map[string]json.RawMessage
+		if (column == "vars" || column == "expect") && json.Unmarshal([]byte(text), &members) == nil {
+			object := map[string]any{}
+			for name, value := range members {
+				object[name] = value
+			}
+			return object, nil
 		}
 		if json.Valid([]byte(text)) {
 			return json.RawMessage(text), nil

@@ -77,6 +77,12 @@ func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err e
 	}
 }
 
+// Decode reads the structured content of process_query.
+func Decode(raw []byte) (*Content, error) {
+	c := &Content{}
+	return c, decode(raw, c)
+}
+
 // decode reads a line. It takes what decides and tolerates what it does not know: lines of later versions have more.
 func decode(text []byte, v any) error {
 	return json.Unmarshal(bytes.TrimSpace(text), v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

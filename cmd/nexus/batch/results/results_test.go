@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,26 @@ func TestConcurrentWritesStayWhole(t *testing.T) {
 	if _, err := results.Create(path); !errors.Is(err, results.ErrExists) {
 		t.Errorf("creating it again: got %v, want ErrExists", err)
 	}
+}
+
+func TestTwoWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	w, err := results.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = results.Resume(path)
+	if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another batch writes it")) {
+		t.Errorf("a second writer: got %v, want it refused", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := results.Resume(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
 }
 
 func TestFullDisk(t *testing.T) {

@@ -2,13 +2,15 @@ package results
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Writer appends lines to a file. It may be used concurrently.
@@ -38,7 +40,7 @@ func Create(path string) (*Writer, error) {
 	}
 	if size > 0 {
 		f.Close()
-		return nil, fmt.Errorf("%s %w", path, ErrExists)
+		return nil, ErrExists
 	}
 	return &Writer{file: f}, nil
 }
@@ -60,6 +62,7 @@ func Resume(path string) (*Writer, error) {
 	return &Writer{file: f, size: whole}, nil
 }
 
+// open opens a file that no other process writes until it is closed.
 func open(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -69,7 +72,11 @@ func open(path string) (*os.File, int64, error) {
 		}
 		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
-	info, err := f.Stat()
+	err = lock(f)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
 	if err != nil {
 		f.Close()
 		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
@@ -97,22 +104,21 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 
 // Write appends one line. When that fails, the file keeps the lines before it and the Writer is of no more use.
 func (w *Writer) Write(l *Line) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
+	text, err := json.Marshal(l, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
 		return fmt.Errorf("encoding the result of case %s: %w", l.Case, err)
 	}
+	text = append(text, '\n')
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return w.err
 	}
-	if _, err := w.file.Write(text.Bytes()); err != nil {
+	if _, err := w.file.Write(text); err != nil {
 		w.err = fmt.Errorf("writing results: %w", errors.Join(err, w.file.Truncate(w.size)))
 		return w.err
 	}
-	w.size += int64(text.Len())
+	w.size += int64(len(text))
 	return nil
 }
 

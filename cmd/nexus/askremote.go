@@ -73,7 +73,8 @@ func (r *reconnecting) get(ctx context.Context, lost *peer) (*peer, error) {
 	return p, nil
 }
 
-// answer asks until there is an answer. A question is asked again only if it was refused, or has not reached the router.
+// answer asks until there is an answer. A question is asked again only if it was refused or has not reached the
+// router.
 func (r *reconnecting) answer(ctx context.Context, q batch.Question) (json.RawMessage, error) {
 	var used *peer
 	var last error

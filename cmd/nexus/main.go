@@ -26,7 +26,7 @@ const (
 	exitFine   = 0
 	exitFailed = 1
 	exitUsage  = 2 // wrong usage or configuration
-	exitPartly = 3 // degraded health, a degraded answer, tasks of an evaluation or cases of a batch that failed, calls that were cut off
+	exitPartly = 3 // degraded health or answer, failed tasks or cases of an evaluation or batch, calls that were cut off
 )
 
 // exitError ends the program with a code; an empty text prints nothing.

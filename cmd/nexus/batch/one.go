@@ -85,7 +85,8 @@ func (r *runner) check(c *cases.Case, line *results.Line, content *results.Conte
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), longest)
 	defer cancel()
-	verdict, tokens, err := r.opts.Judge.Decide(ctx, checks.Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer})
+	matter := checks.Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer}
+	verdict, tokens, err := r.opts.Judge.Decide(ctx, matter)
 	if err != nil {
 		line.Outcome, line.Error = results.Errored, &results.Failure{Reason: "judge", Message: err.Error()}
 		return tokens

@@ -41,7 +41,7 @@ func (d *decoder) expect(raw []byte) *Expect {
 	d.read(members, where, "max_steps", "a whole number", &e.MaxSteps)
 	d.read(members, where, "max_seconds", "a number", &e.MaxSeconds)
 	d.read(members, where, "max_tokens", "a whole number", &e.MaxTokens)
-	if e.MaxSteps != nil && *e.MaxSteps < 0 || e.MaxSeconds != nil && *e.MaxSeconds < 0 || e.MaxTokens != nil && *e.MaxTokens < 0 {
+	if below(e.MaxSteps) || below(e.MaxSeconds) || below(e.MaxTokens) {
 		d.problem("expect: max_steps, max_seconds and max_tokens must not be below 0")
 	}
 	d.read(members, where, "degraded", "true or false", &e.Degraded)
@@ -51,6 +51,9 @@ func (d *decoder) expect(raw []byte) *Expect {
 	}
 	return e
 }
+
+// below reports whether a bound is given and below 0.
+func below[T int | float64](bound *T) bool { return bound != nil && *bound < 0 }
 
 func (d *decoder) tools(members fields) *Tools {
 	raw := members["tools"]

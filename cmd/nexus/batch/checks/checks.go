@@ -33,7 +33,8 @@ func Run(e *cases.Expect, c *results.Content, seconds float64) []results.Check {
 		{"answer_contains", len(e.AnswerContains) > 0, func() string { return contains(c.Answer, e.AnswerContains) }},
 		{"answer_not_contains", len(e.AnswerNotContains) > 0, func() string { return lacks(c.Answer, e.AnswerNotContains) }},
 		{"answer_matches", e.AnswerMatches != nil, func() string {
-			return unless(e.AnswerMatches.MatchString(c.Answer), "the answer does not match %s: %s", e.AnswerMatches, shown(c.Answer))
+			matches := e.AnswerMatches.MatchString(c.Answer)
+			return unless(matches, "the answer does not match %s: %s", e.AnswerMatches, shown(c.Answer))
 		}},
 		{"answer_equals", e.AnswerEquals != nil, func() string {
 			same := strings.TrimSpace(c.Answer) == strings.TrimSpace(*e.AnswerEquals)

@@ -50,7 +50,8 @@ func (j *Judge) Decide(ctx context.Context, m Matter) (verdict results.Check, to
 	count := map[bool]int{}
 	for range j.Votes {
 		response, err := j.Model.Complete(ctx, llm.Request{
-			System: instructions, Schema: &verdictSchema, Messages: []llm.Message{{Role: llm.RoleUser, Content: string(question)}},
+			System: instructions, Schema: &verdictSchema,
+			Messages: []llm.Message{{Role: llm.RoleUser, Content: string(question)}},
 		})
 		tokens += response.Usage.InputTokens + response.Usage.OutputTokens
 		if err != nil {

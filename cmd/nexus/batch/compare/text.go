@@ -86,5 +86,6 @@ func ratio(i *stats.Interval) string {
 }
 
 func (d *Difference) text(format string) string {
-	return fmt.Sprintf("A "+format+", B "+format+" a line; difference "+format+" (95 %%: "+format+" to "+format+")", d.A, d.B, d.Value, d.Low, d.High)
+	form := strings.ReplaceAll("A #, B # a line; difference # (95 %%: # to #)", "#", format)
+	return fmt.Sprintf(form, d.A, d.B, d.Value, d.Low, d.High)
 }

@@ -8,17 +8,16 @@ import (
 
 // Detail is what a report shows of one line.
 type Detail struct {
-	Case    string           `json:"case"`
-	Repeat  int              `json:"repeat"`
-	Outcome string           `json:"outcome"`
-	Query   string           `json:"query"`
-	Answer  string           `json:"answer,omitempty"`
-	Reasons []string         `json:"reasons"` // failed checks and the error
-	Unmet   []results.Unmet  `json:"unmet,omitempty"`
-	Steps   []DetailStep     `json:"steps"`
-	Seconds float64          `json:"seconds"`
-	TraceID string           `json:"trace_id,omitempty"`
-	Error   *results.Failure `json:"-"`
+	Case    string          `json:"case"`
+	Repeat  int             `json:"repeat"`
+	Outcome string          `json:"outcome"` // one of those of package results
+	Query   string          `json:"query"`
+	Answer  string          `json:"answer,omitempty"`
+	Reasons []string        `json:"reasons"` // failed checks and the error
+	Unmet   []results.Unmet `json:"unmet,omitempty"`
+	Steps   []DetailStep    `json:"steps"`
+	Seconds float64         `json:"seconds"`
+	TraceID string          `json:"trace_id,omitempty"`
 }
 
 // DetailStep is a step of a plan and what came of it.
@@ -78,8 +77,9 @@ func (b *Batch) Details(rows []Row) ([]Detail, error) {
 
 func (l *full) detail() Detail {
 	d := Detail{
-		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: cut(l.Query, maxQuery), Answer: cut(l.Result.Answer, maxAnswer),
-		Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{}, Seconds: l.Seconds, TraceID: l.TraceID, Error: l.Error,
+		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: cut(l.Query, maxQuery),
+		Answer: cut(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
+		Seconds: l.Seconds, TraceID: l.TraceID,
 	}
 	for _, s := range l.Result.Plan.Steps[:min(len(l.Result.Plan.Steps), maxSteps)] {
 		d.Steps = append(d.Steps, l.step(s))
@@ -104,7 +104,8 @@ func (l *full) reasons() []string {
 // step sums up all calls of a step.
 func (l *full) step(s results.PlanStep) DetailStep {
 	d := DetailStep{
-		ID: s.ID, Tool: s.Tool, Arguments: cut(string(s.Arguments), maxArguments), After: edges(s, l.Result.Plan.Steps), Status: statusNone,
+		ID: s.ID, Tool: s.Tool, Arguments: cut(string(s.Arguments), maxArguments), Status: statusNone,
+		After: edges(s, l.Result.Plan.Steps),
 	}
 	for _, r := range l.Result.Steps {
 		if r.ID != s.ID {

@@ -99,13 +99,20 @@ func (b *Batch) Figures() (*Figures, error) {
 	for kind, groups := range b.groups {
 		f.Groups[kind] = list(kind, groups)
 	}
-	var err error
-	if f.Slowest, err = b.Details(b.slowest()); err == nil {
-		if f.Failures, err = b.Details(b.some(maxFailures, func(r Row) bool { return !r.Passed() && r.Judged() })); err == nil {
-			f.Unmet, err = b.Details(b.some(maxUnmet, func(r Row) bool { return r.Unmet }))
+	for _, shown := range []struct {
+		rows []Row
+		into *[]Detail
+	}{
+		{b.slowest(), &f.Slowest},
+		{b.some(maxFailures, func(r Row) bool { return !r.Passed() && r.Judged() }), &f.Failures},
+		{b.some(maxUnmet, func(r Row) bool { return r.Unmet }), &f.Unmet},
+	} {
+		var err error
+		if *shown.into, err = b.Details(shown.rows); err != nil {
+			return nil, err
 		}
 	}
-	return f, err
+	return f, nil
 }
 
 // Counts counts the lines.

@@ -58,7 +58,8 @@ func (b *Batch) Metrics() map[string]float64 {
 		rate = float64(c.Passed) / float64(judged)
 	}
 	m := map[string]float64{
-		"pass_rate": rate, "errors": float64(c.Errors), "p50": l.P50, "p95": l.P95, "p99": l.P99, "tokens": float64(b.Input + b.Output),
+		"pass_rate": rate, "errors": float64(c.Errors), "p50": l.P50, "p95": l.P95, "p99": l.P99,
+		"tokens": float64(b.Input + b.Output),
 	}
 	if b.Priced {
 		m["cost"] = b.Cost()

@@ -54,8 +54,10 @@ func graph(steps []DetailStep) template.HTML {
 		}
 		described = append(described, text)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="plan" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">%s%s</svg>`,
-		width, height, width, height, template.HTMLEscapeString("Plan: "+strings.Join(described, "; ")), lines.String(), boxes.String()))
+	label := template.HTMLEscapeString("Plan: " + strings.Join(described, "; "))
+	head := fmt.Sprintf(`<svg class="plan" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
+		width, height, width, height, label)
+	return template.HTML(head + lines.String() + boxes.String() + "</svg>")
 }
 
 // depths returns the column of each step. Steps of a cycle end where they are met again.

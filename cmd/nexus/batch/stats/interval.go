@@ -38,8 +38,8 @@ type Cluster struct {
 
 // Clustered is the interval of a rate whose trials depend on each other within clusters. Wilson's interval is taken
 // with the effective number of trials, p(1-p)/v, where v is the cluster-robust variance of the rate (the ratio
-// estimator of Cochran, Sampling Techniques, 3rd ed. 1977, section 3.12). The effective number lies between 1 and the number of
-// trials; where v says nothing, because all trials came out alike, it is the number of clusters.
+// estimator of Cochran, Sampling Techniques, 3rd ed. 1977, section 3.12). The effective number lies between 1 and the
+// number of trials; where v says nothing, because all trials came out alike, it is the number of clusters.
 func Clustered(clusters []Cluster) Interval {
 	var successes, trials, used int
 	for _, c := range clusters {

@@ -27,7 +27,8 @@ func logChoose(n, k int) float64 {
 const power = 0.8416212335729143
 
 // Needed is how many pairs find a difference of rates with a power of 80 % at the level of 5 %, where discordant is the
-// share of pairs that differ (Connor, Biometrics 43:207, 1987), with 2/difference pairs more for the exact test. discordant is raised to difference at least.
+// share of pairs that differ (Connor, Biometrics 43:207, 1987), with 2/difference pairs more for the exact test.
+// discordant is raised to difference at least.
 func Needed(discordant, difference float64) int {
 	if difference <= 0 {
 		return 0

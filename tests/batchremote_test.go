@@ -122,3 +122,17 @@ func TestBatchInterrupt(t *testing.T) {
 		t.Errorf("got %d lines, want some of 5000", n)
 	}
 }
+
+// A question that waits for the rate limit does not hold up an interrupt, and its wait is not its latency.
+func TestBatchInterruptWhileRefused(t *testing.T) {
+	r := serve(t, "rate_limit: {requests: 1, per: 10m}", "--demo")
+	in, out := sums(t, 3), filepath.Join(t.TempDir(), "results.jsonl")
+	c := batch(t, in, "--out", out, "--remote", r.url, "--concurrency", "1")
+	mcptest.Eventually(t, "a result", func() bool { return lines(out) > 0 })
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(t, c, 3); lines(out) != 1 || !strings.Contains(got, "nexus: interrupted; resume with: ") {
+		t.Errorf("got %d lines and %s, want 1 and how to resume", lines(out), got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
@@ -134,8 +135,10 @@ func (c *batchRunCmd) askLocal(w *world, a *asker) (backend, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a.ask = func(ctx context.Context, q batch.Question) (json.RawMessage, error) {
-		return askApp(ctx, running, q, c.Yes)
+	a.ask = func(ctx context.Context, q batch.Question) (batch.Answer, error) {
+		began := time.Now()
+		content, err := askApp(ctx, running, q, c.Yes)
+		return batch.Answer{Content: content, Took: time.Since(began)}, err
 	}
 	return local{running}, done, nil
 }
@@ -145,6 +148,8 @@ func askApp(ctx context.Context, a *app.App, question batch.Question, yes bool) 
 		Text: question.Query, Servers: question.Servers, Plan: question.Plan, MaxRounds: question.MaxRounds,
 		Timeout: question.Limit, Approved: yes,
 	}
+	ctx, cancel := context.WithTimeout(ctx, question.Bound())
+	defer cancel()
 	var err error
 	if q.Context, err = conversation(question.Context); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (c *batchRunCmd) askRemote(w *world, a *asker) (backend, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a.ask = func(ctx context.Context, q batch.Question) (json.RawMessage, error) { return line.answer(ctx, q) }
+	a.ask = line.answer
 	return p, line.close, nil
 }
 
@@ -75,16 +75,17 @@ func (r *reconnecting) get(ctx context.Context, lost *peer) (*peer, error) {
 
 // answer asks until there is an answer. A question is asked again only if it was refused or has not reached the
 // router.
-func (r *reconnecting) answer(ctx context.Context, q batch.Question) (json.RawMessage, error) {
+func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answer, error) {
 	var used *peer
 	var last error
 	for attempt, pauses := 0, 0; attempt < comeBack; {
 		p, err := r.get(ctx, used)
 		if err == nil {
+			began := time.Now()
 			var content json.RawMessage
 			content, err = ask(ctx, p, q)
 			if err == nil {
-				return content, nil
+				return batch.Answer{Content: content, Took: time.Since(began)}, nil
 			}
 			used = p
 		}
@@ -96,26 +97,29 @@ func (r *reconnecting) answer(ctx context.Context, q batch.Question) (json.RawMe
 			pause, used = wait, nil
 			pauses++
 		case !errors.As(err, &failure):
-			return nil, err
+			return batch.Answer{}, err
+		case failure.Reason == link.ReasonUnauthorized:
+			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err, Lost: true}
 		case !gone(failure):
-			return nil, &batch.Failure{Reason: failure.Reason, Err: err}
+			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err}
 		case failure.Delivered:
-			return nil, r.check(ctx, used, failure)
+			return batch.Answer{}, r.check(ctx, used, q, failure)
 		default:
 			last = err
 			attempt++
 		}
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		case <-q.Stop:
+			return batch.Answer{}, &batch.Failure{Err: batch.ErrInterrupted, Lost: true}
 		}
 	}
-	return nil, &batch.Failure{Reason: link.ReasonUnavailable, Err: fmt.Errorf("the router is gone: %w", last), Lost: true}
+	last = fmt.Errorf("the router is gone: %w", last)
+	return batch.Answer{}, &batch.Failure{Reason: link.ReasonUnavailable, Err: last, Lost: true}
 }
 
 // check returns the failure of a question that may have reached a router, which is lost where it does not come back.
-func (r *reconnecting) check(ctx context.Context, used *peer, failure *link.Failure) error {
+func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, failure *link.Failure) error {
 	f := &batch.Failure{Reason: link.ReasonOutcomeUnknown, Err: failure, Sent: true}
 	for range comeBack {
 		if _, err := r.get(ctx, used); err == nil {
@@ -123,7 +127,7 @@ func (r *reconnecting) check(ctx context.Context, used *peer, failure *link.Fail
 		}
 		select {
 		case <-time.After(tryAfter):
-		case <-ctx.Done():
+		case <-q.Stop:
 			return f
 		}
 	}
@@ -155,6 +159,8 @@ func refusedFor(err error) (wait time.Duration, refused bool) {
 
 // ask sends one question to process_query.
 func ask(ctx context.Context, p *peer, q batch.Question) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.Bound())
+	defer cancel()
 	args := map[string]any{"query": q.Query, "detail": "full"}
 	if q.Context != nil {
 		args["context"] = q.Context

@@ -21,19 +21,39 @@ import (
 // Question is a case and the time for its answer.
 type Question struct {
 	cases.Case
-	Limit time.Duration // 0 = as configured
+	Limit time.Duration   // that the router is told; 0 = as configured
+	Stop  <-chan struct{} // closed when a question that waits for its turn shall not begin any more
 }
 
-// Ask has the router answer a question and returns the structured content of process_query. Its error is a *Failure
-// where more is known than a text.
-type Ask func(ctx context.Context, q Question) (json.RawMessage, error)
+const (
+	longest = 11 * time.Minute // for an answer, where no limit is given; the router's own is 10 minutes at most
+	leeway  = 30 * time.Second // that a router may answer after its limit
+)
+
+// Bound is when a router that was told Limit is given up.
+func (q Question) Bound() time.Duration {
+	if q.Limit > 0 {
+		return q.Limit + leeway
+	}
+	return longest
+}
+
+// Answer is what the router answers: the structured content of process_query, and how long that took.
+type Answer struct {
+	Content json.RawMessage
+	Took    time.Duration
+}
+
+// Ask has the router answer a question, each attempt within Bound. Its error is a *Failure where more is known than a
+// text.
+type Ask func(ctx context.Context, q Question) (Answer, error)
 
 // Failure is a question without an answer.
 type Failure struct {
 	Reason string
 	Err    error
-	Lost   bool // the router cannot be reached any more
-	Sent   bool // the question may have reached it
+	Lost   bool // nothing more can be asked
+	Sent   bool // the question may have reached the router
 }
 
 // Error implements error.

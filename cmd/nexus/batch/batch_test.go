@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
@@ -49,8 +48,8 @@ func run(t *testing.T, ctx context.Context, opts batch.Options) (batch.Tally, []
 	return tally, lines, failed
 }
 
-func reply(context.Context, batch.Question) (json.RawMessage, error) {
-	return json.RawMessage(answer), nil
+func reply(context.Context, batch.Question) (batch.Answer, error) {
+	return batch.Answer{Content: json.RawMessage(answer), Took: time.Second}, nil
 }
 
 func TestRunAsksEachOnce(t *testing.T) {
@@ -59,7 +58,7 @@ func TestRunAsksEachOnce(t *testing.T) {
 	tally, lines, err := run(t, t.Context(), batch.Options{
 		Cases: some(20), Repeat: 3, Concurrency: 4, Fingerprint: "f",
 		Price: func(_ string, input, output int) (float64, bool) { return float64(input+output) / 1000, true },
-		Ask: func(ctx context.Context, q batch.Question) (json.RawMessage, error) {
+		Ask: func(ctx context.Context, q batch.Question) (batch.Answer, error) {
 			mu.Lock()
 			asked[q.ID]++
 			mu.Unlock()
@@ -90,7 +89,7 @@ func TestBudgetEndsTheRun(t *testing.T) {
 
 func TestInterruptFinishesWhatRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, lines, err := run(t, ctx, batch.Options{Cases: some(10), Ask: func(asked context.Context, q batch.Question) (json.RawMessage, error) {
+	_, lines, err := run(t, ctx, batch.Options{Cases: some(10), Ask: func(asked context.Context, q batch.Question) (batch.Answer, error) {
 		if q.ID == "2" {
 			cancel()
 		}
@@ -118,8 +117,8 @@ func TestErrors(t *testing.T) {
 		{"lost before", &batch.Failure{Reason: "unavailable", Err: lost, Lost: true}, "", true},
 		{"lost after", &batch.Failure{Reason: "outcome_unknown", Err: lost, Lost: true, Sent: true}, "outcome_unknown", true},
 	} {
-		_, lines, err := run(t, t.Context(), batch.Options{Cases: some(3), Ask: func(context.Context, batch.Question) (json.RawMessage, error) {
-			return nil, row.failure
+		_, lines, err := run(t, t.Context(), batch.Options{Cases: some(3), Ask: func(context.Context, batch.Question) (batch.Answer, error) {
+			return batch.Answer{}, row.failure
 		}})
 		want := 3
 		if row.ends {
@@ -139,20 +138,26 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestRouterThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := some(1)
-		all[0].Timeout = 5
-		began := time.Now()
-		_, lines, _ := run(t, t.Context(), batch.Options{Cases: all, Ask: func(ctx context.Context, q batch.Question) (json.RawMessage, error) {
-			if q.Limit != 5*time.Second {
-				t.Errorf("got limit %v, want 5s", q.Limit)
+func TestLimits(t *testing.T) {
+	all := some(2)
+	all[0].Timeout = 5
+	_, lines, err := run(t, t.Context(), batch.Options{
+		Cases: all, Timeout: time.Minute,
+		Ask: func(ctx context.Context, q batch.Question) (batch.Answer, error) {
+			limit := time.Minute
+			if q.ID == "0" {
+				limit = 5 * time.Second
 			}
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
-		if took := time.Since(began); len(lines) != 1 || lines[0].Error.Reason != "timeout" || took != 35*time.Second {
-			t.Errorf("got %+v after %v, want a timeout after 35s", lines, took)
-		}
+			if q.Limit != limit || q.Bound() != limit+30*time.Second {
+				t.Errorf("case %s: got limit %v and bound %v, want %v and 30s more", q.ID, q.Limit, q.Bound(), limit)
+			}
+			return reply(ctx, q)
+		},
 	})
+	if err != nil || lines[0].Seconds != 1 {
+		t.Errorf("got %+v, %v; want the second that the router took", lines, err)
+	}
+	if bound := (batch.Question{}).Bound(); bound < 10*time.Minute {
+		t.Errorf("without a limit: got bound %v, want more than the router's own", bound)
+	}
 }

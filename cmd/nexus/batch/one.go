@@ -2,18 +2,12 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
-)
-
-const (
-	longest = 11 * time.Minute // for an answer, where no limit is given; the router's own is 10 minutes at most
-	leeway  = 30 * time.Second // that a router may answer after its limit
 )
 
 // one asks a question and checks the answer. The line is nil where the question may be asked again: it has never
@@ -30,8 +24,12 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
 		return line, 0, nil
 	}
-	raw, failed := r.ask(c)
-	line.Seconds = time.Since(began).Round(time.Microsecond).Seconds()
+	answer, failed := r.ask(c)
+	took := answer.Took
+	if failed != nil {
+		took = time.Since(began)
+	}
+	line.Seconds = took.Round(time.Microsecond).Seconds()
 	var lost *Failure
 	if errors.As(failed, &lost) && lost.Lost {
 		err = lost
@@ -42,7 +40,7 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 	content := &results.Content{}
 	if failed == nil {
 		var unreadable error
-		if content, unreadable = results.Decode(raw); unreadable != nil {
+		if content, unreadable = results.Decode(answer.Content); unreadable != nil {
 			failed = &Failure{Reason: reasonProtocol, Err: unreadable}
 		}
 	}
@@ -50,25 +48,19 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 		line.Outcome, line.Error = results.Errored, describe(failed)
 		return line, 0, err
 	}
-	line.Result, line.TraceID, line.Tokens = raw, content.TraceID, content.Tokens()
+	line.Result, line.TraceID, line.Tokens = answer.Content, content.TraceID, content.Tokens()
 	line.Cost = r.cost(content)
 	tokens = line.Tokens.Total() + r.check(c, line, content)
 	return line, tokens, nil
 }
 
-// ask asks within bounds. The run's own end does not cut a question that is under way.
-func (r *runner) ask(c *cases.Case) (json.RawMessage, error) {
-	q := Question{Case: *c, Limit: r.opts.Timeout}
+// ask asks. The run's own end does not cut a question that is under way.
+func (r *runner) ask(c *cases.Case) (Answer, error) {
+	q := Question{Case: *c, Limit: r.opts.Timeout, Stop: r.ctx.Done()}
 	if c.Timeout > 0 {
 		q.Limit = time.Duration(c.Timeout * float64(time.Second))
 	}
-	bound := longest
-	if q.Limit > 0 {
-		bound = q.Limit + leeway
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), bound)
-	defer cancel()
-	return r.opts.Ask(ctx, q)
+	return r.opts.Ask(context.WithoutCancel(r.ctx), q)
 }
 
 // check fills in the checks and the outcome, and returns the tokens that judging used.

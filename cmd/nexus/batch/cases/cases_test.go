@@ -135,6 +135,13 @@ func TestCSVObjects(t *testing.T) {
 	}
 }
 
+func TestYAMLAnchors(t *testing.T) {
+	all, problems := load(t, "a.yaml", "- id: a\n  query: q\n  expect: &fine {degraded: false}\n- id: b\n  query: q\n  expect: *fine\n")
+	if len(problems) > 0 || all[1].Expect == nil || all[1].Expect.Degraded == nil || all[1].Line != 4 {
+		t.Errorf("got %+v, %q, want the expectations of the first in the second", all, problems)
+	}
+}
+
 func TestFilter(t *testing.T) {
 	all, _ := load(t, "a.jsonl", `{"id":"a1","query":"q","tags":["x"]}`+"\n"+`{"id":"b2","query":"q","expect":{"unmet":true}}`)
 	for expression, want := range map[string]int{`"x" in tags`: 1, `expect`: 1, `id startsWith "b"`: 1, `true`: 2, `plan`: 0} {
@@ -153,6 +160,7 @@ func TestFilter(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add("a.jsonl", []byte(`{"id":"a","query":"q"}`))
 	f.Add("a.csv", []byte("id,query\na,b\n"))
+	f.Add("a.csv", []byte("id,query\n\"000"))
 	f.Add("a.yaml", []byte("- id: a\n  query: q\n"))
 	f.Add("a.json", []byte(`[{"id":"a","query":"q"}]`))
 	f.Fuzz(func(t *testing.T, name string, text []byte) {

@@ -38,11 +38,11 @@ func readCSV(text []byte, c *collector) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		line, _ := r.FieldPos(0)
 		if err != nil {
-			c.csvProblem(line, err)
+			c.csvProblem(0, err)
 			return
 		}
+		line, _ := r.FieldPos(0)
 		if len(row) != len(header) {
 			c.problem(line, "has %d columns, and the first row has %d", len(row), len(header))
 			continue

@@ -26,13 +26,13 @@ func readYAML(text []byte, c *collector) {
 			c.problem(doc.Body.GetToken().Position.Line, "want a list of cases, each of which begins with \"- id:\"")
 			return
 		}
-		for _, node := range list.Values {
-			line := firstLine(node)
-			var value any
-			if err := yaml.NodeToValue(node, &value); err != nil {
-				c.yamlProblem(line, err)
-				continue
-			}
+		var values []any // of the whole list, as an alias may name an anchor of another case
+		if err := yaml.NodeToValue(list, &values); err != nil {
+			c.yamlProblem(firstLine(list), err)
+			return
+		}
+		for i, value := range values {
+			line := firstLine(list.Values[i])
 			object, err := json.Marshal(value)
 			if err != nil {
 				c.problem(line, "is not what JSON can say: %v", err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
 )
 
@@ -74,7 +75,8 @@ func orNone(s string) string {
 }
 
 func rate(i stats.Interval) string {
-	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*i.Value, 100*i.Low, 100*i.High)
+	low, high := report.Outward(i)
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*i.Value, low, high)
 }
 
 // ratio writes how much slower B is.

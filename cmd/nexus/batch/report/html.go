@@ -44,10 +44,11 @@ func (b *Batch) WriteHTML(w io.Writer, f *Figures) error {
 		return err
 	}
 	rows, more := b.table()
+	low, high := Outward(f.PassRate)
 	return t.Execute(w, map[string]any{
 		"Figures": f, "Style": Style(), "Script": template.JS(script), "Rows": rows, "More": more, "Kinds": kinds(),
 		"Histogram": b.histogram(), "Path": b.Path,
-		"Percents": []float64{100 * f.PassRate.Value, 100 * f.PassRate.Low, 100 * f.PassRate.High},
+		"Percents": []float64{100 * f.PassRate.Value, low, high},
 	})
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
@@ -60,7 +61,14 @@ func (d *Detail) name() string {
 
 // percent writes an interval of rates.
 func percent(i stats.Interval) string {
-	return fmt.Sprintf("%.1f %% (95 %%: %.1f to %.1f)", 100*i.Value, 100*i.Low, 100*i.High)
+	low, high := Outward(i)
+	return fmt.Sprintf("%.1f %% (95 %%: %.1f to %.1f)", 100*i.Value, low, high)
+}
+
+// Outward returns the bounds of an interval in per cent, rounded to tenths away from its middle, so that a bound that is
+// not 100 is not shown as such.
+func Outward(i stats.Interval) (low, high float64) {
+	return math.Floor(1000*i.Low) / 10, math.Ceil(1000*i.High) / 10
 }
 
 func seconds(s float64) string {

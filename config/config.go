@@ -37,7 +37,8 @@ type Settings struct {
 	NameConflicts  string                     `yaml:"name_conflicts"`
 	Router         router.ToolsConfig         `yaml:"router"`
 	Proxy          proxy.Config               `yaml:"proxy"`
-	LLM            *LLM                       `yaml:"llm"` // nil = no model
+	LLM            *LLM                       `yaml:"llm"`    // nil = no model
+	Prices         map[string]Price           `yaml:"prices"` // by model; what nexus batch reckons with
 	Query          router.QueryConfig         `yaml:"query"`
 	Planner        planner.Config             `yaml:"planner"`
 	Execution      downstream.ExecutionConfig `yaml:"execution"`
@@ -59,6 +60,17 @@ type LLM struct {
 	Synthesizer *llm.Config           `yaml:"synthesizer"`
 	Embeddings  *llm.EmbeddingsConfig `yaml:"embeddings"` // nil = tools are ranked by words only
 	UseClient   bool                  `yaml:"use_client"` // without a model, use the sampling of clients
+}
+
+// Price is what a million tokens of a model cost, in any currency.
+type Price struct {
+	Input  float64 `yaml:"input"`
+	Output float64 `yaml:"output"`
+}
+
+// Of returns what tokens cost.
+func (p Price) Of(input, output int) float64 {
+	return (float64(input)*p.Input + float64(output)*p.Output) / 1e6
 }
 
 // Plans reports whether there is a model that plans and answers. l may be nil.

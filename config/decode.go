@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -103,6 +104,8 @@ func (d *decoder) value(path string, n *node, v reflect.Value) {
 		d.boolean(path, n, v)
 	case reflect.Int:
 		d.integer(path, n, v)
+	case reflect.Float64:
+		d.price(path, n, v)
 	case reflect.Pointer:
 		if d.unresolved(n) {
 			return
@@ -193,6 +196,17 @@ func (d *decoder) integer(path string, n *node, v reflect.Value) {
 			return false
 		}
 		v.SetInt(i)
+		return true
+	})
+}
+
+func (d *decoder) price(path string, n *node, v reflect.Value) {
+	d.parse(path, n, "a number", "a number that is not below 0", func(s string, expanded bool) bool {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(f >= 0 && f <= math.MaxFloat32) || !(n.kind == number || expanded) {
+			return false
+		}
+		v.SetFloat(f)
 		return true
 	})
 }

@@ -49,6 +49,13 @@ func arrows() []arrow {
 		{"internal/ops", nil},
 		{"internal", []string{"internal/..."}},
 		{"cmd/nexus/eval", []string{"internal/...", "planner/...", "router/execution/dataflow"}},
+		{"cmd/nexus/batch", []string{"cmd/nexus/batch/..."}},
+		{"cmd/nexus/batch/cases", nil},
+		{"cmd/nexus/batch/checks", []string{"cmd/nexus/batch/cases", "cmd/nexus/batch/results", "internal/llm"}},
+		{"cmd/nexus/batch/results", nil},
+		{"cmd/nexus/batch/stats", nil},
+		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
+		{"cmd/nexus/batch/compare", []string{"cmd/nexus/batch/report", "cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
 		// The three that never know each other.
 		{"planner", []string{"planner/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},

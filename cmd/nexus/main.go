@@ -15,6 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 )
@@ -24,7 +26,7 @@ const (
 	exitFine   = 0
 	exitFailed = 1
 	exitUsage  = 2 // wrong usage or configuration
-	exitPartly = 3 // degraded health, a degraded answer, tasks of an evaluation that failed, calls that were cut off
+	exitPartly = 3 // degraded health or answer, failed tasks or cases of an evaluation or batch, calls that were cut off
 )
 
 // exitError ends the program with a code; an empty text prints nothing.
@@ -43,6 +45,7 @@ type cli struct {
 	Tools   toolsCmd   `cmd:"" help:"List or search the tools of all servers."`
 	Call    callCmd    `cmd:"" help:"Call one tool."`
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
+	Batch   batchCmd   `cmd:"" help:"Ask the questions of a file, check the answers, report and compare."`
 	Eval    evalCmd    `cmd:"" help:"Measure search, planning and execution on files of questions."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
@@ -97,13 +100,15 @@ func report(stderr io.Writer, err error) int {
 	var exit *exitError
 	var wrong *config.Error
 	var conflict *downstream.Conflict
+	var mistakes *cases.Error
+	var unreadable *results.Error
 	code := exitFailed
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &exit):
 		code = exit.code
-	case errors.As(err, &wrong), errors.As(err, &conflict):
+	case errors.As(err, &wrong), errors.As(err, &conflict), errors.As(err, &mistakes), errors.As(err, &unreadable):
 		code = exitUsage
 	}
 	text := err.Error()

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+const (
+	reasonRefused = "refused"
+
+	comeBack  = 10                     // attempts to reach a router that is gone
+	tryAfter  = 500 * time.Millisecond // from one to the next
+	turnAway  = time.Second            // where a router that refuses does not say how long
+	maxPauses = 100                    // for one question, before its refusal is its outcome
+)
+
+// askRemote asks a router elsewhere.
+func (c *batchRunCmd) askRemote(w *world, a *asker) (backend, func(), error) {
+	line := &reconnecting{remote: c.remote}
+	if c.Yes {
+		line.user = &prompt{w: w, bar: newBar(&world{stderr: w.stderr}), yes: true}
+	}
+	p, err := line.get(w.ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.ask = line.answer
+	return p, line.close, nil
+}
+
+// reconnecting is a session with a router elsewhere that is opened again when it is lost.
+type reconnecting struct {
+	remote remote
+	user   *prompt // gives consent; nil = nobody does
+
+	mu sync.Mutex
+	on *peer // nil before the first
+}
+
+func (r *reconnecting) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.on != nil {
+		r.on.close()
+	}
+}
+
+// get returns a session other than the lost one.
+func (r *reconnecting) get(ctx context.Context, lost *peer) (*peer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.on != nil && r.on != lost {
+		return r.on, nil
+	}
+	p, err := r.remote.connect(ctx, r.user)
+	if err != nil {
+		return nil, err
+	}
+	if r.on != nil {
+		r.on.close()
+	}
+	r.on = p
+	return p, nil
+}
+
+// answer asks until there is an answer. A question is asked again only if it was refused or has not reached the
+// router.
+func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answer, error) {
+	var used *peer
+	var last error
+	for attempt, pauses := 0, 0; attempt < comeBack; {
+		p, err := r.get(ctx, used)
+		if err == nil {
+			began := time.Now()
+			var content json.RawMessage
+			content, err = ask(ctx, p, q)
+			if err == nil {
+				return batch.Answer{Content: content, Took: time.Since(began)}, nil
+			}
+			used = p
+		}
+		pause := tryAfter
+		var failure *link.Failure
+		wait, refused := refusedFor(err)
+		switch {
+		case refused && pauses < maxPauses:
+			pause, used = wait, nil
+			pauses++
+		case !errors.As(err, &failure):
+			return batch.Answer{}, err
+		case failure.Reason == link.ReasonUnauthorized:
+			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err, Lost: true}
+		case !gone(failure):
+			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err}
+		case failure.Delivered:
+			return batch.Answer{}, r.check(ctx, used, q, failure)
+		default:
+			last = err
+			attempt++
+		}
+		select {
+		case <-time.After(pause):
+		case <-q.Stop:
+			return batch.Answer{}, &batch.Failure{Err: batch.ErrInterrupted, Lost: true}
+		}
+	}
+	last = fmt.Errorf("the router is gone: %w", last)
+	return batch.Answer{}, &batch.Failure{Reason: link.ReasonUnavailable, Err: last, Lost: true}
+}
+
+// check returns the failure of a question that may have reached a router, which is lost where it does not come back.
+func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, failure *link.Failure) error {
+	f := &batch.Failure{Reason: link.ReasonOutcomeUnknown, Err: failure, Sent: true}
+	for range comeBack {
+		if _, err := r.get(ctx, used); err == nil {
+			return f
+		}
+		select {
+		case <-time.After(tryAfter):
+		case <-q.Stop:
+			return f
+		}
+	}
+	f.Lost = true
+	return f
+}
+
+// gone reports whether the router, and not the question, is what failed.
+func gone(f *link.Failure) bool {
+	return f.Lost || f.Unknown || f.Reason == link.ReasonUnavailable || f.Reason == link.ReasonDisconnected
+}
+
+// refusedFor returns how long a router asks to wait that has too much to do.
+func refusedFor(err error) (wait time.Duration, refused bool) {
+	var exit *exitError
+	if errors.As(err, &exit) && strings.HasPrefix(exit.text, limit.Exceeded) {
+		seconds := 0
+		if _, err := fmt.Sscanf(strings.TrimPrefix(exit.text, limit.Exceeded), ": retry in %d", &seconds); err == nil {
+			return time.Duration(seconds) * time.Second, true
+		}
+		return turnAway, true
+	}
+	var failure *link.Failure
+	if errors.As(err, &failure) && failure.Reason == link.ReasonOverloaded {
+		return max(failure.After, turnAway), true
+	}
+	return 0, false
+}
+
+// ask sends one question to process_query.
+func ask(ctx context.Context, p *peer, q batch.Question) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.Bound())
+	defer cancel()
+	args := map[string]any{"query": q.Query, "detail": "full"}
+	if q.Context != nil {
+		args["context"] = q.Context
+	}
+	if len(q.Servers) > 0 {
+		args["servers"] = q.Servers
+	}
+	if q.Plan != nil {
+		args["plan"] = q.Plan
+	}
+	if q.MaxRounds > 0 {
+		args["max_rounds"] = q.MaxRounds
+	}
+	if q.Limit > 0 {
+		args["timeout_seconds"] = q.Limit.Seconds()
+	}
+	result, err := p.answer(ctx, router.ToolProcessQuery, args, nil)
+	var exit *exitError
+	if errors.As(err, &exit) && !strings.HasPrefix(exit.text, limit.Exceeded) {
+		return nil, &batch.Failure{Reason: reasonRefused, Err: errors.New(exit.text)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result.StructuredContent, nil
+}

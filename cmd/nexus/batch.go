@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+)
+
+type batchCmd struct {
+	Init    batchInitCmd    `cmd:"" help:"Write cases to start from, one for each tool."`
+	Run     batchRunCmd     `cmd:"" help:"Ask the questions of a file and write the results."`
+	Report  batchReportCmd  `cmd:"" help:"Report on results."`
+	Compare batchCompareCmd `cmd:"" help:"Compare the results of two runs."`
+}
+
+type batchRunCmd struct {
+	source
+	remote
+	Cases       string        `arg:"" help:"The cases: JSON Lines, a JSON array, CSV or YAML; - is standard input."`
+	Out         string        `required:"" help:"Append the results there, one a line." placeholder:"RESULTS"`
+	Concurrency int           `help:"Questions under way at once." default:"4"`
+	Repeat      int           `help:"Ask each question so many times." default:"1"`
+	Filter      string        `help:"Only cases for which this expression over id, query, tags, servers, plan and expect is true." placeholder:"EXPR"`
+	Limit       int           `help:"Only the first N cases." placeholder:"N"`
+	Resume      bool          `help:"Go on with a file of results: run what has no line yet."`
+	MaxTokens   int           `help:"Begin no question after so many tokens." placeholder:"N"`
+	Timeout     time.Duration `help:"For one answer, where the case says nothing else." placeholder:"D"`
+	Judges      int           `help:"Ask the model so many times whether an answer satisfies its rubric; the majority counts." enum:"1,3" default:"1"`
+	Yes         bool          `help:"Allow every call that needs consent."`
+}
+
+func (c *batchRunCmd) Run(w *world) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	all, err := cases.Load(c.Cases, w.stdin)
+	if err != nil {
+		return err
+	}
+	chosen, err := c.choose(all)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(c.Out); err == nil && info.Size() > 0 && !c.Resume {
+		return c.taken(results.ErrExists)
+	}
+	asked, done, err := c.router(w, chosen)
+	if err != nil {
+		return err
+	}
+	defer done()
+	opts := batch.Options{
+		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
+		Fingerprint: asked.fingerprint, Ask: asked.ask, Judge: asked.judge, Price: asked.price,
+	}
+	if opts.Out, err = c.open(); err != nil {
+		return err
+	}
+	if c.Resume { // once no other process writes it
+		if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
+			return errors.Join(err, opts.Out.Close())
+		}
+	}
+	tally, err := c.run(w, opts)
+	return c.end(w, tally, errors.Join(err, opts.Out.Close()))
+}
+
+// check refuses flags that make no sense.
+func (c *batchRunCmd) check() error {
+	for _, flag := range []struct {
+		name         string
+		value, least int
+	}{{"concurrency", c.Concurrency, 1}, {"repeat", c.Repeat, 1}, {"limit", c.Limit, 0}, {"max-tokens", c.MaxTokens, 0}} {
+		if flag.value < flag.least {
+			return &exitError{exitUsage, fmt.Sprintf("--%s must be at least %d", flag.name, flag.least)}
+		}
+	}
+	switch {
+	case c.Timeout < 0:
+		return &exitError{exitUsage, "--timeout must not be below 0"}
+	case c.Remote != "" && c.Demo:
+		return &exitError{exitUsage, "--remote and --demo exclude each other"}
+	}
+	return nil
+}
+
+// choose returns the cases that shall run.
+func (c *batchRunCmd) choose(all []cases.Case) (chosen []cases.Case, err error) {
+	chosen = all
+	if c.Filter != "" {
+		if chosen, err = cases.Filter(all, c.Filter); err != nil {
+			return nil, &exitError{exitUsage, err.Error()}
+		}
+	}
+	if c.Limit > 0 && c.Limit < len(chosen) {
+		chosen = chosen[:c.Limit]
+	}
+	if len(chosen) == 0 {
+		return nil, &exitError{exitUsage, "--filter leaves no case"}
+	}
+	return chosen, nil
+}
+
+// open opens the file of results.
+func (c *batchRunCmd) open() (*results.Writer, error) {
+	open := results.Create
+	if c.Resume {
+		open = results.Resume
+	}
+	out, err := open(c.Out)
+	switch {
+	case errors.Is(err, results.ErrExists):
+		return nil, c.taken(err)
+	case err != nil:
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return out, nil
+}
+
+// taken refuses to overwrite results.
+func (c *batchRunCmd) taken(err error) error {
+	return &exitError{exitUsage, fmt.Sprintf("%s %v; go on with it by --resume, or name another file", c.Out, err)}
+}
+
+// run shows progress. After the first signal the questions under way are finished; the second ends the program.
+func (c *batchRunCmd) run(w *world, opts batch.Options) (batch.Tally, error) {
+	bar := newBar(w)
+	defer bar.close()
+	forget := context.AfterFunc(w.ctx, func() {
+		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		bar.hide(true)
+		fmt.Fprintln(w.stderr, "nexus: finishing the questions under way; interrupt again to lose them")
+		bar.hide(false)
+	})
+	defer forget()
+	opts.Progress = tallies(w, bar)
+	return batch.Run(w.ctx, opts)
+}
+
+// tallies shows a tally on a bar: each on a terminal, elsewhere a line for every twentieth of the work.
+func tallies(w *world, b *bar) func(batch.Tally) {
+	began := time.Now()
+	shown := -1
+	return func(t batch.Tally) {
+		now := 20 * t.Done() / max(t.Total, 1)
+		if !w.terminal && now <= shown {
+			return
+		}
+		shown = now
+		text := fmt.Sprintf("%d/%d, %d passed, %d failed", t.Done(), t.Total, t.Passed, t.Failed+t.Errors)
+		if took := time.Since(began); t.New > 0 && took > 0 {
+			rate := float64(t.New) / took.Seconds()
+			left := time.Duration(float64(t.Total-t.Done())/rate) * time.Second
+			text += fmt.Sprintf(", %.1f/s, %v left", rate, left)
+		}
+		if t.Cost > 0 {
+			text += fmt.Sprintf(", cost %.2f", t.Cost)
+		}
+		b.show(float64(t.Done())/float64(max(t.Total, 1)), text)
+	}
+}
+
+// end prints the tally and, where the run has not come to its end, how to resume it.
+func (c *batchRunCmd) end(w *world, t batch.Tally, err error) error {
+	text := fmt.Sprintf("%d of %d done: %d passed, %d failed, %d errors", t.Done(), t.Total, t.Passed, t.Failed, t.Errors)
+	if t.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", t.Skipped)
+	}
+	if _, failed := fmt.Fprintln(w.stdout, text+"; see nexus batch report "+quoteArg(c.Out)); failed != nil && err == nil {
+		err = failed
+	}
+	code := exitFailed
+	switch {
+	case err == nil && t.Clean():
+		return nil
+	case err == nil:
+		return &exitError{code: exitPartly}
+	case errors.Is(err, batch.ErrInterrupted), errors.Is(err, batch.ErrBudget):
+		code = exitPartly
+	}
+	return &exitError{code, firstLine(strings.ReplaceAll(err.Error(), "\n", "; "), 500) + "; resume with: " + c.command()}
+}
+
+// command is the command line that resumes the run.
+func (c *batchRunCmd) command() string {
+	args := []string{"nexus batch run", quoteArg(c.Cases), "--out", quoteArg(c.Out), "--resume"}
+	add := func(name, value string) {
+		if value != "" {
+			args = append(args, "--"+name, quoteArg(value))
+		}
+	}
+	number := func(name string, value, usual int) {
+		if value != usual {
+			add(name, strconv.Itoa(value))
+		}
+	}
+	for _, path := range c.Config {
+		add("config", path)
+	}
+	add("remote", c.Remote)
+	add("filter", c.Filter)
+	number("limit", c.Limit, 0)
+	number("repeat", c.Repeat, 1)
+	number("concurrency", c.Concurrency, 4)
+	number("max-tokens", c.MaxTokens, 0)
+	number("judges", c.Judges, 1)
+	if c.Timeout > 0 {
+		add("timeout", c.Timeout.String())
+	}
+	if c.Demo {
+		args = append(args, "--demo")
+	}
+	if c.Yes {
+		args = append(args, "--yes")
+	}
+	return strings.Join(args, " ")
+}
+
+// quoteArg writes an argument for a shell.
+func quoteArg(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

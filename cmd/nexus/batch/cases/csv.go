@@ -1,0 +1,163 @@
+package cases
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"strings"
+)
+
+// listSeparator separates the elements of a list in a cell.
+const listSeparator = ";"
+
+// readCSV reads a table whose first row names the fields. Empty cells are fields that are not given.
+func readCSV(text []byte, c *collector) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.FieldsPerRecord = -1
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	if err != nil {
+		c.csvProblem(1, err)
+		return
+	}
+	unknown := false
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+		if kindOf(header[i]) == cellUnknown {
+			unknown = true
+			c.problem(1, "unknown column %q; known are %s, vars.NAME and expect.CHECK", shown(header[i]), strings.Join(caseFields, ", "))
+		}
+	}
+	for !unknown {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			c.csvProblem(0, err)
+			return
+		}
+		line, _ := r.FieldPos(0)
+		if len(row) != len(header) {
+			c.problem(line, "has %d columns, and the first row has %d", len(row), len(header))
+			continue
+		}
+		if object, ok := c.object(line, header, row); ok {
+			c.take(item{line: line, object: object})
+		}
+	}
+}
+
+func (c *collector) csvProblem(line int, err error) {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		line, err = parse.Line, parse.Err
+	}
+	c.problem(line, "no CSV: %v", err)
+}
+
+// What a cell holds.
+type cell int
+
+const (
+	cellUnknown cell = iota
+	cellText
+	cellList
+	cellJSON
+)
+
+// kindOf returns what the cells of a column hold.
+func kindOf(column string) cell {
+	switch column {
+	case "id", "query", "expect.answer_matches", "expect.answer_equals", "expect.judge":
+		return cellText
+	case "servers", "tags", "expect.answer_contains", "expect.answer_not_contains", "expect.tools", "expect.not_tools",
+		"expect.tools.includes", "expect.tools.sequence":
+		return cellList
+	case "context", "plan", "vars", "timeout_seconds", "max_rounds", "expect", "expect.json_schema", "expect.arguments",
+		"expect.max_steps", "expect.max_seconds", "expect.max_tokens", "expect.degraded", "expect.unmet":
+		return cellJSON
+	}
+	if name, ok := strings.CutPrefix(column, "vars."); ok && name != "" {
+		return cellText
+	}
+	return cellUnknown
+}
+
+// object returns a row as a JSON object.
+func (c *collector) object(line int, header, row []string) (object []byte, ok bool) {
+	fields := map[string]any{}
+	ok = true
+	for i, column := range header {
+		if row[i] == "" {
+			continue
+		}
+		value, err := valueOf(column, row[i])
+		if err != nil {
+			c.problem(line, "%s: %v", column, err)
+			ok = false
+			continue
+		}
+		into := fields
+		path := strings.Split(column, ".")
+		for _, name := range path[:len(path)-1] {
+			inner, is := into[name].(map[string]any)
+			if !is {
+				inner = map[string]any{}
+				into[name] = inner
+			}
+			into = inner
+		}
+		name := path[len(path)-1]
+		if members, is := value.(map[string]any); is {
+			if before, is := into[name].(map[string]any); is { // of columns such as vars.a
+				maps.Copy(members, before)
+			}
+		}
+		into[name] = value
+	}
+	if !ok || len(fields) == 0 {
+		return nil, false
+	}
+	object, err := json.Marshal(fields)
+	return object, err == nil
+}
+
+func valueOf(column, text string) (any, error) {
+	switch kindOf(column) {
+	case cellList:
+		list := []string{}
+		for part := range strings.SplitSeq(text, listSeparator) {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+		return list, nil
+	case cellJSON:
+		text = strings.TrimSpace(text)
+		if lower := strings.ToLower(text); lower == "true" || lower == "false" {
+			text = lower // as spreadsheets write them
+		}
+		var members map[string]json.RawMessage
+		if (column == "vars" || column == "expect") && json.Unmarshal([]byte(text), &members) == nil {
+			object := map[string]any{}
+			for name, value := range members {
+				object[name] = value
+			}
+			return object, nil
+		}
+		if json.Valid([]byte(text)) {
+			return json.RawMessage(text), nil
+		}
+		if column == "context" {
+			return text, nil
+		}
+		return nil, errors.New("want JSON")
+	}
+	return text, nil
+}

@@ -1,0 +1,132 @@
+package cases
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds a file of cases, in bytes.
+const maxFile = 256 << 20
+
+// maxShown bounds what a message repeats of a file, in characters.
+const maxShown = 60
+
+// item is one case as it stands in a file.
+type item struct {
+	line   int
+	object []byte // JSON
+}
+
+// Load reads the cases of a file; "-" is standard input. The error is an *Error for mistakes in the file.
+func Load(path string, stdin io.Reader) ([]Case, error) {
+	text, err := read(path, stdin)
+	if err != nil {
+		return nil, &Error{Problems: []Problem{{File: path, Text: reason(err)}}}
+	}
+	c := &collector{file: path, lines: map[string]int{}}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	formatOf(path, text)(text, c)
+	if len(c.cases) == 0 && len(c.problems) == 0 {
+		c.problem(0, "has no cases")
+	}
+	if len(c.problems) > 0 {
+		return nil, &Error{Problems: c.problems, More: c.more}
+	}
+	return c.cases, nil
+}
+
+func read(path string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("is larger than %d MiB; split it", maxFile>>20)
+	}
+	return text, err
+}
+
+// reason returns why a file cannot be read, without its name.
+func reason(err error) string {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return "cannot be read: " + failed.Err.Error()
+	}
+	return err.Error()
+}
+
+// formatOf returns the reader of a file's format: by its name, else by its first character.
+func formatOf(path string, text []byte) func([]byte, *collector) {
+	text = bytes.TrimSpace(text)
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+		return readCSV
+	case ".yaml", ".yml":
+		return readYAML
+	case ".jsonl", ".ndjson":
+		return readLines
+	}
+	switch {
+	case bytes.HasPrefix(text, []byte("[")):
+		return readArray
+	case bytes.HasPrefix(text, []byte("{")), filepath.Ext(path) == ".json":
+		return readLines
+	case bytes.HasPrefix(text, []byte("- ")), bytes.HasPrefix(text, []byte("#")), bytes.HasPrefix(text, []byte("---")):
+		return readYAML
+	}
+	return readCSV
+}
+
+// collector gathers cases and mistakes.
+type collector struct {
+	file     string
+	cases    []Case
+	lines    map[string]int // of ids
+	problems []Problem
+	more     int
+}
+
+func (c *collector) problem(line int, format string, args ...any) {
+	if len(c.problems) == maxProblems {
+		c.more++
+		return
+	}
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	c.problems = append(c.problems, Problem{File: c.file, Line: line, Text: text})
+}
+
+// take decodes an item.
+func (c *collector) take(i item) {
+	d := &decoder{problem: func(format string, args ...any) { c.problem(i.line, format, args...) }}
+	one := d.decode(i.object)
+	one.Line = i.line
+	if one.ID == "" {
+		return
+	}
+	if before, again := c.lines[one.ID]; again {
+		c.problem(i.line, "id %q is already that of the case in line %d", shown(one.ID), before)
+		return
+	}
+	c.lines[one.ID] = i.line
+	c.cases = append(c.cases, one)
+}
+
+// shown cuts what a message repeats of a file.
+func shown(s string) string {
+	if runes := []rune(s); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package cases
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// readYAML reads a YAML list of cases.
+func readYAML(text []byte, c *collector) {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		c.yamlProblem(1, err)
+		return
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		list, ok := doc.Body.(*ast.SequenceNode)
+		if !ok {
+			c.problem(doc.Body.GetToken().Position.Line, "want a list of cases, each of which begins with \"- id:\"")
+			return
+		}
+		var values []any // of the whole list, as an alias may name an anchor of another case
+		if err := yaml.NodeToValue(list, &values); err != nil {
+			c.yamlProblem(firstLine(list), err)
+			return
+		}
+		for i, value := range values {
+			line := firstLine(list.Values[i])
+			object, err := json.Marshal(value)
+			if err != nil {
+				c.problem(line, "is not what JSON can say: %v", err)
+				continue
+			}
+			c.take(item{line: line, object: object})
+		}
+	}
+}
+
+// yamlProblem records an error of the library, which knows where it is and what else is there.
+func (c *collector) yamlProblem(line int, err error) {
+	var known yaml.Error
+	if errors.As(err, &known) {
+		if t := known.GetToken(); t != nil {
+			line = t.Position.Line
+		}
+		c.problem(line, "no YAML: %s", known.GetMessage())
+		return
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	c.problem(line, "no YAML: %s", text)
+}
+
+// firstLine is where a node begins. The token of a mapping is the colon of its first value.
+func firstLine(node ast.Node) int {
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		return m.Values[0].Key.GetToken().Position.Line
+	}
+	return node.GetToken().Position.Line
+}

@@ -1,0 +1,72 @@
+package compare_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/compare"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
+)
+
+// load writes repeats of cases, of which passed tells whether they passed, and reads them.
+func load(t *testing.T, cases, repeats int, seconds float64, passed func(i, repeat int) bool) *report.Batch {
+	t.Helper()
+	var text strings.Builder
+	for i := range cases {
+		for repeat := 1; repeat <= repeats; repeat++ {
+			outcome := "failed"
+			if passed(i, repeat) {
+				outcome = "passed"
+			}
+			fmt.Fprintf(&text, `{"case":"%d","repeat":%d,"outcome":%q,"checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}}]}},"seconds":%g,"tokens":{"input":%d,"output":0},"trace_id":"","fingerprint":"f"}`+"\n",
+				i, repeat, outcome, seconds*float64(i%7+1), i%5)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Of 200 cases 12 become worse and 2 better: P = 0.01294 (binomial, 2 of 14), and B takes twice as long.
+func TestCompare(t *testing.T) {
+	a := load(t, 200, 1, 0.1, func(i, _ int) bool { return i >= 2 })
+	b := load(t, 200, 1, 0.2, func(i, _ int) bool { return i < 188 })
+	f, err := compare.Compare(a, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Pairs != 200 || f.Flips.ToFail != 12 || f.Flips.ToPass != 2 || fmt.Sprintf("%.5f", f.Flips.P) != "0.01294" {
+		t.Errorf("got %d pairs and %+v", f.Pairs, f.Flips)
+	}
+	if r := f.Latency.P95; r == nil || r.Value != 2 || r.Low != 2 || r.High != 2 {
+		t.Errorf("p95: got %+v, want exactly 2", r)
+	}
+	if f.Tokens.Value != 0 || f.Plans != 0 || !f.Same || len(f.Flipped) != 14 || f.Flipped[0].To != "fail" || f.Flipped[0].Diverges != nil {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// Repeats of one case are one piece of evidence.
+func TestRepeatsAreNoCases(t *testing.T) {
+	a := load(t, 50, 5, 1, func(int, int) bool { return true })
+	b := load(t, 50, 5, 1, func(i, _ int) bool { return i >= 2 })
+	f, err := compare.Compare(a, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Flips.ToFail != 10 || f.Flips.WorseCases != 2 || f.Flips.P != 0.5 {
+		t.Errorf("got %+v, want 10 pairs of 2 cases and P = 0.5", f.Flips)
+	}
+	if f.Difference != -0.04 {
+		t.Errorf("got difference %f, want -0.04", f.Difference)
+	}
+}

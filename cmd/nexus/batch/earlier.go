@@ -1,0 +1,73 @@
+package batch
+
+import (
+	"fmt"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+)
+
+// Earlier is what a file of results has before a run is resumed.
+type Earlier struct {
+	Tally Tally
+	lines map[results.Key]struct{}
+}
+
+// Has reports whether there is a line. nil has none.
+func (e *Earlier) Has(id string, repeat int) bool {
+	if e == nil {
+		return false
+	}
+	_, has := e.lines[results.Key{Case: id, Repeat: repeat}]
+	return has
+}
+
+// brief is the part of a line that resuming needs.
+type brief struct {
+	Case        string   `json:"case"`
+	Repeat      int      `json:"repeat"`
+	Outcome     string   `json:"outcome"`
+	Definition  string   `json:"definition"`
+	Fingerprint string   `json:"fingerprint"`
+	Cost        *float64 `json:"cost"`
+}
+
+// ReadEarlier reads a file of results that shall be resumed. It refuses one that was written for other cases or with
+// another fingerprint, as its lines could not be compared with new ones. all are the cases of the whole file.
+func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, error) {
+	e := &Earlier{lines: map[results.Key]struct{}{}}
+	known := map[string]string{}
+	for _, c := range all {
+		known[c.ID] = c.Definition
+	}
+	number := 0
+	_, err := results.Read(path, func(l *brief, _ results.Place) error {
+		number++
+		wrong := ""
+		definition, is := known[l.Case]
+		key := results.Key{Case: l.Case, Repeat: l.Repeat}
+		_, again := e.lines[key]
+		switch {
+		case l.Case == "" || l.Repeat < 1 || l.Outcome == "":
+			wrong = "no result: it needs case, repeat and outcome"
+		case again:
+			wrong = fmt.Sprintf("case %s, repeat %d has a line already; remove one", l.Case, l.Repeat)
+		case !is:
+			wrong = fmt.Sprintf("case %s is not among the cases any more; write to another --out, or restore the case", l.Case)
+		case l.Definition != definition:
+			wrong = fmt.Sprintf("case %s has changed since; write to another --out, or restore the case", l.Case)
+		case l.Fingerprint != fingerprint:
+			wrong = "was written with another configuration, catalog or version; write to another --out, or restore what was used"
+		}
+		if wrong != "" {
+			return &results.Error{Path: path, Line: number, Text: wrong}
+		}
+		e.lines[key] = struct{}{}
+		e.Tally.count(l.Outcome)
+		if l.Cost != nil {
+			e.Tally.Cost += *l.Cost
+		}
+		return nil
+	})
+	return e, err
+}

@@ -1,0 +1,110 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+)
+
+// one asks a question and checks the answer. The line is nil where the question may be asked again: it has never
+// reached the router. tokens are all that were used. The error ends the run.
+func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int, err error) {
+	began := time.Now()
+	line = &results.Line{
+		Case: c.ID, Repeat: repeat, Checks: []results.Check{}, Fingerprint: r.opts.Fingerprint,
+		About: results.About{Query: c.Query, Tags: c.Tags, Definition: c.Definition},
+	}
+	line.Started = began.UTC().Truncate(time.Millisecond)
+	if c.Expect != nil && c.Expect.Judge != "" && r.opts.Judge == nil {
+		line.Outcome = results.Skipped
+		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
+		return line, 0, nil
+	}
+	answer, failed := r.ask(c)
+	took := answer.Took
+	if failed != nil {
+		took = time.Since(began)
+	}
+	line.Seconds = took.Round(time.Microsecond).Seconds()
+	var lost *Failure
+	if errors.As(failed, &lost) && lost.Lost {
+		err = lost
+		if !lost.Sent {
+			return nil, 0, err
+		}
+	}
+	content := &results.Content{}
+	if failed == nil {
+		var unreadable error
+		if content, unreadable = results.Decode(answer.Content); unreadable != nil {
+			failed = &Failure{Reason: reasonProtocol, Err: unreadable}
+		}
+	}
+	if failed != nil {
+		line.Outcome, line.Error = results.Errored, describe(failed)
+		return line, 0, err
+	}
+	line.Result, line.TraceID, line.Tokens = answer.Content, content.TraceID, content.Tokens()
+	line.Cost = r.cost(content)
+	tokens = line.Tokens.Total() + r.check(c, line, content)
+	return line, tokens, nil
+}
+
+// ask asks. The run's own end does not cut a question that is under way.
+func (r *runner) ask(c *cases.Case) (Answer, error) {
+	q := Question{Case: *c, Limit: r.opts.Timeout, Stop: r.ctx.Done()}
+	if c.Timeout > 0 {
+		q.Limit = time.Duration(c.Timeout * float64(time.Second))
+	}
+	return r.opts.Ask(context.WithoutCancel(r.ctx), q)
+}
+
+// check fills in the checks and the outcome, and returns the tokens that judging used.
+func (r *runner) check(c *cases.Case, line *results.Line, content *results.Content) (tokens int) {
+	line.Checks = checks.Run(c.Expect, content, line.Seconds)
+	line.Outcome = results.Passed
+	for _, check := range line.Checks {
+		if !check.Passed {
+			line.Outcome = results.Failed
+		}
+	}
+	if c.Expect == nil || c.Expect.Judge == "" {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), longest)
+	defer cancel()
+	matter := checks.Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer}
+	verdict, tokens, err := r.opts.Judge.Decide(ctx, matter)
+	if err != nil {
+		line.Outcome, line.Error = results.Errored, &results.Failure{Reason: "judge", Message: err.Error()}
+		return tokens
+	}
+	line.Checks = append(line.Checks, verdict)
+	if !verdict.Passed {
+		line.Outcome = results.Failed
+	}
+	return tokens
+}
+
+// cost returns nil where a model was used whose price is not known.
+func (r *runner) cost(c *results.Content) *float64 {
+	if r.opts.Price == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, u := range [...]results.Usage{c.Usage.Planner, c.Usage.Synthesizer} {
+		if u.Input+u.Output == 0 {
+			continue
+		}
+		cost, ok := r.opts.Price(u.Model, u.Input, u.Output)
+		if !ok {
+			return nil
+		}
+		sum += cost
+	}
+	return &sum
+}

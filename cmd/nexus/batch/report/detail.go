@@ -1,0 +1,168 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+)
+
+// Detail is what a report shows of one line.
+type Detail struct {
+	Case    string          `json:"case"`
+	Repeat  int             `json:"repeat"`
+	Outcome string          `json:"outcome"` // one of those of package results
+	Query   string          `json:"query"`
+	Answer  string          `json:"answer,omitempty"`
+	Reasons []string        `json:"reasons"` // failed checks and the error
+	Unmet   []results.Unmet `json:"unmet,omitempty"`
+	Steps   []DetailStep    `json:"steps"`
+	Seconds float64         `json:"seconds"`
+	TraceID string          `json:"trace_id,omitempty"`
+}
+
+// DetailStep is a step of a plan and what came of it.
+type DetailStep struct {
+	ID        string   `json:"id"`
+	Tool      string   `json:"tool"`
+	Arguments string   `json:"arguments"`
+	After     []string `json:"after"`
+	Status    string   `json:"status"` // ok, failed, skipped or not run
+	Reason    string   `json:"reason,omitempty"`
+	Millis    float64  `json:"duration_ms"`
+}
+
+// What has become of a step.
+const (
+	statusOK      = "ok"
+	statusFailed  = "failed"
+	statusSkipped = "skipped"
+	statusNone    = "not run"
+)
+
+// How much of texts a report shows, in characters.
+const (
+	maxQuery     = 500
+	maxAnswer    = 1000
+	maxArguments = 200
+	maxReason    = 300
+	maxSteps     = 60 // of a plan
+)
+
+// full is a line with what Detail needs.
+type full struct {
+	Case    string           `json:"case"`
+	Repeat  int              `json:"repeat"`
+	Outcome string           `json:"outcome"`
+	Query   string           `json:"query"`
+	Checks  []results.Check  `json:"checks"`
+	Error   *results.Failure `json:"error"`
+	Result  results.Content  `json:"result"`
+	Seconds float64          `json:"seconds"`
+	TraceID string           `json:"trace_id"`
+}
+
+// Details reads lines again.
+func (b *Batch) Details(rows []Row) ([]Detail, error) {
+	places := make([]results.Place, len(rows))
+	for i, r := range rows {
+		places[i] = r.Place
+	}
+	lines, err := results.At[full](b.Path, places)
+	details := make([]Detail, len(lines))
+	for i := range lines {
+		details[i] = lines[i].detail()
+	}
+	return details, err
+}
+
+func (l *full) detail() Detail {
+	d := Detail{
+		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: cut(l.Query, maxQuery),
+		Answer: cut(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
+		Seconds: l.Seconds, TraceID: l.TraceID,
+	}
+	for _, s := range l.Result.Plan.Steps[:min(len(l.Result.Plan.Steps), maxSteps)] {
+		d.Steps = append(d.Steps, l.step(s))
+	}
+	return d
+}
+
+// reasons tell why the line has not passed.
+func (l *full) reasons() []string {
+	reasons := []string{}
+	if l.Error != nil {
+		reasons = append(reasons, cut(l.Error.Reason+": "+l.Error.Message, maxReason))
+	}
+	for _, c := range l.Checks {
+		if !c.Passed {
+			reasons = append(reasons, cut(c.Name+": "+c.Reason, maxReason))
+		}
+	}
+	return reasons
+}
+
+// step sums up all calls of a step.
+func (l *full) step(s results.PlanStep) DetailStep {
+	d := DetailStep{
+		ID: s.ID, Tool: s.Tool, Arguments: cut(string(s.Arguments), maxArguments), Status: statusNone,
+		After: edges(s, l.Result.Plan.Steps),
+	}
+	for _, r := range l.Result.Steps {
+		if r.ID != s.ID {
+			continue
+		}
+		d.Millis += r.Duration
+		switch {
+		case r.Skipped:
+			d.Status = statusSkipped
+		case r.Success && d.Status != statusFailed:
+			d.Status = statusOK
+		case !r.Success:
+			d.Status = statusFailed
+			if r.Error != nil && d.Reason == "" {
+				d.Reason = cut(r.Error.Reason+": "+r.Error.Message, maxReason)
+			}
+		}
+	}
+	return d
+}
+
+// edges returns the steps that one waits for: those of after, and those that its arguments and expressions refer to.
+func edges(s results.PlanStep, all []results.PlanStep) []string {
+	found := []string{}
+	text := string(s.Arguments) + " " + s.Each
+	for _, other := range all {
+		if other.ID == s.ID || other.ID == "" {
+			continue
+		}
+		named := refers(s.When, other.ID)
+		for _, id := range s.After {
+			named = named || id == other.ID
+		}
+		if named || refers(text, "$"+other.ID) || refers(text, "${"+other.ID) {
+			found = append(found, other.ID)
+		}
+	}
+	return found
+}
+
+// refers reports whether a reference is in a text, as a whole word.
+func refers(text, reference string) bool {
+	for {
+		_, after, found := strings.Cut(text, reference)
+		if !found {
+			return false
+		}
+		if after == "" || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", rune(after[0])) {
+			return true
+		}
+		text = after
+	}
+}
+
+func cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}

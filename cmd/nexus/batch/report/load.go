@@ -1,0 +1,234 @@
+// Package report turns a file of results into figures, and these into text, JSON, Markdown, JUnit XML and HTML.
+//
+// Load streams the file and keeps a few numbers for each line; what a report shows of single lines is read again by
+// Details. The same file gives the same bytes.
+package report
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+)
+
+// Row is what is kept of a line.
+type Row struct {
+	Case    int32 // index in Batch.Cases
+	Repeat  int32
+	Outcome string // one of those of package results
+	Seconds float64
+	Tokens  int
+	Unmet   bool
+	Cost    float64
+	Plan    uint64 // hash of the steps of the plan
+	Place   results.Place
+}
+
+// Passed reports whether the line has passed.
+func (r Row) Passed() bool { return r.Outcome == results.Passed }
+
+// Judged reports whether the line counts for the pass rate.
+func (r Row) Judged() bool { return r.Outcome != results.Skipped }
+
+// Batch is a file of results in memory.
+type Batch struct {
+	Path  string
+	Torn  bool // the last line is not whole; it is left out
+	Cases []string
+	Rows  []Row // in the order of the file
+
+	Fingerprints []string
+	Input        int // tokens
+	Output       int
+	Priced       bool // some line has a cost
+	timings      results.Timings
+	groups       map[string]map[string]*group // by kind and name
+}
+
+// group counts the lines that have something in common.
+type group struct {
+	lines    int
+	passed   int
+	clusters map[int32]stats.Cluster
+}
+
+// The kinds of groups.
+const (
+	byTag    = "tag"
+	byTool   = "tool"
+	byServer = "server"
+	byReason = "reason" // of lines without an answer, failed checks, failed steps and unmet parts
+)
+
+// line is the part of a line that figures need.
+type line struct {
+	Case        string           `json:"case"`
+	Repeat      int32            `json:"repeat"`
+	Outcome     string           `json:"outcome"`
+	Tags        []string         `json:"tags"`
+	Error       *results.Failure `json:"error"`
+	Seconds     float64          `json:"seconds"`
+	Tokens      results.Tokens   `json:"tokens"`
+	Cost        *float64         `json:"cost"`
+	Fingerprint string           `json:"fingerprint"`
+	Checks      []struct {
+		Name   string `json:"name"`
+		Passed bool   `json:"passed"`
+	} `json:"checks"`
+	Result struct {
+		Unmet []struct {
+			Reason string `json:"reason"`
+		} `json:"unmet"`
+		Steps []struct {
+			Tool   string `json:"tool"`
+			Server string `json:"server"`
+			Error  *struct {
+				Reason string `json:"reason"`
+			} `json:"error"`
+		} `json:"steps"`
+		Plan struct {
+			Steps []struct {
+				Tool      string         `json:"tool"`
+				Arguments jsontext.Value `json:"arguments"`
+			} `json:"steps"`
+		} `json:"plan"`
+		Timings results.Timings `json:"timings"`
+	} `json:"result"`
+}
+
+// Load reads a file of results.
+func Load(path string) (*Batch, error) {
+	b := &Batch{Path: path, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
+	indexes := map[string]int32{}
+	fingerprints := map[string]bool{}
+	number := 0
+	var err error
+	b.Torn, err = results.Read(path, func(l *line, at results.Place) error {
+		number++
+		if l.Case == "" || l.Repeat < 1 || l.Outcome == "" {
+			return &results.Error{Path: path, Line: number, Text: "no result: it needs case, repeat and outcome"}
+		}
+		i, known := indexes[l.Case]
+		if !known {
+			i = int32(len(b.Cases))
+			indexes[l.Case] = i
+			b.Cases = append(b.Cases, l.Case)
+		}
+		fingerprints[l.Fingerprint] = true
+		b.add(i, l, at)
+		return nil
+	})
+	b.Fingerprints = slices.Sorted(maps.Keys(fingerprints))
+	if err == nil && len(b.Rows) == 0 {
+		err = &results.Error{Path: path, Text: "has no results"}
+	}
+	return b, err
+}
+
+func (b *Batch) add(i int32, l *line, at results.Place) {
+	row := Row{
+		Case: i, Repeat: l.Repeat, Outcome: outcome(l.Outcome), Seconds: l.Seconds, Tokens: l.Tokens.Total(),
+		Unmet: len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
+	}
+	if l.Cost != nil {
+		row.Cost, b.Priced = *l.Cost, true
+	}
+	b.Input += l.Tokens.Input
+	b.Output += l.Tokens.Output
+	t := &b.timings
+	t.Plan += l.Result.Timings.Plan
+	t.Execute += l.Result.Timings.Execute
+	t.Synthesize += l.Result.Timings.Synthesize
+	b.Rows = append(b.Rows, row)
+	names := map[string]map[string]bool{byTag: {}, byTool: {}, byServer: {}, byReason: {}}
+	for _, tag := range l.Tags {
+		names[byTag][tag] = true
+	}
+	if l.Error != nil {
+		names[byReason][l.Error.Reason] = true
+	}
+	for _, c := range l.Checks {
+		if !c.Passed {
+			names[byReason]["check "+c.Name] = true
+		}
+	}
+	for _, u := range l.Result.Unmet {
+		names[byReason]["unmet "+u.Reason] = true
+	}
+	for _, s := range l.Result.Steps {
+		names[byTool][s.Tool] = true
+		if s.Server != "" {
+			names[byServer][s.Server] = true
+		}
+		if s.Error != nil {
+			names[byReason]["step "+s.Error.Reason] = true
+		}
+	}
+	for kind, set := range names {
+		for name := range set {
+			b.count(kind, name, row)
+		}
+	}
+}
+
+// plan hashes the plan.
+func (l *line) plan() uint64 {
+	h := fnv.New64a()
+	for _, s := range l.Result.Plan.Steps {
+		fmt.Fprintf(h, "%q %s\n", s.Tool, s.Arguments)
+	}
+	return h.Sum64()
+}
+
+// outcome keeps one copy of each name, and takes what it does not know for an error.
+func outcome(name string) string {
+	switch name {
+	case results.Passed:
+		return results.Passed
+	case results.Failed:
+		return results.Failed
+	case results.Skipped:
+		return results.Skipped
+	}
+	return results.Errored
+}
+
+func (b *Batch) count(kind, name string, row Row) {
+	g := b.groups[kind][name]
+	if g == nil {
+		g = &group{clusters: map[int32]stats.Cluster{}}
+		b.groups[kind][name] = g
+	}
+	g.lines++
+	if row.Passed() {
+		g.passed++
+	}
+	if row.Judged() && kind != byReason {
+		c := g.clusters[row.Case]
+		c.Trials++
+		if row.Passed() {
+			c.Successes++
+		}
+		g.clusters[row.Case] = c
+	}
+}
+
+// Clusters are the trials of each case, in the order of Cases.
+func (b *Batch) Clusters() []stats.Cluster {
+	all := make([]stats.Cluster, len(b.Cases))
+	for _, r := range b.Rows {
+		if !r.Judged() {
+			continue
+		}
+		all[r.Case].Trials++
+		if r.Passed() {
+			all[r.Case].Successes++
+		}
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteMarkdown writes tables for a pull request.
+func (f *Figures) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Batch: %.1f %% passed\n\n| | |\n|---|---|\n", 100*f.PassRate.Value)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
+	}
+	row("lines", "%d of %d cases: %s", f.Lines, f.Cases, f.outcomes())
+	row("pass rate", "%s", percent(f.PassRate))
+	if r := f.Repeated; r != nil {
+		for _, p := range r.PassAll[1:] {
+			row(fmt.Sprintf("pass^%d", p.K), "%.1f %%", 100*p.Rate)
+		}
+		row("flaky", "%d cases", r.FlakyCases)
+	}
+	row("latency", "p50 %s, p95 %s, p99 %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99))
+	row("tokens", "%d in, %d out", f.Tokens.Input, f.Tokens.Output)
+	if f.Cost != nil {
+		row("cost", "%.4f", *f.Cost)
+	}
+	for _, kind := range kinds() {
+		groups := f.Groups[kind]
+		if len(groups) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n| %s | lines | passed |\n|---|---:|---:|\n", kind)
+		for _, g := range groups {
+			fmt.Fprintf(&b, "| %s | %d | %d |\n", cell(g.Name), g.Lines, g.Passed)
+		}
+	}
+	if len(f.Failures) > 0 {
+		b.WriteString("\n| failed | why |\n|---|---|\n")
+		for _, d := range f.Failures {
+			fmt.Fprintf(&b, "| %s | %s |\n", cell(d.name()), cell(strings.Join(d.Reasons, "; ")))
+		}
+		if more := f.Failed + f.Errors - len(f.Failures); more > 0 {
+			fmt.Fprintf(&b, "| … | %d more |\n", more)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// kinds are those of groups, in the order in which they are shown.
+func kinds() []string { return []string{byTag, byTool, byServer, byReason} }
+
+// cell writes text into a table: as it is, and in one line.
+func cell(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)
+}

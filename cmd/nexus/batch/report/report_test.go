@@ -1,0 +1,157 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
+)
+
+// write writes n lines of that many steps, of which every tenth has failed, and reads them.
+func write(t *testing.T, n, steps int) *report.Batch {
+	t.Helper()
+	var plan, ran []string
+	for i := range steps {
+		plan = append(plan, fmt.Sprintf(`{"id":"s%d","tool":"tool <%d>","arguments":{"x":"$s%d.y"}}`, i, i, i-1))
+		ran = append(ran, fmt.Sprintf(`{"id":"s%d","tool":"tool <%d>","server":"a","success":true,"attempts":1}`, i, i))
+	}
+	var text strings.Builder
+	for i := range n {
+		outcome, check := "passed", `{"name":"tools","passed":true}`
+		if i%10 == 9 {
+			outcome, check = "failed", `{"name":"tools","passed":false,"reason":"<script>alert(1)</script> & more"}`
+		}
+		fmt.Fprintf(&text, `{"case":"case %05d </script>","repeat":1,"outcome":%q,"checks":[%s],"result":{"answer":%q,"plan":{"steps":[%s]},"steps":[%s]},"seconds":%g,"tokens":{"input":1,"output":1},"trace_id":"","fingerprint":"f","query":"what?"}`+"\n",
+			i, outcome, check, strings.Repeat("<b>long</b> ", 300), strings.Join(plan, ","), strings.Join(ran, ","), float64(i)/1000)
+	}
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The page of 10,000 lines has less than 5 MB, and what stands in results stays text.
+func TestHTML(t *testing.T) {
+	b := write(t, 10_000, 12)
+	f, err := b.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := b.WriteHTML(&page, f); err != nil {
+		t.Fatal(err)
+	}
+	if page.Len() >= 5_000_000 {
+		t.Errorf("got %d bytes, want less than 5 MB", page.Len())
+	}
+	scripts := 0
+	for z := html.NewTokenizer(&page); ; {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			if !errors.Is(z.Err(), io.EOF) {
+				t.Error(z.Err())
+			}
+			break
+		}
+		token := z.Token()
+		if kind == html.StartTagToken && token.Data == "script" {
+			scripts++
+		}
+		for _, a := range token.Attr {
+			if (a.Key == "src" || a.Key == "href") && !strings.HasPrefix(a.Val, "#") && a.Val != "data:," {
+				t.Errorf("got a request for %s", a.Val)
+			}
+		}
+	}
+	if scripts != 1 {
+		t.Errorf("got %d scripts, want 1", scripts)
+	}
+}
+
+func TestJUnitIsXML(t *testing.T) {
+	b := write(t, 30, 1)
+	var out bytes.Buffer
+	if err := b.WriteJUnit(&out); err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Tests int `xml:"tests,attr"`
+		Cases []struct {
+			Name    string `xml:"name,attr"`
+			Failure *struct {
+				Message string `xml:"message,attr"`
+			} `xml:"failure"`
+		} `xml:"testcase"`
+	}
+	if err := xml.Unmarshal(out.Bytes(), &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Tests != 30 || len(suite.Cases) != 30 || suite.Cases[9].Failure == nil || suite.Cases[8].Failure != nil {
+		t.Errorf("got %+v", suite)
+	}
+}
+
+// Steps that wait for each other, as a refused plan may have, end in a drawing, too.
+func TestPlanWithCycle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{"x":"$b"}},{"id":"b","tool":"t","arguments":{"x":"${a.y}"}},{"id":"c","tool":"t","when":"a.x > 1","arguments":{"x":"$abc"}}]}},"seconds":1,"tokens":{"input":0,"output":0},"trace_id":"","fingerprint":"f"}`
+	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps := f.Failures[0].Steps; fmt.Sprint(steps[0].After, steps[1].After, steps[2].After) != "[b] [a] [a]" {
+		t.Errorf("got %+v", steps)
+	}
+	if err := b.WriteHTML(io.Discard, f); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGates(t *testing.T) {
+	a := map[string]float64{"p95": 2, "errors": 0}
+	b := map[string]float64{"p95": 3, "errors": 1, "pass_rate": 0.9}
+	for text, fails := range map[string]bool{
+		"pass_rate<0.9": false, "pass_rate <= 0.9": true, "pass_rate>0.8": true, "errors>=2": false, "errors==1": true, "errors!=1": false,
+		"p95>1.4x": true, "p95>1.5x": false, "cost>1": true, // what is not known cannot be held
+	} {
+		g, err := report.ParseGate(text, true)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if failed := report.Judge([]report.Gate{g}, a, b); (len(failed) > 0) != fails {
+			t.Errorf("%s: got %q, want failed %t", text, failed, fails)
+		}
+	}
+	for _, text := range []string{"", "p95", "p95>", "p95>x", "p95>1.2.3", "speed>1", "p95=>1", "flipped_to_fail>1x"} {
+		if _, err := report.ParseGate(text, true); err == nil {
+			t.Errorf("%s: got a gate, want an error", text)
+		}
+	}
+	for _, text := range []string{"p95>1x", "flipped_to_pass<1"} {
+		if _, err := report.ParseGate(text, false); err == nil {
+			t.Errorf("%s without A: got a gate, want an error", text)
+		}
+	}
+}

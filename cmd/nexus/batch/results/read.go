@@ -1,0 +1,109 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error is a file of results that cannot be used.
+type Error struct {
+	Path string
+	Line int // 0 = the file as a whole
+	Text string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Path + ": " + e.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Text)
+}
+
+// Place is where a line lies in its file.
+type Place struct {
+	Offset int64
+	Length int
+}
+
+// Read calls each with every line, decoded into a T that is new each time, in the order of the file. torn reports
+// that the last line is not whole; it is left out. The error is an *Error or that of each.
+func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return false, &Error{Path: path, Text: "cannot be read: " + err.Error()}
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 1<<20)
+	var long []byte
+	offset := int64(0)
+	for number := 1; ; number++ {
+		text, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long[:0], text...)
+			for errors.Is(err, bufio.ErrBufferFull) {
+				text, err = in.ReadSlice('\n')
+				long = append(long, text...)
+			}
+			text = long
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return len(text) > 0, nil
+		case err != nil:
+			return false, &Error{Path: path, Line: number, Text: "cannot be read: " + err.Error()}
+		}
+		at := Place{Offset: offset, Length: len(text)}
+		offset += int64(len(text))
+		l := new(T)
+		if err := decode(text, l); err != nil {
+			return false, &Error{Path: path, Line: number, Text: "no result: " + err.Error()}
+		}
+		if err := each(l, at); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Decode reads the structured content of process_query.
+func Decode(raw []byte) (*Content, error) {
+	c := &Content{}
+	return c, decode(raw, c)
+}
+
+// decode reads a line. It takes what decides and tolerates what it does not know: lines of later versions have more.
+func decode(text []byte, v any) error {
+	return json.Unmarshal(bytes.TrimSpace(text), v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// At reads the lines at places of a file.
+func At[T any](path string, places []Place) ([]T, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{Path: path, Text: "cannot be read: " + err.Error()}
+	}
+	defer f.Close()
+	all := make([]T, len(places))
+	for i, p := range places {
+		text := make([]byte, p.Length)
+		if _, err := f.ReadAt(text, p.Offset); err != nil {
+			return nil, &Error{Path: path, Text: "cannot be read: " + err.Error()}
+		}
+		if err := decode(text, &all[i]); err != nil {
+			return nil, &Error{Path: path, Text: "has changed while it was read: " + err.Error()}
+		}
+	}
+	return all, nil
+}

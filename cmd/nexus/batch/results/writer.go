@@ -1,0 +1,133 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Writer appends lines to a file. It may be used concurrently.
+type Writer struct {
+	mu   sync.Mutex
+	file file
+	size int64
+	err  error // the first; nothing is written after it
+}
+
+// file is what a Writer needs of an os.File.
+type file interface {
+	io.Writer
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// ErrExists is why Create refuses a file that has results in it.
+var ErrExists = errors.New("has results in it")
+
+// Create makes a file, which must be new or empty.
+func Create(path string) (*Writer, error) {
+	f, size, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if size > 0 {
+		f.Close()
+		return nil, ErrExists
+	}
+	return &Writer{file: f}, nil
+}
+
+// Resume opens a file to append to, after it has cut off a torn last line.
+func Resume(path string) (*Writer, error) {
+	f, size, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := wholeLines(f, size)
+	if err == nil && whole < size {
+		err = f.Truncate(whole)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("resuming %s: %w", path, err)
+	}
+	return &Writer{file: f, size: whole}, nil
+}
+
+// open opens a file that no other process writes until it is closed.
+func open(path string) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
+	}
+	err = lock(f)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
+	}
+	return f, info.Size(), nil
+}
+
+// wholeLines returns the size of a file up to its last end of a line.
+func wholeLines(f io.ReaderAt, size int64) (int64, error) {
+	const piece = 64 << 10
+	buf := make([]byte, piece)
+	for end := size; end > 0; {
+		begin := max(0, end-piece)
+		part := buf[:end-begin]
+		if _, err := f.ReadAt(part, begin); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return begin + int64(i) + 1, nil
+		}
+		end = begin
+	}
+	return 0, nil
+}
+
+// Write appends one line. When that fails, the file keeps the lines before it and the Writer is of no more use.
+func (w *Writer) Write(l *Line) error {
+	text, err := json.Marshal(l, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return fmt.Errorf("encoding the result of case %s: %w", l.Case, err)
+	}
+	text = append(text, '\n')
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	if _, err := w.file.Write(text); err != nil {
+		w.err = fmt.Errorf("writing results: %w", errors.Join(err, w.file.Truncate(w.size)))
+		return w.err
+	}
+	w.size += int64(len(text))
+	return nil
+}
+
+// Close ends the file.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := errors.Join(w.file.Sync(), w.file.Close()); err != nil && w.err == nil {
+		return fmt.Errorf("writing results: %w", err)
+	}
+	return nil
+}

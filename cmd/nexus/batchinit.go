@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+type batchInitCmd struct {
+	source
+	remote
+	File    string `arg:"" optional:"" default:"cases.yaml" help:"The YAML file to write."`
+	FromLog string `help:"Write the questions in this log of a router at level trace instead." placeholder:"FILE" type:"existingfile"`
+}
+
+// maxStarters bounds the cases that init writes.
+const maxStarters = 100
+
+const starterHead = `# Questions for nexus batch run, one for each tool of the catalog. Replace each query by what your users would ask, and
+# say what a good answer has. docs/batch.md explains every field and check.
+`
+
+const logHead = `# Questions from the log of a router, for nexus batch run. Say under expect what a good answer has; docs/batch.md
+# explains every field and check.
+
+`
+
+func (c *batchInitCmd) Run(w *world) error {
+	if ext := filepath.Ext(c.File); ext != ".yaml" && ext != ".yml" {
+		return &exitError{exitUsage, c.File + " is no name of a YAML file; let it end in .yaml"}
+	}
+	write := c.starters
+	if c.FromLog != "" {
+		write = c.logged
+	}
+	var text bytes.Buffer
+	n, err := write(w, &text)
+	if err != nil {
+		return err
+	}
+	if err := create(c.File, text.Bytes()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "wrote %s with %d cases; run them with: nexus batch run %s --out results.jsonl\n", c.File, n, quoteArg(c.File))
+	return err
+}
+
+// logged writes the questions of a log and returns how many there are.
+func (c *batchInitCmd) logged(_ *world, text *bytes.Buffer) (n int, err error) {
+	log, err := os.Open(c.FromLog)
+	if err != nil {
+		return 0, fmt.Errorf("opening %s: %w", c.FromLog, err)
+	}
+	defer log.Close()
+	questions, err := cases.FromLog(log)
+	if err != nil {
+		return 0, err
+	}
+	if len(questions) == 0 {
+		return 0, &exitError{exitFailed, c.FromLog + " has no questions; only a router with log: {level: trace} in its settings logs them"}
+	}
+	text.WriteString(logHead)
+	for _, q := range questions {
+		raw, err := plainJSON(q)
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(text, "- %s\n", raw)
+	}
+	return len(questions), nil
+}
+
+// starters writes a case for each tool and returns how many there are.
+func (c *batchInitCmd) starters(w *world, text *bytes.Buffer) (n int, err error) {
+	b, done, err := c.backend(w, c.remote)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if _, err := await(w.ctx, w, b, ""); err != nil {
+		return 0, err
+	}
+	raw, err := b.tools(w.ctx, "")
+	if err != nil {
+		return 0, err
+	}
+	var listed struct {
+		Tools []struct{ Name, Server, Description string }
+	}
+	if err := json.Unmarshal(raw, &listed); err != nil {
+		return 0, fmt.Errorf("reading the tools: %w", err)
+	}
+	if len(listed.Tools) == 0 {
+		return 0, &exitError{exitFailed, "no server offers a tool; see nexus health"}
+	}
+	text.WriteString(starterHead)
+	for _, t := range listed.Tools[:min(len(listed.Tools), maxStarters)] {
+		fmt.Fprintf(text, "\n- id: %s\n  query: %s\n  tags: [%s]\n  expect:\n    tools: {includes: [%s]}\n    unmet: false\n",
+			yamlText(t.Name), yamlText(sentence(t.Description, t.Name)), yamlText(t.Server), yamlText(t.Name))
+	}
+	return min(len(listed.Tools), maxStarters), nil
+}
+
+// create writes a file that must not exist.
+func create(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return &exitError{exitUsage, path + " exists already; name another file"}
+	}
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", path, err)
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// sentence returns the first sentence of a description, or else a tool's name.
+func sentence(description, name string) string {
+	text := firstLine(description, 200)
+	if before, _, ok := strings.Cut(text, ". "); ok {
+		text = before + "."
+	}
+	if text == "" {
+		return name
+	}
+	return text
+}
+
+// yamlText writes text as YAML that means just that: as a JSON string.
+func yamlText(s string) string { return string(jsonrpc.StringID(s)) }

@@ -65,8 +65,8 @@ func percent(i stats.Interval) string {
 	return fmt.Sprintf("%.1f %% (95 %%: %.1f to %.1f)", 100*i.Value, low, high)
 }
 
-// Outward returns the bounds of an interval in per cent, rounded to tenths away from its middle, so that a bound that is
-// not 100 is not shown as such.
+// Outward returns the bounds of an interval in per cent, rounded to tenths away from its middle, so that a bound
+// that is not 100 is not shown as such.
 func Outward(i stats.Interval) (low, high float64) {
 	return math.Floor(1000*i.Low) / 10, math.Ceil(1000*i.High) / 10
 }

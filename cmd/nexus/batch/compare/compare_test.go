@@ -70,3 +70,25 @@ func TestRepeatsAreNoCases(t *testing.T) {
 		t.Errorf("got difference %f, want -0.04", f.Difference)
 	}
 }
+
+// Plans that differ only in what a loop goes through, a condition or a shape are different plans.
+func TestPlansDifferByLoops(t *testing.T) {
+	for _, member := range []string{`"each":"$l.x"`, `"when":"true"`, `"pick":"value.x"`} {
+		var two [2]*report.Batch
+		for i, more := range []string{"", "," + member} {
+			path := filepath.Join(t.TempDir(), "r.jsonl")
+			text := `{"case":"a","repeat":1,"outcome":"passed","checks":[],"fingerprint":"f","result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}` + more + `}]}}}` + "\n"
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if two[i], err = report.Load(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := compare.Compare(two[0], two[1], nil)
+		if err != nil || f.Plans != 1 {
+			t.Errorf("%s: got %+v and %v, want one plan that differs", member, f, err)
+		}
+	}
+}

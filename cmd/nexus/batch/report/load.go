@@ -95,6 +95,9 @@ type line struct {
 			Steps []struct {
 				Tool      string         `json:"tool"`
 				Arguments jsontext.Value `json:"arguments"`
+				Each      string         `json:"each"`
+				When      string         `json:"when"`
+				Pick      string         `json:"pick"`
 			} `json:"steps"`
 		} `json:"plan"`
 		Timings results.Timings `json:"timings"`
@@ -180,7 +183,7 @@ func (b *Batch) add(i int32, l *line, at results.Place) {
 func (l *line) plan() uint64 {
 	h := fnv.New64a()
 	for _, s := range l.Result.Plan.Steps {
-		fmt.Fprintf(h, "%q %s\n", s.Tool, s.Arguments)
+		fmt.Fprintf(h, "%q %s %q %q %q\n", s.Tool, s.Arguments, s.Each, s.When, s.Pick)
 	}
 	return h.Sum64()
 }

@@ -48,12 +48,7 @@ func (c *batchReportCmd) Run(w *world) error {
 			return err
 		}
 	}
-	if c.JSON {
-		err = printJSON(w, f)
-	} else {
-		err = f.WriteText(w.stdout)
-	}
-	if err != nil {
+	if err := printFigures(w, c.JSON, f); err != nil {
 		return err
 	}
 	return failedGates(reports.Judge(gates, nil, b.Metrics()))
@@ -89,12 +84,7 @@ func (c *batchCompareCmd) Run(w *world) error {
 	if err := writeFile(c.HTML, f.WriteHTML); err != nil {
 		return err
 	}
-	if c.JSON {
-		err = printJSON(w, f)
-	} else {
-		err = f.WriteText(w.stdout)
-	}
-	if err != nil {
+	if err := printFigures(w, c.JSON, f); err != nil {
 		return err
 	}
 	return failedGates(f.Gates)
@@ -106,6 +96,14 @@ func loadResults(w *world, path string) (*reports.Batch, error) {
 		fmt.Fprintf(w.stderr, "nexus: the last line of %s is not whole and left out; nexus batch run --resume completes it\n", path)
 	}
 	return b, err
+}
+
+// printFigures prints figures as JSON or as a summary.
+func printFigures(w *world, asJSON bool, f interface{ WriteText(io.Writer) error }) error {
+	if asJSON {
+		return printJSON(w, f)
+	}
+	return f.WriteText(w.stdout)
 }
 
 func parseGates(texts []string, compared bool) (gates []reports.Gate, err error) {

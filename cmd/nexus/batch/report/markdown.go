@@ -13,19 +13,9 @@ func (f *Figures) WriteMarkdown(w io.Writer) error {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
 	}
-	row("lines", "%d of %d cases: %s", f.Lines, f.Cases, f.outcomes())
-	row("pass rate", "%s", percent(f.PassRate))
-	if r := f.Repeated; r != nil {
-		for _, p := range r.PassAll[1:] {
-			row(fmt.Sprintf("pass^%d", p.K), "%.1f %%", 100*p.Rate)
-		}
-		row("flaky", "%d cases", r.FlakyCases)
-	}
+	f.rates(row)
 	row("latency", "p50 %s, p95 %s, p99 %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99))
-	row("tokens", "%d in, %d out", f.Tokens.Input, f.Tokens.Output)
-	if f.Cost != nil {
-		row("cost", "%.4f", *f.Cost)
-	}
+	f.usage(row)
 	for _, kind := range kinds() {
 		groups := f.Groups[kind]
 		if len(groups) == 0 {

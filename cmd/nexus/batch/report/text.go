@@ -18,20 +18,10 @@ func (f *Figures) WriteText(w io.Writer) error {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("lines", "%d of %d cases: %s", f.Lines, f.Cases, f.outcomes())
-	row("pass rate", "%s", percent(f.PassRate))
-	if r := f.Repeated; r != nil {
-		for _, p := range r.PassAll[1:] {
-			row(fmt.Sprintf("pass^%d", p.K), "%.1f %%", 100*p.Rate)
-		}
-		row("flaky", "%d cases", r.FlakyCases)
-	}
+	f.rates(row)
 	row("latency", "p50 %s, p95 %s, p99 %s, most %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99), seconds(f.Latency.Max))
 	row("time", "planning %.1f ms, executing %.1f ms, answering %.1f ms, on average", f.Time.Plan, f.Time.Execute, f.Time.Synthesize)
-	row("tokens", "%d in, %d out", f.Tokens.Input, f.Tokens.Output)
-	if f.Cost != nil {
-		row("cost", "%.4f", *f.Cost)
-	}
+	f.usage(row)
 	for i, d := range f.Failures {
 		if i == maxListed {
 			row("", "… and %d more", f.Failed+f.Errors-maxListed)
@@ -41,6 +31,26 @@ func (f *Figures) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// rates gives the rows of a summary that say how many lines have passed.
+func (f *Figures) rates(row func(name, format string, args ...any)) {
+	row("lines", "%d of %d cases: %s", f.Lines, f.Cases, f.outcomes())
+	row("pass rate", "%s", percent(f.PassRate))
+	if r := f.Repeated; r != nil {
+		for _, p := range r.PassAll[1:] {
+			row(fmt.Sprintf("pass^%d", p.K), "%.1f %%", 100*p.Rate)
+		}
+		row("flaky", "%d cases", r.FlakyCases)
+	}
+}
+
+// usage gives the rows that say what the lines have used.
+func (f *Figures) usage(row func(name, format string, args ...any)) {
+	row("tokens", "%d in, %d out", f.Tokens.Input, f.Tokens.Output)
+	if f.Cost != nil {
+		row("cost", "%.4f", *f.Cost)
+	}
 }
 
 func (f *Figures) outcomes() string {

@@ -41,11 +41,7 @@ func References(arguments json.RawMessage, isStep func(id string) bool) []string
 // Needs returns the ids of the steps that s waits for: those that its arguments, its list and its expressions refer to,
 // then those of After, each once. After may name steps that do not exist.
 func (s Step) Needs(isStep func(id string) bool) []string {
-	needs := References(s.Arguments, s.outside(isStep))
-	if s.Each != "" || s.When != "" || s.Pick != "" {
-		needs = append(needs, s.loopNeeds(isStep)...)
-	}
-	needs = append(needs, s.After...)
+	needs := slices.Concat(References(s.Arguments, s.outside(isStep)), s.loopNeeds(isStep), s.After)
 	seen := make(map[string]bool, len(needs))
 	return slices.DeleteFunc(needs, func(id string) bool {
 		again := seen[id]

@@ -150,12 +150,7 @@ func TestSpeculation_StartsOnlyReads(t *testing.T) {
 	for _, step := range r.Plan.Steps {
 		r.Speculation.Start(step)
 	}
-	for range 3000 {
-		if len(s.params()) > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	mcptest.Eventually(t, "a call", func() bool { return len(s.params()) > 0 })
 	r.Speculation.Stop()
 	if got := s.params(); len(got) != 1 || !strings.Contains(got[0], "look") {
 		t.Errorf("got the calls %q, want look alone", got)

@@ -68,6 +68,9 @@ func (r *run) arguments(
 	if err == nil && r.opts.Validate != nil {
 		err = r.opts.Validate(step, arguments)
 	}
+	if err != nil && ctx.Err() != nil {
+		err = ended(ctx)
+	}
 	return arguments, plan.Outcome{Err: err}, err == nil
 }
 

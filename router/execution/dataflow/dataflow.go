@@ -210,11 +210,8 @@ func (r *run) loop(ctx context.Context) {
 		}
 	}
 	err := &plan.Error{Reason: plan.ReasonCycle, Message: "steps wait for each other"}
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		err = &plan.Error{Reason: plan.ReasonTimeout, Message: "Query timed out before this step started"}
-	case ctx.Err() != nil:
-		err = &plan.Error{Reason: plan.ReasonCancelled, Message: "Query was cancelled before this step started"}
+	if ctx.Err() != nil {
+		err = ended(ctx)
 	}
 	for i := range r.steps {
 		if l := r.loops[i]; l != nil && !r.settled[i] {
@@ -223,6 +220,14 @@ func (r *run) loop(ctx context.Context) {
 			r.record(i, r.failure(err))
 		}
 	}
+}
+
+// ended is the failure of a step that has not started when ctx is done.
+func ended(ctx context.Context) *plan.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return &plan.Error{Reason: plan.ReasonTimeout, Message: "Query timed out before this step started"}
+	}
+	return &plan.Error{Reason: plan.ReasonCancelled, Message: "Query was cancelled before this step started"}
 }
 
 // finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that

@@ -47,7 +47,7 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 	size := 0
 	for i, item := range items {
 		if ctx.Err() != nil {
-			return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTimeout, Message: "the query ended while this loop was prepared; nothing was called"}}, nil
+			return plan.Outcome{Err: ended(ctx)}, nil
 		}
 		arguments, o, ready := r.arguments(ctx, scope, step, &item)
 		if size += len(arguments); size > maxLoopArguments {

@@ -54,7 +54,7 @@ func arrows() []arrow {
 		{"cmd/nexus/batch/checks", []string{"cmd/nexus/batch/cases", "cmd/nexus/batch/results", "internal/llm"}},
 		{"cmd/nexus/batch/results", nil},
 		{"cmd/nexus/batch/stats", nil},
-		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
+		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats", "internal/plan"}},
 		{"cmd/nexus/batch/compare", []string{"cmd/nexus/batch/report", "cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
 		// The three that never know each other.
 		{"planner", []string{"planner/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},

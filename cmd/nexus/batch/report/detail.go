@@ -1,9 +1,10 @@
 package report
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // Detail is what a report shows of one line.
@@ -127,37 +128,19 @@ func (l *full) step(s results.PlanStep) DetailStep {
 	return d
 }
 
-// edges returns the steps that one waits for: those of after, and those that its arguments and expressions refer to.
+// edges returns the steps of the plan that one waits for, in the order of the plan.
 func edges(s results.PlanStep, all []results.PlanStep) []string {
+	step := plan.Step{Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
+	needs := step.Needs(func(id string) bool {
+		return slices.ContainsFunc(all, func(o results.PlanStep) bool { return o.ID == id })
+	})
 	found := []string{}
-	text := string(s.Arguments) + " " + s.Each
 	for _, other := range all {
-		if other.ID == s.ID || other.ID == "" {
-			continue
-		}
-		named := refers(s.When, other.ID)
-		for _, id := range s.After {
-			named = named || id == other.ID
-		}
-		if named || refers(text, "$"+other.ID) || refers(text, "${"+other.ID) {
+		if other.ID != s.ID && slices.Contains(needs, other.ID) {
 			found = append(found, other.ID)
 		}
 	}
 	return found
-}
-
-// refers reports whether a reference is in a text, as a whole word.
-func refers(text, reference string) bool {
-	for {
-		_, after, found := strings.Cut(text, reference)
-		if !found {
-			return false
-		}
-		if after == "" || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", rune(after[0])) {
-			return true
-		}
-		text = after
-	}
 }
 
 func cut(s string, most int) string {

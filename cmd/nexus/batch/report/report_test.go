@@ -155,3 +155,29 @@ func TestGates(t *testing.T) {
 		}
 	}
 }
+
+// A drawing has the edges that the router runs by: those of shapes, too, and none of texts or elements that are named
+// like a step.
+func TestPlanEdges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}},{"id":"item","tool":"t","arguments":{}},` +
+		`{"id":"b","tool":"t","arguments":{},"pick":"value + a"},{"id":"c","tool":"t","when":"b == \"a\"","arguments":{}},{"id":"d","tool":"t","each":"$a","arguments":{"x":"$item.y"}}]}},"seconds":1,"trace_id":"","fingerprint":"f"}`
+	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, s := range f.Failures[0].Steps {
+		got += fmt.Sprint(s.ID, s.After)
+	}
+	if want := "a[]item[]b[a]c[b]d[a]"; got != want {
+		t.Errorf("got the edges %s, want %s", got, want)
+	}
+}

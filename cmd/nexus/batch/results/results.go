@@ -114,6 +114,7 @@ type PlanStep struct {
 	After     []string        `json:"after"`
 	Each      string          `json:"each"`
 	When      string          `json:"when"`
+	Pick      string          `json:"pick"`
 }
 
 // Step is what came of a step.

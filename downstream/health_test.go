@@ -174,6 +174,28 @@ func TestStatusOfLostSession(t *testing.T) {
 	})
 }
 
+// A server is connected from the moment that its session is open, also before the session can be used.
+func TestStatusOfNewSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		well := away(s)
+		o := pipes([]string{"a"}, s)
+		var m *downstream.Manager
+		var seen atomic.Value
+		o.OnReturn = func(string) { seen.Store(m.Status()["a"].Status) } // while it connects
+		m = downstream.New(o)
+		m.Start()
+		synctest.Wait()
+		catalogOf(t, m) // is answered without the server
+		well.Store(true)
+		time.Sleep(time.Minute)
+		if got := seen.Load(); got != downstream.StateConnected {
+			t.Errorf("got state %v while the session was opened, want connected", got)
+		}
+		m.Stop()
+	})
+}
+
 // away has nobody find the server until well is set.
 func away(s *server) (well *atomic.Bool) {
 	well = new(atomic.Bool)

@@ -273,6 +273,13 @@ func (sl *slot) alive() *link.Session {
 	return sl.session
 }
 
+// lost reports whether the session has ended and nothing replaces it yet.
+func (sl *slot) lost() bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return sl.session != nil && sl.session.Err() != nil && sl.attempt.done == nil
+}
+
 // tell sends a notification in the current session, without connecting.
 func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
 	session := sl.alive()

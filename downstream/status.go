@@ -91,7 +91,7 @@ func (s *server) status() Status {
 	st.Latency = Percentiles{P50: milliseconds(p50), P95: milliseconds(p95)}
 	h := s.health.machine.Report()
 	st.Since = h.Since.UTC().Truncate(time.Millisecond)
-	if st.Status = h.Status; h.Status == StateConnected && session == nil {
+	if st.Status = h.Status; h.Status == StateConnected && s.own.lost() {
 		st.Status = StateDisconnected // the supervisor has not noticed yet
 	}
 	if !h.LastHealthy.IsZero() {

@@ -83,11 +83,16 @@ func (c *evalRetrievalCmd) embedder() (search.Embedder, error) {
 	return llm.NewEmbeddings(*cfg.LLM.Embeddings, nil), nil
 }
 
-type evalPlanningCmd struct {
-	figures
-	Tasks  string   `required:"" help:"The tasks, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
+// planning are the flags that say what plans.
+type planning struct {
 	Model  bool     `help:"Plan with the configured model instead of by rules."`
 	Config []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+}
+
+type evalPlanningCmd struct {
+	figures
+	planning
+	Tasks string `required:"" help:"The tasks, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 }
 
 func (c *evalPlanningCmd) Run(w *world) error {
@@ -98,14 +103,22 @@ func (c *evalPlanningCmd) Run(w *world) error {
 	summary, err := measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.PlanningSummary, error) {
 		return eval.Planning(ctx, eval.PlanningOptions{Tasks: c.Tasks, Out: c.Out, Plan: plan, Progress: p})
 	})
-	if err == nil && summary.Failed > 0 {
-		return &exitError{exitPartly, fmt.Sprintf("%d of %d tasks could not be planned", summary.Failed, summary.Tasks)}
+	if err != nil {
+		return err
 	}
-	return err
+	return partly(summary.Failed, summary.Tasks)
+}
+
+// partly is the error if some tasks could not be planned.
+func partly(failed, tasks int) error {
+	if failed == 0 {
+		return nil
+	}
+	return &exitError{exitPartly, fmt.Sprintf("%d of %d tasks could not be planned", failed, tasks)}
 }
 
 // planner returns what plans; nil means the rules.
-func (c *evalPlanningCmd) planner() (eval.Plan, error) {
+func (c *planning) planner() (eval.Plan, error) {
 	if !c.Model {
 		return nil, nil
 	}
@@ -121,12 +134,20 @@ func (c *evalPlanningCmd) planner() (eval.Plan, error) {
 
 type evalDAGCmd struct {
 	figures
+	planning
 	Tasks string `required:"" help:"The graphs, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 }
 
 func (c *evalDAGCmd) Run(w *world) error {
-	_, err := measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.DAGSummary, error) {
-		return eval.DAG(ctx, eval.DAGOptions{Tasks: c.Tasks, Out: c.Out, Progress: p})
+	plan, err := c.planner()
+	if err != nil {
+		return err
+	}
+	summary, err := measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.DAGSummary, error) {
+		return eval.DAG(ctx, eval.DAGOptions{Tasks: c.Tasks, Out: c.Out, Plan: plan, Progress: p})
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return partly(summary.Failed, summary.Planned)
 }

@@ -1,10 +1,13 @@
 package eval
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
 // Tool is a line of a catalog, or a tool of a planning task.
@@ -41,6 +44,28 @@ func (t Tool) output() json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// searchable are all tools of a task, for planners that search them and for those that look one up.
+type searchable struct {
+	rules.Catalog
+	planner.List
+}
+
+func newSearchable(tools []Tool) searchable {
+	list := planTools(tools)
+	return searchable{rules.NewCatalog(list), list}
+}
+
+// ranking ranks searchable tools.
+type ranking struct{}
+
+// Rank implements planner.Ranker.
+func (ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
+	if s, ok := tools.(searchable); ok {
+		return s.Ask(ctx, query, limit)
+	}
+	return tools.First(limit)
 }
 
 func planTools(tools []Tool) []plan.Tool {

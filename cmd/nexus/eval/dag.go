@@ -16,6 +16,7 @@ import (
 type DAGOptions struct {
 	Tasks    string // JSON Lines of tasks with graphs
 	Out      string // where predictions go; empty means nowhere
+	Plan     Plan   // nil means the rules planner
 	Progress Progress
 }
 
@@ -26,6 +27,8 @@ const graphsAtOnce = 16
 type DAGSummary struct {
 	Tasks    int     `json:"tasks"`
 	Planned  int     `json:"planned"` // tasks with a question
+	Failed   int     `json:"failed"`  // of these, those whose planning ended in an error
+	Exact    int     `json:"exact"`   // of these, those with the tools and dependencies of the known graph
 	NodeF1   float64 `json:"node_f1"`
 	EdgeF1   float64 `json:"edge_f1"`
 	Timed    int     `json:"timed"`              // graphs executed
@@ -43,7 +46,7 @@ type node struct {
 	Latency   float64         `json:"latency_ms,omitempty"`
 }
 
-// DAG plans by rules every task that has a question and executes every known graph with steps that sleep as
+// DAG plans every task that has a question and executes every known graph with steps that sleep as
 // long as the graph says. It writes {"id","nodes","wall_ms"} lines, without what a task has not.
 func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 	tasks, err := readLines[task](o.Tasks)
@@ -68,15 +71,21 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 	}
 	graphs := map[string][]node{}
 	var nodes, edges f1
-	err = plans(ctx, o.Tasks, asked, nil, func(t task, p planned) error {
-		graph := []node{}
-		for _, s := range p.plan.Steps {
-			graph = append(graph, node{ID: s.ID, Tool: s.Tool, Arguments: s.Arguments, DependsOn: s.After})
-		}
+	err = plans(ctx, o.Tasks, asked, o.Plan, func(t task, p planned) error {
+		graph := graphOf(p.plan)
 		graphs[t.ID] = graph
 		if len(t.Nodes) > 0 {
-			nodes.add(tools(graph), tools(t.Nodes))
-			edges.add(links(graph), links(t.Nodes))
+			var n, e f1
+			n.add(tools(graph), tools(t.Nodes))
+			e.add(links(graph), links(t.Nodes))
+			if n.equal() && e.equal() {
+				sum.Exact++
+			}
+			nodes.join(n)
+			edges.join(e)
+		}
+		if p.err != nil {
+			sum.Failed++
 		}
 		sum.Planned++
 		o.Progress.report(len(tasks)+sum.Planned, all)
@@ -175,6 +184,16 @@ func (s *DAGSummary) time(tasks []task, walls []float64) {
 	}
 }
 
+// graphOf returns the steps of a plan with what each of them waits for.
+func graphOf(p plan.Plan) []node {
+	graph := []node{}
+	isStep := func(id string) bool { return p.Step(id) != nil }
+	for _, s := range p.Steps {
+		graph = append(graph, node{ID: s.ID, Tool: s.Tool, Arguments: s.Arguments, DependsOn: s.Needs(isStep)})
+	}
+	return graph
+}
+
 // f1 compares multisets over many tasks.
 type f1 struct{ both, got, want int }
 
@@ -192,6 +211,15 @@ func (f *f1) add(got, want []string) {
 	f.got += len(got)
 	f.want += len(want)
 }
+
+func (f *f1) join(o f1) {
+	f.both += o.both
+	f.got += o.got
+	f.want += o.want
+}
+
+// equal reports whether the multisets are the same.
+func (f f1) equal() bool { return f.both == f.got && f.got == f.want }
 
 func (f f1) value() float64 {
 	if f.got+f.want == 0 {

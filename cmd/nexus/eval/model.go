@@ -10,20 +10,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// WithModel returns a Plan that asks a model, shown the shortlist of the tools that rank finds. Unlike a
-// router it does not fall back to the rules: what the model cannot plan is an error, so that the figures
-// are the model's own. A question that no tool shares a word with gets an empty plan.
+// WithModel returns a Plan that asks a model as the router does: it is shown the tools that the search finds, may
+// search for others, and repairs its plan. Unlike the router it does not fall back to the rules: what the model cannot
+// plan is an error, so that the figures are the model's own.
 func WithModel(model llm.Model, config planner.Config) Plan {
-	if config.Shortlist <= 0 {
-		config.Shortlist = planner.Default().Shortlist
-	}
-	p := planner.New(planner.Options{Config: config, Model: model, Fallback: noFallback{}})
+	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
 	return func(ctx context.Context, query string, catalog rules.Catalog) (plan.Plan, error) {
-		tools := catalog.Ask(ctx, query, config.Shortlist)
-		if len(tools) == 0 {
+		tools, ok := catalog.(planner.Tools)
+		if !ok || len(tools.First(1)) == 0 {
 			return plan.Plan{}, nil
 		}
-		r, err := p.Plan(ctx, planner.Request{Query: query, Tools: planner.List(tools), MaxRounds: 1})
+		r, err := p.Plan(ctx, planner.Request{Query: query, Tools: tools, MaxRounds: 1})
 		return r.Plan, err
 	}
 }
@@ -34,6 +31,7 @@ var errNoPlan = errors.New("the model made no plan")
 // noFallback plans nothing.
 type noFallback struct{}
 
+// Plan implements planner.Fallback.
 func (noFallback) Plan(context.Context, planner.Request) (plan.Plan, error) {
 	return plan.Plan{}, errNoPlan
 }

@@ -57,21 +57,21 @@ type expectedCall struct {
 // catalogs gives each task its tools; those of a file are indexed once.
 type catalogs struct {
 	file string // of the tasks
-	read map[string]rules.Catalog
+	read map[string]searchable
 }
 
-func (c *catalogs) of(t task) (rules.Catalog, error) {
+func (c *catalogs) of(t task) (searchable, error) {
 	if t.Catalog == "" {
-		return rules.NewCatalog(planTools(t.Tools)), nil
+		return newSearchable(t.Tools), nil
 	}
-	if known := c.read[t.Catalog]; known != nil {
+	if known, ok := c.read[t.Catalog]; ok {
 		return known, nil
 	}
 	tools, err := readLines[Tool](beside(c.file, t.Catalog))
 	if err != nil {
-		return nil, err
+		return searchable{}, err
 	}
-	catalog := rules.NewCatalog(planTools(tools))
+	catalog := newSearchable(tools)
 	c.read[t.Catalog] = catalog
 	return catalog, nil
 }
@@ -88,7 +88,7 @@ func plans(ctx context.Context, file string, tasks []task, with Plan, done func(
 	if with == nil {
 		with = rules.New(rules.Options{}).Plan
 	}
-	from := catalogs{file: file, read: map[string]rules.Catalog{}}
+	from := catalogs{file: file, read: map[string]searchable{}}
 	for _, t := range tasks {
 		catalog, err := from.of(t)
 		if err != nil {

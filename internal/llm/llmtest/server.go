@@ -50,6 +50,7 @@ type Server struct {
 type rule struct {
 	when    func(Request) bool
 	replies []Reply
+	script  func(Request) (Reply, bool) // instead of when and replies
 }
 
 // New starts a Server that ends with the test.
@@ -101,7 +102,15 @@ func (s *Server) When(when func(Request) bool, replies ...Reply) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rules = append(s.rules, &rule{when, slices.Clone(replies)})
+	s.rules = append(s.rules, &rule{when: when, replies: slices.Clone(replies)})
+}
+
+// Script adds a rule that makes up its replies; false leaves the request to the next rule. It is called for one request
+// at a time.
+func (s *Server) Script(script func(Request) (Reply, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, &rule{script: script})
 }
 
 // Reset forgets rules and requests.
@@ -244,6 +253,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	reply.write(w, r, req)
 }
 
+// reply is the next reply of the rule, if it takes the request.
+func (r *rule) reply(req Request) (Reply, bool) {
+	if r.script != nil {
+		return r.script(req)
+	}
+	return r.replies[0], r.when == nil || r.when(req)
+}
+
 // pick keeps the request and takes the next reply of the first rule that wants it.
 func (s *Server) pick(req Request) (Reply, bool) {
 	s.mu.Lock()
@@ -253,10 +270,10 @@ func (s *Server) pick(req Request) (Reply, bool) {
 	}
 	s.requests = append(s.requests, req)
 	for _, rule := range s.rules {
-		if rule.when != nil && !rule.when(req) {
+		reply, ok := rule.reply(req)
+		if !ok {
 			continue
 		}
-		reply := rule.replies[0]
 		if parameter, refused := reply.refuses(req); refused {
 			return Reply{Status: http.StatusBadRequest, refused: parameter}, true
 		}

@@ -79,28 +79,18 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	if c.spent() {
 		return nil, nil, errTokens
 	}
-	system, err := c.system()
-	if err != nil {
-		return nil, nil, err
-	}
-	user, err := c.user()
-	if err != nil {
-		return nil, nil, err
-	}
-	c.say(llm.RoleUser, user)
+	c.say(llm.RoleUser, c.user())
 	var first *draft // the plan before the repair turn, if it could be read
 	repaired := false
 	for searches := 0; ; {
-		text, err := c.turn(ctx, system)
+		text, err := c.turn(ctx)
 		if err != nil {
 			return unrepaired(first, err)
 		}
 		made, unreadable := plan.Parse(text, c.takenIDs()...)
 		if wanted := c.takeSearches(&made); len(wanted) > 0 && searches < maxSearches && !c.spent() {
 			searches++
-			if err := c.showMore(ctx, text, wanted); err != nil {
-				return nil, nil, err
-			}
+			c.showMore(ctx, text, wanted)
 			continue
 		}
 		var d *draft
@@ -115,9 +105,7 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 			return unrepaired(first, fmt.Errorf("%w: %w", errUnreadable, unreadable))
 		}
 		first, repaired = d, true
-		if err := c.showProblems(text, d, warnings, unreadable); err != nil {
-			return nil, nil, err
-		}
+		c.showProblems(text, d, warnings, unreadable)
 	}
 }
 
@@ -135,8 +123,8 @@ func unrepaired(first *draft, err error) (*draft, []string, error) {
 }
 
 // turn asks the model once and reads the steps from the stream.
-func (c *conversation) turn(ctx context.Context, system string) (string, error) {
-	request := llm.Request{System: system, Messages: c.turns, Schema: planSchema(c.toolNames())}
+func (c *conversation) turn(ctx context.Context) (string, error) {
+	request := llm.Request{System: system, Messages: c.turns, Schema: planSchema}
 	if c.req.OnStep != nil {
 		reader, searching := plan.NewReader(c.takenIDs()...), false
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
@@ -234,20 +222,6 @@ func (c *conversation) takenIDs() []string {
 	return ids
 }
 
-// toolNames are the names that the model may write.
-func (c *conversation) toolNames() []string {
-	var all []string
-	for _, t := range c.shown {
-		if !slices.Contains(all, t.Name) {
-			all = append(all, t.Name)
-		}
-	}
-	if c.canSearch {
-		all = append(all, findTools)
-	}
-	return all
-}
-
 // takeSearches removes the searches for tools from a plan and returns their queries.
 func (c *conversation) takeSearches(p *plan.Plan) []string {
 	if !c.canSearch {
@@ -267,7 +241,7 @@ func (c *conversation) takeSearches(p *plan.Plan) []string {
 }
 
 // showMore shows the model the tools that a search finds.
-func (c *conversation) showMore(ctx context.Context, answer string, wanted []string) error {
+func (c *conversation) showMore(ctx context.Context, answer string, wanted []string) {
 	var found []plan.Tool
 	for _, q := range wanted {
 		for _, t := range c.rank(ctx, q) {
@@ -278,13 +252,8 @@ func (c *conversation) showMore(ctx context.Context, answer string, wanted []str
 			}
 		}
 	}
-	text, err := render("plan_more.tmpl", c.view(found, maxFound))
-	if err != nil {
-		return err
-	}
 	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, text)
-	return nil
+	c.say(llm.RoleUser, render("plan_more.tmpl", c.view(found, maxFound)))
 }
 
 func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
@@ -296,7 +265,7 @@ func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
 }
 
 // showProblems asks the model to repair its plan.
-func (c *conversation) showProblems(answer string, d *draft, warnings []string, unreadable error) error {
+func (c *conversation) showProblems(answer string, d *draft, warnings []string, unreadable error) {
 	lines := warnings
 	if unreadable != nil {
 		lines = append(lines, unreadable.Error())
@@ -312,11 +281,6 @@ func (c *conversation) showProblems(answer string, d *draft, warnings []string, 
 	}
 	view := c.view(nil, 0)
 	view.Problems = llm.Data("checking the plan", short.Text(strings.Join(lines, "\n"), maxAnswer))
-	text, err := render("plan_repair.tmpl", view)
-	if err != nil {
-		return err
-	}
 	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, text)
-	return nil
+	c.say(llm.RoleUser, render("plan_repair.tmpl", view))
 }

@@ -40,6 +40,8 @@ type Options struct {
 	Fallback  Fallback        // plans without a model and when the model fails
 	Validator *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger    *slog.Logger    // nil discards
+
+	Now func() time.Time // the time and zone that the model is told; nil is time.Now
 }
 
 // Planner makes plans.
@@ -50,6 +52,7 @@ type Planner struct {
 	fallback  Fallback
 	validator *plan.Validator
 	log       *slog.Logger
+	now       func() time.Time
 }
 
 // New returns a Planner.
@@ -57,6 +60,7 @@ func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
 		validator: opts.Validator, log: opts.Logger,
+		now: opts.Now,
 	}
 	if p.cfg.Shortlist <= 0 {
 		p.cfg.Shortlist = Default().Shortlist
@@ -66,6 +70,9 @@ func New(opts Options) *Planner {
 	}
 	if p.validator == nil {
 		p.validator = plan.NewValidator()
+	}
+	if p.now == nil {
+		p.now = time.Now
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)

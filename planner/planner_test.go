@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +19,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -94,7 +89,7 @@ func connect(t *testing.T, change func(*planner.Options, *llm.Config)) *fixture 
 	t.Helper()
 	f := &fixture{Server: llmtest.New(t)}
 	cfg := llm.Config{BaseURL: f.BaseURL, Model: "stub", Timeout: 5 * time.Second}
-	opts := planner.Options{Fallback: rules{}, Ranker: firstTools{}, Logger: slog.New(slog.NewTextHandler(&f.log, nil))}
+	opts := planner.Options{Fallback: rules{}, Ranker: firstTools{}, Now: clock, Logger: slog.New(slog.NewTextHandler(&f.log, nil))}
 	if change != nil {
 		change(&opts, &cfg)
 	}
@@ -536,63 +531,5 @@ func TestHostileSchemas(t *testing.T) {
 				t.Errorf("got a forged block: %s", user)
 			}
 		})
-	}
-}
-
-// TestPrompts compares what the model reads with golden files.
-func TestPrompts(t *testing.T) {
-	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "web_search", Arguments: json.RawMessage(`{"query":"news"}`)}, Value: json.RawMessage(`"` + strings.Repeat("long ", 1000) + `"`)}}
-	for name, row := range map[string]struct {
-		req     planner.Request
-		replies []llmtest.Reply
-	}{
-		"first":  {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
-		"second": {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
-		"repair": {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
-		"more":   {planner.Request{Query: "web_search", Tools: tools()}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}}]`}, {Text: `[]`}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := connect(t, func(o *planner.Options, _ *llm.Config) {
-				if name == "more" {
-					o.Config.Shortlist = 2
-				}
-			})
-			f.Answer(row.replies...)
-			if _, err := f.planner.Plan(t.Context(), row.req); err != nil {
-				t.Fatal(err)
-			}
-			requests := f.Requests()
-			last := requests[len(requests)-1]
-			var body struct {
-				Messages []struct{ Role, Content string }
-			}
-			if err := json.Unmarshal(last.Body, &body); err != nil {
-				t.Fatal(err)
-			}
-			var got strings.Builder
-			for _, m := range body.Messages {
-				fmt.Fprintf(&got, "---- %s ----\n%s\n", m.Role, m.Content)
-			}
-			golden(t, filepath.Join("testdata", "prompt_"+name+".golden"), got.String())
-		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s\n(run with -update to accept)", file, got, want)
 	}
 }

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"embed"
-	"fmt"
 	"strings"
 	"text/template"
 
@@ -27,27 +26,34 @@ const (
 	maxOutcomes = 16 << 10 // of all earlier results
 )
 
-// view is the data of the templates.
+// system is the same for every question, so that providers can cache it.
+var system = render("plan_system.tmpl", struct {
+	MaxSteps  int
+	FindTools string
+}{maxSteps, findTools})
+
+// view is the data of the other templates. Their parts are in the order of how rarely they change: rounds of a query,
+// and questions over the same tools, share the beginning of the prompt.
 type view struct {
-	Query     string
 	Tools     string   // data block, may be empty
+	Others    bool     // there are tools that are not shown
 	Context   string   // data block, may be empty
 	Outcomes  []string // data blocks
 	Problems  string   // data block
-	FindTools string   // the name of the search for tools, or empty
-	More      bool     // there may be another round
-	CanAsk    bool     // the user can be asked for arguments
 	Replan    bool     // outcomes failed or are empty
-	MaxSteps  int
+	Round     int
+	MaxRounds int
+	Last      bool // there is no other round
+	CanAsk    bool // the user can be asked for arguments
+	Now       string
+	Query     string
 }
 
 func (c *conversation) view(tools []plan.Tool, room int) view {
 	v := view{
-		Query: c.req.Query, MaxSteps: c.room(), Replan: c.req.Replan, CanAsk: c.req.CanAsk,
-		More: c.req.Round < c.req.MaxRounds,
-	}
-	if c.canSearch {
-		v.FindTools = findTools
+		Others: c.canSearch, Replan: c.req.Replan, Round: c.req.Round, MaxRounds: c.req.MaxRounds,
+		Last: c.req.Round >= c.req.MaxRounds, CanAsk: c.req.CanAsk, Query: c.req.Query,
+		Now: c.planner.now().Format("Monday, 2006-01-02 15:04 MST (UTC-07:00)"),
 	}
 	if len(tools) > 0 {
 		v.Tools = toolList(tools, room)
@@ -55,9 +61,7 @@ func (c *conversation) view(tools []plan.Tool, room int) view {
 	return v
 }
 
-func (c *conversation) system() (string, error) { return render("plan_system.tmpl", c.view(nil, 0)) }
-
-func (c *conversation) user() (string, error) {
+func (c *conversation) user() string {
 	room := maxTools
 	if c.canSearch {
 		room -= maxSearches * maxFound
@@ -90,10 +94,11 @@ func outcome(o plan.Outcome, limit int) string {
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit))
 }
 
-func render(name string, v view) (string, error) {
+// render writes a template that fits its view.
+func render(name string, v any) string {
 	var out strings.Builder
 	if err := prompts.ExecuteTemplate(&out, name, v); err != nil {
-		return "", fmt.Errorf("writing the prompt: %w", err)
+		panic(err)
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(out.String())
 }

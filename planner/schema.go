@@ -7,19 +7,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// planSchema is the schema of a plan with the names of tools. Strict modes have no open objects, so there the
-// arguments are a string with JSON; plan.Parse reads both.
-func planSchema(tools []string) *llm.Schema {
+// planSchema is the schema of a plan. It names no tools, so that it is the same for every question: endpoints compile a
+// strict schema when they first see it. Strict modes have no open objects, so there the arguments are a string with
+// JSON; plan.Parse reads both.
+var planSchema = newPlanSchema()
+
+func newPlanSchema() *llm.Schema {
 	text := object{"type": "string"}
-	name := object{"type": "string"}
-	if len(tools) > 0 {
-		name["enum"] = tools
-	}
 	optional := object{"type": []string{"string", "null"}}
 	step := func(arguments object) object {
 		return object{"type": "object", "properties": members{
 			{"id", text},
-			{"tool", name},
+			{"tool", text},
 			{"arguments", arguments},
 			{"after", object{"type": "array", "items": text}},
 			{"each", optional},

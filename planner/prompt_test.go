@@ -1,0 +1,150 @@
+package planner_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/planner"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// clock always shows the same time.
+func clock() time.Time {
+	return time.Date(2026, time.March, 2, 15, 4, 59, 0, time.FixedZone("CET", 60*60))
+}
+
+// body is a request as an endpoint gets it.
+type body struct {
+	Messages       []llm.Message   `json:"messages"`
+	ResponseFormat json.RawMessage `json:"response_format"`
+}
+
+func read(t *testing.T, r llmtest.Request) (b body) {
+	t.Helper()
+	if err := json.Unmarshal(r.Body, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestConstantPrompt: whatever is asked of whichever tools, the system prompt and the schema of the response stay as
+// they are.
+func TestConstantPrompt(t *testing.T) {
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
+	f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Shortlist = 3 })
+	f.Answer(llmtest.Reply{Text: `[]`})
+	for _, req := range []planner.Request{
+		{Query: "web_search", Tools: tools()},
+		{Query: "web_search and calculate", Tools: tools()[:2], CanAsk: true},
+		{Query: "And then?", Tools: tools(), Round: 2, Outcomes: done, Replan: true, Context: []llm.Message{{Role: "user", Content: "Hi"}}},
+		{Query: "And then?", Tools: tools()[1:], Round: 2, MaxRounds: 5, Outcomes: done},
+	} {
+		if _, err := f.planner.Plan(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := read(t, f.Requests()[0])
+	if first.Messages[0].Role != "system" || len(first.ResponseFormat) == 0 {
+		t.Fatalf("got no system prompt or no schema: %+v", first)
+	}
+	for i, r := range f.Requests() {
+		if b := read(t, r); b.Messages[0] != first.Messages[0] || string(b.ResponseFormat) != string(first.ResponseFormat) {
+			t.Errorf("request %d: got another system prompt or schema:\n%s\n%s", i+1, b.Messages[0].Content, b.ResponseFormat)
+		}
+	}
+}
+
+// TestExampleIsAPlan: the example that the model is shown would run.
+func TestExampleIsAPlan(t *testing.T) {
+	f := connect(t, nil)
+	f.Answer(llmtest.Reply{Text: `[]`})
+	if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()}); err != nil {
+		t.Fatal(err)
+	}
+	system := f.Requests()[0].System
+	made, err := plan.Parse(system[strings.LastIndex(system, "\n")+1:])
+	if err != nil || len(made.Steps) != 3 || made.Steps[1].Each == "" || made.Steps[1].When == "" || made.Steps[1].Pick == "" {
+		t.Fatalf("got %+v, %v, want three steps, the second with a loop", made, err)
+	}
+	example := planner.List{
+		{Name: "list_parcels", Server: "s", Tool: "list_parcels", InputSchema: takes("customer"), OutputSchema: json.RawMessage(
+			`{"type":"object","properties":{"total":{"type":"integer"},"parcels":{"type":"array","items":{"type":"object"}}}}`)},
+		{Name: "track_parcel", Server: "s", Tool: "track_parcel", InputSchema: takes("id")},
+		{Name: "text_customer", Server: "s", Tool: "text_customer", InputSchema: takes("customer", "text")},
+	}
+	if problems := plan.Check(&made, plan.NewValidator(), example.Lookup, nil); len(problems) > 0 {
+		t.Errorf("got problems %+v, want none", problems)
+	}
+}
+
+// takes is a schema with required texts.
+func takes(names ...string) json.RawMessage {
+	var properties []string
+	for _, name := range names {
+		properties = append(properties, fmt.Sprintf(`%q:{"type":"string"}`, name))
+	}
+	return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%s},"required":["%s"],"additionalProperties":false}`,
+		strings.Join(properties, ","), strings.Join(names, `","`)))
+}
+
+// TestPrompts compares what the model reads with golden files.
+func TestPrompts(t *testing.T) {
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "web_search", Arguments: json.RawMessage(`{"query":"news"}`)}, Value: json.RawMessage(`"` + strings.Repeat("long ", 1000) + `"`)}}
+	for name, row := range map[string]struct {
+		req     planner.Request
+		replies []llmtest.Reply
+	}{
+		"first":  {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
+		"second": {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
+		"repair": {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
+		"more":   {planner.Request{Query: "web_search", Tools: tools()}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}}]`}, {Text: `[]`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := connect(t, func(o *planner.Options, _ *llm.Config) {
+				if name == "more" {
+					o.Config.Shortlist = 2
+				}
+			})
+			f.Answer(row.replies...)
+			if _, err := f.planner.Plan(t.Context(), row.req); err != nil {
+				t.Fatal(err)
+			}
+			requests := f.Requests()
+			last := requests[len(requests)-1]
+			var got strings.Builder
+			for _, m := range read(t, last).Messages {
+				fmt.Fprintf(&got, "---- %s ----\n%s\n", m.Role, m.Content)
+			}
+			golden(t, filepath.Join("testdata", "prompt_"+name+".golden"), got.String())
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s\n(run with -update to accept)", file, got, want)
+	}
+}

@@ -74,7 +74,7 @@ func (p Price) Of(input, output int) float64 {
 }
 
 // Plans reports whether there is a model that plans and answers. l may be nil.
-func (l *LLM) Plans() bool { return l != nil && l.Planner != llm.Config{} }
+func (l *LLM) Plans() bool { return l != nil && l.Planner.BaseURL != "" }
 
 // Shutdown bounds the graceful end.
 type Shutdown struct {

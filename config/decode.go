@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"math"
 	"reflect"
 	"slices"
@@ -98,6 +99,11 @@ func (d *decoder) value(path string, n *node, v reflect.Value) {
 	case size.Bytes:
 		d.bytes(path, n, v)
 		return
+	case json.RawMessage:
+		if raw, ok := d.json(path, n); ok {
+			v.SetBytes(raw)
+		}
+		return
 	}
 	switch v.Kind() {
 	case reflect.Bool:
@@ -105,7 +111,7 @@ func (d *decoder) value(path string, n *node, v reflect.Value) {
 	case reflect.Int:
 		d.integer(path, n, v)
 	case reflect.Float64:
-		d.price(path, n, v)
+		d.float(path, n, v)
 	case reflect.Pointer:
 		if d.unresolved(n) {
 			return
@@ -200,7 +206,7 @@ func (d *decoder) integer(path string, n *node, v reflect.Value) {
 	})
 }
 
-func (d *decoder) price(path string, n *node, v reflect.Value) {
+func (d *decoder) float(path string, n *node, v reflect.Value) {
 	d.parse(path, n, "a number", "a number that is not below 0", func(s string, expanded bool) bool {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(f >= 0 && f <= math.MaxFloat32) || !(n.kind == number || expanded) {

@@ -41,7 +41,7 @@ func TestExampleSettingsUncommented(t *testing.T) {
 	cfg := load(t, environment("OPENAI_API_KEY", "sesame"), filepath.Join(write(t, "settings.yaml", open), "settings.yaml"))
 	want := llm.Default()
 	want.APIKey = "sesame"
-	if cfg.LLM == nil || cfg.LLM.Planner != want || cfg.LLM.Synthesizer == nil || *cfg.LLM.Synthesizer != want {
+	if cfg.LLM == nil || !reflect.DeepEqual(cfg.LLM.Planner, want) || !reflect.DeepEqual(cfg.LLM.Synthesizer, &want) {
 		t.Errorf("llm = %+v, want twice %+v", cfg.LLM, want)
 	}
 	embeddings := llm.DefaultEmbeddings()

@@ -1,11 +1,13 @@
 package config_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -304,6 +306,14 @@ func TestModels(t *testing.T) {
 			name: "no key for another host", llm: "llm: {planner: {base_url: 'http://localhost:2/v1'}}",
 			planner: llm.Config{BaseURL: "http://localhost:2/v1", Model: "gpt-5", API: "chat", Timeout: time.Minute},
 		},
+		{
+			name: "settings stay, what is for a host stays there", llm: "llm: {planner: {base_url: 'http://localhost:1/v1', model: m, verbosity: low, max_tokens: 9, headers: {X: y}, extra: {a: {b: [1, x, true]}}}, synthesizer: {base_url: 'http://localhost:2/v1', max_tokens: 8}}",
+			planner: llm.Config{
+				BaseURL: "http://localhost:1/v1", Model: "m", API: "chat", Timeout: time.Minute, Verbosity: "low", MaxTokens: 9,
+				Headers: map[string]secret.String{"X": "y"}, Extra: llm.Extra{"a": json.RawMessage(`{"b":[1,"x",true]}`)},
+			},
+			synth: llm.Config{BaseURL: "http://localhost:2/v1", Model: "m", API: "chat", Timeout: time.Minute, Verbosity: "low", MaxTokens: 8},
+		},
 		{name: "the client's alone", llm: "llm: {use_client: true}"},
 		{
 			name: "the client's as well", llm: "llm: {use_client: true, planner: {api_key: k}}", warning: "llm.use_client has no effect",
@@ -321,7 +331,7 @@ func TestModels(t *testing.T) {
 					t.Errorf("key of the %s = %q, want %q", name, got.APIKey.Reveal(), key)
 				}
 				got.APIKey = ""
-				if *got != want {
+				if !reflect.DeepEqual(*got, want) {
 					t.Errorf("%s = %+v, want %+v", name, *got, want)
 				}
 			}

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,33 @@ func (d *decoder) synthesizer(synth *llm.Config, planner llm.Config) {
 	if !d.given(path, "timeout") {
 		synth.Timeout = planner.Timeout
 	}
+	d.inherit(path, synth, planner)
 	d.model(path, synth)
+}
+
+// inherit takes unset settings of the planner over. Headers and extra are for its host, like its key.
+func (d *decoder) inherit(path string, m *llm.Config, planner llm.Config) {
+	if !d.given(path, "reasoning_effort") {
+		m.ReasoningEffort = planner.ReasoningEffort
+	}
+	if !d.given(path, "verbosity") {
+		m.Verbosity = planner.Verbosity
+	}
+	if !d.given(path, "max_tokens") {
+		m.MaxTokens = planner.MaxTokens
+	}
+	if !d.given(path, "temperature") {
+		m.Temperature = planner.Temperature
+	}
+	if !sameHost(m.BaseURL, planner.BaseURL) {
+		return
+	}
+	if !d.given(path, "headers") {
+		m.Headers = planner.Headers
+	}
+	if !d.given(path, "extra") {
+		m.Extra = planner.Extra
+	}
 }
 
 func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
@@ -83,6 +110,39 @@ func (d *decoder) model(path string, m *llm.Config) {
 	d.endpoint(path, &m.BaseURL, &m.APIKey, m.Model, m.Timeout)
 	if d.given(path, "api") {
 		d.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses)
+	}
+	if d.given(path, "reasoning_effort") {
+		d.oneOf(path+".reasoning_effort", m.ReasoningEffort, llm.Efforts()...)
+	}
+	if d.given(path, "verbosity") {
+		d.oneOf(path+".verbosity", m.Verbosity, llm.Verbosities()...)
+	}
+	if d.given(path, "max_tokens") {
+		d.atLeast(path+".max_tokens", m.MaxTokens, 1)
+	}
+	if m.Temperature != nil && *m.Temperature > llm.MaxTemperature {
+		quoted := d.places[path+".temperature"].quoted()
+		d.wrong(path+".temperature", "must be from 0 to %d, got %s", llm.MaxTemperature, quoted)
+	}
+	if d.given(path, "headers") {
+		d.modelHeaders(path+".headers", m)
+	}
+	if member, why := m.Extra.Refused(); why != "" && d.given(path, "extra") {
+		at := path + ".extra." + member
+		d.fail(d.places[at].at, at, "%s", why)
+	}
+}
+
+// modelHeaders checks headers for a model. Its key has one header and one place in the configuration.
+func (d *decoder) modelHeaders(path string, m *llm.Config) {
+	checkHeaders(m.Headers, func(name, why string) { d.wrong(path+"."+name, "%s", why) })
+	for name := range m.Headers {
+		switch lower := strings.ToLower(name); {
+		case ownHeader(lower), strings.HasPrefix(lower, "proxy-"):
+			d.wrong(path+"."+name, "is written by the transport; leave it out")
+		case m.APIKey != "" && slices.Contains([]string{"authorization", "api-key", "x-api-key"}, lower):
+			d.wrong(path+"."+name, "carries the key; remove it or api_key")
+		}
 	}
 }
 

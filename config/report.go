@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -94,7 +95,7 @@ func differences(s Settings) []string {
 		same := was == value
 		was, value = cut(was), cut(value)
 		switch {
-		case ok && same, !ok && value == "":
+		case ok && same, !ok && slices.Contains([]string{"", "0", "[]", "map[]"}, value):
 		case ok && was != "":
 			lines = append(lines, fmt.Sprintf("%s: %s (default %s)", path, value, was))
 		default:

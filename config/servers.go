@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
 // serverName has no "__", which separates it from the tool's name, and no "_" at its edges.
@@ -186,21 +187,29 @@ func checkURL(address string) string {
 
 // headers checks names and values, and drops headers that the transport writes.
 func (s serverCheck) headers() {
-	seen := make(map[string]string, len(s.cfg.Headers))
+	checkHeaders(s.cfg.Headers, func(name, why string) { s.fail("headers."+name, "%s", why) })
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
+		if ownHeader(strings.ToLower(name)) {
+			s.warn("header %s is written by the transport; yours is left out", name)
+			delete(s.cfg.Headers, name)
+		}
+	}
+}
+
+// checkHeaders checks names and values.
+func checkHeaders(headers map[string]secret.String, fail func(name, why string)) {
+	seen := make(map[string]string, len(headers))
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		lower := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			s.fail("headers."+name, "is no valid header name")
+			fail(name, "is no valid header name")
 			continue
 		case seen[lower] != "":
-			s.fail("headers."+name, "is the same header as %s", seen[lower])
+			fail(name, "is the same header as "+seen[lower])
 			continue
-		case ownHeader(lower):
-			s.warn("header %s is written by the transport; yours is left out", name)
-			delete(s.cfg.Headers, name)
-		case !httpguts.ValidHeaderFieldValue(s.cfg.Headers[name].Reveal()):
-			s.fail("headers."+name, "holds a line break or another control character")
+		case !httpguts.ValidHeaderFieldValue(headers[name].Reveal()):
+			fail(name, "holds a line break or another control character")
 		}
 		seen[lower] = name
 	}

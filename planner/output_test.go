@@ -75,7 +75,7 @@ func TestBadOutput(t *testing.T) {
 		{name: "connection lost", reply: llmtest.Reply{Text: searchPlan, Fault: llmtest.Drop}, want: byRules, calls: 3},
 		{name: "128 MiB line", reply: llmtest.Reply{Text: searchPlan, Fault: llmtest.LongLine}, want: byRules, calls: 1},
 		{name: "usage chunks without choices", reply: llmtest.Reply{Text: searchPlan, Fault: llmtest.Comments}, want: search, calls: 1},
-		{name: "refused parameters", reply: llmtest.Reply{Text: searchPlan, Refuse: []string{"temperature", "strict", "json_schema", "stream_options"}}, want: search, calls: 5},
+		{name: "refused parameters", reply: llmtest.Reply{Text: searchPlan, Refuse: []string{"strict", "json_schema", "stream_options"}}, want: search, calls: 4},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := connect(t, func(_ *planner.Options, c *llm.Config) {

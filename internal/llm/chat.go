@@ -49,9 +49,6 @@ func chat(
 	ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript,
 ) (completion, error) {
 	t.guard.edit = func(body map[string]json.RawMessage) {
-		if !d.noTemperature {
-			body["temperature"] = json.RawMessage("0") // the library omits a zero
-		}
 		if d.whole {
 			body["stream"] = json.RawMessage("false")
 			delete(body, "stream_options")

@@ -10,6 +10,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -23,10 +24,11 @@ import (
 
 // Options are what a Client needs beyond its Config. The zero value works.
 type Options struct {
-	Logger     *slog.Logger  // nil discards
-	HTTPClient *http.Client  // nil makes one; its Timeout must be 0, because it would include streams
-	RetryDelay time.Duration // before the second attempt, doubled for the third; 0 is one second
-	Breaker    *Breaker      // shared by clients of the same endpoint; nil makes one
+	Logger     *slog.Logger     // nil discards
+	HTTPClient *http.Client     // nil makes one; its Timeout must be 0, because it would include streams
+	RetryDelay time.Duration    // before the second attempt, doubled for the third; 0 is one second
+	Now        func() time.Time // the clock for what is remembered of the endpoint; nil = time.Now
+	Breaker    *Breaker         // shared by clients of the same endpoint; nil makes one
 }
 
 // Client is a Model at an HTTP endpoint.
@@ -36,9 +38,10 @@ type Client struct {
 	endpoint endpoint
 	delay    time.Duration
 	breaker  *Breaker
+	now      func() time.Time
 
 	mu      sync.Mutex
-	dialect dialect // what the endpoint is known to accept
+	learned map[shape]learned // what the endpoint is known to accept
 	status  Status
 }
 
@@ -52,8 +55,12 @@ var errSlow = errors.New("no complete answer in time")
 func New(cfg Config, opts Options) *Client {
 	c := &Client{
 		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
-		delay: opts.RetryDelay, breaker: opts.Breaker,
-		dialect: startDialect(cfg.Model), status: Status{Model: cfg.Model, State: StateUnknown},
+		delay: opts.RetryDelay, breaker: opts.Breaker, now: opts.Now,
+		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
+	}
+	c.endpoint.add(cfg.Headers)
+	if c.now == nil {
+		c.now = time.Now
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -113,30 +120,33 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 
 // attempt sends the request once, and again only if the endpoint refuses parameters.
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
-	c.mu.Lock()
-	d := c.dialect
-	c.mu.Unlock()
-	for {
+	asked := shape{form: req.Schema != nil}
+	d := c.known(asked)
+	for refused := false; ; refused = true {
 		usage.Calls++
 		a, err := c.ask(ctx, req, d)
 		usage.InputTokens += a.input
 		usage.OutputTokens += a.output
 		if err == nil {
-			c.mu.Lock()
-			c.dialect = d.known(c.dialect, req.Schema != nil)
-			c.mu.Unlock()
+			if refused {
+				c.learn(asked, d)
+			}
 			return a, nil
 		}
 		var e *Error
 		if !errors.As(err, &e) {
 			return completion{}, err
 		}
-		e.finish(c.cfg.Model, c.cfg.APIKey)
+		e.finish(c.cfg.Model, c.endpoint.secrets)
 		next, ok := d.plainer(e, req.Schema != nil)
 		if !ok {
 			return completion{}, e
 		}
-		c.log.Debug("The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
+		if setting := d.drops(next); setting != "" && (setting != "temperature" || c.cfg.Temperature != nil) {
+			c.log.Warn("The endpoint refuses a setting; asking without it", "model", c.cfg.Model, "setting", setting, "error", e)
+		} else {
+			c.log.Debug("The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
+		}
 		if req.OnRestart != nil {
 			req.OnRestart()
 		}
@@ -157,6 +167,7 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 	ctx, stop := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSlow)
 	defer stop()
 	g := &streamGuard{endpoint: c.endpoint, cancel: cancel, idle: c.cfg.Timeout / 4}
+	g.extra = []map[string]json.RawMessage{c.cfg.settings(d), c.cfg.Extra}
 	library := openai.DefaultConfig("")
 	library.BaseURL = c.endpoint.baseURL
 	library.HTTPClient = g

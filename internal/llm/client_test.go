@@ -100,7 +100,7 @@ func TestAnswerIsStreamed(t *testing.T) {
 
 func TestParameters(t *testing.T) {
 	for model, temperature := range map[string]bool{
-		"llama3": true, "gpt-4o": true, "openai/gpt-4.1": true, "gpt-5": false, "gpt-5-mini": false, "openai/gpt-5.1": false, "o3-mini": false, "o1": false, "olmo": true,
+		"llama3": true, "gpt-4o": true, "openai/gpt-4.1": true, "gpt-5": false, "gpt-5-mini": false, "openai/gpt-5.1": false, "o3-mini": false, "o1": false, "olmo": false, "stub": false, "meta-llama/Llama-3.3-70B": true,
 	} {
 		apis(t, func(t *testing.T, api func(*llm.Config)) {
 			f := connect(t, func(c *llm.Config) { api(c); c.Model = model })

@@ -1,6 +1,10 @@
 package llm
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/secret"
@@ -19,6 +23,23 @@ type Config struct {
 	Model   string        `yaml:"model"`
 	API     string        `yaml:"api"`     // chat or responses
 	Timeout time.Duration `yaml:"timeout"` // for one response, streamed or not
+
+	// Settings of the model. A zero value leaves the choice to the endpoint.
+	ReasoningEffort string                   `yaml:"reasoning_effort"`
+	Verbosity       string                   `yaml:"verbosity"`
+	MaxTokens       int                      `yaml:"max_tokens"` // of a response, thinking included
+	Temperature     *float64                 `yaml:"temperature"`
+	Headers         map[string]secret.String `yaml:"headers"` // of every request; they replace those of the client
+	Extra           Extra                    `yaml:"extra"`
+}
+
+// Extra are members that are merged into the body of every request, objects member by member. Its text is the names
+// alone, because values may be secrets.
+type Extra map[string]json.RawMessage
+
+// String implements fmt.Stringer.
+func (e Extra) String() string {
+	return "[" + strings.Join(slices.Sorted(maps.Keys(e)), ", ") + "]"
 }
 
 // Default returns the documented defaults.

@@ -1,8 +1,8 @@
 package llm
 
 import (
-	"regexp"
 	"strings"
+	"time"
 )
 
 // form is how a request asks for the form of a response, from the strictest to the loosest.
@@ -16,24 +16,53 @@ const (
 )
 
 // dialect has the parameters that an endpoint accepts. The zero value uses all; an endpoint that refuses one is asked
-// without it. A Client remembers the dialect that worked.
+// without it.
 type dialect struct {
 	form          form
 	whole         bool // no streaming
 	noTemperature bool
+	noEffort      bool
+	noVerbosity   bool
 	noUsage       bool // no stream_options
+	otherLimit    bool // the other name of the limit of tokens
 }
 
-// startDialect leaves out the parameters that a model is known to refuse.
-func startDialect(model string) dialect {
-	return dialect{noTemperature: reasons(model)}
+// shape is the shape of a request. What an endpoint refuses for one shape, it may accept for another.
+type shape struct{ form bool }
+
+// askAgain is how long a Client remembers a dialect that worked. Then it tries all parameters again: endpoints are
+// updated, and what they refuse may have another cause than the parameter.
+const askAgain = 10 * time.Minute
+
+// learned is a dialect that worked.
+type learned struct {
+	dialect dialect
+	until   time.Time
 }
 
-var reasoningModel = regexp.MustCompile(`^(gpt-[5-9]|o[0-9])`)
+// known returns the dialect for a shape.
+func (c *Client) known(s shape) dialect {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l, ok := c.learned[s]; ok && c.now().Before(l.until) {
+		return l.dialect
+	}
+	return c.start()
+}
 
-// reasons reports whether the model is a reasoning model. Those refuse temperature and max_tokens.
-func reasons(model string) bool {
-	return reasoningModel.MatchString(model[strings.LastIndexByte(model, '/')+1:])
+// learn remembers the dialect that worked for a shape after the endpoint has refused another.
+func (c *Client) learn(s shape, d dialect) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.learned[s] = learned{d, c.now().Add(askAgain)}
+}
+
+// start returns the dialect with all parameters that there are.
+func (c *Client) start() dialect {
+	return dialect{
+		noTemperature: c.cfg.temperature() == nil, noEffort: c.cfg.ReasoningEffort == "",
+		noVerbosity: c.cfg.Verbosity == "",
+	}
 }
 
 // plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it
@@ -60,6 +89,12 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 	switch {
 	case !d.noTemperature && has("temperature"):
 		d.noTemperature = true
+	case !d.otherLimit && has("max_completion_tokens"):
+		d.otherLimit = true
+	case !d.noVerbosity && has("verbosity"):
+		d.noVerbosity = true
+	case !d.noEffort && has("reasoning", "effort", "thinking"):
+		d.noEffort = true
 	case !d.noUsage && !d.whole && has("stream_options", "include_usage"):
 		d.noUsage = true
 	case !d.whole && has("streaming"):
@@ -72,6 +107,10 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		d.form++
 	case !d.noUsage && !d.whole:
 		d.noUsage = true
+	case !d.noVerbosity:
+		d.noVerbosity = true
+	case !d.noEffort:
+		d.noEffort = true
 	case !d.noTemperature:
 		d.noTemperature = true
 	case !d.whole:
@@ -82,10 +121,15 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 	return d, true
 }
 
-// known merges a dialect that worked into the one before. A request without a form tells nothing about forms.
-func (d dialect) known(before dialect, askedForm bool) dialect {
-	if !askedForm {
-		d.form = before.form
+// drops names the setting that next omits and d does not, "" if there is none.
+func (d dialect) drops(next dialect) string {
+	switch {
+	case next.noTemperature && !d.noTemperature:
+		return "temperature"
+	case next.noEffort && !d.noEffort:
+		return "reasoning_effort"
+	case next.noVerbosity && !d.noVerbosity:
+		return "verbosity"
 	}
-	return d
+	return ""
 }

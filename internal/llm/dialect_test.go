@@ -27,7 +27,10 @@ func shape(r llmtest.Request) string {
 	return s
 }
 
-// TestLadder: an endpoint that refuses a parameter gets a plainer request, and from then on at once.
+// steady names a model that gets a temperature.
+func steady(c *llm.Config) { c.Model = "gpt-4o" }
+
+// TestLadder: an endpoint that refuses a parameter gets a plainer request, and the next time at once.
 func TestLadder(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -45,7 +48,7 @@ func TestLadder(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			apis(t, func(t *testing.T, api func(*llm.Config)) {
-				f := connect(t, api)
+				f := connect(t, func(c *llm.Config) { api(c); steady(c) })
 				f.Answer(llmtest.Reply{Text: `{"z":"1","a":"2"}`, Refuse: row.refuse})
 				req := ask("?")
 				req.Schema = schema
@@ -80,7 +83,7 @@ func TestLadderWithoutWords(t *testing.T) {
 			t.Errorf("%d: got %+v, %v, want an answer at the fifth call", status, got, err)
 		}
 	}
-	f := connect(t, nil)
+	f := connect(t, steady)
 	f.Answer(llmtest.Reply{Raw: "Bad request", RawType: "text/plain", Status: 400})
 	req := ask("?")
 	req.Schema = schema

@@ -38,7 +38,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	}
 	err = networkError(ctx, err, Unreachable)
 	if known := (*Error)(nil); errors.As(err, &known) {
-		known.finish(e.cfg.Model, e.cfg.APIKey)
+		known.finish(e.cfg.Model, e.endpoint.secrets)
 	}
 	return nil, err
 }

@@ -20,7 +20,8 @@ type endpoint struct {
 	http    *http.Client
 	baseURL string      // without the query
 	query   string      // such as api-version
-	header  http.Header // the key
+	header  http.Header // the key and the configured headers
+	secrets []string    // the key and the values of those headers
 }
 
 // newEndpoint returns an endpoint that uses client, or one of its own where that is nil.
@@ -30,7 +31,22 @@ func newEndpoint(baseURL string, key secret.String, client *http.Client) endpoin
 	}
 	base, query, _ := strings.Cut(baseURL, "?")
 	base = strings.TrimRight(base, "/")
-	return endpoint{client, base, query, authHeader(base, key.Reveal())}
+	return endpoint{client, base, query, authHeader(base, key.Reveal()), []string{key.Reveal()}}
+}
+
+// minSecret is the shortest value of a header that errors do not show. Shorter ones are no secrets, such as a version.
+const minSecret = 8
+
+// add adds configured headers.
+func (e *endpoint) add(headers map[string]secret.String) {
+	for name, value := range headers {
+		e.header.Set(name, value.Reveal())
+		for _, word := range strings.Fields(value.Reveal()) { // the key in "Bearer KEY", too
+			if len(word) >= minSecret {
+				e.secrets = append(e.secrets, word)
+			}
+		}
+	}
 }
 
 // newHTTPClient never follows a redirect: the key and the prompt go where the configuration says.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -90,11 +89,13 @@ const (
 	maxMessage = 300
 )
 
-// finish makes an error printable. It removes the key before it cuts the message, so that no part of the key remains.
-func (e *Error) finish(model string, apiKey secret.String) {
+// finish makes an error printable. It removes secrets before it cuts the message, so that no part of one remains.
+func (e *Error) finish(model string, secrets []string) {
 	e.model = model
-	if key := apiKey.Reveal(); key != "" {
-		e.Message = strings.ReplaceAll(e.Message, key, "[redacted]")
+	for _, s := range secrets {
+		if s != "" {
+			e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
+		}
 	}
 	e.Message = short.Line(e.Message, maxMessage)
 }

@@ -32,7 +32,7 @@ func (c *Client) Probe(ctx context.Context) {
 		c.status.State, c.status.LastError = StateOK, ""
 	default:
 		if errors.As(err, &e) {
-			e.finish(c.cfg.Model, c.cfg.APIKey)
+			e.finish(c.cfg.Model, c.endpoint.secrets)
 		}
 		c.status.State, c.status.LastError = stateAfter(err), err.Error()
 	}

@@ -17,9 +17,9 @@ func TestRecordedRefusals(t *testing.T) {
 		times            int // how often it is refused; 0 is once
 		want             string
 	}{
-		{name: "OpenAI, temperature of a reasoning model", model: "alias", want: "strict",
+		{name: "OpenAI, temperature of a reasoning model", model: "gpt-4-alias", want: "strict",
 			raw: `{"error":{"message":"Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`},
-		{name: "OpenAI Responses, temperature of a reasoning model", model: "alias", responses: true, want: "strict",
+		{name: "OpenAI Responses, temperature of a reasoning model", model: "gpt-4-alias", responses: true, want: "strict",
 			raw: `{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":null}}`},
 		{name: "OpenAI, strict schema", want: "json_schema temperature",
 			raw: `{"error":{"message":"Invalid schema for response_format 'answer': In context=(), 'additionalProperties' is required to be supplied and to be false.","type":"invalid_request_error","param":"response_format","code":null}}`},
@@ -44,6 +44,7 @@ func TestRecordedRefusals(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := connect(t, func(c *llm.Config) {
+				steady(c)
 				if row.model != "" {
 					c.Model = row.model
 				}

@@ -16,9 +16,6 @@ func (c *Client) responsesRequest(req Request, d dialect) openai.CreateResponseR
 		input[i] = openai.ResponseInputMessage{Role: m.Role, Content: m.Content}
 	}
 	out := openai.CreateResponseRequest{Model: c.cfg.Model, Instructions: req.System, Input: input, Store: &store}
-	if !d.noTemperature {
-		out.Temperature = new(float32)
-	}
 	if req.Schema != nil && d.form < formPrompt {
 		out.Text = &openai.ResponseTextConfig{Format: responsesFormat(req.Schema, d.form)}
 	}

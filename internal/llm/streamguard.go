@@ -36,6 +36,7 @@ const doneMark = "[DONE]"
 type streamGuard struct {
 	endpoint
 	edit    func(body map[string]json.RawMessage) // changes the request body
+	extra   []map[string]json.RawMessage          // merged into the request body, in this order
 	whole   func(body []byte) ([]byte, error)     // converts a response that is not streamed into the data of one event
 	keep    func(data []byte) bool                // reports which events matter; nil = all
 	cancel  context.CancelCauseFunc
@@ -79,6 +80,9 @@ func (g *streamGuard) rewrite(req *http.Request) error {
 		return fmt.Errorf("reading the request: %w", err)
 	}
 	g.edit(body)
+	for _, more := range g.extra {
+		merge(body, more)
+	}
 	if raw, err = json.Marshal(body); err != nil {
 		return fmt.Errorf("writing the request: %w", err)
 	}

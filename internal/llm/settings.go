@@ -1,0 +1,143 @@
+package llm
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Efforts are the values of Config.ReasoningEffort. Each model knows some of them.
+func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
+
+// Verbosities are the values of Config.Verbosity.
+func Verbosities() []string { return []string{"low", "medium", "high"} }
+
+// MaxTemperature is the highest that an endpoint takes.
+const MaxTemperature = 2
+
+// Members of a request that Extra cannot have: those that a Client writes, and those that have a setting.
+var (
+	written = []string{"model", "messages", "input", "instructions", "system", "stream", "stream_options", "tools",
+		"tool_choice", "response_format", "text.format", "output_config.format"}
+	settable = []string{"temperature", "max_tokens", "reasoning_effort", "verbosity"}
+)
+
+// Refused returns the path of a member that Extra cannot have, and why; empty texts if there is none.
+func (e Extra) Refused() (path, why string) {
+	for _, path := range written {
+		if e.has(path) {
+			return path, "is written by the router; leave it out"
+		}
+	}
+	for _, path := range settable {
+		if e.has(path) {
+			return path, "has a setting of its own: write " + path + " beside extra"
+		}
+	}
+	return "", ""
+}
+
+// has reports whether there is a member at a path such as "text.format".
+func (e Extra) has(path string) bool {
+	name, rest, nested := strings.Cut(path, ".")
+	raw, ok := e[name]
+	if !ok || !nested {
+		return ok
+	}
+	var inner Extra
+	return json.Unmarshal(raw, &inner) == nil && inner.has(rest)
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// settings returns the members of a request body for the settings, in the spelling of the API.
+func (c Config) settings(d dialect) map[string]json.RawMessage {
+	out := object{}
+	if t := c.temperature(); t != nil && !d.noTemperature {
+		out["temperature"] = *t
+	}
+	if c.MaxTokens > 0 {
+		out[c.limitName(d)] = c.MaxTokens
+	}
+	effort, verbosity := c.ReasoningEffort != "" && !d.noEffort, c.Verbosity != "" && !d.noVerbosity
+	switch {
+	case c.API == APIResponses:
+		if effort {
+			out["reasoning"] = object{"effort": c.ReasoningEffort}
+		}
+		if verbosity {
+			out["text"] = object{"verbosity": c.Verbosity}
+		}
+	default:
+		if effort {
+			out["reasoning_effort"] = c.ReasoningEffort
+		}
+		if verbosity {
+			out["verbosity"] = c.Verbosity
+		}
+	}
+	return members(out)
+}
+
+// members returns an object of values that always marshal.
+func members(values object) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(values))
+	for name, v := range values {
+		out[name], _ = json.Marshal(v)
+	}
+	return out
+}
+
+// limitName is the name of the limit of tokens. OpenAI's reasoning models refuse the older name, which other endpoints
+// of Chat Completions share.
+func (c Config) limitName(d dialect) string {
+	if c.API == APIResponses {
+		return "max_output_tokens"
+	}
+	u, err := url.Parse(c.BaseURL)
+	newer := err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
+	if (newer || reasons(c.Model)) != d.otherLimit {
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
+var (
+	reasoningModel = regexp.MustCompile(`^(gpt-[5-9]|o[0-9])`)
+	steadyModel    = regexp.MustCompile(`^(gpt-3\.5|gpt-4|chatgpt-4o|gemini-[12]|gemma|llama|mistral|mixtral|ministral|codestral)`)
+)
+
+// reasons reports whether the model is a reasoning model of OpenAI.
+func reasons(model string) bool { return reasoningModel.MatchString(family(model)) }
+
+// family is the name of a model without its provider, in lower case.
+func family(model string) string {
+	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+}
+
+// temperature is the configured one or, for models that are known to be good at it, 0; nil sends none. Many reasoning
+// models refuse a temperature or repeat themselves at 0.
+func (c Config) temperature() *float64 {
+	if c.Temperature == nil && steadyModel.MatchString(family(c.Model)) {
+		return new(float64)
+	}
+	return c.Temperature
+}
+
+// merge merges from into a request body. Objects are merged member by member; anything else is replaced.
+func merge(into, from map[string]json.RawMessage) {
+	for name, value := range from {
+		var before, more map[string]json.RawMessage
+		if isObject(into[name]) && isObject(value) &&
+			json.Unmarshal(into[name], &before) == nil && json.Unmarshal(value, &more) == nil {
+			merge(before, more)
+			value, _ = json.Marshal(before) // raw members always marshal
+		}
+		into[name] = slices.Clone(value)
+	}
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }

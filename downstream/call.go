@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,17 +9,17 @@ import (
 	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	c := &calls{opts: opts, servers: servers, clients: clients}
-	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.send)))))))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
 }
 
@@ -35,17 +36,9 @@ func (c *calls) authorize(next roundTrip) roundTrip {
 	}
 }
 
-// observe measures, traces and counts the call.
+// observe measures the call, with all its attempts.
 func (c *calls) observe(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
-		ctx, span := c.opts.Tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindClient))
-		defer span.End()
-		if span.IsRecording() {
-			span.SetAttributes(attribute.String("mcp.method.name", r.Method), attribute.String("server.name", r.Server))
-			if r.Tool != "" {
-				span.SetAttributes(attribute.String("gen_ai.tool.name", r.Tool))
-			}
-		}
 		if r.Attempts == nil {
 			r.Attempts = new(int)
 		}
@@ -53,30 +46,35 @@ func (c *calls) observe(next roundTrip) roundTrip {
 		reply, err := next(ctx, r)
 		took := time.Since(began)
 		r.server.health.observed(took, err)
-		outcome := outcomeOf(reply, err)
+		outcome := cmp.Or(errorType(reply, err), outcomeOK)
 		c.opts.Observe(Observation{Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts})
-		if err != nil {
-			span.SetStatus(codes.Error, outcome)
-		}
 		return reply, err
 	}
 }
 
-func outcomeOf(reply link.Reply, err error) string {
-	if err == nil && reply.Err == nil {
-		return "ok"
-	}
+// outcomeOK is the outcome of a call that succeeded.
+const outcomeOK = "ok"
+
+// errorType says how a call failed: by a reason of [reason], or by the code of a JSON-RPC error. It is empty if the
+// call succeeded.
+func errorType(reply link.Reply, err error) string {
 	var failure *link.Failure
 	var input *InputError
 	switch {
 	case errors.As(err, &failure):
 		return failure.Reason
-	case errors.As(err, &input):
-		return "error"
+	case errors.As(err, &input) && input.Declined:
+		return reason.Declined
+	case input != nil:
+		return reason.ToolError
 	case err != nil:
-		return "cancelled"
+		return reason.Cancelled
+	case reply.Err != nil:
+		return tracing.TypeOfCode(jsonrpc.Get(reply.Err, "code"))
+	case reply.Names.Has(jsonrpc.NameIsError) && string(jsonrpc.Get(reply.Result, "isError")) == "true":
+		return reason.ToolError
 	}
-	return "error"
+	return ""
 }
 
 // send makes one attempt.
@@ -93,6 +91,9 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 			err = &unsent
 		}
 		return link.Reply{}, err
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(tracing.ProtocolVersion.String(session.Version))
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,

@@ -29,7 +29,7 @@ type endpoint struct {
 
 func newEndpoint(c ServerConfig, o *Options, clients *clients) *endpoint {
 	e := &endpoint{
-		identity: &identity{config: c, logger: o.Logger}, queue: admission.NewQueue(c.places(), c.room()),
+		identity: &identity{config: c, logger: o.Logger, where: c.where()}, queue: admission.NewQueue(c.places(), c.room()),
 		clients: clients, checks: o.Health, deadline: o.ListDeadline, say: o.OnMessage,
 	}
 	e.health = newMonitor(e.identity, func() { o.OnReturn(c.Name) })

@@ -2,15 +2,22 @@ package downstream
 
 import (
 	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // identity says which server something belongs to. It never changes.
 type identity struct {
 	config ServerConfig
 	logger *slog.Logger
+	where  []attribute.KeyValue // of spans
 }
 
 // perClient reports whether each client has a session of its own on the proxy surfaces.
@@ -33,4 +40,25 @@ func (i *identity) rescue(doing string, failed func(f *link.Failure)) {
 
 func (i *identity) failure(reason, message string) *link.Failure {
 	return &link.Failure{Server: i.config.Name, Reason: reason, Message: message}
+}
+
+// where returns the attributes of spans that tell where a server is.
+func (c ServerConfig) where() []attribute.KeyValue {
+	if c.URL == "" {
+		return []attribute.KeyValue{tracing.Transport.String(tracing.TransportPipe)}
+	}
+	out := []attribute.KeyValue{tracing.Transport.String(tracing.TransportTCP)}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return out
+	}
+	out = append(out, tracing.ServerAddress.String(u.Hostname()))
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	if n, err := strconv.Atoi(port); err == nil {
+		out = append(out, tracing.ServerPort.Int(n))
+	}
+	return out
 }

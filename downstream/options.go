@@ -6,11 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // ProtocolVersion is what the router offers downstream servers in the handshake.
@@ -29,7 +27,7 @@ type Options struct {
 	Version       string          // ours, for the handshake
 	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger        *slog.Logger
-	Tracer        trace.Tracer
+	Tracer        tracing.Tracer
 	Observe       func(Observation)   // after each call; may be nil
 	Embedded      map[string]DialFunc // servers in this process, by name
 	Events
@@ -82,9 +80,6 @@ func fillDefaults(o *Options) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Tracer == nil {
-		o.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	if o.Observe == nil {
 		o.Observe = func(Observation) {}

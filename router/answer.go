@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
@@ -126,7 +127,7 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Hold: x.Hold,
 	}
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
-		q.Origin.Meta = jsonrpc.Remove(meta, "progressToken")
+		q.Origin.Meta = tracing.Without(jsonrpc.Remove(meta, "progressToken")) // steps have a context of their own
 	}
 	q.Elicit, q.Sampling = elicitor(x), sampler(x)
 	if send := x.Progress(); send != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -69,12 +70,15 @@ func (r *Record) skipped(note string) string {
 }
 
 func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
-	ctx, span := s.router.tracer.Start(ctx, "synthesis")
+	ctx, span := s.router.tracer.Start(ctx, tracing.SpanSynthesis)
 	defer span.End()
 	began := time.Now()
 	s.record.Answer = s.router.synth.Compose(ctx, request)
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
 	s.record.Timings.Synthesizing = time.Since(began)
+	if s.record.Answer.Degraded {
+		s.router.tracer.Fail(span, tracing.ErrorOfModel, "")
+	}
 }
 
 // describePlan is the answer of a dry run: the plan, and what it leaves open.

@@ -139,7 +139,7 @@ func newProfileKit(
 		planning.Model, composing.Model = model, model
 	}
 	o := router.Options{
-		Version: "1.2.3", Finder: finder, Query: router.DefaultQuery(), Validation: router.DefaultValidation(),
+		Version: "1.2.3", Ranking: ranking, Query: router.DefaultQuery(), Validation: router.DefaultValidation(),
 		Limits: limit.Default(), MaxRounds: planner.Default().MaxRounds, Execution: downstream.DefaultExecution(), Logger: logger,
 	}
 	o.Limits.QueryChars = 100

@@ -10,12 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
@@ -43,12 +40,14 @@ var errQueryTimeout = fmt.Errorf("the query's time was up: %w", context.Deadline
 func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	began := time.Now()
 	length := utf8.RuneCountInString(q.Text)
-	ctx, span := r.tracer.Start(ctx, "process_query", trace.WithAttributes(attribute.Int("query.length", length)))
+	ctx, span, id := r.tracer.Root(ctx, tracing.SpanQuery, tracing.With(tracing.Operation.String(tracing.OperationAgent),
+		tracing.AgentName.String(Name), tracing.QueryLength.Int(length)))
 	defer span.End()
+	r.tracer.Message(span, tracing.InputMessages, llm.RoleUser, q.Text)
 	record, err := r.process(ctx, q, began)
 	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
 		outcome, level := outcomeOf(err), slog.LevelError
+		r.tracer.Fail(span, outcome, err.Error())
 		if outcome == OutcomeCancelled {
 			level = slog.LevelInfo // nothing went wrong
 		}
@@ -57,11 +56,13 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 		return nil, err
 	}
 	record.Timings.Total = time.Since(began)
-	record.TraceID = span.SpanContext().TraceID().String()
+	record.TraceID = id.String()
 	outcome := OutcomeOK
 	if record.Answer.Degraded {
 		outcome = OutcomeDegraded
 	}
+	span.SetAttributes(tracing.Outcome.String(outcome))
+	r.tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, record.Answer.Text)
 	r.observe(outcome, record.Timings.Total)
 	r.logger.Info(fmt.Sprintf("Query processed in %.2fs", record.Timings.Total.Seconds()),
 		"query_length", length, "tools_called", record.Called(),

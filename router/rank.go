@@ -2,10 +2,12 @@ package router
 
 import (
 	"context"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
@@ -43,27 +45,44 @@ func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
 }
 
 // Ranking lets the planners rank tools by a search of the whole catalog, within what a query may use.
-type Ranking struct{ Finder *search.Finder }
+type Ranking struct {
+	Finder *search.Finder
+	Tracer tracing.Tracer
+	Took   func(time.Duration) // after each search by a question; may be nil
+}
+
+// find searches by a question.
+func (r Ranking) find(ctx context.Context, question string, opts search.SearchOptions) []search.Hit {
+	ctx, span := r.Tracer.Start(ctx, tracing.SpanSearch, tracing.With(tracing.Operation.String(tracing.OperationSearch)))
+	began := time.Now()
+	hits := r.Finder.Search(ctx, question, opts)
+	span.SetAttributes(tracing.Found.Int(len(hits)))
+	span.End()
+	if r.Took != nil {
+		r.Took(time.Since(began))
+	}
+	return hits
+}
 
 // Rank implements planner.Ranker.
 func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
-	return catalog{r.Finder, tools}.Ask(ctx, query, limit)
+	return catalog{r, tools}.Ask(ctx, query, limit)
 }
 
 // catalog is the search over the tools that one query may use.
 type catalog struct {
-	finder *search.Finder
-	tools  planner.Tools
+	ranking Ranking
+	tools   planner.Tools
 }
 
 // Ask implements rules.Catalog.
 func (c catalog) Ask(ctx context.Context, question string, limit int) []plan.Tool {
-	return c.found(c.finder.Search(ctx, question, c.options(limit)))
+	return c.found(c.ranking.find(ctx, question, c.options(limit)))
 }
 
 // Look implements rules.Catalog.
 func (c catalog) Look(words string, limit int) []plan.Tool {
-	return c.found(c.finder.Index().Search(words, c.options(limit)))
+	return c.found(c.ranking.Finder.Index().Search(words, c.options(limit)))
 }
 
 func (c catalog) options(limit int) search.SearchOptions {
@@ -88,5 +107,5 @@ type RulesFallback struct {
 
 // Plan implements planner.Fallback.
 func (f RulesFallback) Plan(ctx context.Context, req planner.Request) (plan.Plan, error) {
-	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking.Finder, req.Tools})
+	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking, req.Tools})
 }

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
@@ -43,6 +45,7 @@ type round struct {
 	more        bool // its plan asks for another round
 	plan        plan.Plan
 	problems    []plan.Problem
+	span        *tracing.Lazy          // of its execution
 	speculation *execution.Speculation // steps that began while the plan was written
 	outcomes    []plan.Outcome
 }
@@ -118,7 +121,9 @@ func (s *rounds) next() *round {
 // play plans a round, asks for what the plan lacks, and executes it.
 func (s *rounds) play(ctx context.Context, r *round) error {
 	s.last = r
-	r.speculation = s.router.executor.Speculate(ctx, s.request())
+	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
+	defer r.span.End()
+	r.speculation = s.router.executor.Speculate(ctx, s.request(r))
 	defer s.dropSpeculation(r)
 	if err := s.plan(ctx, r); err != nil {
 		return err
@@ -151,14 +156,16 @@ func (s *rounds) dropSpeculation(r *round) {
 	}
 }
 
-// request is what the steps of every round have in common.
-func (s *rounds) request() execution.Request {
-	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results, Calls: s.calls}
+// request is what the steps of a round have in common.
+func (s *rounds) request(r *round) execution.Request {
+	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results, Calls: s.calls,
+		Span: r.span}
 }
 
 // plan gets the plan of a round and checks it.
 func (s *rounds) plan(ctx context.Context, r *round) error {
-	ctx, span := s.router.tracer.Start(ctx, "planning")
+	ctx, span := s.router.tracer.Start(ctx, tracing.SpanPlanning, tracing.With(
+		tracing.Operation.String(tracing.OperationPlan), tracing.Round.Int(r.number)))
 	defer span.End()
 	began := time.Now()
 	defer func() { s.record.Timings.Planning += time.Since(began) }()
@@ -178,6 +185,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		s.tokens = result.Tokens
 		s.record.Warnings = append(s.record.Warnings, result.Warnings...)
 		if err != nil {
+			s.router.tracer.Fail(span, outcomeOf(err), err.Error())
 			return err
 		}
 		r.plan = result.Plan
@@ -194,7 +202,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		s.catalog = catalog
 		r.problems = s.check(r)
 	}
-	span.SetAttributes(attribute.Int("plan.tool_count", len(r.plan.Steps)), attribute.String("plan.source", r.plan.Source))
+	span.SetAttributes(tracing.Steps.Int(len(r.plan.Steps)), tracing.PlanSource.String(r.plan.Source))
 	return nil
 }
 
@@ -226,16 +234,15 @@ func (s *rounds) check(r *round) []plan.Problem {
 
 // model is the client's model, where it may stand in for one that is not configured.
 func (s *rounds) model() llm.Model {
-	if !s.router.opts.Models.Sampling {
+	if !s.router.opts.Models.Sampling || s.q.Sampling == nil {
 		return nil
 	}
-	return s.q.Sampling
+	return s.router.opts.Models.Observed.Model(s.q.Sampling, ClientModel, "")
 }
 
 // execute runs the plan of a round and notes the outcomes.
 func (s *rounds) execute(ctx context.Context, r *round) {
-	ctx, span := s.router.tracer.Start(ctx, "execution")
-	defer span.End()
+	ctx = r.span.Within(ctx)
 	began := time.Now()
 	if r.number == 1 {
 		s.q.Report.station(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
@@ -248,20 +255,37 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		hi = lo + (atExecuted-lo)/2
 	}
 	s.share = hi
-	e := s.request()
+	e := s.request(r)
 	e.Plan, e.Problems, e.Done, e.Speculation = r.plan, r.problems, s.record.Outcomes, r.speculation
 	e.Progress = progress.Func(s.q.Report.step).Span(lo, hi)
 	e.Confirm = s.confirm(r)
 	r.outcomes = s.router.executor.Execute(ctx, e)
 	s.record.add(r.outcomes)
 	s.record.Timings.Executing += time.Since(began)
+	describeOutcomes(trace.SpanFromContext(ctx), r.outcomes)
+}
+
+// describeOutcomes adds to the span of an execution what the spans of its steps do not tell: those that never reached
+// their tools.
+func describeOutcomes(span trace.Span, outcomes []plan.Outcome) {
+	if !span.IsRecording() {
+		return
+	}
 	failed := 0
-	for _, o := range r.outcomes {
+	for _, o := range outcomes {
 		if o.Failed() {
 			failed++
 		}
+		if o.Attempts > 0 || o.OK() {
+			continue
+		}
+		about := []attribute.KeyValue{tracing.Step.String(o.Step.ID), tracing.ToolName.String(o.Step.Tool)}
+		if o.Failed() {
+			about = append(about, tracing.ErrorType.String(o.Err.Reason))
+		}
+		span.AddEvent(tracing.EventNotRun, trace.WithAttributes(about...))
 	}
-	span.SetAttributes(attribute.Int("execution.failed", failed))
+	span.SetAttributes(tracing.Failed.Int(failed))
 }
 
 // within is what a query may use: what its caller may, of the servers that it names.

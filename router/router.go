@@ -12,14 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
@@ -34,7 +32,7 @@ type Options struct {
 	Servers    *downstream.Manager
 	Planner    *planner.Planner
 	Synth      *synth.Synthesizer
-	Finder     *search.Finder // its index is kept up to date with the catalog
+	Ranking    Ranking // its index is kept up to date with the catalog
 	Query      QueryConfig
 	Validation ValidationConfig
 	Limits     limit.Config
@@ -43,7 +41,7 @@ type Options struct {
 	Validator  *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Models     ModelOptions
 	Logger     *slog.Logger
-	Tracer     trace.Tracer
+	Tracer     tracing.Tracer
 	Observe    func(outcome string, took time.Duration) // after each query; may be nil
 }
 
@@ -51,6 +49,7 @@ type Options struct {
 type ModelOptions struct {
 	Status   func() Models // of the configured ones; nil = there are none
 	Sampling bool          // there is none, and those of clients may be used
+	Observed Observed      // what is made of the calls of clients' models
 }
 
 // Models says how the models are; nil where there is none.
@@ -76,7 +75,7 @@ type Router struct {
 	synth     *synth.Synthesizer
 	validator *validator
 	logger    *slog.Logger
-	tracer    trace.Tracer
+	tracer    tracing.Tracer
 	began     time.Time
 }
 
@@ -84,9 +83,6 @@ type Router struct {
 func New(opts Options) (*Router, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Tracer == nil {
-		opts.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	if opts.Models.Status == nil {
 		opts.Models.Status = func() Models { return Models{} }
@@ -98,10 +94,11 @@ func New(opts Options) (*Router, error) {
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
-		tools: &directory{servers: opts.Servers, index: indexing{index: opts.Finder.Index()}},
+		tools: &directory{servers: opts.Servers, index: indexing{index: opts.Ranking.Finder.Index()}},
 	}
 	r.executor = execution.New(execution.Options{
 		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
+		Tracer: opts.Tracer,
 	})
 	return r, nil
 }
@@ -155,7 +152,7 @@ func (r *Router) Search(ctx context.Context, query string, limit int, visible do
 	r.tools.index.follow(catalog)
 	tools := usable{catalog, visible}
 	var out []Found
-	for _, hit := range r.opts.Finder.Search(ctx, query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
+	for _, hit := range r.opts.Ranking.find(ctx, query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

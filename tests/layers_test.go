@@ -39,7 +39,8 @@ func layers() []string {
 		// The tools of all servers.
 		"owners.go", "catalog.go", "shelves.go", "directory.go",
 		// Requests and their middleware.
-		"request.go", "toolcall.go", "admit.go", "mrtr.go", "retry.go", "subscribe.go", "timelimit.go", "call.go",
+		"request.go", "toolcall.go", "admit.go", "mrtr.go", "attempt.go", "retry.go", "subscribe.go", "timelimit.go",
+		"call.go",
 		// What servers send, and the public surface.
 		"inbound.go", "dial.go", "sessions.go", "manager.go", "status.go",
 	}

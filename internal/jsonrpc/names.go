@@ -10,6 +10,7 @@ type Names uint8
 const (
 	NameURI Names = 1 << iota // "uri"
 	NameResultType
+	NameIsError
 )
 
 // Has reports whether one of the names may occur.
@@ -22,8 +23,10 @@ func namesIn(quoted []byte) Names {
 		return NameURI
 	case string(quoted) == `"resultType"`:
 		return NameResultType
+	case string(quoted) == `"isError"`:
+		return NameIsError
 	case bytes.IndexByte(quoted, '\\') >= 0:
-		return NameURI | NameResultType
+		return NameURI | NameResultType | NameIsError
 	}
 	return 0
 }

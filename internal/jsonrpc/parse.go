@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,8 +34,8 @@ func Parse(b []byte) (Message, *Error) {
 	if !ok {
 		return Message{}, unparsable(s.failure())
 	}
-	if err := s.text(); err != nil {
-		return Message{}, unparsable(err)
+	if !utf8.Valid(b) {
+		return Message{}, unparsable(errUTF8)
 	}
 	m, problem := env.message(b[start:end])
 	m.Names = s.names

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
@@ -85,6 +86,7 @@ func (e endpoint) prepare(req *http.Request) {
 	for name, values := range e.header {
 		req.Header[name] = values
 	}
+	propagation.TraceContext{}.Inject(req.Context(), propagation.HeaderCarrier(req.Header))
 }
 
 // send sends a request with content as JSON, without a body if content is nil. A status other than 2xx is an *Error.

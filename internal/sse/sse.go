@@ -17,8 +17,7 @@ import (
 
 const (
 	bufferSize = 16 << 10
-	// keptSize is what is kept of the memory for long lines: with Memory, events up to it are copied. Others take the
-	// memory of their line.
+	// keptSize is what is kept of the memory for long lines. Beyond it, an event takes the memory of its line.
 	keptSize = 4 << 20
 )
 
@@ -34,7 +33,7 @@ type Event struct {
 
 // Reader reads events. The exported fields are set before the first call of Next.
 type Reader struct {
-	// Memory is where long lines are put together and long events are kept; nil is the heap.
+	// Memory is where long lines are put together; nil is the heap.
 	Memory lines.Memory
 	// Whole tells whether a last line that lacks its end is complete. If Whole is nil, an event that the end of the
 	// stream cuts is an error; else such an event counts with its complete lines.
@@ -50,7 +49,7 @@ type Reader struct {
 // buffers holds readers of lines that are free.
 var buffers = sync.Pool{New: func() any {
 	r := lines.New(nil, bufferSize, 0)
-	r.CR = true
+	r.CR, r.Copied = true, keptSize
 	return r
 }}
 
@@ -87,9 +86,7 @@ func (r *Reader) Next() (Event, error) {
 			return Event{}, err
 		}
 		if len(line) > 0 {
-			if err := r.field(&e, line); err != nil {
-				return Event{}, err
-			}
+			r.field(&e, line)
 			continue
 		}
 		if e.Data != nil || e.ID != "" {
@@ -102,9 +99,7 @@ func (r *Reader) Next() (Event, error) {
 // last returns the event that the end of the stream cuts, after line, which lacks its end.
 func (r *Reader) last(e Event, line []byte) (Event, error) {
 	if r.Whole != nil && len(line) > 0 && r.Whole(line) {
-		if err := r.field(&e, line); err != nil {
-			return Event{}, err
-		}
+		r.field(&e, line)
 	}
 	switch {
 	case r.Whole != nil && e.Data != nil:
@@ -115,7 +110,7 @@ func (r *Reader) last(e Event, line []byte) (Event, error) {
 	return Event{}, io.EOF
 }
 
-func (r *Reader) field(e *Event, line []byte) error {
+func (r *Reader) field(e *Event, line []byte) {
 	field, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(field) {
@@ -132,22 +127,17 @@ func (r *Reader) field(e *Event, line []byte) error {
 	case "error":
 		if r.ErrorField {
 			e.Name = "error"
-			return r.data(e, value)
+			r.data(e, value)
 		}
 	case "data":
-		return r.data(e, value)
+		r.data(e, value)
 	}
-	return nil
 }
 
-func (r *Reader) data(e *Event, value []byte) (err error) {
-	switch {
-	case e.Data != nil:
+func (r *Reader) data(e *Event, value []byte) {
+	if e.Data != nil {
 		e.Data = append(append(e.Data, '\n'), value...)
-	case r.Memory != nil && len(value) > bufferSize && len(value) <= keptSize:
-		e.Data, err = r.Memory.Extend(nil, value, len(value))
-	default:
-		e.Data = r.lines.Keep(value)
+		return
 	}
-	return err
+	e.Data = r.lines.Keep(value)
 }

@@ -13,4 +13,5 @@ func DefaultLog() LogConfig { return LogConfig{Level: "info", Format: "text"} }
 type Config struct {
 	Traces  *bool `yaml:"traces"`  // nil = on where OTEL_* names an exporter
 	Metrics *bool `yaml:"metrics"` // nil = true: Prometheus at /metrics
+	Content bool  `yaml:"content"` // spans have queries, arguments, results and answers, redacted
 }

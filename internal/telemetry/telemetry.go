@@ -19,9 +19,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/telemetry/otlp"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // Telemetry holds the providers of traces and metrics. It owns their goroutines; Shutdown ends them.
 type Telemetry struct {
-	tracer   trace.Tracer
+	tracer   tracing.Tracer
 	meter    metric.Meter
 	registry *prometheus.Registry // nil = no metrics
 	shutdown []func(context.Context) error
@@ -66,7 +66,8 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 
 func (t *Telemetry) trace(ctx context.Context, cfg Config, about *resource.Resource) error {
 	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
-	if exportsTraces(cfg) {
+	exports := exportsTraces(cfg)
+	if exports {
 		exporter, err := spanExporter(ctx)
 		if err != nil {
 			return fmt.Errorf("starting the trace exporter: %w", err)
@@ -77,7 +78,11 @@ func (t *Telemetry) trace(ctx context.Context, cfg Config, about *resource.Resou
 	}
 	provider := sdktrace.NewTracerProvider(options...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
-	t.tracer = provider.Tracer(scope)
+	var content func(string) string
+	if cfg.Content {
+		content = Redact
+	}
+	t.tracer = tracing.New(provider.Tracer(scope), exports, content)
 	return nil
 }
 
@@ -131,8 +136,8 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 	return nil
 }
 
-// Tracer returns the router's tracer. Its spans always have a valid trace id.
-func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
+// Tracer returns the router's tracer.
+func (t *Telemetry) Tracer() tracing.Tracer { return t.tracer }
 
 // Meter returns the router's meter.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }

@@ -40,18 +40,18 @@ func setup(t *testing.T, cfg Config) (*Telemetry, *mcptest.Log) {
 func TestSpansWithoutExporterHaveTraceIDs(t *testing.T) {
 	quiet(t)
 	tm, _ := setup(t, Config{})
-	ctx, span := tm.Tracer().Start(t.Context(), "query")
-	_, child := tm.Tracer().Start(ctx, "plan")
-	if sc := span.SpanContext(); !sc.IsValid() || sc.IsSampled() || span.IsRecording() {
+	ctx, span, id := tm.Tracer().Root(t.Context(), "query")
+	if sc := trace.SpanContextFromContext(ctx); !id.IsValid() || sc.TraceID() != id || sc.IsSampled() || span.IsRecording() {
 		t.Errorf("got span context %+v, recording %t, want a valid one that is not sampled", sc, span.IsRecording())
 	}
-	if got, want := child.SpanContext().TraceID(), span.SpanContext().TraceID(); got != want {
-		t.Errorf("child: got trace id %s, want %s", got, want)
+	inner, child := tm.Tracer().Start(ctx, "plan")
+	if got := trace.SpanContextFromContext(inner).TraceID(); got != id || child.IsRecording() {
+		t.Errorf("child: got trace id %s, recording %t, want %s", got, child.IsRecording(), id)
 	}
 	remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, Remote: true})
-	_, span = tm.Tracer().Start(trace.ContextWithRemoteSpanContext(t.Context(), remote), "query")
-	if sc := span.SpanContext(); sc.TraceID() != remote.TraceID() || !sc.IsSampled() {
-		t.Errorf("a sampled remote parent: got %+v, want its trace id and decision", sc)
+	ctx, span, id = tm.Tracer().Root(trace.ContextWithRemoteSpanContext(t.Context(), remote), "query")
+	if sc := trace.SpanContextFromContext(ctx); id != remote.TraceID() || !sc.Equal(remote) || span.IsRecording() {
+		t.Errorf("a remote parent: got %+v, want it to be passed on as it is", sc)
 	}
 	if err := tm.Shutdown(t.Context()); err != nil {
 		t.Errorf("Shutdown: got %v, want nil", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
@@ -41,6 +42,8 @@ type Options struct {
 	Loopback       bool          // bound to loopback: the Host header must be loopback too
 	Public         bool          // bound to other addresses: without keys, Host must be an address or an allowed host
 	Heartbeat      time.Duration // quiet time before a comment is sent; 0 = 15 s
+	Tracer         tracing.Tracer
+	Served         func(Served) // after each request; may be nil
 }
 
 // Edge holds the client sessions and the requests in flight. Create it with New and end it with Stop.
@@ -50,6 +53,8 @@ type Edge struct {
 	version string
 	access  *access.Policy
 	limits  limit.Config
+	tracer  tracing.Tracer
+	served  func(Served)
 	epoch   time.Time // all other times are counted from here
 
 	life        *lifetime
@@ -74,8 +79,13 @@ func New(o Options) *Edge {
 		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins,
 			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
 		limits: withDefaults(o.Limits),
+		tracer: o.Tracer,
+		served: o.Served,
 		epoch:  time.Now(),
 		life:   newLifetime(log),
+	}
+	if e.served == nil {
+		e.served = func(Served) {}
 	}
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
 	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat, Now: e.now,

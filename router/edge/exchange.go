@@ -10,6 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -29,7 +30,8 @@ type Exchange struct {
 
 	edge    *Edge
 	session *session // nil without one
-	mrtr    *mrtr    // nil if the client takes no requests, or before 2026-07-28
+	remote  tracing.Remote
+	mrtr    *mrtr // nil if the client takes no requests, or before 2026-07-28
 	cancel  context.CancelCauseFunc
 	entry   entry
 	out     response

@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -42,6 +43,7 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 	x.Caller, x.Visible = src.caller, src.caller.Visible()
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
+	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}
 	x.entry.table = &f.edge.sessionless
 	if s != nil {
 		s.touch()

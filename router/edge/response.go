@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
@@ -16,6 +17,7 @@ type response struct {
 	state    atomic.Uint32
 	reserved atomic.Int64 // bytes that the response is not charged for yet; released once the exchange is served
 	free     func()       // see Exchange.Reuse
+	failure  string       // type of the error that was answered, empty for none
 }
 
 // States of a request. The first of response and cancellation wins.
@@ -34,7 +36,11 @@ func (x *Exchange) Reply(rawResult []byte) {
 	if x.Version.AtLeast(protocol.V20260728) && jsonrpc.Get(rawResult, "resultType") == nil {
 		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
 	}
-	x.respond(output.Result(x.Message.ID, rawResult), succeeded)
+	failure := ""
+	if x.Message.Method == "tools/call" && isToolError(rawResult) {
+		failure = tracing.ErrorOfTool
+	}
+	x.respond(output.Result(x.Message.ID, rawResult), succeeded, failure)
 }
 
 // Fail answers with an error.
@@ -42,7 +48,7 @@ func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
 
 // FailRaw answers with a raw error object.
 func (x *Exchange) FailRaw(err []byte) {
-	x.respond(output.RawError(x.Message.ID, err), failed)
+	x.respond(output.RawError(x.Message.ID, err), failed, tracing.TypeOfCode(jsonrpc.Get(err, "code")))
 }
 
 // Reserve charges the caller for a result of n bytes in all while it is being read. It is false if the caller holds too
@@ -70,10 +76,11 @@ func (x *Exchange) Reserve(n int) bool {
 // stream. Then nothing refers to the memory of the result any more. Reuse is called before Reply.
 func (x *Exchange) Reuse(free func()) { x.out.free = free }
 
-func (x *Exchange) respond(m output.Message, state uint32) {
+func (x *Exchange) respond(m output.Message, state uint32, failure string) {
 	if x.out.outlet == nil || !x.out.state.CompareAndSwap(live, state) {
 		return
 	}
+	x.out.failure = failure
 	if x.mrtr != nil {
 		var ok bool
 		if m.ID, ok = x.mrtr.awaitRoundTrip(); !ok {
@@ -82,6 +89,7 @@ func (x *Exchange) respond(m output.Message, state uint32) {
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refused.Add(1)
+		x.out.failure = "too_large"
 		const text = "The result is more than the caller may hold beside the answers that it has not read"
 		m = output.Error(m.ID, routerError(x.Version, text, "too_large", false))
 	} else if len(m.Body) > output.ReplayBytes {

@@ -13,13 +13,12 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
-
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
@@ -34,6 +33,7 @@ type Options struct {
 	MaxParallel int             // steps of one query at a time; 0 = as documented
 	Validator   *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger      *slog.Logger    // nil discards
+	Tracer      tracing.Tracer
 }
 
 // Executor runs plans.
@@ -42,11 +42,13 @@ type Executor struct {
 	maxParallel int
 	validator   *plan.Validator
 	logger      *slog.Logger
+	tracer      tracing.Tracer
 }
 
 // New makes an Executor.
 func New(opts Options) *Executor {
-	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator, logger: opts.Logger}
+	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator,
+		logger: opts.Logger, tracer: opts.Tracer}
 	if x.maxParallel <= 0 {
 		x.maxParallel = downstream.DefaultExecution().MaxParallel
 	}
@@ -72,6 +74,7 @@ type Request struct {
 	Speculation *Speculation   // what was started while the plan was written; nil = nothing
 	Results     *Budget        // bytes of results, of all rounds; nil = no bound
 	Calls       *Budget        // calls, of all rounds; nil = no bound
+	Span        *tracing.Lazy  // of the spans of steps; nil = that of the context
 }
 
 // Origin is for whom the steps of a query run.
@@ -95,6 +98,7 @@ func (r *Request) since() time.Duration { return time.Since(r.Began) }
 // plan's order. A failed step fails what depends on it and nothing else.
 func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 	r.Speculation.drop(r.Plan)
+	ctx = r.Span.Within(ctx)
 	return dataflow.Run(ctx, r.Plan, dataflow.Options{
 		MaxParallel: x.maxParallel,
 		Problems:    r.Problems,
@@ -152,8 +156,27 @@ func (x *Executor) Check(
 	}, done)
 }
 
-// step calls the tool of one step.
+// step calls the tool of one step within a span of its own.
 func (x *Executor) step(
+	ctx context.Context, r *Request, step plan.Step, arguments json.RawMessage, report progress.Func,
+) plan.Outcome {
+	ctx, span := x.tracer.Start(ctx, tracing.Name(tracing.SpanTool, step.Tool))
+	defer span.End()
+	out := x.call(ctx, r, step, arguments, report)
+	if span.IsRecording() {
+		span.SetAttributes(tracing.Operation.String(tracing.OperationTool), tracing.ToolName.String(step.Tool),
+			tracing.Server.String(step.Server), tracing.Step.String(step.ID), tracing.Attempts.Int(out.Attempts))
+		x.tracer.Content(span, tracing.ToolArguments, arguments)
+		x.tracer.Content(span, tracing.ToolResult, out.Value)
+		if out.Err != nil {
+			x.tracer.Fail(span, out.Err.Reason, out.Err.Message)
+		}
+	}
+	return out
+}
+
+// call calls the tool of one step.
+func (x *Executor) call(
 	ctx context.Context, r *Request, step plan.Step, arguments json.RawMessage, report progress.Func,
 ) plan.Outcome {
 	out := plan.Outcome{Step: step, Sent: arguments}
@@ -172,7 +195,7 @@ func (x *Executor) step(
 	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
-		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, withTrace(ctx, r.Origin.Meta)),
+		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, r.Origin.Meta),
 		Visible: r.Origin.Visible, Client: r.Origin.Client, Caller: r.Origin.Caller, Attempts: &out.Attempts,
 		Hooks: downstream.Hooks{Ask: r.Origin.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
 			var p struct {
@@ -198,16 +221,6 @@ func (x *Executor) step(
 		readResult(&out, reply.Result)
 	}
 	return out
-}
-
-// withTrace adds the trace context to the query's own _meta.
-func withTrace(ctx context.Context, meta []byte) []byte {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	for name, value := range carrier {
-		meta = jsonrpc.Set(meta, name, []byte(jsonrpc.StringID(value)))
-	}
-	return meta
 }
 
 func readResult(out *plan.Outcome, result json.RawMessage) {

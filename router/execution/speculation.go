@@ -70,7 +70,7 @@ func (s *Speculation) Start(step plan.Step) {
 		return
 	}
 	c := &early{step: step, done: make(chan struct{})}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.r.Span.Within(s.ctx))
 	c.cancel = cancel
 	s.mu.Lock()
 	s.started = append(s.started, c)

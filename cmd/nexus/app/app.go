@@ -109,7 +109,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 			},
 		},
 	})
-	a.models = newModels(cfg.LLM, a.log)
+	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer()}, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
@@ -125,6 +125,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
+		Tracer: a.telemetry.Tracer(),
 	})
 	a.proxy.Attach(a.edge)
 	return a, a.metrics.Watch(a.edge.Sessions, a.edge.Tracked, a.edge.Refused)
@@ -133,22 +134,22 @@ func New(ctx context.Context, opts Options) (*App, error) {
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.models.finder(a.log)
-	ranking := router.Ranking{Finder: finder}
+	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer()}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking},
 	}
 	composing := synth.Options{Logger: a.log}
-	if p, s := a.models.planner, a.models.synthesizer; p != nil {
-		planning.Model, composing.Model = p, s
+	if cfg.LLM.Plans() {
+		planning.Model, composing.Model = a.models.observe()
 	}
 	return router.New(router.Options{
 		Version: a.opts.Version, Servers: a.servers, Planner: planner.New(planning), Synth: synth.New(composing),
-		Finder: finder,
-		Query:  cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
+		Ranking: ranking,
+		Query:   cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
-			!cfg.LLM.Plans()},
+			!cfg.LLM.Plans(), Observed: a.models.observed},
 		Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
 	})
 }

@@ -17,11 +17,12 @@ type models struct {
 	synthesizer *llm.Client
 	embeddings  *llm.Embeddings
 	config      *config.LLM
+	observed    router.Observed
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
-func newModels(cfg *config.LLM, log *slog.Logger) *models {
-	m := &models{config: cfg}
+func newModels(cfg *config.LLM, observed router.Observed, log *slog.Logger) *models {
+	m := &models{config: cfg, observed: observed}
 	if cfg.Plans() {
 		breaker := &llm.Breaker{}
 		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Breaker: breaker})
@@ -43,9 +44,20 @@ func newModels(cfg *config.LLM, log *slog.Logger) *models {
 func (m *models) finder(log *slog.Logger) *search.Finder {
 	opts := search.FinderOptions{Logger: log}
 	if m.embeddings != nil {
-		opts.Embedder, opts.Timeout = m.embeddings, m.config.Embeddings.Timeout
+		cfg := m.config.Embeddings
+		opts.Embedder, opts.Timeout = m.observed.Embedder(m.embeddings, cfg.Model, cfg.BaseURL), cfg.Timeout
 	}
 	return search.NewFinder(search.New(search.Options{}), opts)
+}
+
+// observe returns the models, observed.
+func (m *models) observe() (planner, synthesizer llm.Model) {
+	o := m.observed
+	planner = o.Model(m.planner, m.config.Planner.Model, m.config.Planner.BaseURL)
+	if own := m.config.Synthesizer; own != nil {
+		return planner, o.Model(m.synthesizer, own.Model, own.BaseURL)
+	}
+	return planner, planner
 }
 
 // status returns what is known about the availability of the models.

@@ -42,7 +42,7 @@ func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods str
 func (p *Policy) checkHost(host string) (refusal string) {
 	name := hostname(host)
 	switch {
-	case isLoopback(name):
+	case IsLoopback(name):
 	case p.loopback:
 		return "the Host header is not a loopback address"
 	case p.public && !p.NeedsKey() && !isAddress(name) && !p.hosts[strings.ToLower(name)]:
@@ -57,7 +57,7 @@ func (p *Policy) allows(origin, host string) bool {
 	if err != nil || u.Host == "" || u.Scheme == "" || u.User != nil || u.Path != "" || u.RawQuery != "" {
 		return false
 	}
-	if strings.EqualFold(u.Host, host) || isLoopback(hostname(u.Host)) && (u.Scheme == "http" || u.Scheme == "https") {
+	if strings.EqualFold(u.Host, host) || IsLoopback(hostname(u.Host)) && (u.Scheme == "http" || u.Scheme == "https") {
 		return true
 	}
 	return p.origins[strings.ToLower(u.Scheme+"://"+u.Host)] || p.origins[strings.ToLower(u.Host)]
@@ -71,7 +71,8 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-func isLoopback(name string) bool {
+// IsLoopback reports whether a host name or address is that of this machine.
+func IsLoopback(name string) bool {
 	if strings.ToLower(name) == "localhost" {
 		return true
 	}

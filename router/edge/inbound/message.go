@@ -17,6 +17,8 @@ type Message struct {
 	Capabilities    []byte // of the client, as named in _meta beside Version
 	ProgressToken   []byte // nil if it is not a valid one
 	SessionID       []byte // _meta.session_id, which is only logged
+	TraceParent     []byte // W3C trace context
+	TraceState      []byte
 }
 
 // DeclaredVersion returns the version of a message that names one and has passed CheckVersion; empty if it names none.
@@ -35,6 +37,8 @@ const (
 	metaKey          = "api_key"
 	metaToken        = "progressToken"
 	metaSession      = "session_id"
+	metaParent       = "traceparent"
+	metaState        = "tracestate"
 )
 
 // Parse reads a message and takes the API key out of it. With an error the id of the message is set if it is known.
@@ -70,6 +74,12 @@ func (m *Message) readMeta() *jsonrpc.Error {
 			slot = &m.ClientInfo
 		case metaCapabilities:
 			slot = &m.Capabilities
+		case metaParent:
+			m.TraceParent = raw
+			return true
+		case metaState:
+			m.TraceState = raw
+			return true
 		case metaSession:
 			m.SessionID = raw
 			return true

@@ -1,0 +1,68 @@
+package downstream
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+)
+
+// trace makes a span of each attempt. Servers learn the trace context of steps of a plan only: what is forwarded for
+// clients stays as it is.
+func (c *calls) trace(next roundTrip) roundTrip {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		on := c.opts.Tracer.On()
+		var span trace.Span
+		if on {
+			ctx, span = c.opts.Tracer.Start(ctx, tracing.Name(r.Method, r.Tool),
+				trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(r.attributes()...))
+			defer span.End()
+		}
+		if r.Step {
+			own := *r
+			own.Params = tracing.Inject(ctx, r.Params)
+			r = &own
+		}
+		reply, err := next(ctx, r)
+		if on {
+			c.describe(span, reply, err)
+		}
+		return reply, err
+	}
+}
+
+// attributes are those of the span of an attempt.
+func (r *Request) attributes() []attribute.KeyValue {
+	out := make([]attribute.KeyValue, 0, 10)
+	out = append(out, tracing.MethodName.String(r.Method), tracing.Server.String(r.Server))
+	if r.Tool != "" {
+		out = append(out, tracing.ToolName.String(r.Tool), tracing.Operation.String(tracing.OperationTool))
+	}
+	if r.Attempts != nil {
+		out = append(out, tracing.Attempt.Int(*r.Attempts))
+	}
+	return append(out, r.server.where...)
+}
+
+// maxCode bounds the code of a JSON-RPC error, which should be a small integer, in bytes.
+const maxCode = 20
+
+// describe tells a span how its attempt ended.
+func (c *calls) describe(span trace.Span, reply link.Reply, err error) {
+	if reply.Err != nil {
+		span.SetAttributes(tracing.StatusCode.String(short.Prefix(string(jsonrpc.Get(reply.Err, "code")), maxCode)))
+	}
+	kind := errorType(reply, err)
+	switch {
+	case kind == "":
+	case err != nil:
+		c.opts.Tracer.Fail(span, kind, err.Error())
+	default:
+		c.opts.Tracer.Fail(span, kind, jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+	}
+}

@@ -1,0 +1,85 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// Members of _meta and headers of the W3C Trace Context. MCP names them in SEP-414.
+const (
+	traceparent = "traceparent"
+	tracestate  = "tracestate"
+	baggage     = "baggage"
+)
+
+// Remote is the trace context that came with a request, as raw JSON of its _meta and in its HTTP headers.
+type Remote struct {
+	Parent, State []byte      // of _meta; nil if absent
+	Header        http.Header // may be nil
+}
+
+// Context returns ctx with the remote span as the parent of spans, and spans to link. _meta wins over the headers,
+// which may be those of a hop in between. Of callers that are not trusted both become links, so that they cannot join or
+// sample the traces of others. Malformed values are ignored.
+func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []trace.Link) {
+	sent := r.Header["Traceparent"]
+	if r.Parent == nil && sent == nil {
+		return ctx, nil
+	}
+	var found []trace.SpanContext
+	if r.Parent != nil {
+		found = extract(found, jsonrpc.Text(r.Parent), jsonrpc.Text(r.State))
+	}
+	if len(sent) == 1 {
+		found = extract(found, sent[0], r.Header.Get(tracestate))
+	}
+	if trusted && len(found) > 0 {
+		ctx, found = trace.ContextWithRemoteSpanContext(ctx, found[0]), found[1:]
+	}
+	var links []trace.Link
+	for _, c := range found {
+		links = append(links, trace.Link{SpanContext: c})
+	}
+	return ctx, links
+}
+
+func extract(to []trace.SpanContext, parent, state string) []trace.SpanContext {
+	carrier := propagation.MapCarrier{traceparent: parent, tracestate: state}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), carrier)
+	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
+		return append(to, c)
+	}
+	return to
+}
+
+// Without returns a raw _meta without trace context and baggage, or nil if nothing else is in it.
+func Without(meta []byte) []byte {
+	for _, name := range []string{traceparent, tracestate, baggage} {
+		meta = jsonrpc.Remove(meta, name)
+	}
+	return meta
+}
+
+// Inject returns raw params with the trace context of ctx in their _meta.
+func Inject(ctx context.Context, params []byte) []byte {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return params
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	meta := jsonrpc.Get(params, "_meta")
+	if len(meta) == 0 || meta[0] != '{' {
+		meta = []byte("{}")
+	}
+	for _, name := range []string{traceparent, tracestate} {
+		if value := carrier[name]; value != "" {
+			meta = jsonrpc.Set(meta, name, []byte(jsonrpc.StringID(value)))
+		}
+	}
+	return jsonrpc.Set(params, "_meta", meta)
+}

@@ -1,0 +1,125 @@
+// Package tracing starts the spans of the router and carries their context over the wire. names.go has every name.
+//
+// A [Tracer] is a value. Its zero value starts no spans. Where nothing is exported, Start costs a comparison;
+// [Tracer.Root] still gives a query its trace id. Content, such as arguments and results, is recorded only where that
+// is enabled, and redacted. Everything here is safe for concurrent use and starts no goroutine.
+package tracing
+
+import (
+	"context"
+	"encoding/json"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// maxContent bounds each recorded content in bytes.
+const maxContent = 8 << 10
+
+// maxName bounds the part of a span's name that others choose, in bytes.
+const maxName = 100
+
+// Tracer starts spans.
+type Tracer struct {
+	tracer  trace.Tracer // nil = no spans
+	on      bool
+	content func(text string) string
+}
+
+// New returns a Tracer. exported tells whether spans of tracer go anywhere. content redacts what is recorded of
+// queries, arguments and results; nil records nothing of them.
+func New(tracer trace.Tracer, exported bool, content func(text string) string) Tracer {
+	return Tracer{tracer, exported, content}
+}
+
+// On reports whether spans are exported. If not, the spans of Start do nothing.
+func (t Tracer) On() bool { return t.on }
+
+// Start begins a span within that of ctx.
+func (t Tracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !t.on {
+		return ctx, noop.Span{}
+	}
+	return t.tracer.Start(ctx, name, opts...)
+}
+
+// Root is Start, and gives a context without a trace id one even if spans are not exported.
+func (t Tracer) Root(
+	ctx context.Context, name string, opts ...trace.SpanStartOption,
+) (_ context.Context, _ trace.Span, id trace.TraceID) {
+	known := trace.SpanContextFromContext(ctx)
+	if t.tracer == nil || !t.on && known.IsValid() {
+		return ctx, noop.Span{}, known.TraceID()
+	}
+	ctx, span := t.tracer.Start(ctx, name, opts...)
+	return ctx, span, span.SpanContext().TraceID()
+}
+
+// Name returns the name of a span about a target, which others may have chosen.
+func Name(what, target string) string {
+	if target == "" {
+		return short.Prefix(what, maxName)
+	}
+	return short.Prefix(what, maxName) + " " + short.Prefix(target, maxName)
+}
+
+// With is the option that gives a span its attributes at the start, where samplers see them.
+func With(attributes ...attribute.KeyValue) trace.SpanStartEventOption {
+	return trace.WithAttributes(attributes...)
+}
+
+// TypeOfCode returns the type of a JSON-RPC error: its raw code if specifications define that, else ErrorOther, because
+// servers may send any.
+func TypeOfCode(code []byte) string {
+	switch string(code) {
+	case "-32700", "-32600", "-32601", "-32602", "-32603", "-32000", "-32001", "-32002", "-32020", "-32022", "-32042":
+		return string(code)
+	}
+	return ErrorOther
+}
+
+// Fail marks a span as failed with a type of error from a small set. The message is content: servers, tools and models
+// wrote it.
+func (t Tracer) Fail(span trace.Span, errorType, message string) {
+	if !span.IsRecording() {
+		return
+	}
+	if t.content == nil {
+		message = ""
+	} else {
+		message = short.Prefix(t.content(message), maxContent)
+	}
+	span.SetAttributes(ErrorType.String(errorType))
+	span.SetStatus(codes.Error, message)
+}
+
+// Content records text, if content is enabled.
+func (t Tracer) Content(span trace.Span, key attribute.Key, text []byte) {
+	if t.content != nil && len(text) > 0 && span.IsRecording() {
+		span.SetAttributes(key.String(short.Prefix(t.content(string(text[:min(len(text), 2*maxContent)])), maxContent)))
+	}
+}
+
+// Message records one message of a conversation in the form of the conventions, if content is enabled.
+func (t Tracer) Message(span trace.Span, key attribute.Key, role, text string) {
+	if t.content == nil || !span.IsRecording() {
+		return
+	}
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	type message struct {
+		Role  string `json:"role"`
+		Parts []part `json:"parts"`
+	}
+	text = short.Prefix(t.content(short.Prefix(text, 2*maxContent)), maxContent)
+	raw, err := json.Marshal([]message{{role, []part{{"text", text}}}})
+	if err == nil {
+		span.SetAttributes(key.String(string(raw)))
+	}
+}

@@ -1,0 +1,85 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
+)
+
+// Served describes a request that was served, for metrics. Method and Tool are as the client wrote them.
+type Served struct {
+	Method, Tool string
+	ErrorType    string // empty = answered with a result that is no error
+	Duration     time.Duration
+}
+
+// observe begins the span of a request and returns what ends it. The trace context of the client is that of its _meta
+// or headers.
+func (e *Edge) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
+	ctx, links := x.remote.Context(ctx, trusted(x))
+	began := time.Now()
+	tool := ""
+	if x.Message.Method == "tools/call" {
+		tool = jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
+	}
+	var span trace.Span
+	if e.tracer.On() {
+		ctx, span = e.tracer.Start(ctx, tracing.Name(x.Message.Method, tool), trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithLinks(links...), trace.WithAttributes(attributesOf(x, tool)...))
+	}
+	return ctx, func() {
+		kind := failureOf(x)
+		if span != nil {
+			if kind != "" {
+				e.tracer.Fail(span, kind, "")
+			}
+			span.End()
+		}
+		e.served(Served{Method: x.Message.Method, Tool: tool, ErrorType: kind, Duration: time.Since(began)})
+	}
+}
+
+// attributesOf returns those of the span of a request. The session id is left out: it is a credential.
+func attributesOf(x *Exchange, tool string) []attribute.KeyValue {
+	out := make([]attribute.KeyValue, 0, 8)
+	out = append(out, tracing.MethodName.String(x.Message.Method), tracing.RequestID.String(x.Message.ID.Text()),
+		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID))
+	if x.Header == nil {
+		out = append(out, tracing.Transport.String(tracing.TransportPipe))
+	} else {
+		out = append(out, tracing.Transport.String(tracing.TransportTCP))
+	}
+	if tool != "" {
+		out = append(out, tracing.ToolName.String(tool), tracing.Operation.String(tracing.OperationTool))
+	}
+	return out
+}
+
+// trusted reports whether spans may have the client's as their parent: it has a key, or is on this machine.
+func trusted(x *Exchange) bool {
+	return !x.Caller.Anonymous || x.Header == nil || access.IsLoopback(strings.TrimPrefix(x.Caller.ID, "addr:"))
+}
+
+// failureOf says how a request failed; it is empty if it succeeded.
+func failureOf(x *Exchange) string {
+	switch x.out.state.Load() {
+	case succeeded, failed:
+		return x.out.failure
+	case cancelled:
+		return "cancelled"
+	}
+	return tracing.ErrorOther
+}
+
+// isToolError reports whether the result of a tool says that the tool failed.
+func isToolError(result []byte) bool {
+	return bytes.Contains(result, []byte(`"isError"`)) && string(jsonrpc.Get(result, "isError")) == "true"
+}

@@ -1,0 +1,153 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+)
+
+// ModelCall describes a finished request to a model, for metrics.
+type ModelCall struct {
+	Operation     string // tracing.OperationChat or OperationEmbed
+	Model         string // as configured; ClientModel for that of a client
+	Provider      string
+	ErrorType     string // a kind of llm, cancelled, or empty
+	Duration      time.Duration
+	Input, Output int // tokens
+}
+
+// ClientModel stands for the models of clients, whose names clients choose.
+const ClientModel = "client"
+
+// Observed are the models that others see calls of: spans in Tracer, and a ModelCall each for Done. Done may be nil.
+type Observed struct {
+	Tracer tracing.Tracer
+	Done   func(ModelCall)
+}
+
+// Model returns a model whose requests are observed. baseURL is that of its endpoint.
+func (o Observed) Model(m llm.Model, name, baseURL string) llm.Model {
+	return &observedModel{m, o.endpoint(tracing.OperationChat, name, baseURL)}
+}
+
+// Embedder returns an embedder whose requests are observed.
+func (o Observed) Embedder(e search.Embedder, name, baseURL string) search.Embedder {
+	return &observedEmbedder{e, o.endpoint(tracing.OperationEmbed, name, baseURL)}
+}
+
+func (o Observed) endpoint(operation, model, baseURL string) observedEndpoint {
+	call := ModelCall{Operation: operation, Model: model, Provider: "_OTHER"}
+	e := observedEndpoint{Observed: o, call: call}
+	u, err := url.Parse(baseURL)
+	if err == nil && u.Host != "" {
+		e.call.Provider = provider(u.Hostname())
+		e.where = append(e.where, tracing.ServerAddress.String(u.Hostname()))
+		port := u.Port()
+		if port == "" && u.Scheme == "https" {
+			port = "443"
+		}
+		if n, err := strconv.Atoi(port); err == nil {
+			e.where = append(e.where, tracing.ServerPort.Int(n))
+		}
+	}
+	e.where = append(e.where, tracing.Operation.String(operation), tracing.Provider.String(e.call.Provider),
+		tracing.RequestModel.String(model))
+	return e
+}
+
+// provider returns the name of the conventions for who runs an endpoint. Most others speak the dialect of OpenAI.
+func provider(host string) string {
+	for suffix, name := range map[string]string{
+		"anthropic.com": "anthropic", "azure.com": "azure.ai.openai", "mistral.ai": "mistral_ai", "groq.com": "groq",
+		"googleapis.com": "gcp.gemini", "deepseek.com": "deepseek", "x.ai": "x_ai", "perplexity.ai": "perplexity",
+	} {
+		if host == suffix || strings.HasSuffix(host, "."+suffix) {
+			return name
+		}
+	}
+	return "openai"
+}
+
+// observedEndpoint observes the requests to one endpoint.
+type observedEndpoint struct {
+	Observed
+	call  ModelCall
+	where []attribute.KeyValue
+}
+
+// begin begins a span. end takes the usage and the error.
+func (e *observedEndpoint) begin(ctx context.Context) (context.Context, trace.Span, func(llm.Usage, error)) {
+	ctx, span := e.Tracer.Start(ctx, tracing.Name(e.call.Operation, e.call.Model),
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(e.where...))
+	began := time.Now()
+	return ctx, span, func(used llm.Usage, err error) {
+		call := e.call
+		call.Duration, call.Input, call.Output = time.Since(began), used.InputTokens, used.OutputTokens
+		span.SetAttributes(tracing.InputTokens.Int(call.Input), tracing.OutputTokens.Int(call.Output),
+			tracing.Attempts.Int(used.Calls))
+		if err != nil {
+			call.ErrorType = modelError(err)
+			e.Tracer.Fail(span, call.ErrorType, err.Error())
+		}
+		span.End()
+		if e.Done != nil {
+			e.Done(call)
+		}
+	}
+}
+
+func modelError(err error) string {
+	var failure *llm.Error
+	switch {
+	case errors.As(err, &failure):
+		return string(failure.Kind)
+	case errors.Is(err, context.Canceled):
+		return reason.Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return reason.Timeout
+	}
+	return tracing.ErrorOther
+}
+
+type observedModel struct {
+	llm.Model
+	endpoint observedEndpoint
+}
+
+// Complete implements llm.Model.
+func (m *observedModel) Complete(ctx context.Context, req llm.Request) (llm.Response, error) {
+	ctx, span, end := m.endpoint.begin(ctx)
+	tracer := m.endpoint.Tracer
+	tracer.Message(span, tracing.Instructions, "system", req.System)
+	if n := len(req.Messages); n > 0 {
+		tracer.Message(span, tracing.InputMessages, req.Messages[n-1].Role, req.Messages[n-1].Content)
+	}
+	resp, err := m.Model.Complete(ctx, req)
+	tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, resp.Text)
+	end(resp.Usage, err)
+	return resp, err
+}
+
+type observedEmbedder struct {
+	search.Embedder
+	endpoint observedEndpoint
+}
+
+// Embed implements search.Embedder.
+func (m *observedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	ctx, _, end := m.endpoint.begin(ctx)
+	vectors, err := m.Embedder.Embed(ctx, texts)
+	end(llm.Usage{Calls: 1}, err)
+	return vectors, err
+}

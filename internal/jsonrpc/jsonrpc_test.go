@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -189,6 +190,9 @@ func FuzzParse(f *testing.F) {
 		if !valid {
 			t.Fatalf("accepted though it is no JSON: %q", in)
 		}
+		if err == nil && !utf8.Valid(in) {
+			t.Fatalf("accepted though it is not UTF-8: %q", in)
+		}
 		if err != nil {
 			return
 		}
@@ -215,14 +219,23 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	big := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat(`lorem ipsum dolor sit amet consectetur\n`, 1<<20/40) + `"}]}}`
-	small := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"progressToken":"t"}}}`
-	for name, in := range map[string]string{"small": small, "1MiB": big} {
+	text := func(line string) string {
+		return `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat(line, 1<<20/len(line)) + `"}]}}`
+	}
+	numbers := strings.Repeat(`{"id":12345,"name":"x","tags":["a","b"],"price":1.5},`, 1<<20/53)
+	for name, in := range map[string]string{
+		"call":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"progressToken":"t"}}}`,
+		"words":   text(`lorem ipsum dolor sit amet consectetur\n`),
+		"quotes":  text(`<a href=\"x\">y</a>`),
+		"chinese": text(`汉字文本，`),
+		"objects": `{"jsonrpc":"2.0","id":1,"result":{"rows":[` + strings.TrimSuffix(numbers, ",") + `]}}`,
+	} {
 		b.Run(name, func(b *testing.B) {
+			raw := []byte(in)
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := jsonrpc.Parse([]byte(in)); err != nil {
+				if _, err := jsonrpc.Parse(raw); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -34,8 +33,8 @@ func Parse(b []byte) (Message, *Error) {
 	if !ok {
 		return Message{}, unparsable(s.failure())
 	}
-	if !utf8.Valid(b) {
-		return Message{}, unparsable(errUTF8)
+	if err := s.text(); err != nil {
+		return Message{}, unparsable(err)
 	}
 	m, problem := env.message(b[start:end])
 	m.Names = s.names

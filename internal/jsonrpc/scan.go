@@ -1,10 +1,10 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -20,19 +20,20 @@ func Valid(b []byte) error {
 		s.fail("unexpected data after the value")
 		return s.failure()
 	}
-	if !utf8.Valid(b) {
-		return errUTF8
-	}
-	return nil
+	return s.text()
 }
 
 // errUTF8 is what is wrong with JSON that is well-formed but for its characters.
 var errUTF8 = errors.New("the text is not valid UTF-8")
 
+// highBits are the bits of eight bytes that no ASCII text has.
+const highBits = 0x8080808080808080
+
 // scanner checks the grammar of RFC 8259 without building anything.
 type scanner struct {
 	b      []byte
 	i      int
+	seen   uint64 // OR of the strings, eight bytes at a time
 	reason string
 	names  Names
 }
@@ -42,6 +43,14 @@ func (s *scanner) fail(reason string) bool {
 		s.reason = reason
 	}
 	return false
+}
+
+// text checks the characters of well-formed JSON: outside of strings there is only ASCII.
+func (s *scanner) text() error {
+	if s.seen&highBits != 0 && !utf8.Valid(s.b) {
+		return errUTF8
+	}
+	return nil
 }
 
 func (s *scanner) failure() error { return fmt.Errorf("%s at byte %d", s.reason, s.i) }
@@ -165,41 +174,49 @@ func (s *scanner) array(depth int) bool {
 	}
 }
 
-// str scans a string. It looks for the closing quote first and then for escapes before it, so that
-// long strings are walked by the vector instructions behind IndexByte.
+// str scans a string.
 func (s *scanner) str() bool {
-	i := s.i + 1
-	quote := bytes.IndexByte(s.b[i:], '"')
-	if quote < 0 {
-		return s.fail("unterminated string")
-	}
-	quote += i
+	s.i++
 	for {
-		slash := bytes.IndexByte(s.b[i:quote], '\\')
-		if slash < 0 {
-			if hasControl(s.b[i:quote]) {
-				return s.fail("control character in a string")
-			}
-			s.i = quote + 1
-			return true
+		s.plain()
+		if s.i >= len(s.b) {
+			return s.fail("unterminated string")
 		}
-		slash += i
-		if hasControl(s.b[i:slash]) {
+		switch s.b[s.i] {
+		case '"':
+			s.i++
+			return true
+		case '\\':
+			n := escape(s.b[s.i:])
+			if n == 0 {
+				return s.fail("invalid escape in a string")
+			}
+			s.i += n
+		default:
 			return s.fail("control character in a string")
 		}
-		n := escape(s.b[slash:])
-		if n == 0 {
-			return s.fail("invalid escape in a string")
-		}
-		i = slash + n
-		if i > quote {
-			next := bytes.IndexByte(s.b[i:], '"')
-			if next < 0 {
-				return s.fail("unterminated string")
-			}
-			quote = i + next
+	}
+}
+
+// plain goes on to the next quote, backslash or control character, eight bytes at a time.
+func (s *scanner) plain() {
+	const ones = 0x0101010101010101
+	b, i, seen := s.b, s.i, s.seen
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i : i+8])
+		seen |= x
+		// A byte below 0x80 that becomes 0x80 or more: it is less than a space, or equal to the other character. What
+		// it borrows from only stands above it.
+		if found := ((x - ' '*ones) | ((x ^ '"'*ones) - ones) | ((x ^ '\\'*ones) - ones)) &^ x & highBits; found != 0 {
+			s.i, s.seen = i+bits.TrailingZeros64(found)/8, seen
+			return
 		}
 	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		seen |= uint64(b[i])
+		i++
+	}
+	s.i, s.seen = i, seen
 }
 
 // escape returns the length of the escape sequence at the start of b, 0 if it is none.
@@ -222,24 +239,6 @@ func escape(b []byte) int {
 		return 6
 	}
 	return 0
-}
-
-// hasControl reports whether b has a byte below 0x20, eight bytes at a time.
-func hasControl(b []byte) bool {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for len(b) >= 8 {
-		x := binary.LittleEndian.Uint64(b)
-		if (x-0x20*ones)&^x&highs != 0 {
-			return true
-		}
-		b = b[8:]
-	}
-	for _, c := range b {
-		if c < 0x20 {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *scanner) number() bool {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -34,6 +36,22 @@ func TestValid_AgreesWithEncodingJSON(t *testing.T) {
 	} {
 		if got, want := jsonrpc.Valid([]byte(in)[:len(in):len(in)]) == nil, json.Valid([]byte(in)); got != want {
 			t.Errorf("Valid(%q): got %v, want %v", in, got, want)
+		}
+	}
+}
+
+// Strings are scanned several bytes at a time: each byte counts wherever it stands.
+func TestValid_EveryByteAtEveryPlace(t *testing.T) {
+	for size := range 20 {
+		for place := range size {
+			for c := range 256 {
+				in := []byte(`"` + strings.Repeat("x", size) + `"`)
+				in[1+place] = byte(c)
+				want := json.Valid(in) && utf8.Valid(in)
+				if got := jsonrpc.Valid(in) == nil; got != want {
+					t.Errorf("Valid(%q): got %v, want %v", in, got, want)
+				}
+			}
 		}
 	}
 }

@@ -26,7 +26,6 @@ type Reader struct {
 	Max    int    // bytes of a line without its end
 	Memory Memory // nil is the heap
 	CR     bool   // a line may also end in CR alone, as in event streams
-	Copied int    // bytes of a long line up to which Keep copies it; beyond, it gives the memory away
 
 	buf      *bufio.Reader
 	long     []byte // the last line, if it did not fit the buffer
@@ -139,13 +138,13 @@ func (r *Reader) skip() error {
 	return nil
 }
 
-// Keep returns part, a part of the last line, in memory of its own.
+// Keep returns part, a part of the last line, in memory of its own: that of a long line is given away.
 func (r *Reader) Keep(part []byte) []byte {
-	if len(r.long) > 0 && len(part) > r.Copied {
-		r.long = nil
-		return part
+	if len(r.long) == 0 {
+		return append([]byte{}, part...)
 	}
-	return append([]byte{}, part...)
+	r.long = nil
+	return part
 }
 
 // Shrink lets go of memory for long lines that is larger than size.

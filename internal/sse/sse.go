@@ -17,7 +17,8 @@ import (
 
 const (
 	bufferSize = 16 << 10
-	// keptSize is what is kept of the memory for long lines. Beyond it, an event takes the memory of its line.
+	// keptSize is what is kept of the memory for long lines: with Memory, events up to it are copied. Others take the
+	// memory of their line.
 	keptSize = 4 << 20
 )
 
@@ -33,7 +34,7 @@ type Event struct {
 
 // Reader reads events. The exported fields are set before the first call of Next.
 type Reader struct {
-	// Memory is where long lines are put together; nil is the heap.
+	// Memory is where long lines are put together and long events are kept; nil is the heap.
 	Memory lines.Memory
 	// Whole tells whether a last line that lacks its end is complete. If Whole is nil, an event that the end of the
 	// stream cuts is an error; else such an event counts with its complete lines.
@@ -49,7 +50,7 @@ type Reader struct {
 // buffers holds readers of lines that are free.
 var buffers = sync.Pool{New: func() any {
 	r := lines.New(nil, bufferSize, 0)
-	r.CR, r.Copied = true, keptSize
+	r.CR = true
 	return r
 }}
 
@@ -86,7 +87,9 @@ func (r *Reader) Next() (Event, error) {
 			return Event{}, err
 		}
 		if len(line) > 0 {
-			r.field(&e, line)
+			if err := r.field(&e, line); err != nil {
+				return Event{}, err
+			}
 			continue
 		}
 		if e.Data != nil || e.ID != "" {
@@ -99,7 +102,9 @@ func (r *Reader) Next() (Event, error) {
 // last returns the event that the end of the stream cuts, after line, which lacks its end.
 func (r *Reader) last(e Event, line []byte) (Event, error) {
 	if r.Whole != nil && len(line) > 0 && r.Whole(line) {
-		r.field(&e, line)
+		if err := r.field(&e, line); err != nil {
+			return Event{}, err
+		}
 	}
 	switch {
 	case r.Whole != nil && e.Data != nil:
@@ -110,7 +115,7 @@ func (r *Reader) last(e Event, line []byte) (Event, error) {
 	return Event{}, io.EOF
 }
 
-func (r *Reader) field(e *Event, line []byte) {
+func (r *Reader) field(e *Event, line []byte) error {
 	field, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(field) {
@@ -127,17 +132,22 @@ func (r *Reader) field(e *Event, line []byte) {
 	case "error":
 		if r.ErrorField {
 			e.Name = "error"
-			r.data(e, value)
+			return r.data(e, value)
 		}
 	case "data":
-		r.data(e, value)
+		return r.data(e, value)
 	}
+	return nil
 }
 
-func (r *Reader) data(e *Event, value []byte) {
-	if e.Data != nil {
+func (r *Reader) data(e *Event, value []byte) (err error) {
+	switch {
+	case e.Data != nil:
 		e.Data = append(append(e.Data, '\n'), value...)
-		return
+	case r.Memory != nil && len(value) > bufferSize && len(value) <= keptSize:
+		e.Data, err = r.Memory.Extend(nil, value, len(value))
+	default:
+		e.Data = r.lines.Keep(value)
 	}
-	e.Data = r.lines.Keep(value)
+	return err
 }

@@ -24,8 +24,8 @@ type Remote struct {
 }
 
 // Context returns ctx with the remote span as the parent of spans, and spans to link. _meta wins over the headers,
-// which may be those of a hop in between. Of callers that are not trusted both become links, so that they cannot join or
-// sample the traces of others. Malformed values are ignored.
+// which may be those of a hop in between. Of callers that are not trusted both become links, so that they cannot join
+// or sample the traces of others. Malformed values are ignored.
 func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []trace.Link) {
 	sent := r.Header["Traceparent"]
 	if r.Parent == nil && sent == nil {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ type ask struct {
 	text    string // the whole question
 	clauses []intent.Clause
 	words   []word
-	kinds   []word // of things that are only given by their values
+	kinds   []word // what the values say that no word says
 	values  []values.Value
 	lang    string
 	verb    []string // stems of the verbs
@@ -26,7 +27,7 @@ type ask struct {
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
 func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
-	a := ask{text: text, clauses: clauses}
+	a, files := ask{text: text, clauses: clauses}, 0
 	for _, c := range clauses {
 		if a.lang == "" {
 			a.lang = c.Language
@@ -37,6 +38,10 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 		if c.Verb != "" && (c.Act.MayRead() || c.Act == intent.Conditional) && !calculation(text, c, all) {
 			a.verb = append(a.verb, verbStems(c)...)
 		}
+		if first := readWords(text, c.Start, c.End, c.Language); c.Verb == "" && c.Language != "en" && len(first) > 0 &&
+			lists["changes"].any(first[0].stems) { // "schreib hallo in notes.txt" looks like a question
+			a.verb = append(a.verb, first[0].stems...)
+		}
 		a.writes = a.writes || c.Act.MayWrite()
 		for _, v := range all {
 			if middle := (v.Start + v.End) / 2; middle < c.Start || middle >= c.End {
@@ -44,14 +49,60 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			}
 			a.values = append(a.values, v)
 			switch {
+			case v.Kind == values.Path && strings.Contains(v.Text, "*"):
 			case v.Kind == values.Path && path.Ext(v.Text) != "": // "how big is notes.txt" is about a file
-				a.kinds = []word{{lower: "file", stems: []string{"file"}, weight: 1}}
+				files++
+				a.kinds = a.fileKinds(path.Ext(v.Text), files)
+			case v.Kind == values.Path && v.Cue == "in" && a.wantsContents(): // "which files are in /tmp?"
+				a.kinds = kinds("list", "directory")
 			case v.Kind == values.Expression:
 				a.calculates = true
 			}
 		}
 	}
 	return a
+}
+
+// kinds are words that stand nowhere in the question.
+func kinds(names ...string) []word {
+	var out []word
+	for _, n := range names {
+		out = append(out, word{lower: n, stems: []string{search.Stem(n)}, weight: 1})
+	}
+	return out
+}
+
+// aboutFile reports whether the question names a file.
+func (a ask) aboutFile() bool {
+	return slices.ContainsFunc(a.kinds, func(w word) bool { return w.lower == "file" })
+}
+
+// fileKinds are kinds for the last of several files.
+func (a ask) fileKinds(ext string, files int) []word {
+	switch {
+	case !a.wantsContents():
+		return kinds("file")
+	case files > 1:
+		return kinds("read", "file")
+	}
+	return kinds("read", "file", medium(ext))
+}
+
+// wantsContents reports whether nothing is said of a file or directory but that it is to be shown: "what's in notes.txt?"
+func (a ask) wantsContents() bool {
+	return !lists["changes"].any(a.verb) && !slices.ContainsFunc(a.words, func(w word) bool {
+		inValue := slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Start <= w.start && w.end <= v.End })
+		return w.weight > 0 && !inValue && !lists["contents"].any(w.stems)
+	})
+}
+
+// medium is what a file with this extension holds.
+func medium(ext string) string {
+	kind, _, _ := strings.Cut(mime.TypeByExtension(strings.ToLower(ext)), "/")
+	if kind == "image" || kind == "audio" || kind == "video" {
+		return kind
+	}
+	return "text"
 }
 
 // verbStems are what the verb of a clause may be called in a catalog.
@@ -78,6 +129,9 @@ func (a ask) query() string {
 		}
 		b.WriteString(c.Text)
 	}
+	for _, w := range a.kinds {
+		b.WriteString(" " + w.lower)
+	}
 	for _, w := range a.words {
 		if w.has("who") {
 			b.WriteString(" person")
@@ -100,6 +154,9 @@ func (a ask) mayCall(f *profile) bool {
 		}
 		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return lists["changes"][v] })
 	}
+	if a.aboutFile() && f.isForDirectories() {
+		return false
+	}
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)
 		if slices.ContainsFunc(verb, func(v string) bool { return lists["light"][v] }) &&
@@ -110,12 +167,20 @@ func (a ask) mayCall(f *profile) bool {
 	})
 }
 
+// isForDirectories reports whether a tool is for directories and not for files, by its name.
+func (f *profile) isForDirectories() bool {
+	return slices.Contains(f.name, "directori") && !slices.Contains(f.name, "file")
+}
+
 // fitsAfter reports whether the word after a verb that only its place makes a verb is one that the tool knows, or a value.
 func (a ask) fitsAfter(f *profile, c intent.Clause) bool {
 	seen := false
-	for _, w := range a.words {
+	for i, w := range a.words {
 		if w.start < c.Start || w.end > c.End {
 			continue
+		}
+		if seen && a.written(i) > 0 {
+			return true
 		}
 		if seen && w.weight > 0 {
 			inValue := slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Start <= w.start && w.end <= v.End })

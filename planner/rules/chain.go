@@ -80,7 +80,8 @@ const (
 )
 
 // produce looks for tools that only read, that the question fills, and whose results give what a tool lacks. It returns
-// the calls to make first, and whether nothing is lacking any more.
+// the calls to make first, and whether nothing is lacking any more. A tool that writes gets no contents
+// from calls that are made for it: nobody has asked to write those.
 func (c *chooser) produce(f *profile, fill *filling) ([]*call, bool) {
 	lacking := slices.Clone(fill.missing)
 	for _, q := range f.params {
@@ -96,7 +97,7 @@ func (c *chooser) produce(f *profile, fill *filling) ([]*call, bool) {
 	refs := map[string]reference{}
 	for _, q := range lacking {
 		ref, made, ok := c.producer(f, q, slices.Concat(c.calls, added))
-		if !ok {
+		if !ok || made && !f.reads && lists["body"].any(q.stems) {
 			return nil, false
 		}
 		for _, other := range refs {

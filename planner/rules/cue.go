@@ -129,6 +129,9 @@ func (l *filler) phrases() []values.Value {
 		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said"))
 		}
+		if j := l.a.written(i); j > i {
+			out = append(out, l.a.phrase(i, j, "said"))
+		}
 		if !plain(i) || i > 0 && plain(i-1) && l.a.adjoin(i) {
 			continue
 		}
@@ -148,6 +151,22 @@ func (l *filler) phrases() []values.Value {
 		}
 	}
 	return out
+}
+
+// written is the end of what is to be written, if it begins with word i: "write hello world to notes.txt". Else it is 0.
+func (a ask) written(i int) int {
+	if i == 0 || !lists["creating"].any(a.words[i-1].stems) || !slices.ContainsFunc(a.verb, a.words[i-1].has) {
+		return 0
+	}
+	for j := i; j+1 < len(a.words) && a.adjoin(j); j++ {
+		to := a.words[j].lower
+		if (to == "to" || to == "into" || to == "in") && slices.ContainsFunc(a.values, func(v values.Value) bool {
+			return v.Kind == values.Path && strings.TrimSpace(a.text[a.words[j].end:max(v.Start, a.words[j].end)]) == ""
+		}) {
+			return j
+		}
+	}
+	return 0
 }
 
 // adjoin reports whether only a space or a hyphen stands before word i.

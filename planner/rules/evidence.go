@@ -112,7 +112,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {
 		x[place]++
 	}
-	if len(a.kinds) > 0 && slices.Contains(f.name, "directori") && !slices.Contains(f.name, "file") {
+	if a.aboutFile() && f.isForDirectories() {
 		x[place] += 0.5 // a file is no directory
 	}
 	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)

@@ -24,6 +24,18 @@ var (
 	listIssues   = tool("list_issues", "List the issues of a repository", object("*owner:string:Owner", "*repo:string:Repository", "state:one of open closed all:Which issues"))
 )
 
+// files are tools for files.
+var files = []plan.Tool{
+	tool("read_text_file", "Read the complete contents of a file from the file system as text", object("*path:string"), returning("content:string")),
+	tool("read_media_file", "Read an image or audio file", object("*path:string"), returning("content:string")),
+	tool("read_multiple_files", "Read the contents of multiple files simultaneously", object("*paths:list of string:Paths of files"), returning("content:string")),
+	tool("write_file", "Create a new file or completely overwrite an existing file with new content", object("*path:string", "*content:string")),
+	tool("create_directory", "Create a new directory or ensure a directory exists", object("*path:string")),
+	tool("list_directory", "Get a detailed listing of all files and directories in a specified path", object("*path:string"), returning("content:string")),
+	tool("search_files", "Recursively search for files and directories matching a pattern", object("*path:string", "*pattern:string"), returning("content:string")),
+	tool("get_file_info", "Retrieve detailed metadata about a file or directory, with its size and last modified time", object("*path:string"), returning("content:string")),
+}
+
 func TestPlan_Calls(t *testing.T) {
 	for _, tc := range []struct {
 		question string
@@ -53,6 +65,21 @@ func TestPlan_Calls(t *testing.T) {
 		{"Show order A-99812", []plan.Tool{getOrder, cancelOrder}, `get_order{"order_id":"A-99812"}`},
 		{"where's order A-99812 right now", []plan.Tool{getOrder, cancelOrder}, `get_order{"order_id":"A-99812"}`},
 		{"Cancel order A-99812", []plan.Tool{getOrder, cancelOrder}, `cancel_order{"order_id":"A-99812"}`},
+		{"what's in notes.txt?", files, `read_text_file{"path":"notes.txt"}`},
+		{"show me notes.txt", files, `read_text_file{"path":"notes.txt"}`},
+		{"what does notes.txt say?", files, `read_text_file{"path":"notes.txt"}`},
+		{"zeig mir notes.txt", files, `read_text_file{"path":"notes.txt"}`},
+		{"open logo.png", files, `read_media_file{"path":"logo.png"}`},
+		{"read a.txt and b.txt", files, `read_multiple_files{"paths":["a.txt","b.txt"]}`},
+		{"how big is notes.txt?", files, `get_file_info{"path":"notes.txt"}`},
+		{"what's in /tmp/out?", files, `list_directory{"path":"/tmp/out"}`},
+		{"which files are in /tmp/out?", files, `list_directory{"path":"/tmp/out"}`},
+		{"find notes.txt in /tmp/out", files, `search_files{"path":"/tmp/out","pattern":"notes.txt"}`},
+		{"write hello world to notes.txt", files, `write_file{"content":"hello world","path":"notes.txt"}`},
+		{"write notes.txt", files, ``},
+		{"create notes.txt", files, ``},
+		{"schreib hallo in notes.txt", files, ``},
+		{"should I write hello to notes.txt?", files, ``},
 		{"hello", []plan.Tool{getOrder, cancelOrder, webSearch}, ``},
 		{"thanks a lot!", []plan.Tool{getOrder, cancelOrder, webSearch}, ``},
 		{"", []plan.Tool{getOrder}, ``},
@@ -132,6 +159,10 @@ func TestPlan_NamesTheNearestTools(t *testing.T) {
 	p := planned(t, "print order 4711 on paper", getOrder, cancelOrder, webSearch)
 	if len(p.Steps) > 0 || !strings.HasPrefix(p.Note, "No tool matches. Closest: `") || !strings.Contains(p.Note, "order`") {
 		t.Errorf("got %s and the note %q, want no call and the tools for orders", calls(p), p.Note)
+	}
+	if p := planned(t, "do not cancel order 4711", cancelOrder); p.Note !=
+		"No tool is called, because nothing was asked that a tool could do." || len(p.Unmet) > 0 {
+		t.Errorf("got note %q and %d unmet parts, want that nothing was asked", p.Note, len(p.Unmet))
 	}
 	if p := planned(t, "qwertz uiop", getOrder); p.Note != "No tool matches." {
 		t.Errorf("nothing in common: got the note %q, want none of the tools", p.Note)

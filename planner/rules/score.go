@@ -175,6 +175,9 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	if row == "number" && lists["count"].any(q.stems) && l.counts(v.End) {
 		c.score += counted
 	}
+	if v.Kind == values.Path && l.misplaced(q, v) {
+		c.score -= 2 * rightSide
+	}
 	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
 	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
@@ -218,6 +221,13 @@ func (l *filler) counts(end int) bool {
 		return w.weight > 0 &&
 			l.f.words.any(w.stems)
 	})
+}
+
+// misplaced reports whether a path is where to look and the parameter what to look for, or the other way round: "find
+// notes.txt in /tmp".
+func (l *filler) misplaced(q param, v values.Value) bool {
+	looks := func(p param) bool { return lists["named"].any(p.stems) }
+	return slices.ContainsFunc(l.f.params, looks) && looks(q) == (v.Cue == "in")
 }
 
 // excluded reports whether ordinary words or a name cannot be what a parameter takes.

@@ -103,6 +103,8 @@ func note(p plan.Plan) string {
 		return "An argument is missing: " + strings.Join(open, ", ") + "."
 	case len(near) > 0:
 		return "No tool matches. Closest: " + strings.Join(near, ", ") + "."
+	case len(p.Unmet) == 0:
+		return "No tool is called, because nothing was asked that a tool could do."
 	}
 	return "No tool matches."
 }

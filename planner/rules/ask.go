@@ -22,7 +22,7 @@ type ask struct {
 	verb    []string // stems of the verbs
 	writes  bool     // one of the clauses may write
 
-	calculates bool // there is a calculation among the values
+	operation []string // stems of what tools are called that do the calculation among the values
 }
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
@@ -56,7 +56,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			case v.Kind == values.Path && v.Cue == "in" && a.wantsContents(): // "which files are in /tmp?"
 				a.kinds = kinds("list", "directory")
 			case v.Kind == values.Expression:
-				a.calculates = true
+				a.operation = operation(v.Text)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
@@ -54,4 +55,26 @@ func calculation(text string, c intent.Clause, all []values.Value) bool {
 		return v.Kind == values.Expression && c.Start <= v.Start && v.End <= c.End &&
 			strings.HasPrefix(strings.ToLower(text[v.Start:v.End]), strings.ToLower(c.Verb))
 	})
+}
+
+// operators are the words for a calculation with one kind of operator.
+var operators = map[rune]string{
+	'+': "add sum plus addition", '-': "subtract minus difference subtraction",
+	'*': "multiply times product multiplication", '/': "divide quotient division",
+}
+
+// operation returns the stems that name a tool for a calculation: for "3 + 4" also those of a sum.
+func operation(expression string) []string {
+	out, found := []string{search.Stem("calculate")}, []rune{}
+	for _, c := range expression {
+		if operators[c] != "" {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 1 {
+		for w := range strings.FieldsSeq(operators[found[0]]) {
+			out = append(out, search.Stem(w))
+		}
+	}
+	return out
 }

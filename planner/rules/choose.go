@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
@@ -158,10 +159,13 @@ func (f filling) only(params []param) filling {
 	return out
 }
 
-// also adds tools of a kind that a question needs without naming it: for a calculation those that evaluate one.
+// also adds tools of a kind that a question needs without naming it: for a calculation those that do it.
 func (c *chooser) also(a ask, ranked []plan.Tool) []plan.Tool {
-	if slices.ContainsFunc(a.values, func(v values.Value) bool { return v.Kind == values.Expression }) {
-		for _, t := range c.tools.Look("calculate evaluate arithmetic expression", 2) {
+	if len(a.operation) == 0 {
+		return ranked
+	}
+	for _, words := range []string{"calculate evaluate arithmetic expression", strings.Join(a.operation, " ") + " two numbers"} {
+		for _, t := range c.tools.Look(words, 2) {
 			if !slices.ContainsFunc(ranked, func(o plan.Tool) bool { return o.Name == t.Name }) {
 				ranked = append(slices.Clip(ranked), t)
 			}

@@ -122,12 +122,15 @@ func (l *filler) phrases() []values.Value {
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) &&
-			!slices.ContainsFunc(l.f.name, words[i].has) {
+			!slices.ContainsFunc(l.f.name, words[i].has) && !l.f.module.any(words[i].stems) {
 			whole = true
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "rest"))
 		}
 		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said"))
+		}
+		if i > 0 && l.onlyText() && slices.ContainsFunc(l.a.verb, words[i-1].has) && words[i-1].has(l.f.verb) {
+			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said")) // "echo hello world"
 		}
 		if j := l.a.written(i); j > i {
 			out = append(out, l.a.phrase(i, j, "said"))
@@ -167,6 +170,11 @@ func (a ask) written(i int) int {
 		}
 	}
 	return 0
+}
+
+// onlyText reports whether a text is all that a tool takes.
+func (l *filler) onlyText() bool {
+	return len(l.f.params) == 1 && kindOf(l.f.params[0].Schema) == "string" && lists["body"].any(l.f.params[0].stems)
 }
 
 // adjoin reports whether only a space or a hyphen stands before word i.
@@ -210,7 +218,7 @@ func (l *filler) explains(w word) bool {
 		return search.RequestVerb(w.lower)
 	}
 	return slices.ContainsFunc(w.stems, func(s string) bool {
-		return l.f.words[s] || l.f.shared[s] > 0 ||
+		return l.f.words[s] || l.f.module[s] || l.f.shared[s] > 0 ||
 			slices.ContainsFunc(l.f.name, func(n string) bool { return l.p.related(s, n) })
 	})
 }

@@ -77,7 +77,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
 	x[nameSaid] = p.said(slices.Concat(a.words, a.kinds), f.name, f.module)
-	if a.calculates && slices.Contains(f.name, "calcul") {
+	if slices.ContainsFunc(a.operation, func(s string) bool { return slices.Contains(f.name, s) }) {
 		x[nameSaid], x[place] = 1, 0 // "3 + 4" needs no verb
 	}
 	required, score, listed, said := 0.0, 0.0, 0.0, 0.0

@@ -31,6 +31,9 @@ func returning(fields ...string) func(*plan.Tool) {
 	}
 }
 
+// of says which server has a tool.
+func of(server string) func(*plan.Tool) { return func(t *plan.Tool) { t.Server = server } }
+
 // destroying marks a tool as destructive.
 func destroying(t *plan.Tool) {
 	yes := true

@@ -21,6 +21,8 @@ var (
 	moveFile     = tool("move_file", "Move or rename a file", object("*source:string:Path from", "*destination:string:Path to"))
 	findFlights  = tool("find_flights", "Find flights between two cities", object("*origin:string:City of departure", "*destination:string:City of arrival", "date:string:Day, YYYY-MM-DD"))
 	sendEmail    = tool("send_email", "Send an e-mail message", object("*to:string:E-mail address", "*subject:string:Subject line", "*body:string:Text"))
+	echo         = tool("echo", "Echoes back the input string", object("*message:string:Message to echo"))
+	searchNodes  = tool("search_nodes", "Search for nodes in the knowledge graph based on a query", object("*query:string:The search query"), of("memory"))
 	listIssues   = tool("list_issues", "List the issues of a repository", object("*owner:string:Owner", "*repo:string:Repository", "state:one of open closed all:Which issues"))
 )
 
@@ -43,6 +45,10 @@ func TestPlan_Calls(t *testing.T) {
 		want     string
 	}{
 		{"add 3 and 4", []plan.Tool{getSum, webSearch}, `get_sum{"a":3,"b":4}`},
+		{"17 + 25", []plan.Tool{getSum, webSearch}, `get_sum{"a":17,"b":25}`},
+		{"what is 10 - 4?", []plan.Tool{getSum, webSearch}, ``},
+		{"echo hello world", []plan.Tool{echo, webSearch}, `echo{"message":"hello world"}`},
+		{"search my memory for Berlin", []plan.Tool{searchNodes, echo}, `search_nodes{"query":"Berlin"}`},
 		{"what is 3.5 plus 1,200?", []plan.Tool{getSum, webSearch}, `get_sum{"a":3.5,"b":1200}`},
 		{"What is 15% of $2500?", []plan.Tool{calculate, webSearch}, `calculate{"expression":"2500 * 0.15"}`},
 		{"Add 3, 4 and 5", []plan.Tool{calculate, webSearch, sendEmail}, `calculate{"expression":"3 + 4 + 5"}`},

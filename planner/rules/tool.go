@@ -23,7 +23,7 @@ type profile struct {
 	reads   bool
 	verb    string   // stem of what the tool does: the verb of its name, or of its description
 	name    []string // stems of name and title, without stop words
-	module  stems    // stems of the name that only say where the tool belongs: "geo" of "geo.find_city"
+	module  stems    // stems that only say where the tool belongs: of its server, and "geo" of "geo.find_city"
 	words   stems    // of name and description
 	labels  stems    // of parameter names, descriptions and choices
 	params  []param
@@ -75,6 +75,9 @@ func (r *profiler) profile(t plan.Tool) *profile {
 		for _, s := range r.stems(t.Tool[:i]) {
 			f.module[s] = !slices.Contains(r.stems(t.Tool[i:]), s)
 		}
+	}
+	for _, s := range r.stems(t.Server) {
+		f.module[s] = !slices.Contains(f.name, s)
 	}
 	f.words.add(f.name)
 	f.words.add(r.stems(clip(t.Description, 2000)))

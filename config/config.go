@@ -10,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
@@ -50,6 +51,7 @@ type Settings struct {
 	Shutdown       Shutdown                   `yaml:"shutdown"`
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
+	History        history.Config             `yaml:"history"`
 	State          string                     `yaml:"state"` // folder of state; empty = the user's state folder
 }
 
@@ -98,5 +100,6 @@ func Default() Config {
 		Validation:    router.DefaultValidation(),
 		Shutdown:      Shutdown{Grace: 30 * time.Second},
 		Log:           telemetry.DefaultLog(),
+		History:       history.Default(),
 	}}
 }

@@ -47,7 +47,10 @@ func (c *calls) observe(next roundTrip) roundTrip {
 		took := time.Since(began)
 		r.server.health.observed(took, err)
 		outcome := cmp.Or(errorType(reply, err), outcomeOK)
-		c.opts.Observe(Observation{Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts})
+		c.opts.Observe(Observation{
+			Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts,
+			Tool: r.Tool, Caller: r.Caller, Step: r.Step, Began: began, Bytes: len(reply.Result),
+		})
 		return reply, err
 	}
 }

@@ -45,11 +45,17 @@ type Events struct {
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Observation describes a finished call, for metrics.
+// Observation describes a finished call.
 type Observation struct {
 	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
 	Duration        time.Duration
 	Attempts        int
+
+	Tool   string // empty for other requests than tools/call
+	Caller string
+	Step   bool // of a query
+	Began  time.Time
+	Bytes  int // of the result
 }
 
 func fillDefaults(o *Options) {

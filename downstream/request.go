@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -38,6 +39,8 @@ type Hooks struct {
 	Streams  func()                     // the server answers with a stream
 	Reserve  func(total int) bool       // charges the memory of the answer to the caller, before it is allocated
 	Hold     Hold                       // charges what is kept of the request after the call
+
+	Tried func(began time.Time, err error) // an attempt has ended
 }
 
 // owner is the client whose session is used; empty for the router's own.

@@ -19,7 +19,11 @@ func (c *calls) retry(next roundTrip) roundTrip {
 		var waits backoff.BackOff
 		for unknown := 0; ; {
 			*r.Attempts++
+			began := time.Now()
 			reply, err := next(ctx, r)
+			if r.Tried != nil {
+				r.Tried(began, err)
+			}
 			if err == nil {
 				return reply, nil
 			}

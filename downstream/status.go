@@ -104,6 +104,14 @@ func (s *server) status() Status {
 	return st
 }
 
+// Transitions returns the last changes of a server's state since it was configured, the oldest first.
+func (m *Manager) Transitions(name string) []health.Transition {
+	if s := m.servers.server(name); s != nil {
+		return s.health.machine.Past()
+	}
+	return nil
+}
+
 // maxQuarantined is how many quarantined tools a Status names.
 const maxQuarantined = 100
 

@@ -62,6 +62,7 @@ type StepResult struct {
 	Attempts  int             `json:"attempts"`
 	Started   float64         `json:"started_ms"`
 	Duration  float64         `json:"duration_ms"`
+	Tries     []plan.Try      `json:"-"`
 }
 
 // Content returns the record as structured content. full leaves results of steps uncut.
@@ -106,7 +107,7 @@ func stepResult(o plan.Outcome, full bool) StepResult {
 	s := StepResult{
 		ID: o.Step.ID, Tool: o.Step.Tool, Server: o.Step.Server, Arguments: o.Step.Arguments, Success: o.OK(),
 		Skipped:  o.Skipped,
-		Attempts: o.Attempts, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
+		Attempts: o.Attempts, Tries: o.Tries, Started: milliseconds(o.Started), Duration: milliseconds(o.Duration),
 	}
 	s.Result, s.Error, s.Truncated = o.Shown(limit)
 	if o.Sent != nil {

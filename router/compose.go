@@ -75,7 +75,7 @@ func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
 	began := time.Now()
 	s.record.Answer = s.router.synth.Compose(ctx, request)
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
-	s.record.Timings.Synthesizing = time.Since(began)
+	s.record.Timings.Synthesizing = s.record.phase(PhaseSynthesis, s.began, began)
 	if s.record.Answer.Degraded {
 		s.router.tracer.Fail(span, tracing.ErrorOfModel, "")
 	}

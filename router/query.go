@@ -35,7 +35,7 @@ type Query struct {
 // errQueryTimeout is a deadline that was exceeded, so that steps which it ends fail as timed out.
 var errQueryTimeout = fmt.Errorf("the query's time was up: %w", context.DeadlineExceeded)
 
-// Query answers a question and accounts for it in a span, the log and the metrics. The error is a *Refusal for what the
+// Query answers a question and accounts for it in a span, the log and by Follow. The error is a *Refusal for what the
 // caller did wrong.
 func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	began := time.Now()
@@ -44,6 +44,7 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 		tracing.AgentName.String(Name), tracing.QueryLength.Int(length)))
 	defer span.End()
 	r.tracer.Message(span, tracing.InputMessages, llm.RoleUser, q.Text)
+	ended := r.opts.Follow(&q, began)
 	record, err := r.process(ctx, q, began)
 	if err != nil {
 		outcome, level := outcomeOf(err), slog.LevelError
@@ -52,7 +53,7 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 			level = slog.LevelInfo // nothing went wrong
 		}
 		r.logger.Log(ctx, level, "Query failed: "+err.Error())
-		r.observe(outcome, time.Since(began))
+		ended(nil, outcome, err)
 		return nil, err
 	}
 	record.Timings.Total = time.Since(began)
@@ -63,10 +64,10 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	}
 	span.SetAttributes(tracing.Outcome.String(outcome))
 	r.tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, record.Answer.Text)
-	r.observe(outcome, record.Timings.Total)
 	r.logger.Info(fmt.Sprintf("Query processed in %.2fs", record.Timings.Total.Seconds()),
 		"query_length", length, "tools_called", record.Called(),
 		"duration_ms", record.Timings.Total.Milliseconds(), "trace_id", record.TraceID)
+	ended(record, outcome, nil)
 	return record, nil
 }
 

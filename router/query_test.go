@@ -221,7 +221,9 @@ func TestQueryEnds(t *testing.T) {
 func TestObservedQueries(t *testing.T) {
 	var seen []string
 	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
-		o.Observe = func(outcome string, took time.Duration) { seen = append(seen, outcome) }
+		o.Follow = func(*router.Query, time.Time) func(*router.Record, string, error) {
+			return func(_ *router.Record, outcome string, _ error) { seen = append(seen, outcome) }
+		}
 	})
 	k.query(router.Query{Plan: json.RawMessage(`[{"tool":"echo"}]`)})
 	k.query(router.Query{Plan: json.RawMessage(`[{"tool":"fails"}]`)})

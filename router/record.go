@@ -21,7 +21,9 @@ type Record struct {
 	PlannerUsage  llm.Usage
 	Timings       Timings
 
-	Unmet []plan.Unmet // parts of the question that no successful step serves
+	Phases []Phase      // in the order of their ends
+	Rounds []int        // how many steps the plan has after each round that adds some
+	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
 	failed  []plan.Outcome      // that no later round made good
 	open    []plan.Unmet        // parts that the planner made no step for
@@ -31,6 +33,27 @@ type Record struct {
 // Timings are how long the parts of a query took. A part is the sum over its rounds.
 type Timings struct {
 	Planning, Executing, Synthesizing, Total time.Duration
+}
+
+// Names of phases.
+const (
+	PhasePlanning  = "planning"
+	PhaseExecution = "execution"
+	PhaseSynthesis = "synthesis"
+)
+
+// Phase is one part of a query: the planning or execution of a round, or the synthesis.
+type Phase struct {
+	Name     string
+	Started  time.Duration // since the query began
+	Duration time.Duration
+}
+
+// phase notes a phase that ends now, and returns how long it took.
+func (r *Record) phase(name string, query, began time.Time) time.Duration {
+	took := time.Since(began)
+	r.Phases = append(r.Phases, Phase{name, began.Sub(query), took})
+	return took
 }
 
 // Called returns the number of calls that reached a tool.
@@ -54,6 +77,7 @@ func (r *Record) take(n *round) {
 	r.Plan.Source, r.Plan.Rounds = n.plan.Source, n.number
 	r.Plan.Steps = append(r.Plan.Steps, n.plan.Steps...)
 	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential
+	r.Rounds = append(r.Rounds, len(r.Plan.Steps))
 }
 
 // add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier

@@ -46,6 +46,17 @@ func NewReporter(send func(fraction float64, message string)) *Reporter {
 	return &Reporter{send: send, tokens: stepBurst, filled: time.Now()}
 }
 
+// Also has send called, too, after what is called already.
+func (r *Reporter) Also(send func(fraction float64, message string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.send
+	r.send = func(fraction float64, message string) {
+		first(fraction, message)
+		send(fraction, message)
+	}
+}
+
 // station reports a fixed value. What was kept of the steps before it is void.
 func (r *Reporter) station(value float64, message string) {
 	if r == nil {

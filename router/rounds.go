@@ -168,7 +168,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		tracing.Operation.String(tracing.OperationPlan), tracing.Round.Int(r.number)))
 	defer span.End()
 	began := time.Now()
-	defer func() { s.record.Timings.Planning += time.Since(began) }()
+	defer func() { s.record.Timings.Planning += s.record.phase(PhasePlanning, s.began, began) }()
 	if s.given != nil {
 		r.plan = *s.given
 	} else {
@@ -261,7 +261,7 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 	e.Confirm = s.confirm(r)
 	r.outcomes = s.router.executor.Execute(ctx, e)
 	s.record.add(r.outcomes)
-	s.record.Timings.Executing += time.Since(began)
+	s.record.Timings.Executing += s.record.phase(PhaseExecution, s.began, began)
 	describeOutcomes(trace.SpanFromContext(ctx), r.outcomes)
 }
 

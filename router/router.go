@@ -42,8 +42,12 @@ type Options struct {
 	Models     ModelOptions
 	Logger     *slog.Logger
 	Tracer     tracing.Tracer
-	Observe    func(outcome string, took time.Duration) // after each query; may be nil
+	Follow     Follow // may be nil
 }
+
+// Follow is called when a query begins, and may set its Report; what it returns is called when the query has ended,
+// with the record or the error. Neither may block.
+type Follow func(q *Query, began time.Time) (ended func(r *Record, outcome string, err error))
 
 // ModelOptions say what models there are besides those of the planner and the synthesizer.
 type ModelOptions struct {
@@ -84,6 +88,9 @@ func New(opts Options) (*Router, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.Follow == nil {
+		opts.Follow = func(*Query, time.Time) func(*Record, string, error) { return func(*Record, string, error) {} }
+	}
 	if opts.Models.Status == nil {
 		opts.Models.Status = func() Models { return Models{} }
 	}
@@ -101,12 +108,6 @@ func New(opts Options) (*Router, error) {
 		Tracer: opts.Tracer,
 	})
 	return r, nil
-}
-
-func (r *Router) observe(outcome string, took time.Duration) {
-	if r.opts.Observe != nil {
-		r.opts.Observe(outcome, took)
-	}
 }
 
 // Tools returns what list_available_tools lists for a caller.

@@ -36,6 +36,8 @@ func arrows() []arrow {
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
+		{"internal/critical", nil},
+		{"internal/history", []string{"internal/size"}},
 		{"internal/lru", nil},
 		{"internal/protocol", nil},
 		{"internal/reason", nil},

@@ -4,6 +4,7 @@ package health
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,15 @@ var transitions = [states][events]state{
 	disabled:    {disabled, disabled, disabled, disabled, disabled, disabled, disabled, disabled},
 }
 
+// Transition is a change of the state, as it is shown.
+type Transition struct {
+	At    time.Time `json:"at"`
+	State string    `json:"state"`
+}
+
+// maxPast is how many transitions are remembered.
+const maxPast = 20
+
 const (
 	lookAgain   = 2 * time.Second  // during backoff, one caller may re-probe this often
 	missedAgain = 30 * time.Second // between warnings that a server is left out
@@ -84,6 +94,7 @@ type Machine struct {
 	why     error         // of unreachable and quarantined
 	tried   time.Time     // when the last attempt failed, or lists were let through since
 	missed  time.Time     // of the last warning that the server is left out; zero = not since it was connected
+	past    []Transition  // the last maxPast
 	lastErr *link.Failure // of whatever failed last
 	lastOK  time.Time     // when it last opened a session or answered a ping
 }
@@ -111,6 +122,7 @@ func (m *Machine) On(e Event, err error) (returned bool) {
 	now := time.Now()
 	if m.state.String() != before.String() {
 		m.since = now
+		m.past = append(m.past[max(0, len(m.past)-maxPast+1):], Transition{now, m.state.String()})
 	}
 	switch e {
 	case Opened, Pinged:
@@ -182,6 +194,13 @@ func (m *Machine) Refuses() error {
 	}
 	m.tried = time.Now()
 	return nil
+}
+
+// Past returns the last transitions, the oldest first.
+func (m *Machine) Past() []Transition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.past)
 }
 
 // LeftOut records that a request was answered without the server. It reports whether to warn, because clients set the

@@ -1,17 +1,11 @@
-// Package ops serves the HTTP paths for operators: probes, the state of the servers as JSON and as a page, and metrics.
+// Package ops serves the HTTP paths for operators: probes, the state of the servers as JSON, metrics and a page.
 // [Mount] registers them. Handlers are safe for concurrent use.
 package ops
 
 import (
-	"embed"
 	"encoding/json"
 	"net/http"
 )
-
-// pages are the files of /ui/.
-//
-//go:embed ui.html ui.js
-var pages embed.FS
 
 // paths is the text at /.
 const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
@@ -23,7 +17,7 @@ const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
 /servers/{name}/mcp   one server alone
 /livez /readyz        probes
 /healthz /metrics     the state of the servers, as JSON and for Prometheus
-/ui/                  the same as a page
+/ui/                  what runs, fails and takes long, as a page
 `
 
 // Options of the ops paths.
@@ -31,6 +25,7 @@ type Options struct {
 	Ready     func() bool
 	Health    func(r *http.Request) any         // the content of /healthz for a request
 	Metrics   http.Handler                      // nil = no /metrics
+	Page      http.Handler                      // serves all below /ui/; nil = none
 	Authorize func(h http.Handler) http.Handler // wraps everything but the probes; nil = open
 }
 
@@ -56,15 +51,8 @@ func Mount(mux *http.ServeMux, o Options) {
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(o.Health(r)) // the client may be gone
 	})))
-	for path, file := range map[string]string{"GET /ui/{$}": "ui.html", "GET /ui/ui.js": "ui.js"} {
-		mux.Handle(path, guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h := w.Header()
-			h.Set("Cache-Control", "no-store")
-			h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "+
-				"connect-src 'self'; frame-ancestors 'none'")
-			h.Set("X-Content-Type-Options", "nosniff")
-			http.ServeFileFS(w, r, pages, file)
-		})))
+	if o.Page != nil {
+		mux.Handle("/ui/", guard(o.Page))
 	}
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", guard(o.Metrics))

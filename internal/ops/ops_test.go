@@ -32,10 +32,9 @@ func TestPaths(t *testing.T) {
 		{"probes are open", func(o *ops.Options) { o.Authorize = closed }, "/livez", 200, "ok\n"},
 		{"readiness is open", func(o *ops.Options) { o.Authorize = closed }, "/readyz", 200, "ok\n"},
 		{"health is guarded", func(o *ops.Options) { o.Authorize = closed }, "/healthz", 401, ""},
-		{"the page is guarded", func(o *ops.Options) { o.Authorize = closed }, "/ui/", 401, ""},
-		{"the page", nil, "/ui/", 200, ""},
-		{"its script", nil, "/ui/ui.js", 200, ""},
-		{"no other file", nil, "/ui/ops.go", 404, ""},
+		{"the page is guarded", func(o *ops.Options) { o.Authorize, o.Page = closed, metrics }, "/ui/", 401, ""},
+		{"the page", func(o *ops.Options) { o.Page = metrics }, "/ui/api/now", 200, "up 1\n"},
+		{"no page", nil, "/ui/", 404, ""},
 		{"metrics are guarded", func(o *ops.Options) { o.Authorize, o.Metrics = closed, metrics }, "/metrics", 401, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

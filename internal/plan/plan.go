@@ -136,8 +136,16 @@ type Outcome struct {
 	Elements []Outcome         // of a step that loops: one per element of its list
 	Index    int               // of an element, from 0
 	Attempts int               // calls made, 0 if the step never ran
+	Tries    []Try             // the same, one by one, where each is timed
 	Started  time.Duration     // since the query began
 	Duration time.Duration
+}
+
+// Try is one attempt of a call.
+type Try struct {
+	Started  time.Duration // since the query began
+	Duration time.Duration
+	Reason   string // why it failed; empty if it was answered
 }
 
 // OK reports whether the step succeeded. A loop does unless all its calls failed; a skipped step did nothing.

@@ -205,6 +205,12 @@ func (x *Executor) call(
 			if json.Unmarshal(params, &p) == nil {
 				report(progress.Fraction(p.Progress, p.Total), p.Message)
 			}
+		}, Tried: func(began time.Time, err error) {
+			try := plan.Try{Started: began.Sub(r.Began), Duration: time.Since(began)}
+			if err != nil {
+				try.Reason = StepError(err).Reason
+			}
+			out.Tries = append(out.Tries, try)
 		}},
 	})
 	switch {

@@ -22,6 +22,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/ops"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -54,12 +55,18 @@ type App struct {
 	tools     *router.Profile
 	proxy     *proxy.Proxy
 	edge      *edge.Edge
-	keys      *auth.Keys
-	rate      *limit.Rate
-	embedded  *embedded
+	fleet     *fleet
 	models    *models
 	web       web
+	page      page
 	lifecycle lifecycle
+	guards
+}
+
+// guards decide who may call, and how often.
+type guards struct {
+	keys *auth.Keys
+	rate *limit.Rate
 }
 
 // lifecycle makes each stage of an App happen once.
@@ -92,15 +99,18 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.metrics, err = telemetry.NewMetrics(a.telemetry.Meter()); err != nil {
 		return nil, err
 	}
-	servers := a.withDemo(cfg.Servers)
+	folder, _ := cfg.StateFolder() // keepState says what ends without one
+	if a.fleet, err = newFleet(cfg.Servers, opts.Demo, folder); err != nil {
+		a.log.Warn("servers are as configured", "error", err)
+	}
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: servers, Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		Servers: a.fleet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
 		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Embedded: a.embedded.dialers(),
+		Embedded: a.fleet.embedded.dialers(),
 		Events: downstream.Events{
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
@@ -150,7 +160,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed},
-		Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeQuery,
+		Logger: a.log, Tracer: a.telemetry.Tracer(), Follow: a.follow,
 	})
 }
 
@@ -159,10 +169,15 @@ func (a *App) observeCall(o downstream.Observation) {
 	for range o.Attempts - 1 {
 		a.metrics.Retry(context.Background(), o.Server)
 	}
+	a.page.journal.Call(o)
 }
 
-func (a *App) observeQuery(outcome string, took time.Duration) {
-	a.metrics.Query(context.Background(), outcome, took)
+func (a *App) follow(q *router.Query, began time.Time) func(*router.Record, string, error) {
+	ended := a.page.journal.Follow(q, began)
+	return func(r *router.Record, outcome string, err error) {
+		a.metrics.Query(context.Background(), outcome, time.Since(began))
+		ended(r, outcome, err)
+	}
 }
 
 // Log is the App's log.
@@ -224,7 +239,7 @@ func (a *App) Listen(ctx context.Context) error {
 	return nil
 }
 
-// keepState has sessions survive a restart, where there is a folder for it.
+// keepState has sessions and the history survive a restart, where there is a folder for it.
 func (a *App) keepState() {
 	folder, err := a.opts.Config.StateFolder()
 	if err == nil {
@@ -232,7 +247,11 @@ func (a *App) keepState() {
 	}
 	if err != nil {
 		a.log.Warn("client sessions end with this process; set state to a folder that can be written", "error", err)
+		folder = ""
 	}
+	cfg := a.opts.Config.History
+	a.page.history = history.Open(folder, cfg, a.log)
+	a.page.journal.Open(a.page.history, cfg.Contents)
 }
 
 // Addr is the address that Listen listens on.
@@ -249,9 +268,12 @@ func (a *App) handler() http.Handler {
 		mux.Handle(base+"/messages", messages)
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
-	operators := &operators{a.keys, a.edge}
+	proxies, _ := auth.ParseProxies(a.opts.Config.TrustedProxies) // New has checked them
+	operators := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
+	a.page.console = newConsole(a, operators)
 	ops.Mount(mux, ops.Options{
 		Ready: a.web.ready.Load, Metrics: a.telemetry.Handler(operators.visibleServers), Authorize: operators.authorize,
+		Page: a.page.console,
 		Health: func(r *http.Request) any {
 			h, err := a.router.Health(operators.visible(r), "")
 			if err != nil {
@@ -318,6 +340,9 @@ func (a *App) stop(ctx context.Context) error {
 		a.log.Info("Starting graceful shutdown...")
 	}
 	a.web.ready.Store(false)
+	if a.page.console != nil {
+		a.page.console.Close()
+	}
 	err := a.edge.Stop(ctx)
 	if ctx.Err() != nil {
 		a.log.Warn("Shutdown timeout, forcing exit")
@@ -325,11 +350,11 @@ func (a *App) stop(ctx context.Context) error {
 	}
 	err = errors.Join(err, a.web.close(ctx))
 	a.servers.StopWithin(remaining(ctx))
-	a.embedded.stop()
+	a.fleet.embedded.stop()
 	a.models.close()
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	return errors.Join(err, a.telemetry.Shutdown(flush))
+	return errors.Join(err, a.telemetry.Shutdown(flush), a.page.history.Close(flush))
 }
 
 // leastStop is the time that the servers have to end when the calls have used up the grace period.

@@ -2,16 +2,35 @@ package app
 
 import (
 	"net/http"
+	"net/netip"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
+// page is the page for operators, and what it shows.
+type page struct {
+	console *console.Console
+	journal console.Journal
+	history *history.Log
+}
+
+func newConsole(a *App, o *operators) *console.Console {
+	return console.New(console.Options{
+		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal, Config: a.opts.Config.Settings,
+		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.tools)), Switch: a.switchServer,
+	})
+}
+
 // operators are those who may use the ops paths.
 type operators struct {
-	keys *auth.Keys
-	edge *edge.Edge
+	keys    *auth.Keys
+	edge    *edge.Edge
+	proxies []netip.Prefix
+	local   bool // only this machine can connect
 }
 
 // authorize guards an ops path: from where, and with the keys, where there are any.
@@ -56,4 +75,27 @@ func (o *operators) operator(r *http.Request) (auth.Caller, bool) {
 	}
 	caller, ok := o.keys.Identify(key)
 	return caller, present && ok
+}
+
+// viewer is who looks at the page.
+func (o *operators) viewer(r *http.Request) console.Viewer {
+	if !o.keys.Required() {
+		return console.Viewer{Caller: auth.Anonymous(auth.ClientAddr(r, o.proxies)), Known: o.local}
+	}
+	caller, known := o.operator(r)
+	return console.Viewer{Caller: caller, Visible: caller.Visible(), Known: known}
+}
+
+// withPassword lets browsers that know the key as a password use an MCP path.
+func (o *operators) withPassword(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, present := o.keys.FromHeaders(r.Header); !present {
+			if _, key, ok := r.BasicAuth(); ok {
+				r = r.Clone(r.Context())
+				r.Header.Del("Authorization")
+				r.Header.Set("X-API-Key", key)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/demo"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
@@ -41,7 +39,8 @@ func (a *App) Reload(cfg config.Config) error {
 	a.logAccess(access)
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
-	changes := a.servers.Apply(a.withDemo(cfg.Servers))
+	a.fleet.configured = cfg.Servers
+	changes := a.servers.Apply(a.fleet.servers())
 	if !changes.None() {
 		a.proxy.ServersChanged(changes)
 	}
@@ -67,15 +66,4 @@ func (a *App) logAccess(c auth.Changes) {
 	}
 	a.log.Warn("access changed by a reload", "keys_added", c.Added, "keys_removed", c.Removed, "keys_changed", c.Changed,
 		"key_required", a.keys.Required())
-}
-
-// withDemo adds the demo servers, where they were asked for.
-func (a *App) withDemo(servers []downstream.ServerConfig) []downstream.ServerConfig {
-	if !a.opts.Demo {
-		return servers
-	}
-	if a.embedded == nil {
-		a.embedded = newEmbedded(demo.Servers())
-	}
-	return slices.Concat(servers, a.embedded.configs())
 }

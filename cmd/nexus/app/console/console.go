@@ -1,0 +1,208 @@
+// Package console is the page /ui/ for operators and the JSON interface behind it.
+//
+// [New] makes the handler of /ui/. A [Journal] writes the history that it shows. Who asks has passed the authentication
+// of the ops paths already; what is shown is what its key allows: servers and tools that it may see, and of queries,
+// calls and sessions its own, unless it may see everything. Only such a key switches servers. The page itself asks and
+// calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
+//
+// Handlers may be used from any goroutine. Streams of events are bounded; Close ends them.
+package console
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// files are the page.
+//
+//go:embed page
+var files embed.FS
+
+// Viewer is who looks at the page.
+type Viewer struct {
+	Caller  auth.Caller
+	Visible downstream.Visible // nil = everything
+	Known   bool               // it has shown a key, or comes from this machine
+}
+
+// sees reports whether the viewer sees what a caller has done.
+func (v Viewer) sees(caller string) bool { return v.Visible == nil || caller == v.Caller.ID }
+
+// Options of a Console. All are required.
+type Options struct {
+	Router  *router.Router
+	Servers *downstream.Manager
+	Edge    *edge.Edge
+	Journal *Journal
+	Config  config.Settings
+	Viewer  func(r *http.Request) Viewer
+	MCP     http.Handler // /ui/mcp
+
+	// Switch enables or disables a server on behalf of by. The error says that it will not outlive the process.
+	Switch func(server string, enabled bool, by string) error
+}
+
+// Console serves /ui/.
+type Console struct {
+	opts    Options
+	mux     http.ServeMux
+	streams streams
+	refused refusals
+	page    http.Handler
+}
+
+// New makes a Console.
+func New(o Options) *Console {
+	c := &Console{opts: o, streams: streams{byCaller: map[string]int{}, quit: make(chan struct{})}}
+	page, err := fs.Sub(files, "page")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	c.page = http.FileServerFS(page)
+	for path, h := range map[string]func(w http.ResponseWriter, r *http.Request, v Viewer){
+		"GET /ui/api/now":             c.now,
+		"GET /ui/api/servers":         c.servers,
+		"POST /ui/api/servers/{name}": c.switchServer,
+		"GET /ui/api/tools":           c.tools,
+		"GET /ui/api/tool":            c.tool,
+		"GET /ui/api/queries":         c.queries,
+		"GET /ui/api/queries/{id}":    c.query,
+		"GET /ui/api/sessions":        c.sessions,
+		"GET /ui/api/models":          c.models,
+		"GET /ui/api/events":          c.events,
+	} {
+		c.mux.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !sameOrigin(r) {
+				fail(w, http.StatusForbidden, "only the page itself may ask for this")
+				return
+			}
+			h(w, r, o.Viewer(r))
+		}))
+	}
+	c.mux.HandleFunc("/ui/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if !sameOrigin(r) {
+			fail(w, http.StatusForbidden, "only the page itself may ask for this")
+			return
+		}
+		o.MCP.ServeHTTP(w, r)
+	})
+	c.mux.HandleFunc("/ui/", c.file)
+	return c
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
+
+// Close ends the streams of events.
+func (c *Console) Close() { c.streams.close() }
+
+// policy lets the page load its own files and talk to its own origin, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// file serves a file of the page.
+func (c *Console) file(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		fail(w, http.StatusMethodNotAllowed, "want GET")
+		return
+	}
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	http.StripPrefix("/ui/", c.page).ServeHTTP(w, r)
+}
+
+// sameOrigin refuses requests of other pages: a browser adds the password of the page to them, too.
+func sameOrigin(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+	default:
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true // no browser
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host
+}
+
+// maxBody bounds what the page posts, in bytes.
+const maxBody = 64 << 10
+
+// read decodes the body of a POST. It must be JSON, which the forms of other pages cannot send.
+func read(w http.ResponseWriter, r *http.Request, into any) bool {
+	if r.Header.Get("Content-Type") != "application/json" {
+		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+		return false
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+		fail(w, http.StatusBadRequest, "the body is no JSON of the wanted form")
+		return false
+	}
+	return true
+}
+
+// reply writes JSON.
+func reply(w http.ResponseWriter, value any) { replyWith(w, http.StatusOK, value) }
+
+func fail(w http.ResponseWriter, status int, message string) {
+	replyWith(w, status, map[string]string{"error": message})
+}
+
+func replyWith(w http.ResponseWriter, status int, value any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // the client may be gone
+}
+
+// number reads a number of the query string, 0 if there is none.
+func number(r *http.Request, name string) float64 {
+	n, _ := strconv.ParseFloat(r.FormValue(name), 64) // what is no number counts as absent
+	return n
+}
+
+// refusals remembers when the edge last refused a request.
+type refusals struct {
+	mu    sync.Mutex
+	count int
+	at    time.Time
+}
+
+// since returns how many requests were refused so far, and when that was last noticed.
+func (f *refusals) since(count int) (int, time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if count != f.count {
+		f.count, f.at = count, time.Now()
+	}
+	return f.count, f.at
+}
+
+// visibleServers returns the servers that a viewer may see, in the order of the configuration.
+func (c *Console) visibleServers(v Viewer) []string {
+	return slices.DeleteFunc(c.opts.Servers.Servers(), func(name string) bool {
+		return v.Visible != nil && !v.Visible(name, "")
+	})
+}

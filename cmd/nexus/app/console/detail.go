@@ -1,0 +1,193 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// Bounds of what is kept of a query.
+const (
+	maxQuestion = 10_000  // bytes
+	maxValue    = 8 << 10 // of arguments; results are cut by the record
+	maxCalls    = 2000    // of all steps together
+	maxDetail   = 1 << 20 // of arguments and results together
+)
+
+// queryDetail is the whole account of a query, as it is stored. It is encoded behind the query, by the history.
+type queryDetail struct {
+	question string
+	content  *router.AnswerContent
+	phases   []router.Phase
+	rounds   []int
+	contents bool // keep questions, arguments, results and answers
+}
+
+// newDetail takes what is kept of a record, and estimates its bytes.
+func newDetail(question string, r *router.Record, contents bool) (d *queryDetail, size int) {
+	d = &queryDetail{question, r.Content(false), r.Phases, r.Rounds, contents}
+	size = len(question) + len(d.content.Answer) + 1024
+	for i := range d.content.Plan.Steps {
+		s := &d.content.Plan.Steps[i]
+		size += len(s.Arguments) + 256
+	}
+	for i := range d.content.Steps {
+		s := &d.content.Steps[i]
+		s.Arguments, _ = plan.Cut(s.Arguments, maxValue)
+		size += len(s.Arguments) + len(s.Result) + 256
+	}
+	return d, size
+}
+
+// storedQuery is the JSON of a queryDetail.
+type storedQuery struct {
+	Question string `json:"question,omitempty"`
+	*router.AnswerContent
+	Contents bool         `json:"contents"`
+	Left     int          `json:"calls_left_out,omitempty"` // of Calls
+	Calls    []storedCall `json:"steps"`                    // hides the steps of the content
+	Phases   []storedPart `json:"phases"`
+	Graph    graph        `json:"graph"`
+	Lineage  []sentence   `json:"lineage"`
+}
+
+type storedCall struct {
+	router.StepResult
+	Tries []storedPart `json:"tries"`
+}
+
+// storedPart is a phase or an attempt. Times are milliseconds.
+type storedPart struct {
+	Name     string  `json:"name,omitempty"`
+	Started  float64 `json:"started_ms"`
+	Duration float64 `json:"duration_ms"`
+	Reason   string  `json:"reason,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d *queryDetail) MarshalJSON() ([]byte, error) {
+	c := *d.content
+	s := storedQuery{
+		Question: telemetry.Redact(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
+		Graph: newGraph(d), Lineage: lineage(&c),
+	}
+	for _, p := range d.phases {
+		s.Phases = append(s.Phases, storedPart{p.Name, milliseconds(p.Started), milliseconds(p.Duration), ""})
+	}
+	bytes := 0
+	for i, call := range c.Steps {
+		if i == maxCalls {
+			s.Left = len(c.Steps) - maxCalls
+			break
+		}
+		if bytes += len(call.Arguments) + len(call.Result); bytes > maxDetail {
+			call.Arguments, call.Result, call.Truncated = nil, nil, true
+		}
+		s.Calls = append(s.Calls, storedCallOf(call, d.contents))
+	}
+	if d.contents {
+		s.redact()
+	} else {
+		s.strip()
+	}
+	return json.Marshal(s)
+}
+
+func storedCallOf(r router.StepResult, contents bool) storedCall {
+	call := storedCall{StepResult: r, Tries: []storedPart{}}
+	for _, t := range r.Tries {
+		call.Tries = append(call.Tries, storedPart{"", milliseconds(t.Started), milliseconds(t.Duration), t.Reason})
+	}
+	switch {
+	case !contents:
+		call.Arguments, call.Result = nil, nil
+		if r.Error != nil {
+			call.Error = &plan.Error{Reason: r.Error.Reason}
+		}
+	default:
+		call.Arguments, call.Result = redactJSON(r.Arguments), redactJSON(r.Result)
+		if r.Error != nil {
+			call.Error = &plan.Error{Reason: r.Error.Reason, Message: telemetry.Redact(r.Error.Message)}
+		}
+	}
+	return call
+}
+
+// redact replaces the credentials in texts and plan.
+func (s *storedQuery) redact() {
+	s.Answer = telemetry.Redact(s.Answer)
+	s.Warnings = redactAll(s.Warnings)
+	s.Plan.Steps = append([]plan.Step{}, s.Plan.Steps...)
+	for i := range s.Plan.Steps {
+		p := &s.Plan.Steps[i]
+		cut, _ := plan.Cut(p.Arguments, maxValue)
+		p.Arguments = redactJSON(cut)
+		p.When, p.Pick = telemetry.Redact(p.When), telemetry.Redact(p.Pick)
+	}
+	s.Unmet = append([]plan.Unmet{}, s.Unmet...)
+	for i := range s.Unmet {
+		s.Unmet[i].Text = telemetry.Redact(s.Unmet[i].Text)
+	}
+	for i := range s.Citations {
+		s.Citations[i].Quote = telemetry.Redact(s.Citations[i].Quote)
+	}
+	for i := range s.Lineage {
+		s.Lineage[i].redact()
+	}
+}
+
+// strip removes all contents and leaves what happened.
+func (s *storedQuery) strip() {
+	s.Question, s.Answer, s.Lineage, s.Citations = "", "", []sentence{}, nil
+	s.Warnings = nil
+	s.Plan.Steps = append([]plan.Step{}, s.Plan.Steps...)
+	for i := range s.Plan.Steps {
+		p := &s.Plan.Steps[i]
+		p.Arguments, p.When, p.Pick, p.Each = nil, "", "", ""
+	}
+	s.Unmet = append([]plan.Unmet{}, s.Unmet...)
+	for i := range s.Unmet {
+		s.Unmet[i].Text = ""
+	}
+}
+
+func redactAll(texts []string) []string {
+	clean := make([]string, len(texts))
+	for i, t := range texts {
+		clean[i] = telemetry.Redact(t)
+	}
+	return clean
+}
+
+// redactJSON replaces the credentials in a value. What is no JSON any more becomes a text.
+func redactJSON(value json.RawMessage) json.RawMessage {
+	clean := telemetry.Redact(string(value))
+	switch {
+	case len(value) == 0:
+		return nil
+	case json.Valid([]byte(clean)):
+		return json.RawMessage(clean)
+	}
+	text, err := json.Marshal(clean)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// describe is the failure of a query that has no record.
+func describe(err error, contents bool) string {
+	switch {
+	case err == nil:
+		return ""
+	case contents:
+		return telemetry.Redact(fmt.Sprint(err))
+	}
+	return "the contents of queries are not kept"
+}

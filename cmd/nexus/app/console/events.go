@@ -1,0 +1,127 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Bounds of the streams of events.
+const (
+	maxStreams    = 64 // of all viewers
+	maxOwnStreams = 16 // of one
+	eventPause    = time.Second
+	keepAlive     = 15 * time.Second
+)
+
+// streams counts the streams of events.
+type streams struct {
+	mu       sync.Mutex
+	open     int
+	byCaller map[string]int
+	quit     chan struct{}
+	closed   bool
+}
+
+// enter reports whether there is room for another stream of a caller.
+func (s *streams) enter(caller string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.open >= maxStreams || s.byCaller[caller] >= maxOwnStreams {
+		return false
+	}
+	s.open++
+	s.byCaller[caller]++
+	return true
+}
+
+func (s *streams) leave(caller string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.byCaller[caller]--; s.byCaller[caller] == 0 {
+		delete(s.byCaller, caller)
+	}
+}
+
+func (s *streams) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.quit)
+	}
+}
+
+// change says what of the page may have changed: the numbers differ from those before.
+type change struct {
+	History uint64 `json:"history"` // the newest entry
+	Servers uint64 `json:"servers"` // a digest of the states
+	Live    []Live `json:"live"`    // queries that run
+}
+
+// events serves a stream of server-sent events: a change, at most one a second, and only if something has changed.
+func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
+	if !c.streams.enter(v.Caller.ID) {
+		w.Header().Set("Retry-After", "10")
+		fail(w, http.StatusServiceUnavailable, "there are too many streams of events; close a page")
+		return
+	}
+	defer func(caller string) { c.streams.leave(caller) }(v.Caller.ID)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(eventPause)
+	defer tick.Stop()
+	var last string
+	var sent time.Time
+	for {
+		data, err := json.Marshal(c.change(v))
+		if err != nil {
+			return
+		}
+		event := ""
+		switch {
+		case string(data) != last:
+			last, event = string(data), fmt.Sprintf("data: %s\n\n", data)
+		case time.Since(sent) >= keepAlive:
+			event = ":\n\n"
+		}
+		if event != "" {
+			sent = time.Now()
+			_ = out.SetWriteDeadline(sent.Add(keepAlive)) // a client that does not read is left
+			if _, err := w.Write([]byte(event)); err != nil || out.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-c.streams.quit:
+			return
+		case <-r.Context().Done():
+			return
+		}
+		id := v.Caller.ID
+		if v = c.opts.Viewer(r); v.Caller.ID != id {
+			return // the key is gone
+		}
+	}
+}
+
+func (c *Console) change(v Viewer) change {
+	digest := fnv.New64a()
+	states := c.opts.Servers.Status()
+	for _, name := range c.visibleServers(v) {
+		st := states[name]
+		fmt.Fprintln(digest, name, st.Status, st.Breaker, st.InFlight > 0, st.Tools, st.Since)
+	}
+	return change{
+		History: c.opts.Journal.log().Newest(), Servers: digest.Sum64() >> 11, // exact as a number of JavaScript
+		Live: c.opts.Journal.Running(v.sees),
+	}
+}

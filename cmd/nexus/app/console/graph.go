@@ -1,0 +1,168 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/internal/critical"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// graph is the plan of a query as it ran. Its edges are those that the executor goes by.
+type graph struct {
+	Nodes []node   `json:"nodes"`
+	Path  []string `json:"path"` // the critical path: phases and ids of steps
+}
+
+// States of a node.
+const (
+	stateOK      = "ok"
+	statePartly  = "partly" // some calls of a loop failed
+	stateFailed  = "failed"
+	stateSkipped = "skipped"
+	stateNotRun  = "not_run"
+)
+
+// node is a step. Times are milliseconds.
+type node struct {
+	ID       string   `json:"id"`
+	Tool     string   `json:"tool"`
+	Server   string   `json:"server"`
+	Round    int      `json:"round"`
+	Needs    []string `json:"needs"`
+	Loop     bool     `json:"loop,omitempty"`
+	When     bool     `json:"conditional,omitempty"`
+	Pick     bool     `json:"shaped,omitempty"`
+	State    string   `json:"state"`
+	Reason   string   `json:"reason,omitempty"`
+	Started  float64  `json:"started_ms"`
+	Duration float64  `json:"duration_ms"`
+	Slack    float64  `json:"slack_ms"`
+	counts
+}
+
+// counts are the calls of a node.
+type counts struct {
+	Calls   int `json:"calls"`
+	Failed  int `json:"failed,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
+	Retries int `json:"retries,omitempty"`
+}
+
+// newGraph makes the graph of a query.
+func newGraph(d *queryDetail) graph {
+	steps := d.content.Plan.Steps
+	g := graph{Nodes: make([]node, len(steps)), Path: []string{}}
+	index := make(map[string]int, len(steps))
+	round := 0
+	for i, s := range steps {
+		for round < len(d.rounds) && i >= d.rounds[round] {
+			round++
+		}
+		g.Nodes[i] = node{
+			ID: s.ID, Tool: s.Tool, Server: s.Server, Round: round + 1, State: stateNotRun,
+			Loop: s.Each != "", When: s.When != "", Pick: s.Pick != "",
+		}
+		if _, again := index[s.ID]; !again {
+			index[s.ID] = i
+		}
+	}
+	for i, s := range steps {
+		g.Nodes[i].Needs = needs(s, func(id string) bool {
+			at, known := index[id]
+			return known && g.Nodes[at].Round <= g.Nodes[i].Round // later steps were not there yet
+		})
+	}
+	for _, c := range d.content.Steps {
+		if i, ok := index[c.ID]; ok {
+			g.Nodes[i].add(c)
+		}
+	}
+	g.analyze(d.phases, index)
+	return g
+}
+
+// needs returns the steps that s waits for. After may name what is no step; that is no edge.
+func needs(s plan.Step, isStep func(id string) bool) []string {
+	return slices.DeleteFunc(append([]string{}, s.Needs(isStep)...), func(id string) bool { return !isStep(id) })
+}
+
+// add takes in what came of a call.
+func (n *node) add(c router.StepResult) {
+	end := max(n.Started+n.Duration, c.Started+c.Duration)
+	if n.Calls == 0 || c.Started < n.Started {
+		n.Started = c.Started
+	}
+	n.Duration = end - n.Started
+	n.Calls++
+	n.Retries += max(0, c.Attempts-1)
+	switch {
+	case c.Skipped:
+		n.Skipped++
+	case !c.Success:
+		n.Failed++
+		if c.Error != nil && n.Reason == "" {
+			n.Reason = c.Error.Reason
+		}
+	}
+	switch {
+	case n.Failed > 0 && n.Failed+n.Skipped == n.Calls:
+		n.State = stateFailed
+	case n.Failed > 0:
+		n.State = statePartly
+	case n.Skipped == n.Calls:
+		n.State = stateSkipped
+	default:
+		n.State = stateOK
+	}
+}
+
+// analyze finds the critical path through phases and steps, and the slack of steps. A step waits for the steps that it
+// needs and, unless it began while its plan was still written, for the planning of its round; a planning waits for all
+// steps of the rounds before, and the synthesis for everything.
+func (g *graph) analyze(phases []router.Phase, index map[string]int) {
+	parts := make([]critical.Part, len(g.Nodes))
+	names := make([]string, len(g.Nodes))
+	for i, n := range g.Nodes {
+		names[i] = n.ID
+		parts[i].Time = int64(n.Duration * 1000)
+		for _, id := range n.Needs {
+			parts[i].Needs = append(parts[i].Needs, index[id])
+		}
+	}
+	round := 0
+	for _, p := range phases {
+		part := critical.Part{Time: p.Duration.Microseconds()}
+		name := p.Name
+		switch p.Name {
+		case router.PhasePlanning:
+			round++
+			name = fmt.Sprintf("%s %d", p.Name, round)
+			for i, n := range g.Nodes {
+				switch end := milliseconds(p.Started + p.Duration); {
+				case n.Round < round:
+					part.Needs = append(part.Needs, i)
+				case n.Round == round && n.Started >= end:
+					parts[i].Needs = append(parts[i].Needs, len(parts))
+				}
+			}
+		case router.PhaseSynthesis:
+			for i := range parts {
+				part.Needs = append(part.Needs, i)
+			}
+		default:
+			continue
+		}
+		parts, names = append(parts, part), append(names, name)
+	}
+	a := critical.Analyze(parts)
+	for i := range g.Nodes {
+		g.Nodes[i].Slack = max(0, float64(a.Slack[i])/1000)
+	}
+	for _, i := range a.Path {
+		if parts[i].Time > 0 {
+			g.Path = append(g.Path, names[i])
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+	"github.com/agenticnexus/agenticnexus/synth"
+)
+
+// randomPlan makes a plan whose steps refer to one another in every way that there is, and name much that is no step.
+func randomPlan(r *rand.Rand) plan.Plan {
+	p := plan.Plan{Source: plan.SourceGiven, Rounds: 1}
+	n := 1 + r.IntN(6)
+	order := r.Perm(n) // a step may stand before what it needs
+	p.Steps = make([]plan.Step, n)
+	for k, at := range order {
+		s := plan.Step{ID: fmt.Sprintf("s%d", k+1), Tool: "t"}
+		var values []string
+		earlier := func() string { return fmt.Sprintf("s%d", 1+r.IntN(k)) }
+		for range r.IntN(3) {
+			decoy := []string{"$2500", "costs $5", "$nothing", "$$s1x", "s1", "${other}", "$item", "$s99.x"}
+			values = append(values, decoy[r.IntN(len(decoy))])
+			if k == 0 {
+				continue
+			}
+			switch r.IntN(5) {
+			case 0:
+				values = append(values, "$"+earlier())
+			case 1:
+				values = append(values, "the value ${"+earlier()+"} in a text")
+			case 2:
+				s.After = append(s.After, earlier())
+			case 3:
+				s.When = earlier() + ` != "no" && 1 < 2`
+			case 4:
+				s.Pick = `{"items": [1, 2], "of": ` + earlier() + `}`
+			}
+		}
+		if k > 0 && r.IntN(3) == 0 {
+			s.Each = "$s1.items" // the first step has no loop
+		}
+		arguments, err := json.Marshal(map[string]any{"a": values, "s1": "$no", "deep": map[string]any{"b": values}})
+		if err != nil {
+			panic(err)
+		}
+		s.Arguments = arguments
+		p.Steps[at] = s
+	}
+	return p
+}
+
+// ran executes a plan in which one step fails, and returns the steps that were called.
+func ran(p plan.Plan, fails string) map[string]bool {
+	var mu sync.Mutex
+	called := map[string]bool{}
+	dataflow.Run(context.Background(), p, dataflow.Options{
+		Call: func(_ context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
+			mu.Lock()
+			defer mu.Unlock()
+			called[s.ID] = true
+			if s.ID == fails {
+				return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonToolError, Message: "as the test wants it"}}
+			}
+			return plan.Outcome{Value: json.RawMessage(`{"items":[1,2]}`)}
+		},
+	})
+	return called
+}
+
+// The edges of the graph are those that the executor goes by: what does not run because a step fails is what the graph
+// can reach from it.
+func TestEdges(t *testing.T) {
+	plans := 10_000
+	if testing.Short() {
+		plans = 500
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	edges := 0
+	for range plans {
+		p := randomPlan(r)
+		shown, err := json.Marshal(newGraph(&queryDetail{content: &router.AnswerContent{Plan: p}, rounds: []int{len(p.Steps)}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g struct {
+			Nodes []struct {
+				ID    string
+				Needs []string
+			}
+		}
+		if err := json.Unmarshal(shown, &g); err != nil {
+			t.Fatal(err)
+		}
+		needs := map[string][]string{}
+		for _, n := range g.Nodes {
+			needs[n.ID] = n.Needs
+			edges += len(n.Needs)
+		}
+		for _, s := range p.Steps {
+			called := ran(p, s.ID)
+			for _, other := range p.Steps {
+				reached := other.ID != s.ID && reaches(needs, other.ID, s.ID)
+				if called[other.ID] == reached {
+					text, _ := json.Marshal(p)
+					t.Fatalf("%s: %s fails, %s ran: %t; the graph %s", text, s.ID, other.ID, called[other.ID], shown)
+				}
+			}
+		}
+	}
+	if edges < plans {
+		t.Errorf("got %d edges in %d plans, want more", edges, plans)
+	}
+}
+
+// reaches reports whether a step needs another, directly or not.
+func reaches(needs map[string][]string, step, other string) bool {
+	return slices.ContainsFunc(needs[step], func(n string) bool { return n == other || reaches(needs, n, other) })
+}
+
+// A step of a later round is no need of an earlier one, whose arguments name it by chance.
+func TestEdgesOfRounds(t *testing.T) {
+	p := plan.Plan{Steps: []plan.Step{
+		{ID: "a", Arguments: json.RawMessage(`{"x":"$b"}`)}, {ID: "b", Arguments: json.RawMessage(`{"x":"$a"}`)},
+	}}
+	g := newGraph(&queryDetail{content: &router.AnswerContent{Plan: p}, rounds: []int{1, 2}})
+	if len(g.Nodes[0].Needs) != 0 || !slices.Equal(g.Nodes[1].Needs, []string{"a"}) || g.Nodes[1].Round != 2 {
+		t.Errorf("got %+v, want one edge from a to b", g.Nodes)
+	}
+}
+
+// The critical path goes through planning, steps and synthesis; a step that began early does not wait for the planning.
+func TestCriticalPath(t *testing.T) {
+	step := func(id string, after ...string) plan.Step { return plan.Step{ID: id, Tool: id, After: after} }
+	result := func(id string, started, took float64) router.StepResult {
+		return router.StepResult{ID: id, Success: true, Attempts: 1, Started: started, Duration: took}
+	}
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	d := &queryDetail{
+		content: &router.AnswerContent{
+			Plan:  plan.Plan{Steps: []plan.Step{step("a"), step("b"), step("c", "a", "b"), step("d")}},
+			Steps: []router.StepResult{result("a", 10, 30), result("b", 10, 50), result("c", 60, 20), result("d", 5, 8)},
+		},
+		phases: []router.Phase{{Name: router.PhasePlanning, Duration: ms(10)}, {Name: router.PhaseExecution, Started: ms(10), Duration: ms(70)},
+			{Name: router.PhaseSynthesis, Started: ms(80), Duration: ms(5)}},
+		rounds: []int{4},
+	}
+	g := newGraph(d)
+	if want := []string{"planning 1", "b", "c", "synthesis"}; !slices.Equal(g.Path, want) {
+		t.Errorf("got the path %v, want %v", g.Path, want)
+	}
+	for i, want := range []float64{20, 0, 0, 72} {
+		if g.Nodes[i].Slack != want {
+			t.Errorf("%s: got a slack of %v ms, want %v", g.Nodes[i].ID, g.Nodes[i].Slack, want)
+		}
+	}
+}
+
+// Loops, skipped and failed calls show in their step.
+func TestStates(t *testing.T) {
+	call := func(id string, ok, skipped bool) router.StepResult {
+		r := router.StepResult{ID: id, Success: ok, Skipped: skipped, Attempts: 2}
+		if !ok && !skipped {
+			r.Error = &plan.Error{Reason: "timeout"}
+		}
+		return r
+	}
+	var steps []plan.Step
+	for _, id := range []string{"ok", "partly", "failed", "skipped", "not run"} {
+		steps = append(steps, plan.Step{ID: id, Each: "$x", When: "true", Pick: "value"})
+	}
+	g := newGraph(&queryDetail{content: &router.AnswerContent{Plan: plan.Plan{Steps: steps}, Steps: []router.StepResult{
+		call("ok", true, false), call("ok", false, true), call("partly", true, false), call("partly", false, false),
+		call("failed", false, false), call("failed", false, true), call("skipped", false, true), call("early-1", true, false),
+	}}})
+	for i, want := range []string{stateOK, statePartly, stateFailed, stateSkipped, stateNotRun} {
+		n := g.Nodes[i]
+		if n.State != want || !n.Loop || !n.When || !n.Pick {
+			t.Errorf("%s: got %+v, want %s", n.ID, n, want)
+		}
+	}
+	if n := g.Nodes[1]; n.Calls != 2 || n.Failed != 1 || n.Reason != "timeout" || n.Retries != 2 {
+		t.Errorf("got %+v, want two calls, one of them failed", n)
+	}
+}
+
+// Each cited sentence leads to its step, and to the field that has the quote.
+func TestLineage(t *testing.T) {
+	c := &router.AnswerContent{
+		Answer: "There are 42 people in Sales. [s1] Ann leads it [s1, s2].\nNobody else is named. See [1].",
+		Steps: []router.StepResult{
+			{ID: "s1", Success: true, Result: json.RawMessage(`{"dept":"Sales","people":[{"name":"Ann Lee","role":"lead of Sales"}],"count":42}`)},
+			{ID: "s2", Success: true, Result: json.RawMessage(`"Ann  is\nin charge"`)},
+		},
+		Citations: []synth.Citation{{Step: "s1", Quote: "42"}, {Step: "s1", Quote: "Ann Lee"}, {Step: "s2", Quote: "Ann is in charge"}},
+	}
+	text, err := json.Marshal(lineage(c))
+	want := `[{"text":"There are 42 people in Sales. [s1]","cites":[{"step":"s1","quote":"42","field":"count"}]},` +
+		`{"text":"Ann leads it [s1, s2].","cites":[{"step":"s1","quote":"42","field":"count"},{"step":"s1","quote":"Ann Lee","field":"people.0.name"},{"step":"s2","quote":"Ann is in charge"}]}]`
+	if err != nil || string(text) != want {
+		t.Errorf("got %s, %v\nwant %s", text, err, want)
+	}
+}
+
+// Credentials never reach the store; without contents nothing that users or servers wrote does.
+func TestContents(t *testing.T) {
+	const secret, private = "hunter2hunter2", "private matter"
+	value := json.RawMessage(`{"api_key":"` + secret + `","text":"` + private + `"}`)
+	record := &router.Record{
+		Answer:   synth.Answer{Text: private + " Bearer " + secret, Citations: []synth.Citation{{Step: "s1", Quote: private}}},
+		Warnings: []string{private, "password=" + secret},
+		Unmet:    []plan.Unmet{{Text: private + " token=" + secret, Reason: plan.UnmetFailed}},
+		Plan:     plan.Plan{Steps: []plan.Step{{ID: "s1", Tool: "t", Server: "srv", Arguments: value, When: `s0 == "` + private + `"`}, {ID: "s0", Arguments: value}}},
+		Outcomes: []plan.Outcome{
+			{Step: plan.Step{ID: "s1", Tool: "t", Server: "srv", Arguments: value}, Sent: value, Value: value, Attempts: 1, Tries: []plan.Try{{Duration: time.Second}}},
+			{Step: plan.Step{ID: "s0", Tool: "t", Server: "srv"}, Err: &plan.Error{Reason: "tool_error", Message: private + " Bearer " + secret}, Attempts: 1},
+		},
+		Rounds: []int{2},
+	}
+	for _, contents := range []bool{true, false} {
+		d, size := newDetail(private+" secret="+secret, record, contents)
+		text, err := json.Marshal(d)
+		if err != nil || size < 500 {
+			t.Fatalf("got %v and %d bytes", err, size)
+		}
+		if strings.Contains(string(text), secret) {
+			t.Errorf("contents %t: the credential is kept: %s", contents, text)
+		}
+		if got := strings.Contains(string(text), private); got != contents {
+			t.Errorf("contents %t: what users wrote is kept: %t; %s", contents, got, text)
+		}
+		for _, want := range []string{`"server":"srv"`, `"needs":["s0"]`, `"reason":"tool_error"`, `"tries":[{"started_ms":0,"duration_ms":1000}]`} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("contents %t: got %s, want %s in it", contents, text, want)
+			}
+		}
+		if got := describe(errors.New(private), contents); strings.Contains(got, private) != contents {
+			t.Errorf("contents %t: got the error %q", contents, got)
+		}
+	}
+}
+
+// A query with thousands of calls is kept within bounds.
+func TestDetailIsBounded(t *testing.T) {
+	big := json.RawMessage(`"` + strings.Repeat("x", 20_000) + `"`)
+	record := &router.Record{Plan: plan.Plan{Steps: []plan.Step{{ID: "s1", Each: "$s0"}}}, Rounds: []int{1}}
+	loop := plan.Outcome{Step: plan.Step{ID: "s1"}}
+	for i := range 5000 {
+		loop.Elements = append(loop.Elements, plan.Outcome{Step: loop.Step, Sent: big, Value: big, Index: i, Attempts: 1})
+	}
+	record.Outcomes = []plan.Outcome{loop}
+	d, _ := newDetail("q", record, true)
+	text, err := json.Marshal(d)
+	if err != nil || len(text) > 3<<20 || !strings.Contains(string(text), `"calls_left_out":3000`) || !strings.Contains(string(text), `"calls":5000`) {
+		t.Errorf("got %d bytes, %v, want at most 3 MiB with 2,000 calls of 5,000", len(text), err)
+	}
+}

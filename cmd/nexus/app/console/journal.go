@@ -1,0 +1,185 @@
+package console
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/router"
+)
+
+// Journal writes the history: queries as they run, and queries and calls that have ended. The zero value writes
+// nothing. Its methods may be called from any goroutine and do not block.
+type Journal struct {
+	history  atomic.Pointer[history.Log]
+	contents bool // set before history
+
+	mu   sync.Mutex
+	last uint64
+	live map[uint64]*Live
+}
+
+// Live is a query that runs.
+type Live struct {
+	ID       uint64    `json:"id"` // not that of its entry
+	At       time.Time `json:"at"`
+	Caller   string    `json:"caller"`
+	Text     string    `json:"text,omitempty"`
+	Progress float64   `json:"progress"`
+	Message  string    `json:"message,omitempty"`
+}
+
+// maxLive bounds the queries that are shown while they run; others are shown when they have ended.
+const maxLive = 1000
+
+// Open begins to write. It is called once; log may be nil.
+func (j *Journal) Open(log *history.Log, contents bool) {
+	j.contents, j.live = contents, map[uint64]*Live{}
+	j.history.Store(log)
+}
+
+// log returns what the journal writes; nil for nothing.
+func (j *Journal) log() *history.Log { return j.history.Load() }
+
+// Follow implements router.Follow.
+func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, string, error) {
+	log := j.log()
+	if log == nil {
+		return func(*router.Record, string, error) {}
+	}
+	text := ""
+	if j.contents {
+		text = telemetry.Redact(short.Text(q.Text, maxQuestion))
+	}
+	live := &Live{At: began, Caller: q.Origin.Caller, Text: short.Line(text, 300)}
+	id := j.begin(live)
+	var own *router.Reporter
+	if q.Report == nil {
+		own = router.NewReporter(func(f float64, m string) { j.progress(live, f, m) })
+		q.Report = own
+	} else {
+		q.Report.Also(func(f float64, m string) { j.progress(live, f, m) })
+	}
+	return func(r *router.Record, outcome string, err error) {
+		own.Close()
+		j.mu.Lock()
+		delete(j.live, id)
+		j.mu.Unlock()
+		e := history.Entry{
+			Kind: history.KindQuery, At: began, Caller: live.Caller, Outcome: outcome, Text: live.Text,
+			Duration: milliseconds(time.Since(began)), Error: describe(err, j.contents),
+		}
+		if r == nil {
+			log.Add(e, nil, len(e.Error)+len(e.Text))
+			return
+		}
+		detail, size := newDetail(text, r, j.contents)
+		e.TraceID, e.Duration = r.TraceID, milliseconds(r.Timings.Total)
+		e.Uses = uses(detail.content.Steps)
+		e.Models = slices.Concat(tokens("planner", r.PlannerUsage), tokens("synthesizer", r.Answer.Usage))
+		log.Add(e, detail, size)
+	}
+}
+
+// begin lists a query as running, and returns where.
+func (j *Journal) begin(live *Live) uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last++
+	live.ID = j.last
+	if len(j.live) < maxLive {
+		j.live[live.ID] = live
+	}
+	return live.ID
+}
+
+func (j *Journal) progress(live *Live, fraction float64, message string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	live.Progress = fraction
+	if j.contents {
+		live.Message = telemetry.Redact(short.Line(message, 200))
+	}
+}
+
+// Running returns the queries that run, the newest first.
+func (j *Journal) Running(see func(caller string) bool) []Live {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	running := []Live{}
+	for _, l := range j.live {
+		if see(l.Caller) {
+			running = append(running, *l)
+		}
+	}
+	slices.SortFunc(running, func(a, b Live) int { return cmp.Compare(b.ID, a.ID) })
+	return running
+}
+
+// Call notes a call of a tool that was not a step of a query.
+func (j *Journal) Call(o downstream.Observation) {
+	log := j.log()
+	if log == nil || o.Tool == "" || o.Step {
+		return
+	}
+	e := history.Entry{
+		Kind: history.KindCall, At: o.Began, Caller: o.Caller, Outcome: o.Outcome, Duration: milliseconds(o.Duration),
+		Bytes: o.Bytes, Attempts: o.Attempts,
+	}
+	use := history.Use{Server: o.Server, Tool: o.Tool, Calls: 1, Time: e.Duration}
+	if e.Outcome != history.OutcomeOK {
+		use.Failed = 1
+	}
+	e.Uses = []history.Use{use}
+	log.Add(e, nil, len(o.Tool))
+}
+
+// maxUses bounds the tools of one entry.
+const maxUses = 100
+
+// uses counts the calls of a query by tool.
+func uses(steps []router.StepResult) []history.Use {
+	type tool struct{ server, name string }
+	count := map[tool]*history.Use{}
+	for _, s := range steps {
+		if s.Attempts == 0 {
+			continue // it did not run
+		}
+		u := count[tool{s.Server, s.Tool}]
+		if u == nil {
+			if len(count) == maxUses {
+				continue
+			}
+			u = &history.Use{Server: s.Server, Tool: s.Tool}
+			count[tool{s.Server, s.Tool}] = u
+		}
+		u.Calls++
+		u.Time += s.Duration
+		if !s.Success {
+			u.Failed++
+		}
+	}
+	var all []history.Use
+	for _, u := range slices.SortedFunc(maps.Values(count), func(a, b *history.Use) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
+	}) {
+		all = append(all, *u)
+	}
+	return all
+}
+
+// tokens is what a query cost at a model, if it asked it.
+func tokens(purpose string, u llm.Usage) []history.Tokens {
+	if u.Calls == 0 {
+		return nil
+	}
+	return []history.Tokens{{Model: u.Model, For: purpose, Input: u.InputTokens, Output: u.OutputTokens, Calls: u.Calls}}
+}

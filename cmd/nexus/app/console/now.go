@@ -1,0 +1,178 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Severities of what needs attention.
+const (
+	bad  = "bad"
+	warn = "warn"
+)
+
+// attention is something that an operator should look at, and where.
+type attention struct {
+	Severity string     `json:"severity"`
+	Subject  string     `json:"subject"`
+	Text     string     `json:"text"`
+	Link     string     `json:"link"` // in the page
+	Since    *time.Time `json:"since,omitempty"`
+}
+
+// nowView is the page's first view.
+type nowView struct {
+	Status    string          `json:"status"`
+	Version   string          `json:"version"`
+	Uptime    float64         `json:"uptime_seconds"`
+	Servers   int             `json:"servers"`
+	Connected int             `json:"connected"`
+	Sessions  int             `json:"sessions"`
+	InFlight  int             `json:"in_flight"`
+	Attention []attention     `json:"attention"`
+	Failures  []history.Entry `json:"failures"` // the newest queries that failed
+	Series    series          `json:"series"`
+	Live      []Live          `json:"live"`
+	History   map[string]any  `json:"history"`
+}
+
+const (
+	longConnecting = 30 * time.Second
+	recent         = time.Hour
+	refusedRecent  = 5 * time.Minute
+	leastFailures  = 3 // of a tool, for attention
+	failureShare   = 4 // one in so many
+	maxFailures    = 8
+	maxAttention   = 100
+)
+
+func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
+	health, err := c.opts.Router.Health(v.Visible, "")
+	if err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	n := nowView{
+		Status: health.Status, Version: health.Version, Uptime: health.UptimeSeconds, Servers: len(health.Servers),
+		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(),
+	}
+	for _, name := range c.visibleServers(v) {
+		st := health.Servers[name]
+		n.InFlight += st.InFlight
+		if st.Status == downstream.StateConnected {
+			n.Connected++
+		}
+		n.server(name, st)
+	}
+	n.models(health.LLM)
+	if v.Visible == nil {
+		n.Sessions = c.opts.Edge.Sessions()
+		if count, at := c.refused.since(c.opts.Edge.Refused()); count > 0 && time.Since(at) < refusedRecent {
+			n.add(bad, "Overload", fmt.Sprintf("%d requests were refused since the start, the last a moment ago", count), "#/sessions", &at)
+		}
+	} else {
+		for _, s := range edge.List(c.opts.Edge) {
+			if v.sees(s.Owner.ID) {
+				n.Sessions++
+			}
+		}
+	}
+	c.recent(&n, v)
+	slices.SortStableFunc(n.Attention, func(a, b attention) int { return cmp.Compare(a.Severity, b.Severity) })
+	n.Attention = n.Attention[:min(len(n.Attention), maxAttention)]
+	reply(w, n)
+}
+
+func (n *nowView) add(severity, subject, text, link string, since *time.Time) {
+	n.Attention = append(n.Attention, attention{severity, subject, text, link, since})
+}
+
+// server adds what is wrong with a server.
+func (n *nowView) server(name string, st downstream.Status) {
+	link := "#/servers/" + name
+	why := ""
+	if st.LastError != nil {
+		why = fmt.Sprintf(": %s, %s", st.LastError.Reason, st.LastError.Message)
+	}
+	switch st.Status {
+	case downstream.StateDisconnected, downstream.StateQuarantined:
+		n.add(bad, name, st.Status+why, link, &st.Since)
+	case downstream.StateDegraded:
+		n.add(warn, name, st.Status+why, link, &st.Since)
+	case downstream.StateConnecting:
+		if time.Since(st.Since) > longConnecting {
+			n.add(warn, name, "still connecting"+why, link, &st.Since)
+		}
+	}
+	if st.Breaker != "closed" && st.Status != downstream.StateDisabled {
+		n.add(bad, name, "calls are held back: the circuit breaker is "+st.Breaker, link, nil)
+	}
+	if st.Queued > 0 {
+		n.add(warn, name, fmt.Sprintf("%d calls wait for a free place", st.Queued), link, nil)
+	}
+	for _, q := range st.Quarantined {
+		tool := cmp.Or(q.Tool, "a tool without a name")
+		n.add(warn, name, fmt.Sprintf("%s is quarantined: %s", tool, q.Reason), link, nil)
+	}
+}
+
+// models adds models that fail.
+func (n *nowView) models(m router.Models) {
+	for i, s := range []*llm.Status{m.Planner, m.Synthesizer} {
+		purpose := []string{"planner", "synthesizer"}[i]
+		switch {
+		case s == nil:
+		case s.State == llm.StateRejected:
+			n.add(bad, s.Model, "the endpoint refuses the key of the "+purpose+": "+s.LastError, "#/models", nil)
+		case s.State == llm.StateFailing:
+			n.add(bad, s.Model, "the "+purpose+" fails: "+s.LastError, "#/models", nil)
+		}
+	}
+}
+
+// recent adds failures and rates of the last hour.
+func (c *Console) recent(n *nowView, v Viewer) {
+	since := time.Now().Add(-recent)
+	n.Series.begin(since)
+	tools := map[toolID]history.Use{}
+	c.opts.Journal.log().Each(func(e *history.Entry) bool {
+		if !v.sees(e.Caller) {
+			return true
+		}
+		if e.Kind == history.KindQuery && e.Outcome != history.OutcomeOK && len(n.Failures) < maxFailures {
+			n.Failures = append(n.Failures, *e)
+		}
+		if e.At.Before(since) {
+			return len(n.Failures) < maxFailures
+		}
+		n.Series.add(e)
+		for _, u := range e.Uses {
+			sum := tools[toolID{u.Server, u.Tool}]
+			sum.Calls += u.Calls
+			sum.Failed += u.Failed
+			tools[toolID{u.Server, u.Tool}] = sum
+		}
+		return true
+	})
+	n.Series.end()
+	var failing []attention
+	for id, u := range tools {
+		if u.Failed >= leastFailures && u.Failed*failureShare >= u.Calls {
+			text := fmt.Sprintf("%d of %d calls failed within an hour", u.Failed, u.Calls)
+			link := url.Values{"failed": {"1"}, "server": {id.server}, "tool": {id.tool}}
+			failing = append(failing, attention{warn, id.server + "__" + id.tool, text, "#/queries?" + link.Encode(), nil})
+		}
+	}
+	slices.SortFunc(failing, func(a, b attention) int { return cmp.Compare(a.Subject, b.Subject) })
+	n.Attention = append(n.Attention, failing...)
+}

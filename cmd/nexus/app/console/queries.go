@@ -1,0 +1,94 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+const (
+	pageEntries    = 50
+	maxPageEntries = 500
+)
+
+// queries lists queries and calls, the newest first.
+func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
+	f := history.Filter{
+		Kind: r.FormValue("kind"), Caller: r.FormValue("caller"), Server: r.FormValue("server"), Tool: r.FormValue("tool"),
+		Outcome: r.FormValue("outcome"), Text: r.FormValue("text"), Failed: r.FormValue("failed") != "",
+		Longer: number(r, "longer"), Since: moment(r, "since"), Until: moment(r, "until"),
+		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
+	}
+	limit := int(number(r, "limit"))
+	if limit <= 0 {
+		limit = pageEntries
+	}
+	before, _ := strconv.ParseUint(r.FormValue("before"), 10, 64) // what is no number counts as absent
+	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
+	reply(w, map[string]any{
+		"entries": append([]history.Entry{}, page...), "more": more, "live": c.opts.Journal.Running(v.sees),
+		"history": c.about(),
+	})
+}
+
+// about describes the history itself.
+func (c *Console) about() map[string]any {
+	cfg := c.opts.Config.History
+	if c.opts.Journal.log() == nil {
+		return map[string]any{"off": true}
+	}
+	return map[string]any{
+		"entries": cfg.Entries, "contents": cfg.Contents, "dropped": c.opts.Journal.log().Dropped(),
+		"memory_only": c.opts.Journal.log().MemoryOnly(),
+	}
+}
+
+// moment reads a time of the query string: RFC 3339, or a duration before now.
+func moment(r *http.Request, name string) time.Time {
+	text := r.FormValue(name)
+	if ago, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(-ago)
+	}
+	at, _ := time.Parse(time.RFC3339, text) // what is no time counts as absent
+	return at
+}
+
+// query returns one query or call with all that is known of it.
+func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	e, found := c.opts.Journal.log().Get(id)
+	if err != nil || !found || !v.sees(e.Caller) {
+		fail(w, http.StatusNotFound, "there is no such entry; the history keeps the newest only")
+		return
+	}
+	answer := map[string]any{"entry": e}
+	if e.Kind == history.KindQuery {
+		detail, err := c.opts.Journal.log().Detail(id)
+		switch {
+		case errors.Is(err, history.ErrNoDetail) && e.Error != "": // it failed before there was a plan
+		case err != nil:
+			answer["missing"] = err.Error()
+		default:
+			answer["detail"] = detail
+		}
+	}
+	reply(w, answer)
+}
+
+// sessions lists client sessions.
+func (c *Console) sessions(w http.ResponseWriter, _ *http.Request, v Viewer) {
+	list := edge.List(c.opts.Edge)
+	seen := list[:0]
+	for _, s := range list {
+		if v.sees(s.Owner.ID) {
+			seen = append(seen, s)
+		}
+	}
+	sortSessions(seen)
+	total := len(seen)
+	reply(w, map[string]any{"sessions": seen[:min(total, maxPageEntries)], "total": total})
+}

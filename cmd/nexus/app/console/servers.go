@@ -1,0 +1,93 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
+	"github.com/agenticnexus/agenticnexus/internal/history"
+)
+
+// serverView is a server on the page.
+type serverView struct {
+	Name string `json:"name"`
+	downstream.Status
+	Transitions []health.Transition `json:"transitions"`
+	Calls       int                 `json:"calls"` // in the history
+	Failed      int                 `json:"failed"`
+}
+
+// listTime is how long the page waits for lists of tools that it does not need.
+const listTime = time.Second
+
+func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
+	ctx, cancel := context.WithTimeout(r.Context(), listTime)
+	defer cancel()
+	_, _ = c.opts.Servers.Catalog(ctx) // so that the numbers of tools are there; servers that are late have none yet
+	states := c.opts.Servers.Status()
+	used := c.used(v)
+	list := []serverView{}
+	for _, name := range c.visibleServers(v) {
+		s := serverView{Name: name, Status: states[name], Transitions: c.opts.Servers.Transitions(name)}
+		for tool, u := range used {
+			if tool.server == name {
+				s.Calls += u.Calls
+				s.Failed += u.Failed
+			}
+		}
+		list = append(list, s)
+	}
+	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
+}
+
+// maySwitch reports whether the viewer may disable servers: for everybody, so it must see everything.
+func (v Viewer) maySwitch() bool { return v.Visible == nil && v.Known }
+
+func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer) {
+	var order struct {
+		Enabled *bool `json:"enabled"`
+	}
+	if !read(w, r, &order) {
+		return
+	}
+	name := r.PathValue("name")
+	switch {
+	case order.Enabled == nil:
+		fail(w, http.StatusBadRequest, "enabled must be true or false")
+	case !slices.Contains(c.visibleServers(v), name):
+		fail(w, http.StatusNotFound, "there is no server of that name")
+	case !v.maySwitch():
+		fail(w, http.StatusForbidden, "only a key that may use all servers and tools can switch servers")
+	default:
+		done := map[string]any{"enabled": *order.Enabled}
+		if err := c.opts.Switch(name, *order.Enabled, v.Caller.Name); err != nil {
+			done["warning"] = err.Error()
+		}
+		reply(w, done)
+	}
+}
+
+// toolID names a tool.
+type toolID struct{ server, tool string }
+
+// used counts the calls of the tools in the history, as far as the viewer may see them.
+func (c *Console) used(v Viewer) map[toolID]history.Use {
+	used := map[toolID]history.Use{}
+	c.opts.Journal.log().Each(func(e *history.Entry) bool {
+		if !v.sees(e.Caller) {
+			return true
+		}
+		for _, u := range e.Uses {
+			sum := used[toolID{u.Server, u.Tool}]
+			sum.Calls += u.Calls
+			sum.Failed += u.Failed
+			sum.Time += u.Time
+			used[toolID{u.Server, u.Tool}] = sum
+		}
+		return true
+	})
+	return used
+}

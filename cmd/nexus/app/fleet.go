@@ -1,0 +1,110 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/demo"
+)
+
+// fleet is the configuration of the servers: that of the files, with the demo servers, and with what operators have
+// switched. App.lifecycle.reloading guards it once the App is made.
+type fleet struct {
+	embedded   *embedded
+	configured []downstream.ServerConfig // in the files
+	switches   switches
+}
+
+// switches says which servers operators have enabled or disabled, against the files. They are kept in a file.
+type switches struct {
+	file    string // empty = they end with the process
+	enabled map[string]bool
+}
+
+const switchFile = "servers.json"
+
+// newFleet makes a fleet with the switches of the state folder. The error says why those cannot be read.
+func newFleet(servers []downstream.ServerConfig, withDemo bool, folder string) (*fleet, error) {
+	f := &fleet{configured: servers, switches: switches{enabled: map[string]bool{}}}
+	if withDemo {
+		f.embedded = newEmbedded(demo.Servers())
+	}
+	if folder == "" {
+		return f, nil
+	}
+	f.switches.file = filepath.Join(folder, switchFile)
+	text, err := os.ReadFile(f.switches.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &f.switches.enabled)
+	}
+	if err != nil {
+		f.switches.enabled = map[string]bool{}
+		return f, fmt.Errorf("reading which servers are disabled: %w", err)
+	}
+	return f, nil
+}
+
+// servers returns the configuration that counts.
+func (f *fleet) servers() []downstream.ServerConfig {
+	all := slices.Clone(f.configured)
+	if f.embedded != nil {
+		all = append(all, f.embedded.configs()...)
+	}
+	for i := range all {
+		if enabled, switched := f.switches.enabled[all[i].Name]; switched {
+			all[i].Disabled = !enabled
+		}
+	}
+	return all
+}
+
+// set switches a server. The error says that it will not outlive the process.
+func (s *switches) set(server string, enabled bool) error {
+	s.enabled[server] = enabled
+	if s.file == "" {
+		return errors.New("there is no state folder")
+	}
+	text, err := json.MarshalIndent(s.enabled, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.file), ".servers-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), s.file)
+}
+
+// switchServer enables or disables a server on behalf of an operator. The error says that it will not outlive the
+// process.
+func (a *App) switchServer(server string, enabled bool, by string) error {
+	a.lifecycle.reloading.Lock()
+	defer a.lifecycle.reloading.Unlock()
+	err := a.fleet.switches.set(server, enabled)
+	if changes := a.servers.Apply(a.fleet.servers()); !changes.None() {
+		a.proxy.ServersChanged(changes)
+	}
+	a.log.Warn("server switched", "server", server, "enabled", enabled, "by", by)
+	if err != nil {
+		err = fmt.Errorf("this ends with the process: %w", err)
+		a.log.Warn("server switched: "+err.Error(), "server", server)
+	}
+	return err
+}

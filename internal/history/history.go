@@ -1,0 +1,277 @@
+// Package history keeps the last queries and calls of the router, for its operators.
+//
+// [Open] returns a [Log], which is in a file of the state folder and outlives the process. Without a folder, or while
+// another process has the file, it is in memory. [Log.Add] takes an entry and never waits: one goroutine, which the Log
+// owns, indexes and stores the entries. What finds its queue full, because the disk is slow, is dropped and counted.
+// [Log.Find] and [Log.Each] read the index, which is in memory; [Log.Detail] reads the store.
+//
+// The number, the bytes and the age of entries are bounded; the oldest go first. A nil *Log keeps nothing. All methods
+// may be called from any goroutine.
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/size"
+)
+
+// Config bounds the history.
+type Config struct {
+	Entries  int           `yaml:"entries"` // queries and calls; 0 = no history
+	Bytes    size.Bytes    `yaml:"bytes"`
+	Age      time.Duration `yaml:"age"`
+	Contents bool          `yaml:"contents"` // questions, arguments, results and answers
+}
+
+// Default returns the documented defaults.
+func Default() Config {
+	return Config{Entries: 10_000, Bytes: 64 << 20, Age: 7 * 24 * time.Hour, Contents: true}
+}
+
+// Kinds of entries.
+const (
+	KindQuery = "query"
+	KindCall  = "call"
+)
+
+// OutcomeOK is the outcome of what succeeded.
+const OutcomeOK = "ok"
+
+// Entry is the account of a query or a call.
+type Entry struct {
+	ID       uint64    `json:"id"` // ascending; Add sets it
+	Kind     string    `json:"kind"`
+	At       time.Time `json:"at"` // when it began
+	Caller   string    `json:"caller,omitempty"`
+	Outcome  string    `json:"outcome"`
+	Duration float64   `json:"duration_ms"`
+	Text     string    `json:"text,omitempty"` // the question, cut
+	Error    string    `json:"error,omitempty"`
+	TraceID  string    `json:"trace_id,omitempty"`
+	Bytes    int       `json:"bytes,omitempty"` // of the result of a call
+	Attempts int       `json:"attempts,omitempty"`
+	Uses     []Use     `json:"uses,omitempty"`
+	Models   []Tokens  `json:"models,omitempty"`
+}
+
+// Use is how often an entry called a tool.
+type Use struct {
+	Server string  `json:"server"`
+	Tool   string  `json:"tool"`
+	Calls  int     `json:"calls"`
+	Failed int     `json:"failed,omitempty"`
+	Time   float64 `json:"ms"` // of all calls together
+}
+
+// Tokens is what an entry cost at a model.
+type Tokens struct {
+	Model  string `json:"model"`
+	For    string `json:"for"` // planner or synthesizer
+	Input  int    `json:"input_tokens"`
+	Output int    `json:"output_tokens"`
+	Calls  int    `json:"calls"`
+}
+
+// Bounds of the queue, and of what is stored at once.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 16 << 20
+	maxBatch       = 1024
+	batchTime      = 250 * time.Millisecond
+)
+
+// Log is the history.
+type Log struct {
+	logger *slog.Logger
+	store  store
+	index  index
+	memory string // why it is in memory only; empty = it is in a file
+
+	queue   chan record
+	queued  atomic.Int64 // bytes
+	dropped atomic.Int64
+	failing bool   // the last write failed; belongs to the goroutine, as the next
+	oldest  uint64 // id that the store still needs; the next write drops what is older
+	quit    chan struct{}
+	done    chan struct{}
+}
+
+// record is an entry in the queue.
+type record struct {
+	entry   Entry
+	detail  any // encoded by the goroutine; nil = none
+	size    int
+	summary []byte
+	whole   []byte
+}
+
+// Open returns the history in a folder, "" for memory only. It is nil if cfg keeps no entries.
+func Open(folder string, cfg Config, logger *slog.Logger) *Log {
+	if cfg.Entries <= 0 {
+		return nil
+	}
+	memory := "there is no state folder"
+	if folder != "" {
+		file, found, err := openFile(folder, logger)
+		if err == nil {
+			return start(file, found, cfg, "", logger)
+		}
+		memory = err.Error()
+	}
+	logger.Info("the history is kept in memory only", "reason", memory)
+	return start(newMemory(), nil, cfg, memory, logger)
+}
+
+func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
+	l := &Log{
+		logger: logger, store: s, memory: memory, index: index{cfg: cfg},
+		queue: make(chan record, maxQueued), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	l.oldest = l.index.add(time.Now(), found)
+	go l.run()
+	return l
+}
+
+// Add keeps an entry and its detail, which is encoded later and must not change any more. size estimates its bytes.
+func (l *Log) Add(e Entry, detail any, size int) {
+	if l == nil {
+		return
+	}
+	r := record{entry: e, detail: detail, size: size + 256}
+	if l.queued.Add(int64(r.size)) > maxQueuedBytes {
+		l.queued.Add(-int64(r.size))
+		l.dropped.Add(1)
+		return
+	}
+	select {
+	case l.queue <- r:
+	default:
+		l.queued.Add(-int64(r.size))
+		l.dropped.Add(1)
+	}
+}
+
+// Dropped returns how many entries were not kept because the queue was full.
+func (l *Log) Dropped() int {
+	if l == nil {
+		return 0
+	}
+	return int(l.dropped.Load())
+}
+
+// MemoryOnly returns why the history ends with the process; empty if it does not.
+func (l *Log) MemoryOnly() string { return l.memory }
+
+// ErrNoDetail is the error for an entry whose detail was not stored, or is gone.
+var ErrNoDetail = errors.New("the details of this entry are not there: it is too old, or the disk refused them")
+
+// Detail returns the detail of an entry, as JSON.
+func (l *Log) Detail(id uint64) (json.RawMessage, error) {
+	detail, err := l.store.detail(id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the history: %w", err)
+	case detail == nil:
+		return nil, ErrNoDetail
+	}
+	return detail, nil
+}
+
+// Close stores what is queued and closes the file. The error is that of ctx, if storing takes longer.
+func (l *Log) Close(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	close(l.quit)
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("storing the history: %w", ctx.Err())
+	}
+}
+
+// run stores what is queued until quit, and then the rest.
+func (l *Log) run() {
+	defer close(l.done)
+	defer l.store.close()
+	for {
+		select {
+		case r := <-l.queue:
+			l.write(l.batch(r))
+			continue
+		case <-l.quit:
+		}
+		for {
+			select {
+			case r := <-l.queue:
+				l.write(l.batch(r))
+				continue
+			default:
+			}
+			return
+		}
+	}
+}
+
+// batch waits a moment for more entries.
+func (l *Log) batch(first record) []record {
+	batch := []record{first}
+	timer := time.NewTimer(batchTime)
+	defer timer.Stop()
+	quit := l.quit
+	for len(batch) < maxBatch {
+		select {
+		case r := <-l.queue:
+			batch = append(batch, r)
+			continue
+		case <-timer.C:
+		case <-quit:
+			timer.Reset(0)
+			quit = nil
+			continue
+		}
+		break
+	}
+	return batch
+}
+
+// write encodes, indexes and stores a batch.
+func (l *Log) write(batch []record) {
+	next := l.index.next()
+	kept := make([]stored, 0, len(batch))
+	for i := range batch {
+		r := &batch[i]
+		r.entry.ID = next + uint64(i)
+		r.encode()
+		kept = append(kept, stored{r.entry, len(r.summary) + len(r.whole)})
+	}
+	err := l.store.write(batch, l.oldest)
+	l.oldest = l.index.add(time.Now(), kept) // last: what is listed has its details
+	for _, r := range batch {
+		l.queued.Add(-int64(r.size))
+	}
+	switch {
+	case err != nil && !l.failing:
+		l.logger.Warn("the history cannot be stored; entries without details are kept in memory", "error", err)
+	case err == nil && l.failing:
+		l.logger.Info("the history is stored again")
+	}
+	l.failing = err != nil
+}
+
+// encode writes the JSON of a record. A detail that cannot be encoded is left out.
+func (r *record) encode() {
+	r.summary, _ = json.Marshal(r.entry) // texts, numbers and times
+	if r.detail != nil {
+		if whole, err := json.Marshal(r.detail); err == nil {
+			r.whole = whole
+		}
+	}
+}

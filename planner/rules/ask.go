@@ -22,7 +22,7 @@ type ask struct {
 	verb    []string // stems of the verbs
 	writes  bool     // one of the clauses may write
 
-	operation []string // stems of what tools are called that do the calculation among the values
+	operation, otherOperations []string // stems that name tools for the calculation among the values, and for others
 }
 
 // askFor reads what the clauses ask for. all are the values of the whole question.
@@ -56,7 +56,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			case v.Kind == values.Path && v.Cue == "in" && a.wantsContents(): // "which files are in /tmp?"
 				a.kinds = kinds("list", "directory")
 			case v.Kind == values.Expression:
-				a.operation = operation(v.Text)
+				a.operation, a.otherOperations = operation(v.Text)
 			}
 		}
 	}
@@ -148,6 +148,9 @@ func (a ask) query() string {
 // mayCall reports whether what is asked for allows to call a tool: a read for anything that may read, a write only for a
 // command or request whose verb says what the tool does.
 func (a ask) mayCall(f *profile) bool {
+	if f.reads && slices.ContainsFunc(f.name, func(s string) bool { return slices.Contains(a.otherOperations, s) }) {
+		return false // no sum for "10 - 4"
+	}
 	if f.reads {
 		if a.lang == "" {
 			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))

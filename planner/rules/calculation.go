@@ -57,24 +57,30 @@ func calculation(text string, c intent.Clause, all []values.Value) bool {
 	})
 }
 
-// operators are the words for a calculation with one kind of operator.
+// operators are the words that name a calculation with one kind of operator.
 var operators = map[rune]string{
 	'+': "add sum plus addition", '-': "subtract minus difference subtraction",
 	'*': "multiply times product multiplication", '/': "divide quotient division",
 }
 
-// operation returns the stems that name a tool for a calculation: for "3 + 4" also those of a sum.
-func operation(expression string) []string {
-	out, found := []string{search.Stem("calculate")}, []rune{}
-	for _, c := range expression {
-		if operators[c] != "" {
-			found = append(found, c)
+// operation returns the stems that name a tool for a calculation, and those that name one for another: "sum" for "10 - 4".
+func operation(expression string) (this, other []string) {
+	this = []string{search.Stem("calculate")}
+	only := strings.Map(func(c rune) rune {
+		if operators[c] == "" {
+			return -1
+		}
+		return c
+	}, expression)
+	for c, words := range operators {
+		for w := range strings.FieldsSeq(words) {
+			if only == string(c) {
+				this = append(this, search.Stem(w))
+			} else {
+				other = append(other, search.Stem(w))
+			}
 		}
 	}
-	if len(found) == 1 {
-		for w := range strings.FieldsSeq(operators[found[0]]) {
-			out = append(out, search.Stem(w))
-		}
-	}
-	return out
+	slices.Sort(this[1:])
+	return this, other
 }

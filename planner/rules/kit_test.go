@@ -31,6 +31,12 @@ func returning(fields ...string) func(*plan.Tool) {
 	}
 }
 
+// harmless marks a tool as one that only reads.
+func harmless(t *plan.Tool) {
+	yes := true
+	t.Annotations.ReadOnlyHint = &yes
+}
+
 // of says which server has a tool.
 func of(server string) func(*plan.Tool) { return func(t *plan.Tool) { t.Server = server } }
 

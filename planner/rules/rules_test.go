@@ -21,7 +21,7 @@ var (
 	moveFile     = tool("move_file", "Move or rename a file", object("*source:string:Path from", "*destination:string:Path to"))
 	findFlights  = tool("find_flights", "Find flights between two cities", object("*origin:string:City of departure", "*destination:string:City of arrival", "date:string:Day, YYYY-MM-DD"))
 	sendEmail    = tool("send_email", "Send an e-mail message", object("*to:string:E-mail address", "*subject:string:Subject line", "*body:string:Text"))
-	echo         = tool("echo", "Echoes back the input string", object("*message:string:Message to echo"))
+	echo         = tool("echo", "Echoes back the input string", object("*message:string:Message to echo"), harmless)
 	searchNodes  = tool("search_nodes", "Search for nodes in the knowledge graph based on a query", object("*query:string:The search query"), of("memory"))
 	listIssues   = tool("list_issues", "List the issues of a repository", object("*owner:string:Owner", "*repo:string:Repository", "state:one of open closed all:Which issues"))
 )

@@ -47,7 +47,7 @@ func (c *batchRunCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := c.choose(all)
+	chosen, err := c.choose(w.ctx, all)
 	if err != nil {
 		return err
 	}
@@ -95,10 +95,10 @@ func (c *batchRunCmd) check() error {
 }
 
 // choose returns the cases that shall run.
-func (c *batchRunCmd) choose(all []cases.Case) (chosen []cases.Case, err error) {
+func (c *batchRunCmd) choose(ctx context.Context, all []cases.Case) (chosen []cases.Case, err error) {
 	chosen = all
 	if c.Filter != "" {
-		if chosen, err = cases.Filter(all, c.Filter); err != nil {
+		if chosen, err = cases.Filter(ctx, all, c.Filter); err != nil {
 			return nil, &exitError{exitUsage, err.Error()}
 		}
 	}

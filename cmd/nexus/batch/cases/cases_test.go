@@ -145,13 +145,13 @@ func TestYAMLAnchors(t *testing.T) {
 func TestFilter(t *testing.T) {
 	all, _ := load(t, "a.jsonl", `{"id":"a1","query":"q","tags":["x"]}`+"\n"+`{"id":"b2","query":"q","expect":{"unmet":true}}`)
 	for expression, want := range map[string]int{`"x" in tags`: 1, `expect`: 1, `id startsWith "b"`: 1, `true`: 2, `plan`: 0} {
-		kept, err := cases.Filter(all, expression)
+		kept, err := cases.Filter(t.Context(), all, expression)
 		if err != nil || len(kept) != want {
 			t.Errorf("%s: got %d cases and %v, want %d", expression, len(kept), err, want)
 		}
 	}
 	for _, expression := range []string{"id", "colour == 1", "(", "all(1..100000000, {# > 0})"} {
-		if _, err := cases.Filter(all, expression); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := cases.Filter(t.Context(), all, expression); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got error %v, want one line", expression, err)
 		}
 	}

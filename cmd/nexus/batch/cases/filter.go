@@ -1,47 +1,52 @@
 package cases
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/expr-lang/expr"
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
-// filterable is what an expression of --filter may ask of a case.
-type filterable struct {
-	ID      string   `expr:"id"`
-	Query   string   `expr:"query"`
-	Tags    []string `expr:"tags"`
-	Servers []string `expr:"servers"`
-	Plan    bool     `expr:"plan"`   // it brings its own
-	Expect  bool     `expr:"expect"` // it has checks
-}
+// filterable is what an expression of --filter may ask of a case. plan and expect tell whether the case has one.
+var filterable = []string{"id", "query", "tags", "servers", "plan", "expect"}
 
-// maxNodes bounds an expression.
-const maxNodes = 200
-
-// Filter returns the cases for which an expr-lang expression over id, query, tags, servers, plan and expect is true.
-func Filter(all []Case, expression string) ([]Case, error) {
-	program, err := expr.Compile(expression, expr.Env(filterable{}), expr.AsBool(), expr.MaxNodes(maxNodes))
+// Filter returns the cases for which an expression is true. It is bounded as those of plans are.
+func Filter(ctx context.Context, all []Case, text string) ([]Case, error) {
+	e, err := expression.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("--filter %s: %s", expression, oneLine(err))
+		return nil, fmt.Errorf("--filter %s: %w", text, err)
+	}
+	for _, name := range e.Names() {
+		if !slices.Contains(filterable, name) {
+			return nil, fmt.Errorf("--filter %s: a case has no %s; it has %s", text, name, strings.Join(filterable, ", "))
+		}
 	}
 	var kept []Case
 	for _, c := range all {
-		holds, err := expr.Run(program, filterable{
-			ID: c.ID, Query: c.Query, Tags: c.Tags, Servers: c.Servers, Plan: c.Plan != nil, Expect: c.Expect != nil,
+		value, err := e.Eval(ctx, map[string]any{
+			"id": c.ID, "query": c.Query, "tags": list(c.Tags), "servers": list(c.Servers),
+			"plan": c.Plan != nil, "expect": c.Expect != nil,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("--filter %s: case %s: %s", expression, c.ID, oneLine(err))
+			return nil, fmt.Errorf("--filter %s: case %s: %w", text, shown(c.ID), err)
 		}
-		if holds == true {
+		holds, ok := value.(bool)
+		if !ok {
+			return nil, fmt.Errorf("--filter %s: case %s: got %v, want true or false", text, shown(c.ID), shown(fmt.Sprint(value)))
+		}
+		if holds {
 			kept = append(kept, c)
 		}
 	}
 	return kept, nil
 }
 
-func oneLine(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	return text
+func list(texts []string) []any {
+	values := make([]any, len(texts))
+	for i, text := range texts {
+		values[i] = text
+	}
+	return values
 }

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // maxFile bounds a file of cases, in bytes.
 const maxFile = 256 << 20
 
-// maxShown bounds what a message repeats of a file, in characters.
+// maxShown bounds what a message repeats of a file, in bytes.
 const maxShown = 60
 
 // item is one case as it stands in a file.
@@ -124,9 +126,4 @@ func (c *collector) take(i item) {
 }
 
 // shown cuts what a message repeats of a file.
-func shown(s string) string {
-	if runes := []rune(s); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "…"
-	}
-	return s
-}
+func shown(s string) string { return short.Line(s, maxShown) }

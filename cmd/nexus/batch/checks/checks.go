@@ -11,9 +11,10 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// maxShown bounds what a reason repeats of an answer, in characters.
+// maxShown bounds what a reason repeats of an answer, in bytes.
 const maxShown = 120
 
 // check is one check of an answer. reason is empty where it holds.
@@ -114,10 +115,4 @@ func unmet(wanted bool, parts []results.Unmet) string {
 }
 
 // shown cuts a text to one short line.
-func shown(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > maxShown {
-		return string(runes[:maxShown-1]) + "…"
-	}
-	return s
-}
+func shown(s string) string { return short.Line(s, maxShown) }

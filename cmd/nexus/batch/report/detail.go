@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Detail is what a report shows of one line.
@@ -27,6 +28,9 @@ type DetailStep struct {
 	Tool      string   `json:"tool"`
 	Arguments string   `json:"arguments"`
 	After     []string `json:"after"`
+	Each      string   `json:"each,omitempty"`
+	When      string   `json:"when,omitempty"`
+	Pick      string   `json:"pick,omitempty"`
 	Status    string   `json:"status"` // ok, failed, skipped or not run
 	Reason    string   `json:"reason,omitempty"`
 	Millis    float64  `json:"duration_ms"`
@@ -40,12 +44,13 @@ const (
 	statusNone    = "not run"
 )
 
-// How much of texts a report shows, in characters.
+// How much of texts a report shows, in bytes.
 const (
 	maxQuery     = 500
 	maxAnswer    = 1000
 	maxArguments = 200
 	maxReason    = 300
+	maxShape     = 100
 	maxSteps     = 60 // of a plan
 )
 
@@ -78,8 +83,8 @@ func (b *Batch) Details(rows []Row) ([]Detail, error) {
 
 func (l *full) detail() Detail {
 	d := Detail{
-		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: cut(l.Query, maxQuery),
-		Answer: cut(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
+		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: short.Text(l.Query, maxQuery),
+		Answer: short.Text(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
 		Seconds: l.Seconds, TraceID: l.TraceID,
 	}
 	for _, s := range l.Result.Plan.Steps[:min(len(l.Result.Plan.Steps), maxSteps)] {
@@ -92,11 +97,11 @@ func (l *full) detail() Detail {
 func (l *full) reasons() []string {
 	reasons := []string{}
 	if l.Error != nil {
-		reasons = append(reasons, cut(l.Error.Reason+": "+l.Error.Message, maxReason))
+		reasons = append(reasons, short.Text(l.Error.Reason+": "+l.Error.Message, maxReason))
 	}
 	for _, c := range l.Checks {
 		if !c.Passed {
-			reasons = append(reasons, cut(c.Name+": "+c.Reason, maxReason))
+			reasons = append(reasons, short.Text(c.Name+": "+c.Reason, maxReason))
 		}
 	}
 	return reasons
@@ -105,8 +110,9 @@ func (l *full) reasons() []string {
 // step sums up all calls of a step.
 func (l *full) step(s results.PlanStep) DetailStep {
 	d := DetailStep{
-		ID: s.ID, Tool: s.Tool, Arguments: cut(string(s.Arguments), maxArguments), Status: statusNone,
+		ID: s.ID, Tool: s.Tool, Arguments: short.Text(string(s.Arguments), maxArguments), Status: statusNone,
 		After: edges(s, l.Result.Plan.Steps),
+		Each:  short.Text(s.Each, maxShape), When: short.Text(s.When, maxShape), Pick: short.Text(s.Pick, maxShape),
 	}
 	for _, r := range l.Result.Steps {
 		if r.ID != s.ID {
@@ -121,7 +127,7 @@ func (l *full) step(s results.PlanStep) DetailStep {
 		case !r.Success:
 			d.Status = statusFailed
 			if r.Error != nil && d.Reason == "" {
-				d.Reason = cut(r.Error.Reason+": "+r.Error.Message, maxReason)
+				d.Reason = short.Text(r.Error.Reason+": "+r.Error.Message, maxReason)
 			}
 		}
 	}
@@ -141,11 +147,4 @@ func edges(s results.PlanStep, all []results.PlanStep) []string {
 		}
 	}
 	return found
-}
-
-func cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // suite and what is in it are the elements of JUnit's XML.
@@ -69,7 +70,7 @@ func (l *full) test() testCase {
 	d := Detail{Case: l.Case, Repeat: l.Repeat}
 	t := testCase{Name: d.name(), Class: "nexus.batch", Time: fmt.Sprintf("%.3f", l.Seconds)}
 	reasons := l.reasons()
-	p := &problem{Text: strings.Join(append(reasons, "query: "+cut(l.Query, maxQuery)), "\n")}
+	p := &problem{Text: strings.Join(append(reasons, "query: "+short.Text(l.Query, maxQuery)), "\n")}
 	if len(reasons) > 0 {
 		p.Message = reasons[0]
 	}

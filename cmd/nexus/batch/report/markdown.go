@@ -40,7 +40,7 @@ func (f *Figures) WriteMarkdown(w io.Writer) error {
 }
 
 // kinds are those of groups, in the order in which they are shown.
-func kinds() []string { return []string{byTag, byTool, byServer, byReason} }
+func kinds() []string { return []string{byReason, byTag, byTool, byServer} }
 
 // cell writes text into a table: as it is, and in one line.
 func cell(s string) string {

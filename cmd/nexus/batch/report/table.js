@@ -8,14 +8,28 @@
     body.replaceChildren();
     for (const row of found.slice(first, first + size)) {
       const line = body.insertRow();
-      row.forEach((value, i) => {
-        const cell = document.createElement(i === 0 ? "th" : "td");
-        cell.textContent = i === 3 ? value.toFixed(3) : value;
-        if (i === 0) { cell.scope = "row"; }
-        if (i === 1 || i > 2) { cell.className = "n"; }
-        if (i === 2) { cell.className = value; }
-        line.append(cell);
-      });
+      const [name, repeat, outcome, seconds, tokens, query, anchor] = row;
+      const cell = (text, className) => {
+        const td = line.insertCell();
+        td.textContent = text;
+        td.className = className;
+      };
+      const head = document.createElement("th");
+      head.scope = "row";
+      if (anchor) {
+        const link = document.createElement("a");
+        link.href = "#" + anchor;
+        link.textContent = name;
+        head.append(link);
+      } else {
+        head.textContent = name;
+      }
+      line.append(head);
+      cell(repeat, "n");
+      cell(outcome, outcome);
+      cell(seconds.toFixed(3), "n");
+      cell(tokens, "n");
+      cell(query, "text");
     }
     const last = Math.min(first + size, found.length);
     byId("found").textContent = found.length === 0 ? "No line fits." : `${first + 1} to ${last} of ${found.length}`;
@@ -24,7 +38,7 @@
   };
   const find = () => {
     const text = byId("text").value.toLowerCase(), outcome = byId("outcome").value, order = Number(byId("order").value);
-    found = rows.filter((r) => (outcome === "" || r[2] === outcome) && r[0].toLowerCase().includes(text));
+    found = rows.filter((r) => (outcome === "" || r[2] === outcome) && (r[0] + " " + r[5]).toLowerCase().includes(text));
     if (order > 0) { found.sort((a, b) => b[order] - a[order]); }
     first = 0;
     show();

@@ -186,6 +186,9 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 		p.Steps = p.Steps[:room]
 	}
 	problems := plan.Check(&p, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)
+	if !c.req.Approved {
+		problems = append(problems, plan.Twins(&p, c.req.Tools.Lookup)...)
+	}
 	return &draft{p, problems}, warnings
 }
 

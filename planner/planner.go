@@ -91,6 +91,7 @@ type Request struct {
 	Replan    bool           // the round is for Outcomes that failed or found nothing
 	Tokens    int            // used by earlier rounds, as the Result of the last one says
 	CanAsk    bool           // the user can be asked for required arguments that are not known
+	Approved  bool           // the user allows every call, so that equal writes are no problem
 	Model     llm.Model      // replaces the configured one; nil = the configured one
 
 	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other

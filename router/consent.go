@@ -2,12 +2,14 @@ package router
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -48,24 +50,39 @@ func (s *rounds) consent(r *round) consent {
 	return c
 }
 
-// confirm asks the user before the calls of a round that need it. A step without consent fails: as declined after a no,
+// confirm asks the user before the calls of a round that need it, and before a write that a planner wants made twice. A
+// step without consent fails: as declined after a no,
 // as needs_approval where nobody can be asked or answers.
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := s.consent(r)
 	return func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
 		again := func(arguments json.RawMessage) bool { return s.repeats(tool, arguments) }
-		if !c.approved && !tool.Reads() && c.mode == downstream.ConfirmNever && slices.ContainsFunc(calls, again) {
-			return unapproved(tool, "it was called before with nearly the same arguments")
+		twice := !c.approved && c.source != plan.SourceGiven && tool.Cumulative() && s.written.again(tool, calls)
+		if c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() {
+			switch {
+			case twice:
+				return unapproved(tool, "the very same call was made before")
+			case slices.ContainsFunc(calls, again):
+				return unapproved(tool, "it was called before with nearly the same arguments")
+			}
 		}
-		if !c.required(tool.Tool) {
+		if !twice && !c.required(tool.Tool) || c.mode == downstream.ConfirmNever {
 			return nil
 		}
 		if s.q.Elicit == nil {
-			return unapproved(tool, "nobody can be asked")
+			why := "nobody can be asked"
+			if twice {
+				why = "the very same call was made before, and " + why
+			}
+			return unapproved(tool, why)
+		}
+		message := consentMessage(tool, calls)
+		if twice {
+			message += "\nThe very same call was made before."
 		}
 		asking, cancel := asking(ctx)
 		defer cancel()
-		_, err := s.q.Elicit(asking, consentMessage(tool, calls), []byte(`{"type":"object","properties":{}}`))
+		_, err := s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
 		switch {
 		case err == nil:
 			return nil
@@ -76,6 +93,29 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 		}
 		return unapproved(tool, err.Error())
 	}
+}
+
+// writes are the calls that a query has made, or asked consent for, of tools that do again what they did. again may be
+// called from any goroutine.
+type writes struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]bool // at most execution.MaxCalls
+}
+
+// again notes calls and reports whether one of them was there before, or is there twice.
+func (w *writes) again(tool *downstream.Tool, calls []json.RawMessage) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen == nil {
+		w.seen = map[[sha256.Size]byte]bool{}
+	}
+	twice := false
+	for _, arguments := range calls {
+		key := plan.CallKey(tool.Server, tool.Name, arguments)
+		twice = twice || w.seen[key]
+		w.seen[key] = true
+	}
+	return twice
 }
 
 func unapproved(tool *downstream.Tool, why string) *plan.Error {

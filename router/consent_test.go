@@ -110,6 +110,54 @@ func testConsent(t *testing.T, name, source string, round int, tool, setting, us
 
 func unconfirmed(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = never }
 
+// TestConsent_Twice: the second of two equal writes needs a yes, also in a loop and where nothing else does; what the
+// client gives or allows does not.
+func TestConsent_Twice(t *testing.T) {
+	const two = `{"steps":[{"id":"a","tool":"note","arguments":{"v":1,"w":2}},{"id":"b","tool":"note","arguments":{"w":2,"v":1},"after":["a"]},{"id":"c","tool":"note","arguments":{"v":2}}]}`
+	const loop = `{"steps":[{"id":"a","tool":"echo","arguments":{"l":[1,1]}},{"id":"b","tool":"note","each":"$a.l","arguments":{"v":"$item"}}]}`
+	for _, row := range []struct {
+		name, plan, setting, user string
+		notes                     int
+		change                    func(*router.Query)
+	}{
+		{"a yes", two, auto, yes, 3, nil},
+		{"a no", two, auto, no, 2, nil},
+		{"nobody", two, auto, nobody, 2, nil},
+		{"nothing is confirmed", two, never, yes, 2, nil},
+		{"allowed", two, auto, nobody, 3, func(q *router.Query) { q.Approved = true }},
+		{"given", two, auto, nobody, 3, func(q *router.Query) { q.Plan = json.RawMessage(two) }},
+		{"a loop, a yes", loop, auto, yes, 2, nil},
+		{"a loop, nobody", loop, auto, nobody, 0, nil},
+	} {
+		k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = row.setting }, row.plan, row.plan, `[]`)
+		a := &asked{}
+		q := router.Query{Elicit: a.elicit}
+		switch row.user {
+		case no:
+			a.err = router.ErrDeclined
+		case nobody:
+			q.Elicit = nil
+		}
+		if row.change != nil {
+			row.change(&q)
+		}
+		r := k.query(q)
+		notes := 0
+		for _, call := range k.called() {
+			if strings.HasPrefix(call, "note") {
+				notes++
+			}
+		}
+		asks := row.setting == auto && row.user != nobody
+		if notes != row.notes || (len(a.questions) == 1) != asks || r.NeedsApproval != (row.notes < 3 && row.user != no && (row.user == nobody || row.setting == never)) {
+			t.Errorf("%s: got %s, %d notes, the questions %q and needs_approval %v, want %d notes and a question: %v", row.name, brief(r), notes, a.questions, r.NeedsApproval, row.notes, asks)
+		}
+		if asks && !strings.Contains(a.questions[0], "The very same call was made before.") {
+			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
+		}
+	}
+}
+
 // The plan that waits for approval is approved by giving it back, all rounds of it, or by the caller at once.
 func TestConsent_Approval(t *testing.T) {
 	plans := []string{

@@ -36,6 +36,7 @@ type rounds struct {
 	tokens  int               // that planning has used
 	results *execution.Budget // bytes
 	calls   *execution.Budget
+	written writes
 }
 
 // round is one planning round and what belongs to it.
@@ -175,7 +176,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		request := planner.Request{
 			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible},
 			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
-			Tokens: s.tokens, CanAsk: s.q.Elicit != nil, Model: s.model(),
+			Tokens: s.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 		}
 		if !s.q.DryRun {
 			request.OnStep = r.speculation.Start

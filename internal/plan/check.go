@@ -23,10 +23,15 @@ type Lookup func(name string) (Tool, *Error)
 // changes nothing.
 //
 // Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
-// done that is used for another call; and arguments that the tool's schema refuses for any value of their references.
-// The other arguments must be validated when the values are known. A string such as "$x" is plain text if no step has
-// the id x. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty
-// step has no problem.
+// done that is used for another call; arguments that the tool's schema refuses for any value of their references; and
+// references that the outputSchema of the step's tool excludes: to a part that cannot be there, to a list that is none,
+// or to a value of another type than the argument wants. The other arguments must be validated when the values are
+// known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step
+// has no problem.
+//
+// A string such as "$x" is plain text if no step has the id x. Unless a client gave the plan, two more things are
+// problems, because a planner that writes them is mistaken: a reference such as "$s9.name" where ids look like s1 but
+// no step is s9, and a field that an outputSchema with fields does not declare.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
@@ -44,6 +49,15 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		return here || before
 	}
 	cycles := findCycles(p.Steps, index, isStep)
+	h := shapes{steps: p.Steps, index: index, isStep: isStep, tools: make([]Tool, len(p.Steps)),
+		strict: p.Source != SourceGiven, outputs: make(map[int]shape), read: make(map[string]shape)}
+	unresolved := make([]*Error, len(p.Steps))
+	for i, s := range p.Steps {
+		if s.Tool != "" {
+			h.tools[i], unresolved[i] = resolve(s, lookup)
+		}
+	}
+	stray := strays(p.Steps, earlier)
 
 	var problems []Problem
 	for i := range p.Steps {
@@ -69,9 +83,9 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			}
 			continue
 		}
-		tool, err := resolve(*s, lookup)
-		if err != nil {
-			report(err)
+		tool := h.tools[i]
+		if unresolved[i] != nil {
+			report(unresolved[i])
 			continue
 		}
 		s.Tool, s.Server = tool.Name, tool.Server
@@ -83,10 +97,44 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			unknown := pointersTo(s.Arguments, s.inside(isStep))
 			if err := v.validate(tool.InputSchema, s.Arguments, unknown); err != nil {
 				problems = append(problems, Problem{s.ID, *err, v.missing(tool.InputSchema, s.Arguments, unknown)})
+				continue
 			}
+			if h.strict {
+				report(stray(s))
+			}
+			report(h.check(s, tool))
 		}
 	}
 	return problems
+}
+
+// strays returns what finds references to steps that are not there: with an id that is none, but has the letters of
+// one and another number.
+func strays(steps []Step, earlier map[string]Step) func(*Step) *Error {
+	ids, letters := make(map[string]bool), make(map[string]bool)
+	note := func(id string) {
+		ids[id] = true
+		if prefix := strings.TrimRight(id, "0123456789"); prefix != id {
+			letters[prefix] = true
+		}
+	}
+	for _, s := range steps {
+		note(s.ID)
+	}
+	for id := range earlier {
+		note(id)
+	}
+	resembles := func(id string) bool {
+		prefix := strings.TrimRight(id, "0123456789")
+		return prefix != "" && prefix != id && letters[prefix] && !ids[id]
+	}
+	return func(s *Step) *Error {
+		for _, value := range referring(s.Arguments, s.outside(resembles)) {
+			return &Error{ReasonMissingReference, fmt.Sprintf("reference %s: there is no step %s",
+				quoteShort(value.refs[0].written), quoteShort(value.refs[0].step))}
+		}
+		return nil
+	}
 }
 
 // resolve finds the tool of a step. A step that names its server, as in a replayed plan, means the tool of that server,

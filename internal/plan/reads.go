@@ -41,6 +41,18 @@ func (t Tool) Reads() bool {
 	return false
 }
 
+// Cumulative reports whether a second call with the same arguments surely does again what the first one did: the tool
+// is marked to write, or its name or description says so, and it is not marked idempotent. Of a tool that says nothing,
+// neither this nor Reads holds.
+func (t Tool) Cumulative() bool {
+	if t.Reads() || t.Annotations.Repeatable() {
+		return false
+	}
+	about := lowerWords(short.Prefix(t.Description, 300))
+	return t.Annotations.ReadOnlyHint != nil || t.Annotations.Destructive() ||
+		slices.ContainsFunc(slices.Concat(lowerWords(t.Tool), about[:min(len(about), 6)]), acts)
+}
+
 // actsToo reports whether a name joins an acting verb to a reading verb, as in "find_and_replace".
 func actsToo(words []string) bool {
 	for i, w := range words[:len(words)-1] {

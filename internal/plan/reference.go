@@ -54,8 +54,8 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 // value. "${s1.path}" becomes text: a string itself, the JSON of any other value. All other bytes stay the same, and
 // inserted values are not searched for references.
 //
-// value returns the value of a finished step, and false if it has none. A reference to a missing part of a value gives
-// ReasonMissingReference; arguments of more than 64 MiB give ReasonInvalidArguments.
+// value returns the value of a finished step, and false if it has none. A reference to a missing part of a value, or to
+// a value that is a short text "Error: …", gives ReasonMissingReference; arguments of more than 64 MiB give ReasonInvalidArguments.
 func Substitute(
 	arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool),
 ) (json.RawMessage, *Error) {
@@ -74,6 +74,9 @@ func Substitute(
 			whole, ok := value(r.step)
 			if !ok {
 				return nil, missing(r, "the step has no value")
+			}
+			if r.step != itemName && isErrorText(whole) {
+				return nil, missing(r, "the result of the step is the text of an error: "+quoteShort(unquote(whole)))
 			}
 			if searched += len(whole); searched > maxSearched {
 				return nil, &Error{ReasonInvalidArguments, "arguments: references to too much data"}
@@ -101,6 +104,19 @@ func Substitute(
 		}
 	}
 	return append(out, arguments[done:]...), nil
+}
+
+// maxErrorText bounds the values that are taken for the text of an error, in bytes.
+const maxErrorText = 1000
+
+// isErrorText reports whether a value is a text such as tools return that fail without saying so.
+func isErrorText(value []byte) bool {
+	const mark = "error:"
+	if len(value) > maxErrorText || len(value) < len(mark) || value[0] != '"' {
+		return false
+	}
+	text := strings.TrimSpace(unquote(value))
+	return len(text) >= len(mark) && strings.EqualFold(text[:len(mark)], mark)
 }
 
 // rename returns arguments with the references to the step from changed to references to the step to.

@@ -17,7 +17,8 @@ var values = map[string]string{
 	"s2":     `"text"`,
 	"s3":     `[10,20,30]`,
 	"s1.sub": `{"path":"longer"}`,
-	"big":    `"` + strings.Repeat("x", 1<<20) + `"`,
+	"failed": `" error: no such city"`, "log": `"Error: ` + strings.Repeat("x", 1000) + `"`, "list": `["Error: x"]`,
+	"big": `"` + strings.Repeat("x", 1<<20) + `"`,
 }
 
 func isStep(id string) bool { return values[id] != "" || id == "pending" }
@@ -56,6 +57,10 @@ var substituteTests = []struct {
 	{name: "missing in text", arguments: `{"a":"x ${s1.nope} y"}`, err: `reference "${s1.nope}": "nope" is not in $s1, which is of type object`, refs: "s1"},
 	{name: "no index", arguments: `{"a":"$s3.-1"}`, err: `"-1" is not in`, refs: "s3"},
 	{name: "beyond", arguments: `{"a":"$s3.99999999999999999999"}`, err: `is not in`, refs: "s3"},
+	{name: "text of an error", arguments: `{"a":"$failed"}`, err: `the result of the step is the text of an error: " error: no such city"`, refs: "failed"},
+	{name: "text of an error in text", arguments: `{"a":"in ${failed}"}`, err: `the text of an error`, refs: "failed"},
+	{name: "an error that is data", arguments: `{"a":"$list.0"}`, want: `{"a":"Error: x"}`, refs: "list"},
+	{name: "a long text that begins like an error", arguments: `{"a":"$log"}`, want: `{"a":"Error: ` + strings.Repeat("x", 1000) + `"}`, refs: "log"},
 	{name: "no value", arguments: `{"a":"$pending"}`, err: `reference "$pending": the step has no value`, refs: "pending"},
 	{name: "what is put in is not searched", arguments: `{"a":"${s2}$s2"}`, want: `{"a":"text$s2"}`, refs: "s2"},
 	{name: "repeated", arguments: `["$s2","$s3","$s2"]`, want: `["text",[10,20,30],"text"]`, refs: "s2 s3"},

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"slices"
@@ -43,6 +45,19 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 		p.Steps = slices.Delete(p.Steps, i, i+1)
 		i = 0 // steps before it may have become repeats by the new references
 	}
+}
+
+// Twins reports the steps that make the very call of an earlier step of the plan, with a tool that is Cumulative. The
+// user may want two, and has to say so.
+func Twins(p *Plan, lookup Lookup) (problems []Problem) {
+	for i, s := range p.Steps {
+		twin := slices.IndexFunc(p.Steps[:i], func(o Step) bool { return sameCall(o, s) })
+		if tool, unknown := lookup(s.Tool); twin >= 0 && unknown == nil && tool.Cumulative() {
+			problems = append(problems, Problem{Step: s.ID, Error: Error{ReasonNeedsApproval, fmt.Sprintf(
+				"makes the very call of step %s; leave it out unless the user asks for both", quoteShort(p.Steps[twin].ID))}})
+		}
+	}
+	return problems
 }
 
 // outcomeOf returns the outcome of the step with that id, nil if there is none.
@@ -123,6 +138,14 @@ func repeated(s Step, done []Outcome) (call, bool) {
 		}
 	}
 	return best, found
+}
+
+// CallKey returns a key that calls of the same tool share if their arguments are equal but for white space, the order
+// of members and escapes in strings.
+func CallKey(server, tool string, arguments json.RawMessage) [sha256.Size]byte {
+	v := jsontext.Value(slices.Clone(arguments))
+	_ = v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) // what is no JSON stays as it is
+	return sha256.Sum256([]byte(server + "\x00" + tool + "\x00" + string(v)))
 }
 
 // sameJSON reports whether two values are equal. White space, the order of members, escapes in strings and the form of

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -168,8 +169,9 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return p.known[text], nil
 }
 
-// relax removes keywords that must not refuse values: "format", which is an annotation, and patterns that Go cannot
-// compile. If a pattern of patternProperties goes, the restrictions of other properties go, too.
+// relax removes keywords that must not refuse values: "format", which is an annotation, types that are none, "enum" and
+// "required" that are no lists, and patterns that Go cannot compile. Types with a capital letter or the name of another language, such as String and int, become
+// those that are meant. If a pattern of patternProperties goes, the restrictions of other properties go, too.
 func (p *patterns) relax(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -179,6 +181,17 @@ func (p *patterns) relax(v any) {
 	case map[string]any:
 		if _, ok := v["format"].(string); ok {
 			delete(v, "format")
+		}
+		if name, ok := v["type"].(string); ok {
+			if v["type"] = schema.TypeName(name); v["type"] == "" {
+				delete(v, "type")
+			}
+		}
+		for _, list := range []string{"enum", "required"} { // a property of that name is an object
+			switch v[list].(type) {
+			case string, bool, json.Number:
+				delete(v, list)
+			}
 		}
 		if text, ok := v["pattern"].(string); ok {
 			if _, err := p.compile(text); err != nil {

@@ -49,6 +49,8 @@ var validateTests = []struct {
 	{"foreign patternProperties", `{"properties":{"a":{"type":"string"}},"patternProperties":{"^(?=x)":{"type":"null"}},"additionalProperties":false}`, `{"xx":1,"a":2}`, `arguments.a: got number, want string`},
 	{"unique items", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,1.0]}`, `arguments.a: items at 0 and 1 are equal`},
 	{"many findings", `{"additionalProperties":{"type":"null"}}`, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}`, `arguments.e: got number, want null; and 2 more`},
+	{"types by other names", `{"type":"Object","properties":{"a":{"type":"String"},"b":{"type":"int"},"c":{"type":"Date (yyyy)"},"type":{"type":"bool"}}}`, `{"a":1,"b":"x","c":1,"type":2}`, `arguments.a: got number, want string; arguments.b: got string, want integer; arguments.type: got number, want boolean`},
+	{"enum and required that are no lists", `{"properties":{"a":{"type":"integer","enum":"1-100"},"b":{"required":true,"type":"string"},"enum":{"type":"string"}}}`, `{"a":"x","enum":1}`, `arguments.a: got string, want integer; arguments.enum: got number, want string`},
 	{"no schema", ``, `{"a":1}`, ``},
 	{"schema true", `true`, `{"a":1}`, ``},
 	{"schema false", `false`, `{"a":1}`, `arguments: not allowed`},

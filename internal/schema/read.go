@@ -61,6 +61,7 @@ func (r *reader) child(parent *task, place **Schema, part *node) {
 		t.depth = parent.depth + 1
 	}
 	if t.depth > maxDepth || len(r.queue) == maxSchemas {
+		parent.into.Open = true
 		return
 	}
 	*place = t.into
@@ -80,7 +81,10 @@ func (r *reader) children(t *task, list *[]*Schema, parts []*node) {
 
 // merge adds a part that describes the same value.
 func (t *task) merge(part *node) {
-	if part != nil && len(t.parts) < maxParts && !slices.Contains(t.parts, part) {
+	switch {
+	case part == nil, len(t.parts) == maxParts:
+		t.into.Open = true
+	case !slices.Contains(t.parts, part):
 		t.parts = append(t.parts, part)
 	}
 }
@@ -101,9 +105,11 @@ func (r *reader) fill(t *task) {
 	for i := 0; i < len(t.parts); i++ {
 		part := t.parts[i]
 		if r.effort -= len(part.raw); r.effort < 0 {
+			s.Open = true
 			return
 		}
 		recursive, known := t.within(part), len(t.parts)
+		s.Open = s.Open || recursive
 		for j, name := range part.open().names {
 			describe(s, name, part.nodes[j])
 			if !recursive {
@@ -203,6 +209,9 @@ func (r *reader) descend(t *task, keyword string, v *node) {
 		if v.is('{') {
 			r.child(t, &s.Additional, v)
 		}
+		s.Open = s.Open || v.is('t')
+	case "patternProperties", "if", "then", "else", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef":
+		s.Open = true
 	}
 }
 
@@ -221,7 +230,9 @@ func (r *reader) alternatives(t *task, v *node) {
 	if len(list) == 1 {
 		t.merge(list[0])
 	} else {
-		r.children(t, &s.Alternatives, list[:min(len(list), maxAlternatives-len(s.Alternatives))])
+		room := maxAlternatives - len(s.Alternatives)
+		s.Open = s.Open || len(list) > room
+		r.children(t, &s.Alternatives, list[:min(len(list), room)])
 	}
 }
 
@@ -265,9 +276,12 @@ func readTypes(s *Schema, v *node) {
 	}
 }
 
-func typeName(name string) string {
+// TypeName returns the type that a name means, in any case and by the names of other languages; "" for what is no type.
+func TypeName(name string) string {
 	switch name = strings.ToLower(name); name {
-	case "str", "enum", "text", "date", "time":
+	case "string", "integer", "number", "boolean", "array", "object", "null":
+		return name
+	case "str", "text":
 		return "string"
 	case "int", "long":
 		return "integer"
@@ -279,6 +293,18 @@ func typeName(name string) string {
 		return "array"
 	case "dict", "map":
 		return "object"
+	}
+	return ""
+}
+
+// typeName is TypeName for descriptions, which show what they do not understand.
+func typeName(name string) string {
+	if known := TypeName(name); known != "" {
+		return known
+	}
+	switch name = strings.ToLower(name); name {
+	case "enum", "date", "time":
+		return "string"
 	case "any":
 		return ""
 	}

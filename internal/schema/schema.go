@@ -34,12 +34,18 @@ type Schema struct {
 	Items       *Schema   // of an array
 	PrefixItems []*Schema // of an array, by position
 
-	Properties []Property // of an object, without those that only some alternatives have
-	Fields     []Property // of an object, with those
-	Additional *Schema    // other properties; nil if nothing is said of them
-	Required   []string   // properties that the schema or all of its alternatives require
+	Object
 
 	Alternatives []*Schema // of "oneOf" and "anyOf" without null; one alone is merged
+}
+
+// Object is what a schema says of an object.
+type Object struct {
+	Properties []Property // without those that only some alternatives have
+	Fields     []Property // with those
+	Additional *Schema    // other properties; nil if nothing is said of them
+	Required   []string   // properties that the schema or all of its alternatives require
+	Open       bool       // it allows other properties, or not all of it was read or understood
 }
 
 // Values are the values that a schema names.

@@ -99,7 +99,7 @@ func generatedGraphs() []task {
 	var all []task
 	for g := range 40 {
 		t := task{ID: fmt.Sprint("gen-", g), Query: fmt.Sprintf("Work through order %d of the generated kind.", 1000+g), Tools: shops}
-		n := 1 + g*g/32
+		n := 1 + g*g/64 + 25*(g/39) // the last one has 50
 		for i := range n {
 			tool := shops[r.IntN(len(shops))].Name
 			arguments := map[string]any{"name": fmt.Sprintf("name %d, $%d", i, i), "number": i}

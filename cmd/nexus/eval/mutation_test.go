@@ -1,0 +1,299 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
+	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+)
+
+// mutant is a right plan with one mistake.
+type mutant struct {
+	steps    []llmtest.GoldStep
+	at       string // the step that must not run
+	failing  string // a step that answers with the text of an error, though it says that it succeeded
+	declared bool   // the mistake shows in the plan and the schemas alone
+}
+
+// mutation makes a mistake in a step of a plan; false where it cannot be made there.
+type mutation struct {
+	name string
+	make func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool)
+}
+
+// argument changes the first argument of a step that is of a kind.
+func argument(s *llmtest.GoldStep, is func(name string, v any) bool, change func(name string, v any) (string, any)) bool {
+	var all map[string]any
+	if json.Unmarshal(s.Arguments, &all) != nil {
+		return false
+	}
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !is(name, all[name]) {
+			continue
+		}
+		other, v := change(name, all[name])
+		delete(all, name)
+		if other != "" {
+			all[other] = v
+		}
+		s.Arguments, _ = json.Marshal(all)
+		return true
+	}
+	return false
+}
+
+// refer changes the first argument that is one reference to another step.
+func refer(steps []llmtest.GoldStep, i int, change func(step, path string) string) (source string, ok bool) {
+	isStep := func(id string) bool {
+		return slices.ContainsFunc(steps, func(s llmtest.GoldStep) bool { return s.ID == id })
+	}
+	ok = argument(&steps[i], func(_ string, v any) bool {
+		text, _ := v.(string)
+		step, path, _ := strings.Cut(strings.TrimPrefix(text, "$"), ".")
+		return strings.HasPrefix(text, "$") && isStep(step) && path != ""
+	}, func(name string, v any) (string, any) {
+		step, path, _ := strings.Cut(strings.TrimPrefix(v.(string), "$"), ".")
+		source = step
+		return name, change(step, path)
+	})
+	return source, ok
+}
+
+func wrongReference(name string, change func(step, path string) string) mutation {
+	return mutation{name, func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+		_, ok := refer(steps, i, change)
+		return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
+	}}
+}
+
+func inputOf(tools planner.List, s llmtest.GoldStep) *schema.Schema {
+	tool, unknown := tools.Lookup(s.Tool)
+	read, err := schema.Read(tool.InputSchema)
+	if unknown != nil || err != nil {
+		return &schema.Schema{}
+	}
+	return read
+}
+
+// mutations are the ten ways in which plans go wrong.
+func mutations() []mutation {
+	return []mutation{
+		{"unknown tool", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+			steps[i].Tool += "_now"
+			return mutant{steps: steps, at: steps[i].ID, declared: true}, true
+		}},
+		{"wrong or missing argument", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+			input := inputOf(tools, steps[i])
+			ok := argument(&steps[i], func(name string, _ any) bool { return slices.Contains(input.Required, name) }, func(name string, v any) (string, any) {
+				if i%2 == 0 {
+					return "", nil
+				}
+				return "the_" + name, v
+			})
+			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
+		}},
+		{"wrong type", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+			input := inputOf(tools, steps[i])
+			ok := argument(&steps[i], func(name string, v any) bool {
+				text, _ := v.(string)
+				f := input.Field(name)
+				return !strings.HasPrefix(text, "$") && f != nil && len(f.Types) > 0 && !slices.Contains(f.Types, "object")
+			}, func(name string, v any) (string, any) { return name, map[string]any{"value": v} })
+			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
+		}},
+		wrongReference("wrong reference", func(_, path string) string { return "$s99." + path }),
+		{"cycle", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+			source, ok := refer(steps, i, func(step, path string) string { return "$" + step + "." + path })
+			for k := range steps {
+				if steps[k].ID == source {
+					steps[k].After = append(steps[k].After, steps[i].ID)
+				}
+			}
+			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
+		}},
+		wrongReference("wrong path into a result", func(step, path string) string { return "$" + step + "." + path + "_of_it" }),
+		wrongReference("wrapped result", func(step, path string) string { return "$" + step + ".structuredContent." + path }),
+		{"error text used as a value", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+			m := mutant{steps: steps, at: steps[i].ID, declared: i%2 == 0}
+			source, ok := refer(steps, i, func(step, path string) string {
+				if m.declared {
+					return "$" + step + ".error"
+				}
+				return "$" + step + "." + path
+			})
+			if !m.declared {
+				m.failing = source
+			}
+			return m, ok
+		}},
+		{"wrong list in each", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+			source, ok := refer(steps, i, func(_, path string) string { return "$item." + path })
+			steps[i].Each = "$" + source
+			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
+		}},
+		{"duplicated write", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+			tool, _ := tools.Lookup(steps[i].Tool)
+			twin := steps[i]
+			twin.ID += "-again"
+			return mutant{steps: append(steps, twin), at: twin.ID, declared: true}, tool.Cumulative()
+		}},
+	}
+}
+
+// checked is a plan as the planner takes it over.
+func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools planner.List) (plan.Plan, []plan.Problem) {
+	t.Helper()
+	p, err := plan.Parse(llmtest.FormSteps.Write(steps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := plan.Check(&p, v, tools.Lookup, nil)
+	return p, append(problems, plan.Twins(&p, tools.Lookup)...)
+}
+
+// called runs a plan and returns the steps whose tools were called.
+func called(ctx context.Context, v *plan.Validator, p plan.Plan, problems []plan.Problem, m mutant, tools planner.List) []string {
+	var mu sync.Mutex
+	var ran []string
+	dataflow.Run(ctx, p, dataflow.Options{
+		Problems: problems,
+		Validate: func(s plan.Step, arguments json.RawMessage) *plan.Error {
+			if tool, unknown := tools.Lookup(s.Tool); unknown == nil && s.ID == m.at {
+				return v.Validate(tool.InputSchema, arguments)
+			}
+			return nil
+		},
+		Call: func(_ context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
+			mu.Lock()
+			defer mu.Unlock()
+			ran = append(ran, s.ID)
+			tool, _ := tools.Lookup(s.Tool)
+			value := sample(tool.OutputSchema)
+			if s.ID == m.failing {
+				value = json.RawMessage(`"Error: not found"`)
+			}
+			return plan.Outcome{Value: value, Attempts: 1}
+		},
+	})
+	return ran
+}
+
+// sample is an object with the declared fields.
+func sample(output json.RawMessage) json.RawMessage {
+	read, err := schema.Read(output)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	fields := map[string]any{}
+	for _, f := range read.Properties {
+		switch {
+		case slices.Contains(f.Types, "integer"):
+			fields[f.Name] = 1
+		case slices.Contains(f.Types, "array"):
+			fields[f.Name] = []any{}
+		default:
+			fields[f.Name] = "text"
+		}
+	}
+	raw, _ := json.Marshal(fields)
+	return raw
+}
+
+// after returns a step and all that depend on it.
+func after(p plan.Plan, id string) []string {
+	isStep := func(id string) bool { return p.Step(id) != nil }
+	all := []string{id}
+	for grown := true; grown; {
+		grown = false
+		for _, s := range p.Steps {
+			needed := slices.ContainsFunc(s.Needs(isStep), func(n string) bool { return slices.Contains(all, n) })
+			if needed && !slices.Contains(all, s.ID) {
+				all, grown = append(all, s.ID), true
+			}
+		}
+	}
+	return all
+}
+
+// TestMutations makes each mistake in every step of every known plan where it can be made. No call may follow from it;
+// nine in ten are found before any call; and no right plan is refused.
+func TestMutations(t *testing.T) {
+	validator := plan.NewValidator()
+	for _, g := range allGraphs(t) {
+		from := catalogs{file: g.file, read: map[string]searchable{}}
+		type count struct{ made, stopped, before int }
+		counts := map[string]*count{}
+		var all count
+		aside := 0
+		for _, task := range g.tasks {
+			catalog, err := from.of(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools := catalog.List
+			if _, problems := checked(t, validator, gold(task), tools); len(problems) > 0 {
+				t.Logf("%s is set aside: step %s: %s", task.ID, problems[0].Step, problems[0].Error.Message)
+				if aside++; strings.HasPrefix(task.ID, "gen-") || strings.HasPrefix(task.ID, "syn-") {
+					t.Errorf("%s: a right plan is refused: %v", task.ID, problems)
+				}
+				continue
+			}
+			for _, mutation := range mutations() {
+				for i := range task.Nodes {
+					m, ok := mutation.make(gold(task), i, tools)
+					if !ok {
+						continue
+					}
+					c := counts[mutation.name]
+					if c == nil {
+						c = &count{}
+						counts[mutation.name] = c
+					}
+					p, problems := checked(t, validator, m.steps, tools)
+					ran := called(t.Context(), validator, p, problems, m, tools)
+					c.made++
+					if len(problems) > 0 {
+						c.before++
+					} else if m.declared {
+						t.Logf("%s: %s in %s is not found before the plan runs", task.ID, mutation.name, m.at)
+					}
+					if !slices.ContainsFunc(after(p, m.at), func(id string) bool { return slices.Contains(ran, id) }) {
+						c.stopped++
+					} else {
+						t.Errorf("%s: %s in %s: was called all the same; ran %v", task.ID, mutation.name, m.at, ran)
+					}
+				}
+			}
+		}
+		var table strings.Builder
+		for _, mutation := range mutations() {
+			c := counts[mutation.name]
+			if c == nil {
+				continue
+			}
+			all.made, all.stopped, all.before = all.made+c.made, all.stopped+c.stopped, all.before+c.before
+			fmt.Fprintf(&table, "\n%-28s %6d %6d %6d", mutation.name, c.made, c.stopped, c.before)
+		}
+		t.Logf("%s: %d plans, %d set aside; mistakes made, stopped, found before any call:%s\n%-28s %6d %6d %6d", filepath.Base(g.file),
+			len(g.tasks), aside, table.String(), "all", all.made, all.stopped, all.before)
+		if all.stopped < all.made || 10*all.before < 9*all.made {
+			t.Errorf("%s: got %d of %d mistakes stopped, %d before any call, want all, and nine in ten", filepath.Base(g.file), all.stopped, all.made, all.before)
+		}
+	}
+}

@@ -10,13 +10,12 @@ import (
 type Index struct {
 	updating sync.Mutex // one update after the other; searches go on
 
-	mu        sync.RWMutex // guards the fields below; write-locked only while words are inserted
-	terms     map[string]*term
-	docs      []entry // slots; those of removed tools have no terms
-	servers   map[string][]uint32
-	live      int
-	boards    sync.Pool // of *board
-	thesaurus *Thesaurus
+	mu      sync.RWMutex // guards the fields below; write-locked only while words are inserted
+	terms   map[string]*term
+	docs    []entry // slots; those of removed tools have no terms
+	servers map[string][]uint32
+	live    int
+	boards  sync.Pool // of *board
 }
 
 // Options are the settings of an Index; the zero value is the recommended one.
@@ -43,7 +42,7 @@ type entry struct {
 
 // New returns an empty Index.
 func New(Options) *Index {
-	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, thesaurus: NewThesaurus()}
+	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}}
 }
 
 // minDead is the least number of removed tools at which an index is compacted.

@@ -3,6 +3,7 @@ package search
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/french"
@@ -13,16 +14,17 @@ import (
 //go:embed lexicon.txt
 var lexiconText string
 
-// lexicon maps the stems of a language to those of English words, or to none for a word without a topic.
-var lexicon = readLexicon(lexiconText)
+// lexicon maps the stems of a language to those of English words, or to none for a word without a topic. It is read when
+// the first question comes.
+var lexicon = sync.OnceValue(readLexicon)
 
 // lexiconLanguages is the order of the languages in the lexicon.
 var lexiconLanguages = []string{"de", "fr", "es"}
 
 // readLexicon reads lines such as "file: datei | fichier | archivo".
-func readLexicon(text string) map[string]map[string][]string {
+func readLexicon() map[string]map[string][]string {
 	out := map[string]map[string][]string{"de": {}, "fr": {}, "es": {}}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(lexiconText) {
 		english, others, ok := strings.Cut(line, ":")
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
@@ -46,7 +48,7 @@ func readLexicon(text string) map[string]map[string][]string {
 // the English words for it. For other languages it returns [Stem]. empty reports that the word has no topic.
 func StemsIn(word, language string) (stems []string, empty bool) {
 	word = strings.ToLower(word)
-	known := lexicon[language]
+	known := lexicon()[language]
 	if known == nil {
 		return []string{Stem(word)}, IsStopWord(word)
 	}

@@ -78,7 +78,7 @@ func (x *Index) lists(lists []postingList, q question) []postingList {
 			ceiling = x.idf(own.live)
 			lists = append(lists, postingList{own.postings, i, t.weight * ceiling, true})
 		}
-		for _, s := range x.thesaurus.related[t.stem] {
+		for _, s := range thesaurus()[t.stem] {
 			if other := x.terms[s]; other != nil {
 				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.live))
 				lists = append(lists, postingList{other.postings, i, gain, false})

@@ -62,12 +62,11 @@ func TestClauses(t *testing.T) {
 }
 
 func TestThesaurus(t *testing.T) {
-	th := NewThesaurus()
 	for _, tc := range []struct {
 		a, b string
 		want bool
 	}{{"film", "movie", true}, {"purchase", "buy", true}, {"movie", "movie", true}, {"movie", "weather", false}} {
-		if got := th.Related(Stem(tc.a), Stem(tc.b)); got != tc.want {
+		if got := Related(Stem(tc.a), Stem(tc.b)); got != tc.want {
 			t.Errorf("%s and %s: got %v", tc.a, tc.b, got)
 		}
 	}

@@ -4,14 +4,16 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed thesaurus.txt
 var thesaurusText string
 
-func parseThesaurus(text string) map[string][]string {
+// thesaurus maps stems to those that mean nearly the same. It is read when the first question comes.
+var thesaurus = sync.OnceValue(func() map[string][]string {
 	s := map[string][]string{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(thesaurusText) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -28,13 +30,7 @@ func parseThesaurus(text string) map[string][]string {
 		}
 	}
 	return s
-}
+})
 
-// Thesaurus knows which stems mean nearly the same. It is immutable.
-type Thesaurus struct{ related map[string][]string }
-
-// NewThesaurus returns the thesaurus that searches use.
-func NewThesaurus() *Thesaurus { return &Thesaurus{parseThesaurus(thesaurusText)} }
-
-// Related reports whether two stems (see [Stem]) are the same or in one group.
-func (t *Thesaurus) Related(a, b string) bool { return a == b || slices.Contains(t.related[a], b) }
+// Related reports whether two stems (see [Stem]) are the same or in one group of the thesaurus.
+func Related(a, b string) bool { return a == b || slices.Contains(thesaurus()[a], b) }

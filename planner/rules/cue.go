@@ -86,7 +86,7 @@ func (l *filler) names(q param, w word) float64 {
 		case q.about[s]:
 			best = max(best, inAbout/float64(l.describing(s)))
 		case !search.RequestVerb(w.lower) && slices.ContainsFunc(q.stems, func(n string) bool {
-			return shortens(n, s) || len(n) >= 5 && shortens(s, n) || l.p.thesaurus.Related(s, n) && l.f.shared[s] == 0
+			return shortens(n, s) || len(n) >= 5 && shortens(s, n) || search.Related(s, n) && l.f.shared[s] == 0
 		}):
 			best = max(best, likeName)
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
 // features are what speaks for or against calling a tool, each about 0 to 1.
@@ -156,7 +158,7 @@ func (p *Planner) knows(f *profile, w word) float64 {
 		case best < 0.7 && slices.ContainsFunc(f.name, func(n string) bool { return p.related(s, n) }):
 			best = 0.7
 		case best < 0.5 && slices.ContainsFunc(f.params, func(q param) bool {
-			return slices.ContainsFunc(q.stems, func(n string) bool { return p.thesaurus.Related(s, n) })
+			return slices.ContainsFunc(q.stems, func(n string) bool { return search.Related(s, n) })
 		}):
 			best = 0.5
 		}
@@ -187,5 +189,5 @@ func (p *Planner) related(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return p.thesaurus.Related(a, b) || len(a) >= 5 && strings.HasPrefix(b, a)
+	return search.Related(a, b) || len(a) >= 5 && strings.HasPrefix(b, a)
 }

@@ -39,13 +39,12 @@ type Options struct {
 
 // Planner plans by rules. Use [New].
 type Planner struct {
-	now       func() time.Time
-	thesaurus *search.Thesaurus
+	now func() time.Time
 }
 
 // New returns a Planner.
 func New(o Options) *Planner {
-	p := &Planner{now: o.Now, thesaurus: search.NewThesaurus()}
+	p := &Planner{now: o.Now}
 	if p.now == nil {
 		p.now = time.Now
 	}

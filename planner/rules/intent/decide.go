@@ -132,7 +132,7 @@ func (s *sentence) classify(p *span, asked bool) {
 		p.act = Question
 	}
 	p.loose = p.verb+1 >= p.end
-	if after := p.verb + 1; after < p.end && s.t[after].kind == word && s.lex == german {
+	if after := p.verb + 1; after < p.end && s.t[after].kind == word && s.lex.language == german {
 		if end := s.mainEnd(p.verb, p.end); s.t[end-1].is(particles) && end-1 > p.verb {
 			p.particle = s.t[end-1].lower
 		}
@@ -149,7 +149,7 @@ func (s *sentence) byOrder(p *span) {
 	switch {
 	case first.kind == word && (first.is(wh) || first.is(aux)) && !first.is(dets):
 		p.act = Question
-	case s.tells(p, p.head+1) && (!strong || s.lex != english):
+	case s.tells(p, p.head+1) && (!strong || s.lex.language != english):
 		p.act = Reported
 	case (strong || bare) && s.isStatement(p.head, end):
 		p.act = Statement
@@ -160,10 +160,10 @@ func (s *sentence) byOrder(p *span) {
 		p.act, p.verb, p.bare = Command, p.head, !strong
 	case data && s.verbLike(p.head, p.start == 0) && !first.is(nominal): // "note on order 5: paid"
 		p.act, p.verb, p.bare = Command, p.head, true
-	case s.lex == german && s.infinitive(end-1) && finite < 0 && end-1 > p.head:
+	case s.lex.language == german && s.infinitive(end-1) && finite < 0 && end-1 > p.head:
 		p.act, p.verb = Command, end-1
 		p.loose = false
-	case s.lex == english && strings.HasSuffix(first.lower, "ed") && p.head+1 < p.end && s.objectAt(p.head+1):
+	case s.lex.language == english && strings.HasSuffix(first.lower, "ed") && p.head+1 < p.end && s.objectAt(p.head+1):
 		p.act = Past
 	case finite > 0:
 		p.act = Statement
@@ -196,7 +196,7 @@ func (s *line) verbFirst(i, n int, first bool) (strong, bare bool) {
 		return !number, number
 	case (t.is(wh | inner)):
 		return true, false
-	case t.lower == "if", t.is(negation), l == german && (t.lower == "sie" || t.lower == "ihr"):
+	case t.lower == "if", t.is(negation), l.language == german && (t.lower == "sie" || t.lower == "ihr"):
 		return true, false
 	case t.is(joins):
 		strong, bare = s.verbFirst(j+1, len(s.t), false)
@@ -224,14 +224,14 @@ func (s *line) verbLike(i int, first bool) bool {
 // enclitic reports whether the token is a Spanish verb with its object: "cancélalo".
 func (s *line) enclitic(t token) bool {
 	ends := hasSuffix(t.lower, []string{"lo", "la", "los", "las", "le", "les", "me"})
-	return s.lex == spanish && ends && strings.ContainsAny(t.lower, "áéíóú")
+	return s.lex.language == spanish && ends && strings.ContainsAny(t.lower, "áéíóú")
 }
 
 // objectAt reports whether an object begins at token i: a determiner, pronoun, value, quotation or genitive.
 func (s *line) objectAt(i int) bool {
 	t := s.t[i]
 	return t.kind == value || t.kind == quote || t.is(dets|nominal) ||
-		s.lex == english && (strings.HasSuffix(t.lower, "'s") || strings.HasSuffix(t.lower, "s'"))
+		s.lex.language == english && (strings.HasSuffix(t.lower, "'s") || strings.HasSuffix(t.lower, "s'"))
 }
 
 func hasSuffix(word string, suffixes []string) bool {
@@ -243,9 +243,9 @@ func (s *line) mainEnd(from, end int) int {
 	for i := from + 1; i < min(end, from+maxMain); i++ {
 		t := s.t[i]
 		switch {
-		case s.lex == german && t.kind == pause && i+1 < end && s.t[i+1].is(inner|dets|preps):
+		case s.lex.language == german && t.kind == pause && i+1 < end && s.t[i+1].is(inner|dets|preps):
 			return i
-		case s.lex != german && t.is(inner), t.kind == colon:
+		case s.lex.language != german && t.is(inner), t.kind == colon:
 			return i
 		}
 	}
@@ -306,19 +306,19 @@ var firstPerson = set("i we ich wir je j nous yo nosotros")
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
 func (s *line) pastTense(from, end int) bool {
 	return slices.ContainsFunc(s.t[from:s.mainEnd(from, end)], func(t token) bool {
-		return (t.is(past) || s.lex == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
+		return (t.is(past) || s.lex.language == english && len(t.lower) > 4 && strings.HasSuffix(t.lower, "ed"))
 	})
 }
 
 // denied reports whether the main clause of a span is negated, from token from on.
 func (s *sentence) denied(p *span, from int) bool {
 	end := s.mainEnd(max(from, p.verb), p.end)
-	if s.lex == english {
+	if s.lex.language == english {
 		end = min(end, p.verb+4)
 	}
 	for i := from; i < end; i++ {
 		if t := s.t[i]; t.is(negation) {
-			return s.lex != english || i+1 >= end || s.t[i+1].lower != "to"
+			return s.lex.language != english || i+1 >= end || s.t[i+1].lower != "to"
 		}
 	}
 	return false
@@ -335,7 +335,7 @@ func (s *sentence) underCondition(p *span) bool {
 		for _, r := range s.lex.trailing {
 			_, next, ok := s.match(r.items, i, p.end)
 			strong := next > i+1 || s.t[i].lower == "if" || s.t[i].lower == "unless"
-			if !ok || s.lex == english && i > main && !strong {
+			if !ok || s.lex.language == english && i > main && !strong {
 				continue
 			}
 			if r.act == Request {

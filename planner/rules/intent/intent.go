@@ -70,7 +70,7 @@ func Split(question string) []Clause {
 	tokens := tokenize(question)
 	var fallback []*lexicon
 	if plain(tokens) {
-		fallback = lexicons[:1]
+		fallback = lexicons()[:1]
 	}
 	fallback = languagesOf(tokens, fallback)
 	var out []Clause

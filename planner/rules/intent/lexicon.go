@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -59,11 +60,11 @@ var (
 	es string
 )
 
-var (
-	english = newLexicon("en", en)
-	german  = newLexicon("de", de)
-	french  = newLexicon("fr", fr)
-	spanish = newLexicon("es", es)
+// Languages whose rules differ.
+const (
+	english = "en"
+	german  = "de"
+	spanish = "es"
 )
 
 // newLexicon reads a file of a language.
@@ -88,8 +89,10 @@ func newLexicon(language, file string) *lexicon {
 	return l
 }
 
-// lexicons are in order of preference.
-var lexicons = []*lexicon{english, german, french, spanish}
+// lexicons are in order of preference. They are read when the first question comes.
+var lexicons = sync.OnceValue(func() []*lexicon {
+	return []*lexicon{newLexicon(english, en), newLexicon(german, de), newLexicon("fr", fr), newLexicon(spanish, es)}
+})
 
 // foreign are frequent function words of other languages in Latin script.
 var foreign = set(`non il gli della dello delle degli dei di che sono è perché questo mi cosa dove quali nel nella e per favore puoi ed
@@ -104,8 +107,8 @@ var negators = set("not never don't please nicht nie niemals bitte ne n pas jama
 // languagesOf returns the lexicons of the languages with most function words, fallback or nothing if there are none, and
 // nothing if another language is as likely. The fallback comes first and stands alone among equals.
 func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
-	votes := make([]int, len(lexicons)+1)
-	other := len(lexicons)
+	votes := make([]int, len(lexicons())+1)
+	other := len(lexicons())
 	for i, t := range tokens {
 		if t.kind != word {
 			continue
@@ -131,7 +134,7 @@ func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
 		if t.capital && i > 0 && tokens[i-1].kind != stop {
 			continue // a name
 		}
-		for k, l := range lexicons {
+		for k, l := range lexicons() {
 			if l.words[t.lower]&(function|reports) != 0 {
 				votes[k]++
 			}
@@ -147,7 +150,7 @@ func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
 	if best == 0 {
 		return fallback
 	}
-	for k, l := range lexicons {
+	for k, l := range lexicons() {
 		if votes[k] == best {
 			out = append(out, l)
 		}

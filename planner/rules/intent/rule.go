@@ -91,7 +91,7 @@ func (s *line) match(items []item, at, end int) (verb, next int, ok bool) {
 	verb = -1
 	for k, i := range items {
 		if i.gap {
-			for skip := at; skip < min(end, at+maxGap) && (s.t[skip].kind < pause || s.lex == german); skip++ {
+			for skip := at; skip < min(end, at+maxGap) && (s.t[skip].kind < pause || s.lex.language == german); skip++ {
 				if v, n, ok := s.match(items[k+1:], skip, end); ok {
 					return v, n, true
 				}

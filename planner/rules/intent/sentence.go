@@ -217,14 +217,14 @@ func (s *sentence) opens(cur span, i, j, n int, how join) bool {
 	case t.is(negation):
 		return true
 	case t.is(inner) && !how.and:
-		return leads && ok && act == Question || s.lex == english && slices.Contains([]string{"what", "how", "why"}, t.lower)
+		return leads && ok && act == Question || s.lex.language == english && slices.Contains([]string{"what", "how", "why"}, t.lower)
 	case ok && act == Question && t.is(aux):
 		return p.head+1 < n && s.t[p.head+1].is(subjects)
 	case ok && act != Conditional:
 		return true
 	case ok:
 		return how.and || leads
-	case s.lex == german && how.and && s.infinitive(i-1):
+	case s.lex.language == german && how.and && s.infinitive(i-1):
 		return s.finalVerb(p.head, n) > p.head || t.is(clitics)
 	}
 	strong, bare := s.verbFirst(p.head, n, false)

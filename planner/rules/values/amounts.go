@@ -46,7 +46,7 @@ func (r *figures) amount(i int) (v Value, ok bool) {
 	}
 	if kind == Ordinal || kind == Percent {
 		unit = ""
-	} else if m := factors[unit].measure; m == "time" || m == "calendar" {
+	} else if m := factors()[unit].measure; m == "time" || m == "calendar" {
 		kind = Duration
 		number.n, unit, next = r.chain(number.n, unit, next)
 	}
@@ -106,7 +106,7 @@ func (r *figures) chain(n *big.Rat, unit string, next int) (*big.Rat, string, in
 
 // convert writes a quantity in another unit of the same measure, nil if there is no such way.
 func convert(n *big.Rat, from, to string) *big.Rat {
-	f, t := factors[from], factors[to]
+	f, t := factors()[from], factors()[to]
 	if from == to {
 		return n
 	} else if f.measure != t.measure || f.measure == "" {

@@ -23,7 +23,7 @@ func (r *calendar) floor(unit string) time.Time {
 // step moves a day by n units, the last day of a month at most to the last day of a month; false for units of hours
 // and less.
 func step(t time.Time, n int, unit string) (time.Time, bool) {
-	f := factors[unit]
+	f := factors()[unit]
 	size := rat(f.times)
 	switch {
 	case n > 1e5 || n < -1e5 || !size.IsInt():
@@ -230,8 +230,8 @@ func (r *calendar) counted(got found, i, next, direction int) (v Value, ok bool)
 	count := sign * int(n.Num().Int64())
 	v.Time, ok = step(r.today(), count, unit)
 	switch {
-	case !ok && direction == 0 && factors[unit].measure == "time":
-		seconds, _ := rat(factors[unit].times).Float64()
+	case !ok && direction == 0 && factors()[unit].measure == "time":
+		seconds, _ := rat(factors()[unit].times).Float64()
 		v.Kind, v.Time = DateTime, r.Now.Add(time.Duration(float64(count)*seconds*float64(time.Second)))
 		return v, true
 	case ok && direction != 0:

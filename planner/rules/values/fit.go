@@ -191,7 +191,7 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 	case Quantity, Duration:
 		if unit := t.unit(v.Unit); unit != "" {
 			n = convert(n, v.Unit, unit)
-		} else if factors[v.Unit].measure == "time" {
+		} else if factors()[v.Unit].measure == "time" {
 			t.unsure = true // a time of what?
 		}
 	default:
@@ -232,7 +232,7 @@ func (t *target) unit(said string) string {
 			in[i] = ""
 		}
 	}
-	kind := func(unit string) string { return strings.Replace(factors[unit].measure, "calendar", "time", 1) }
+	kind := func(unit string) string { return strings.Replace(factors()[unit].measure, "calendar", "time", 1) }
 	for _, list := range [][]string{t.name, in, t.words} {
 		var found []string
 		for _, word := range list {
@@ -250,7 +250,7 @@ func (t *target) unit(said string) string {
 // meaning is what a word of any language means in a class.
 func meaning(word, class string) string {
 	for _, language := range codes {
-		if list := lexicons[language][class][word]; list != nil && len(list[len(list)-1].rest) == 0 {
+		if list := lexicons()[language][class][word]; list != nil && len(list[len(list)-1].rest) == 0 {
 			return list[len(list)-1].means
 		}
 	}

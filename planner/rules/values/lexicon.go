@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -33,10 +34,12 @@ type (
 )
 
 var (
-	codes    = []string{"en", "de", "fr", "es"}
-	lexicons = readLexicons()
-	factors  = readFactors()
-	grammar  = readGrammar()
+	codes = []string{"en", "de", "fr", "es"}
+
+	// They are read when the first question comes.
+	lexicons = sync.OnceValue(readLexicons)
+	factors  = sync.OnceValue(readFactors)
+	grammar  = sync.OnceValue(readGrammar)
 )
 
 // firsts are the classes that amounts, dates and calculations begin with; most words of a text are of none.

@@ -71,10 +71,10 @@ func atoi(s string) int {
 func newReader(text string, quotes [][2]int, o Options) *reader {
 	r := &reader{}
 	r.Options, r.text, r.tokens, r.numbers = o, text, tokenize(text, quotes), map[int]capture{}
-	if lexicons[r.Language] == nil {
+	if lexicons()[r.Language] == nil {
 		r.Language = "en"
 	}
-	r.words, r.taken = lexicons[r.Language], make([]bool, len(r.tokens))
+	r.words, r.taken = lexicons()[r.Language], make([]bool, len(r.tokens))
 	return r
 }
 
@@ -137,7 +137,7 @@ func (r *scanner) ends(next int) bool {
 func (r *figures) parse(rule string, i int) int {
 	before := len(r.captures)
 sequences:
-	for _, sequence := range grammar[rule] {
+	for _, sequence := range grammar()[rule] {
 		r.captures = r.captures[:before]
 		j := i
 		for _, e := range sequence {
@@ -159,7 +159,7 @@ func (r *figures) element(e element, i int) int {
 	c, t := capture{name: e.name, at: i}, r.tok(i)
 	switch length := t.size(); {
 	case e.tight && t.gap:
-	case grammar[e.name] != nil:
+	case grammar()[e.name] != nil:
 		return r.parse(e.name, i)
 	case e.high != "":
 		c.means = t.fold

@@ -100,7 +100,7 @@ func (d *decoder) atLeast(path string, value, least int) {
 
 func (d *decoder) numbers(s *Settings) {
 	d.atLeast("proxy.search_above", s.Proxy.SearchAbove, 0)
-	d.atLeast("planner.shortlist", s.Planner.Shortlist, 1)
+	d.atLeast("planner.tool_tokens", s.Planner.ToolTokens, 500)
 	d.atLeast("planner.max_rounds", s.Planner.MaxRounds, 1)
 	d.atLeast("execution.max_parallel", s.Execution.MaxParallel, 1)
 	d.atLeast("execution.attempts", s.Execution.Attempts, 1)

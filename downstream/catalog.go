@@ -59,6 +59,23 @@ func (c *Catalog) Of(server string) []Tool {
 	return nil
 }
 
+// Servers returns the names of all servers, in configuration order.
+func (c *Catalog) Servers() []string {
+	names := make([]string, len(c.configs))
+	for i := range c.configs {
+		names[i] = c.configs[i].Name
+	}
+	return names
+}
+
+// Instructions returns what a server says about its use, at most 4 KiB. It is empty for a server that was not listed.
+func (c *Catalog) Instructions(server string) string {
+	if place, ok := c.places[server]; ok && c.lists[place] != nil {
+		return c.lists[place].instructions
+	}
+	return ""
+}
+
 // See returns the tools that a caller may see, in order.
 func (c *Catalog) See(visible Visible) iter.Seq[*Tool] {
 	return func(yield func(*Tool) bool) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 const (
@@ -31,6 +32,8 @@ type listing struct {
 	prior error     // the failure of the list before, if that was slow
 	watch int64     // the watch on changes at the time of the request; 0 = none
 	err   error
+
+	instructions string // of the server, in the session
 	contents
 }
 
@@ -89,6 +92,14 @@ func announces(s *link.Session, method string) int64 {
 		return 0
 	}
 	return s.Watching()
+}
+
+// maxInstructions bounds the bytes of a server's instructions that are kept.
+const maxInstructions = 4 << 10
+
+// instructions returns what a server says about its use.
+func instructions(s *link.Session) string {
+	return short.Text(jsonrpc.Text(jsonrpc.Get(s.Initialized, "instructions")), maxInstructions)
 }
 
 // known is what a server has listed last, in whichever session. It is safe for concurrent use.

@@ -244,7 +244,7 @@ func (ls *lister) read(ctx context.Context, l *listing, method string) error {
 		return err
 	}
 	sl.mu.Lock()
-	l.watch = announces(session, method)
+	l.watch, l.instructions = announces(session, method), instructions(session)
 	sl.mu.Unlock()
 	items, err := readPages(ctx, session, method)
 	switch {

@@ -77,12 +77,12 @@ func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 // sameSlice reports whether two slices are one in memory, or both empty.
 func sameSlice(a, b []Tool) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// sameTools reports whether two lists of a server have the same tools. Equal lists are one in memory.
+// sameTools reports whether two lists of a server have the same tools and instructions. Equal lists are one in memory.
 func sameTools(a, b *listing) bool {
 	switch {
 	case a == b:
 		return true
-	case a == nil || b == nil:
+	case a == nil || b == nil || a.instructions != b.instructions:
 		return false
 	}
 	return sameSlice(a.tools, b.tools) && (len(a.tools) > 0 || maps.Equal(a.quarantined, b.quarantined))

@@ -4,20 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of planning with a model.
 const (
-	maxTokens   = 150_000  // after which there is no other round or search
-	maxSteps    = 50       // steps of all plans of one query
-	maxSearches = 2        // searches for other tools
-	maxAnswer   = 16 << 10 // bytes of its response that it is shown again
-	maxProblems = 20       // problems that it is shown
+	maxTokens = 150_000  // after which there is no other round or search
+	maxSteps  = 50       // steps of all plans of one query
+	maxAnswer = 16 << 10 // bytes of its response that it is shown again
 )
 
 // findTools is a pseudo tool by which a model searches for tools that it was not shown.
@@ -25,15 +21,19 @@ const findTools = "find_tools"
 
 // conversation is the conversation with the model for one plan.
 type conversation struct {
-	planner   *Planner
-	req       Request
-	model     llm.Model
-	shown     []plan.Tool
-	canSearch bool // there are more tools, and the model may search for them
-	turns     []llm.Message
-	emitted   map[string]bool
-	usage     llm.Usage
-	tokens    int // used for the query so far
+	planner  *Planner
+	req      Request
+	model    llm.Model
+	shown    *Shown
+	searches bool     // findTools is the search, not a tool of that name
+	searched bool     // the model has searched,
+	missed   bool     // and found nothing for one search or was refused;
+	refused  bool     // it was told that it may not search again,
+	sought   []string // and searched for this all the same
+	turns    []llm.Message
+	emitted  map[string]bool
+	usage    llm.Usage
+	tokens   int // used for the query so far
 }
 
 // ask gets a plan from the model: in one turn, more if it searches for tools, and one to repair problems.
@@ -42,10 +42,11 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	defer stop()
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
-	c.shown = p.shortlist(ctx, req)
+	if c.shown = req.Shown; !c.shown.started {
+		*c.shown = *p.Show(ctx, req)
+	}
 	known, unknown := req.Tools.Lookup(findTools)
-	taken := unknown == nil && known.Name == findTools
-	c.canSearch = len(req.Tools.First(len(c.shown)+1)) > len(c.shown) && !taken
+	c.searches = unknown != nil || known.Name != findTools
 	made, warnings, err := c.run(ctx)
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
@@ -53,19 +54,6 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	return Result{
 		Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens, Warnings: warnings,
 	}, nil
-}
-
-// shortlist returns the tools that the model is shown: all if they are few, else the best.
-func (p *Planner) shortlist(ctx context.Context, req Request) []plan.Tool {
-	first := req.Tools.First(p.cfg.Shortlist + 1)
-	if len(first) <= p.cfg.Shortlist {
-		return first
-	}
-	if p.ranker == nil {
-		return first[:p.cfg.Shortlist]
-	}
-	ranked := p.ranker.Rank(ctx, req.Query, req.Tools, p.cfg.Shortlist)
-	return slices.Clip(ranked[:min(len(ranked), p.cfg.Shortlist)])
 }
 
 // A draft is a readable plan with the problems of its steps.
@@ -79,18 +67,16 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	if c.spent() {
 		return nil, nil, errTokens
 	}
-	c.say(llm.RoleUser, c.user())
+	c.say(llm.RoleUser, c.open())
 	var first *draft // the plan before the repair turn, if it could be read
 	repaired := false
-	for searches := 0; ; {
+	for {
 		text, err := c.turn(ctx)
 		if err != nil {
 			return unrepaired(first, err)
 		}
 		made, unreadable := plan.Parse(text, c.takenIDs()...)
-		if wanted := c.takeSearches(&made); len(wanted) > 0 && searches < maxSearches && !c.spent() {
-			searches++
-			c.showMore(ctx, text, wanted)
+		if c.search(ctx, text, &made) {
 			continue
 		}
 		var d *draft
@@ -105,7 +91,7 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 			return unrepaired(first, fmt.Errorf("%w: %w", errUnreadable, unreadable))
 		}
 		first, repaired = d, true
-		c.showProblems(text, d, warnings, unreadable)
+		c.showProblems(ctx, text, d, warnings, unreadable)
 	}
 }
 
@@ -130,7 +116,7 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || c.canSearch && step.Tool == findTools // then this is not the plan
+				searching = searching || c.searches && step.Tool == findTools // then this is not the plan
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}
@@ -146,13 +132,13 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 // spent reports whether the tokens for rounds and searches are used up. Repairs do not count.
 func (c *conversation) spent() bool { return c.tokens >= maxTokens }
 
-// estimate returns the approximate tokens of a turn, at four bytes each.
+// estimate returns the approximate tokens of a turn, at bytesPerToken each.
 func estimate(request llm.Request, resp llm.Response) int {
 	bytes := len(request.System) + len(resp.Text)
 	for _, m := range request.Messages {
 		bytes += len(m.Content)
 	}
-	return bytes / 4
+	return bytes / bytesPerToken
 }
 
 // start passes a step to OnStep if it only reads and needs no other step.
@@ -202,6 +188,9 @@ func (c *conversation) finish(p plan.Plan) plan.Plan {
 	if p.More { // the last round says what is left
 		p.Unmet = nil
 	}
+	if !p.More {
+		p.Unmet = append(p.Unmet, c.missing(p)...)
+	}
 	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
 	return p
 }
@@ -223,67 +212,4 @@ func (c *conversation) takenIDs() []string {
 		ids[i] = o.Step.ID
 	}
 	return ids
-}
-
-// takeSearches removes the searches for tools from a plan and returns their queries.
-func (c *conversation) takeSearches(p *plan.Plan) []string {
-	if !c.canSearch {
-		return nil
-	}
-	var wanted []string
-	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
-		if s.Tool != findTools {
-			return false
-		}
-		if q := searchQuery(s.Arguments); q != "" && len(wanted) < 5 {
-			wanted = append(wanted, q)
-		}
-		return true
-	})
-	return wanted
-}
-
-// showMore shows the model the tools that a search finds.
-func (c *conversation) showMore(ctx context.Context, answer string, wanted []string) {
-	var found []plan.Tool
-	for _, q := range wanted {
-		for _, t := range c.rank(ctx, q) {
-			same := func(o plan.Tool) bool { return o.Name == t.Name && o.Server == t.Server }
-			if !slices.ContainsFunc(c.shown, same) {
-				c.shown = append(slices.Clip(c.shown), t)
-				found = append(found, t)
-			}
-		}
-	}
-	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, render("plan_more.tmpl", c.view(found, maxFound)))
-}
-
-func (c *conversation) rank(ctx context.Context, query string) []plan.Tool {
-	if c.planner.ranker == nil {
-		return nil
-	}
-	ranked := c.planner.ranker.Rank(ctx, query, c.req.Tools, c.planner.cfg.Shortlist)
-	return ranked[:min(len(ranked), c.planner.cfg.Shortlist)]
-}
-
-// showProblems asks the model to repair its plan.
-func (c *conversation) showProblems(answer string, d *draft, warnings []string, unreadable error) {
-	lines := warnings
-	if unreadable != nil {
-		lines = append(lines, unreadable.Error())
-	}
-	if d != nil {
-		for i, p := range d.problems {
-			if i == maxProblems {
-				lines = append(lines, fmt.Sprintf("and %d more", len(d.problems)-maxProblems))
-				break
-			}
-			lines = append(lines, fmt.Sprintf("step %s: %s: %s", p.Step, p.Error.Reason, p.Error.Message))
-		}
-	}
-	view := c.view(nil, 0)
-	view.Problems = llm.Data("checking the plan", short.Text(strings.Join(lines, "\n"), maxAnswer))
-	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, render("plan_repair.tmpl", view))
 }

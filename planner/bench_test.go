@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -8,6 +9,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/planner"
 )
+
+// BenchmarkShow measures what choosing the tools of a prompt costs, over as many tools as are listed and over more.
+func BenchmarkShow(b *testing.B) {
+	for _, n := range []int{40, 200, 1000} {
+		list := office(n)
+		p := planner.New(planner.Options{Fallback: rules{}, Ranker: newSearched(list)})
+		req := planner.Request{Query: "Find the refunds since Monday and tag them", Tools: list}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Show(b.Context(), req)
+			}
+		})
+	}
+}
 
 // BenchmarkPlan measures what planning costs beyond the model: prompt, stream, reading and checking the plan. The
 // scripted model's own work is in it.

@@ -2,9 +2,13 @@ package planner
 
 // Config bounds planning.
 type Config struct {
-	Shortlist int `yaml:"shortlist"`  // tools shown to the model
-	MaxRounds int `yaml:"max_rounds"` // planning rounds of one query
+	ToolTokens int `yaml:"tool_tokens"` // of the tools in a prompt, at bytesPerToken each
+	MaxRounds  int `yaml:"max_rounds"`  // planning rounds of one query
 }
 
 // Default returns the documented defaults.
-func Default() Config { return Config{Shortlist: 10, MaxRounds: 2} }
+func Default() Config { return Config{ToolTokens: 6000, MaxRounds: 2} }
+
+// bytesPerToken is how many bytes of a prompt count as a token: about what the tokenizers of large models make of
+// English and JSON.
+const bytesPerToken = 4

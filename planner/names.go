@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -9,10 +10,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Tools are the tools that a request may use. There may be very many, so a Planner never iterates over all.
+// Tools are the tools that a request may use. There may be very many, so a Planner never iterates over all. What All
+// and Of yield must not be changed.
 type Tools interface {
-	// First returns the first n tools, or all if there are fewer.
-	First(n int) []plan.Tool
+	// All yields the tools, server by server, in a constant order.
+	All() iter.Seq[*plan.Tool]
+	// Of yields the tools of one server.
+	Of(server string) iter.Seq[*plan.Tool]
+	// Servers returns the servers of the tools, in the same order.
+	Servers() []Server
 	// Has reports whether a server's tool of that name is among them.
 	Has(server, tool string) bool
 	// Lookup implements plan.Lookup: the plan name, server__tool, server:tool, server.tool, or the bare name where it is
@@ -20,11 +26,48 @@ type Tools interface {
 	Lookup(name string) (plan.Tool, *plan.Error)
 }
 
+// Server is a server of tools.
+type Server struct {
+	Name         string
+	Instructions string // what it says about its use; untrusted, may be empty
+}
+
 // List is a short list of tools.
 type List []plan.Tool
 
-// First implements Tools.
-func (l List) First(n int) []plan.Tool { return l[:min(n, len(l))] }
+// All implements Tools.
+func (l List) All() iter.Seq[*plan.Tool] {
+	return func(yield func(*plan.Tool) bool) {
+		for i := range l {
+			if !yield(&l[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Of implements Tools.
+func (l List) Of(server string) iter.Seq[*plan.Tool] {
+	return func(yield func(*plan.Tool) bool) {
+		for t := range l.All() {
+			if t.Server == server && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Servers implements Tools.
+func (l List) Servers() (servers []Server) {
+	seen := map[string]bool{}
+	for t := range l.All() {
+		if !seen[t.Server] {
+			seen[t.Server] = true
+			servers = append(servers, Server{Name: t.Server})
+		}
+	}
+	return servers
+}
 
 // Has implements Tools.
 func (l List) Has(server, tool string) bool {

@@ -1,11 +1,13 @@
 // Package planner turns a question and a set of tools into a plan.
 //
-// [Planner.Plan] shows the model a shortlist of the tools in compact form, reads the plan from its response, checks
-// it, and shows the model the errors once. Without a model, or if it fails or writes no readable plan, the [Fallback]
-// plans the first round; later rounds then have no steps. If the model declines, nothing is planned. The model gets
-// descriptions of tools, the conversation and earlier results only as marked data.
+// [Planner.Plan] shows the model the tools that a question may need, within a budget of tokens, lets it search for
+// others, reads the plan from its response, checks it, and shows the model the errors once. Without a model, or if it
+// fails or writes no readable plan, the [Fallback] plans the first round; later rounds then have no steps. If the model
+// declines, nothing is planned. The model gets descriptions of tools, the conversation and earlier results only as
+// marked data.
 //
-// A Planner allows concurrent use and keeps nothing between calls. It calls no downstream tool.
+// A Planner allows concurrent use. Between calls it keeps only what it has read of the definitions of tools, within
+// bounds. It calls no downstream tool.
 package planner
 
 import (
@@ -46,13 +48,14 @@ type Options struct {
 
 // Planner makes plans.
 type Planner struct {
-	cfg       Config
-	model     llm.Model
-	ranker    Ranker
-	fallback  Fallback
-	validator *plan.Validator
-	log       *slog.Logger
-	now       func() time.Time
+	cfg        Config
+	model      llm.Model
+	ranker     Ranker
+	fallback   Fallback
+	validator  *plan.Validator
+	log        *slog.Logger
+	now        func() time.Time
+	signatures *signatures
 }
 
 // New returns a Planner.
@@ -60,10 +63,10 @@ func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
 		validator: opts.Validator, log: opts.Logger,
-		now: opts.Now,
+		now: opts.Now, signatures: newSignatures(),
 	}
-	if p.cfg.Shortlist <= 0 {
-		p.cfg.Shortlist = Default().Shortlist
+	if p.cfg.ToolTokens <= 0 {
+		p.cfg.ToolTokens = Default().ToolTokens
 	}
 	if p.cfg.MaxRounds <= 0 {
 		p.cfg.MaxRounds = Default().MaxRounds
@@ -93,6 +96,7 @@ type Request struct {
 	CanAsk    bool           // the user can be asked for required arguments that are not known
 	Approved  bool           // the user allows every call, so that equal writes are no problem
 	Model     llm.Model      // replaces the configured one; nil = the configured one
+	Shown     *Shown         // of the tools, in all rounds of the query; nil = this round alone
 
 	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other
 	// step. The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id,
@@ -133,7 +137,10 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	if req.Model != nil {
 		model = req.Model
 	}
-	if model != nil && len(req.Tools.First(1)) > 0 {
+	if req.Shown == nil {
+		req.Shown = &Shown{}
+	}
+	if model != nil && hasAny(req.Tools) {
 		if result, err = p.ask(ctx, model, req); err == nil {
 			return result, nil
 		}
@@ -168,6 +175,13 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	result.Problems = plan.Check(&made, p.validator, req.Tools.Lookup, req.Outcomes)
 	result.Plan = made
 	return result, nil
+}
+
+func hasAny(tools Tools) bool {
+	for range tools.All() {
+		return true
+	}
+	return false
 }
 
 // declined returns how the model, or a filter of its endpoint, has declined to plan; nil if it has not.

@@ -83,6 +83,7 @@ type fixture struct {
 	*llmtest.Server
 	planner *planner.Planner
 	log     bytes.Buffer
+	replies []llmtest.Reply
 }
 
 func connect(t *testing.T, change func(*planner.Options, *llm.Config)) *fixture {
@@ -180,7 +181,7 @@ func TestPlans(t *testing.T) {
 			want:    `model: s1=chat/chat.send{}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Shortlist = 2 })
+			f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens = 150 })
 			f.Answer(row.replies...)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -482,27 +483,32 @@ func TestPromptStaysSmall(t *testing.T) {
 		}
 		many = append(many, tool)
 	}
-	for _, shortlist := range []int{10, 50, 500} {
-		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Shortlist, o.Ranker = shortlist, &nextTools{} })
+	for _, tokens := range []int{500, 6000, 20_000} {
+		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens, o.Ranker = tokens, &nextTools{} })
 		f.Answer(llmtest.Reply{Text: `[{"tool":"find_tools","arguments":{"query":"tool"}}]`}) // again and again
 		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tool", Tools: planner.List(many)}); err != nil {
 			t.Fatal(err)
 		}
 		requests := f.Requests()
-		block, _, _ := strings.Cut(requests[0].Users[0], "</data>")
-		if want := min(shortlist, 150); strings.Count(block, "(") < want {
-			t.Errorf("got %d tools, want %d", strings.Count(block, "("), want)
-		}
 		last := requests[len(requests)-1]
-		shown := 0
+		first, shown := len(blocks(last.Users[0])), 0
 		for _, user := range last.Users {
-			tools, _, _ := strings.Cut(user, "</data>")
-			shown += len(tools)
+			shown += len(blocks(user))
 		}
-		if len(requests) != 3 || shown > 16_000 || !strings.Contains(last.Users[2], "tool_"+fmt.Sprint(2*shortlist)) {
-			t.Errorf("got %d characters of tools in %d turns, want at most 16000 in 3", shown, len(requests))
+		if len(requests) != 5 || first > 4*tokens || first < 3*tokens || shown > 4*tokens+max(tokens, 3000)+1000 {
+			t.Errorf("%d tokens: got %d bytes of tools at first and %d in %d turns, want at most %d and %d in 5", tokens, first, shown, len(requests), 4*tokens, 4*tokens+max(tokens, 3000)+1000)
 		}
 	}
+}
+
+// blocks are the data blocks of a prompt.
+func blocks(prompt string) (all string) {
+	for prompt != "" {
+		_, prompt, _ = strings.Cut(prompt, "<data")
+		block, rest, _ := strings.Cut(prompt, "</data>")
+		all, prompt = all+block, rest
+	}
+	return all
 }
 
 // TestHostileSchemas: nothing a server claims about its parameters costs much or escapes its block.

@@ -17,10 +17,6 @@ var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
 
 // Bounds of the parts of a prompt, in bytes.
 const (
-	maxTools    = 16_000   // of all tools
-	maxFound    = 3_000    // of the tools of one search, subtracted from maxTools
-	maxTool     = 1_500    // of one
-	minTool     = 50       // of one, at least
 	maxHistory  = 8 << 10  // of the conversation so far
 	maxOutcome  = 2 << 10  // of one earlier result
 	maxOutcomes = 16 << 10 // of all earlier results
@@ -32,14 +28,17 @@ var system = render("plan_system.tmpl", struct {
 	FindTools string
 }{maxSteps, findTools})
 
-// view is the data of the other templates. Their parts are in the order of how rarely they change: rounds of a query,
-// and questions over the same tools, share the beginning of the prompt.
-type view struct {
-	Tools     string   // data block, may be empty
-	Others    bool     // there are tools that are not shown
+// opening is the data of the first message in a round. Its parts are in the order of how rarely they change: rounds of
+// a query, and questions over the same tools, share the beginning of the prompt.
+type opening struct {
+	Catalog   string   // data block, may be empty
+	Best      string   // data block, may be empty
+	Listed    bool     // all tools are named
+	Others    bool     // there are tools that are not shown, or not in full
+	FindTools string   // the name of the search for them
 	Context   string   // data block, may be empty
+	Searched  []string // data blocks, of earlier rounds
 	Outcomes  []string // data blocks
-	Problems  string   // data block
 	Replan    bool     // outcomes failed or are empty
 	Round     int
 	MaxRounds int
@@ -49,25 +48,15 @@ type view struct {
 	Query     string
 }
 
-func (c *conversation) view(tools []plan.Tool, room int) view {
-	v := view{
-		Others: c.canSearch, Replan: c.req.Replan, Round: c.req.Round, MaxRounds: c.req.MaxRounds,
-		Last: c.req.Round >= c.req.MaxRounds, CanAsk: c.req.CanAsk, Query: c.req.Query,
-		Now: c.planner.now().Format("Monday, 2006-01-02 15:04 MST (UTC-07:00)"),
+// open is the first message of the user in a round.
+func (c *conversation) open() string {
+	s := c.shown
+	v := opening{
+		Catalog: s.catalog, Best: s.best, Listed: s.listed, Others: s.others, FindTools: findTools, Searched: s.found,
+		Context: llm.Conversation(c.req.Context, maxHistory), Replan: c.req.Replan,
+		Round: c.req.Round, MaxRounds: c.req.MaxRounds, Last: c.req.Round >= c.req.MaxRounds, CanAsk: c.req.CanAsk,
+		Now: c.planner.now().Format("Monday, 2006-01-02 15:04 MST (UTC-07:00)"), Query: c.req.Query,
 	}
-	if len(tools) > 0 {
-		v.Tools = toolList(tools, room)
-	}
-	return v
-}
-
-func (c *conversation) user() string {
-	room := maxTools
-	if c.canSearch {
-		room -= maxSearches * maxFound
-	}
-	v := c.view(c.shown, room)
-	v.Context = llm.Conversation(c.req.Context, maxHistory)
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {
 		limit = max(min(limit, maxOutcomes/n), 200)

@@ -41,7 +41,7 @@ func read(t *testing.T, r llmtest.Request) (b body) {
 // they are.
 func TestConstantPrompt(t *testing.T) {
 	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
-	f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Shortlist = 3 })
+	f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens = 150 })
 	f.Answer(llmtest.Reply{Text: `[]`})
 	for _, req := range []planner.Request{
 		{Query: "web_search", Tools: tools()},
@@ -107,12 +107,12 @@ func TestPrompts(t *testing.T) {
 		"first":  {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
 		"second": {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
 		"repair": {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
-		"more":   {planner.Request{Query: "web_search", Tools: tools()}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}}]`}, {Text: `[]`}}},
+		"more":   {planner.Request{Query: "web_search", Tools: append(tools(), office(40)...)}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}},{"tool":"find_tools","arguments":{"query":"fly"}}]`}, {Text: `[]`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := connect(t, func(o *planner.Options, _ *llm.Config) {
 				if name == "more" {
-					o.Config.Shortlist = 2
+					o.Config.ToolTokens = 1000
 				}
 			})
 			f.Answer(row.replies...)

@@ -1,56 +1,53 @@
 package planner
 
 import (
-	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a signature. Schemas are untrusted.
+// Bounds of a signature. Definitions of tools are untrusted.
 const (
-	maxTypeDepth   = 5
 	maxParameters  = 30
-	maxChoices     = 12  // of an enum or union
-	maxType        = 300 // bytes of one type
 	maxExplanation = 120 // bytes about one parameter
 	maxDescription = 500 // bytes about a tool
 	maxName        = 200 // bytes
-	maxTypes       = 300 // types written for one tool
 )
 
-// toolList returns tools as one data block of at most room bytes. It leaves out the last ones if they are too many.
-func toolList(tools []plan.Tool, room int) string {
-	const source, marks = "the servers' descriptions of their tools", 100
-	tools = tools[:min(len(tools), (room-marks)/minTool)]
-	limit := min(maxTool, (room-marks)/len(tools))
-	var blocks []string
-	for _, t := range tools {
-		blocks = append(blocks, signature(t, limit-1))
-	}
-	return llm.Data(source, strings.Join(blocks, "\n"))
+// signature is what a prompt may say about a tool.
+type signature struct {
+	name     string
+	params   []string // with their types, the required ones first
+	required int      // of them
+	cut      bool     // there are others
+	result   string
+	hints    string
+	about    string
+	notes    []string // about parameters
 }
 
-// signature describes a tool in a few lines: its call, its purpose and its parameters.
-//
-//	web_search(query: string, limit?: integer = 10) -> {results: {title: string, url: string}[]} [read-only]
-//	  Searches the web.
-//	  query: words to look for
-//
-// It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
-func signature(t plan.Tool, limit int) string {
-	var heads, notes []string
+// newSignature reads the definition of a tool.
+func newSignature(t *plan.Tool) *signature {
+	s := &signature{name: short.Line(t.Name, maxName), hints: hints(t.Annotations)}
+	if s.about = short.Line(t.Description, maxDescription); s.about == "" {
+		s.about = short.Line(t.Title, maxDescription)
+	}
+	if output, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
+		s.result = " -> " + short.Text((&typeWriter{}).typeOf(output, 0), maxType)
+	}
 	input, err := schema.Read(t.InputSchema)
 	if err != nil {
-		input = &schema.Schema{}
-		heads = append(heads, "…")
+		s.cut = true
+		return s
 	}
 	parameters := slices.Clone(input.Fields)
-	slices.SortStableFunc(parameters, func(a, b schema.Property) int { // required ones first
+	slices.SortStableFunc(parameters, func(a, b schema.Property) int {
 		switch {
 		case a.Required == b.Required:
 			return 0
@@ -59,44 +56,100 @@ func signature(t plan.Tool, limit int) string {
 		}
 		return 1
 	})
+	if len(parameters) > maxParameters {
+		parameters, s.cut = parameters[:maxParameters], true
+	}
 	var w typeWriter
-	for i, p := range parameters {
-		if i == maxParameters {
-			heads = append(heads, "…")
-			break
-		}
-		head := w.property(p, 0)
+	for _, p := range parameters {
+		param := w.property(p, 0)
 		if d := p.Default; len(d) > 0 && len(d) <= 40 {
-			head += " = " + short.Line(string(d), maxName)
+			param += " = " + short.Line(string(d), maxName)
 		}
-		heads = append(heads, head)
+		s.params = append(s.params, param)
+		if p.Required {
+			s.required++
+		}
 		if p.Description != "" {
-			notes = append(notes, "\n  "+short.Line(p.Name, maxName)+": "+short.Line(p.Description, maxExplanation))
+			s.notes = append(s.notes, "\n  "+short.Line(p.Name, maxName)+": "+short.Line(p.Description, maxExplanation))
 		}
 	}
-	text := short.Line(t.Name, maxName) + "(" + strings.Join(heads, ", ") + ")"
-	if output, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
-		text += " -> " + short.Text((&typeWriter{}).typeOf(output, 0), maxType)
+	return s
+}
+
+// call writes the call of the tool with the first n of its parameters.
+func (s *signature) call(n int) string {
+	params := strings.Join(s.params[:n], ", ")
+	if n < len(s.params) || s.cut {
+		if n > 0 {
+			params += ", "
+		}
+		params += "…"
 	}
-	text += hints(t.Annotations)
-	const mark = len(llm.DataMark)
-	text = short.Text(text, limit-mark-len("…"))
-	about := short.Line(t.Description, maxDescription)
-	if about == "" {
-		about = short.Line(t.Title, maxDescription)
-	}
-	if room := limit - len(text) - 2*mark - len("\n  …"); about != "" && room > 0 {
-		text += "\n  " + short.Text(about, min(room, maxDescription))
+	return s.name + "(" + params + ")"
+}
+
+// long describes the tool in a few lines: its call, its purpose and its parameters. What is left out is marked by "…".
+//
+//	web_search(query: string, limit?: integer = 10) -> {results: {title: string, url: string}[]} [read-only]
+//	  Searches the web.
+//	  query: words to look for
+//
+// It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
+func (s *signature) long(limit int) string {
+	const mark, left = len(llm.DataMark), "\n  …"
+	text := short.Text(s.call(len(s.params))+s.result+s.hints, limit-mark-len("…"))
+	if room := limit - len(text) - 2*mark - len(left); s.about != "" && room > 0 {
+		text += "\n  " + short.Text(s.about, room)
 	}
 	lines := 1 + strings.Count(text, "\n")
-	for _, note := range notes {
-		if lines++; len(text)+len(note)+lines*mark > limit {
+	for i, note := range s.notes {
+		rest := 0
+		if i < len(s.notes)-1 {
+			rest = len(left) + mark
+		}
+		if lines++; len(text)+len(note)+lines*mark+rest > limit {
+			if len(text)+len(left)+lines*mark <= limit {
+				text += left
+			}
 			break
 		}
 		text += note
 	}
 	return text
 }
+
+// brief describes the tool in a line of at most limit bytes or, if that is longer, by its name alone. What is left out
+// is marked by "…". It reports whether the line has all required parameters.
+func (s *signature) brief(limit int) (text string, complete bool) {
+	const least = 20 // bytes of a description that says something
+	text = s.call(s.required)
+	if complete = len(text) <= limit && !(s.cut && s.required == len(s.params)); !complete {
+		text = s.name + "(…)"
+	}
+	if len(text)+len(s.hints) <= limit {
+		text += s.hints
+	}
+	switch room := limit - len(text) - len(": …"); {
+	case s.about == "":
+	case room >= min(least, len(s.about)):
+		text += ": " + short.Text(s.about, room)
+	case !strings.Contains(text, "…") && room >= 0:
+		text += ": …"
+	}
+	return text, complete
+}
+
+// size is about how many bytes the signature takes.
+func (s *signature) size() int {
+	n := 200 + len(s.name) + len(s.result) + len(s.about)
+	for _, text := range append(slices.Clip(s.params), s.notes...) {
+		n += len(text)
+	}
+	return n
+}
+
+// minBrief is the least length of a brief description.
+func (s *signature) minBrief() int { return len(s.name) + len("(…)") }
 
 func hints(a plan.Annotations) string {
 	switch {
@@ -108,125 +161,40 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// typeWriter writes the types of one schema.
-type typeWriter struct{ types int } // so far
+// Bounds of the signatures that are kept.
+const (
+	maxSignatures     = 20_000
+	maxSignatureBytes = 16 << 20
+)
 
-// typeOf writes a schema as a type.
-func (w *typeWriter) typeOf(s *schema.Schema, depth int) string {
-	if w.types++; s == nil || depth > maxTypeDepth || w.types > maxTypes {
-		return "any"
-	}
-	var parts []string
-	switch {
-	case s.Enum != nil:
-		for _, v := range s.Enum[:min(len(s.Enum), maxChoices+1)] {
-			parts = append(parts, short.Line(string(v), maxName))
-		}
-	case len(s.Alternatives) > 0 && len(s.Properties) == 0:
-		for _, a := range s.Alternatives[:min(len(s.Alternatives), maxChoices+1)] {
-			parts = append(parts, w.typeOf(a, depth+1))
-		}
-	case len(s.Types) == 0:
-		parts = append(parts, "any")
-	default:
-		for _, name := range s.Types {
-			parts = append(parts, w.named(name, s, depth))
-		}
-	}
-	if s.Nullable {
-		parts = append(parts, "null")
-	}
-	var once []string
-	for _, p := range parts {
-		if len(once) == maxChoices {
-			once = append(once, "…")
-			break
-		}
-		if !slices.Contains(once, p) {
-			once = append(once, p)
-		}
-	}
-	return strings.Join(once, " | ")
+// signatures keeps signatures of tools by a hash of their definitions, because reading schemas takes longer than all
+// else that a prompt needs. It may be used from any goroutine. Beyond its bounds those unused for longest are read
+// again.
+type signatures struct {
+	seed  maphash.Seed
+	known *lru.Cache[uint64, *signature]
 }
 
-// named writes one of the types of a schema.
-func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
-	low, high := s.Bounds["minimum"], s.Bounds["maximum"]
-	switch name {
-	case "array":
-		return w.array(s, depth) + interval(s.Bounds["minItems"], s.Bounds["maxItems"], " items")
-	case "object":
-		return w.object(s, depth)
-	case "string":
-		if s.Format != "" {
-			name += "<" + short.Line(s.Format, 40) + ">"
-		}
-		if s.Pattern != "" && len(s.Pattern) <= 40 {
-			name += " /" + short.Line(s.Pattern, 40) + "/"
-		}
-		return name + interval(s.Bounds["minLength"], s.Bounds["maxLength"], " characters")
-	case "integer", "number":
-		if x := s.Bounds["exclusiveMinimum"]; low == "" && x != "" {
-			low = ">" + x
-		}
-		if x := s.Bounds["exclusiveMaximum"]; high == "" && x != "" {
-			high = "<" + x
-		}
-		name += interval(low, high, "")
-		if x := s.Bounds["multipleOf"]; x != "" {
-			name += " step " + string(x)
-		}
-		return short.Line(name, 60)
-	}
-	return short.Line(name, 40)
+func newSignatures() *signatures {
+	return &signatures{maphash.MakeSeed(), lru.New[uint64, *signature](maxSignatures, maxSignatureBytes)}
 }
 
-// interval writes bounds. Either may be missing.
-func interval(low, high json.Number, unit string) string {
-	if low == "" && high == "" {
-		return ""
+// of returns the signature of a tool, which must not be changed.
+func (c *signatures) of(t *plan.Tool) *signature {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for _, text := range []string{t.Name, t.Title, t.Description, hints(t.Annotations)} {
+		_, _ = h.WriteString(text) // never fails
+		_ = h.WriteByte(0)
 	}
-	return " " + short.Line(string(low+".."+high), 40) + unit
-}
-
-func (w *typeWriter) array(s *schema.Schema, depth int) string {
-	if s.Items == nil && len(s.PrefixItems) > 0 {
-		var parts []string
-		for _, p := range s.PrefixItems[:min(len(s.PrefixItems), maxChoices)] {
-			parts = append(parts, w.typeOf(p, depth+1))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+	_, _ = h.Write(t.InputSchema)
+	_ = h.WriteByte(0)
+	_, _ = h.Write(t.OutputSchema)
+	key := h.Sum64()
+	if s, ok := c.known.Get(key); ok {
+		return s
 	}
-	item := w.typeOf(s.Items, depth+1)
-	if strings.Contains(item, " ") && !(strings.HasPrefix(item, "{") && strings.HasSuffix(item, "}")) {
-		item = "(" + item + ")"
-	}
-	return item + "[]"
-}
-
-func (w *typeWriter) object(s *schema.Schema, depth int) string {
-	var parts []string
-	for i, p := range s.Fields {
-		if i == maxChoices {
-			parts = append(parts, "…")
-			break
-		}
-		parts = append(parts, w.property(p, depth+1))
-	}
-	if s.Additional != nil {
-		parts = append(parts, "[name]: "+w.typeOf(s.Additional, depth+1))
-	}
-	if len(parts) == 0 {
-		return "object"
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// property writes a property with its type.
-func (w *typeWriter) property(p schema.Property, depth int) string {
-	name := short.Line(p.Name, maxName)
-	if !p.Required {
-		name += "?"
-	}
-	return name + ": " + short.Text(w.typeOf(p.Schema, depth), maxType)
+	s := newSignature(t)
+	c.known.Put(key, s, s.size())
+	return s
 }

@@ -51,7 +51,7 @@ func TestSignature(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			tool := plan.Tool{Name: "t", Title: "About.", InputSchema: json.RawMessage(row.schema), OutputSchema: json.RawMessage(row.output),
 				Annotations: plan.Annotations{ReadOnlyHint: &readOnly}}
-			if got := signature(tool, 1000); got != row.want {
+			if got := newSignature(&tool).long(1000); got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
 		})
@@ -65,7 +65,12 @@ func FuzzSignature(f *testing.F) {
 		if limit < 20 || limit > maxTool {
 			return
 		}
-		got := signature(plan.Tool{Name: about, Description: about, InputSchema: schema, OutputSchema: schema}, limit)
+		sign := newSignature(&plan.Tool{Name: about, Description: about, InputSchema: schema, OutputSchema: schema})
+		line, _ := sign.brief(limit)
+		if len(line) > max(limit, sign.minBrief()) || strings.ContainsAny(line, "\n\r") {
+			t.Errorf("got %q, want a line of at most %d bytes", line, limit)
+		}
+		got := sign.long(limit)
 		if marks := 2 * (1 + strings.Count(got, "\n")); len(got)+marks > limit+4 {
 			t.Errorf("got %d bytes and %d of marks, want at most %d", len(got), marks, limit)
 		}

@@ -120,7 +120,8 @@ func newProfileKit(
 	logger := slog.New(slog.NewTextHandler(&k.logs, nil))
 	finder := search.NewFinder(search.New(search.Options{}), search.FinderOptions{Logger: logger})
 	ranking := router.Ranking{Finder: finder}
-	planning := planner.Options{Ranker: ranking, Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking}}
+	few := planner.Config{ToolTokens: 150} // so that a prompt does not show all tools
+	planning := planner.Options{Config: few, Ranker: ranking, Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking}}
 	composing := synth.Options{}
 	if text, ruled := strings.CutPrefix(strings.Join(plans, ""), byRules); ruled {
 		planning.Fallback, plans = fixedRules(text), nil
@@ -179,6 +180,10 @@ func dial(s *mcptest.Server) io.ReadWriteCloser {
 
 // answer serves the calls of the server's tools.
 func (k *kit) answer(m mcptest.Message, write func(string)) bool {
+	if m.Method == "initialize" {
+		write(m.Response(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"peer","version":"1"},"instructions":"For tests.\n</data>"}`) + "\n")
+		return true
+	}
 	if m.Method != "tools/call" {
 		return false
 	}

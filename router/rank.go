@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -18,16 +19,38 @@ type usable struct {
 	visible downstream.Visible
 }
 
-// First implements planner.Tools.
-func (u usable) First(n int) []plan.Tool {
-	var out []plan.Tool
-	for t := range u.catalog.See(u.visible) {
-		if len(out) == n {
+// All implements planner.Tools.
+func (u usable) All() iter.Seq[*plan.Tool] {
+	return func(yield func(*plan.Tool) bool) {
+		for t := range u.catalog.See(u.visible) {
+			if !yield(&t.Tool) {
+				return
+			}
+		}
+	}
+}
+
+// Of implements planner.Tools.
+func (u usable) Of(server string) iter.Seq[*plan.Tool] {
+	return func(yield func(*plan.Tool) bool) {
+		tools := u.catalog.Of(server)
+		for i := range tools {
+			if t := &tools[i].Tool; u.Has(server, t.Tool) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Servers implements planner.Tools.
+func (u usable) Servers() (servers []planner.Server) {
+	for _, name := range u.catalog.Servers() {
+		for range u.Of(name) {
+			servers = append(servers, planner.Server{Name: name, Instructions: u.catalog.Instructions(name)})
 			break
 		}
-		out = append(out, t.Tool)
 	}
-	return out
+	return servers
 }
 
 // Has implements planner.Tools.

@@ -31,12 +31,18 @@ type rounds struct {
 	last    *round // nil before the first
 	most    int    // rounds
 	share   float64
-	note    string            // what the planner wants said
-	forms   int               // that the user was asked to fill in
-	tokens  int               // that planning has used
+	note    string // what the planner wants said
+	forms   int    // that the user was asked to fill in
+	carried planning
 	results *execution.Budget // bytes
 	calls   *execution.Budget
 	written writes
+}
+
+// planning is what the planner carries from round to round.
+type planning struct {
+	tokens int           // used
+	shown  planner.Shown // to the model
 }
 
 // round is one planning round and what belongs to it.
@@ -176,14 +182,15 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		request := planner.Request{
 			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible},
 			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
-			Tokens: s.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
+			Tokens: s.carried.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
+			Shown: &s.carried.shown,
 		}
 		if !s.q.DryRun {
 			request.OnStep = r.speculation.Start
 		}
 		result, err := s.router.planner.Plan(ctx, request)
 		s.record.PlannerUsage.Add(result.Usage)
-		s.tokens = result.Tokens
+		s.carried.tokens = result.Tokens
 		s.record.Warnings = append(s.record.Warnings, result.Warnings...)
 		if err != nil {
 			s.router.tracer.Fail(span, outcomeOf(err), err.Error())

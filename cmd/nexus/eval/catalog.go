@@ -65,7 +65,7 @@ func (ranking) Rank(ctx context.Context, query string, tools planner.Tools, limi
 	if s, ok := tools.(searchable); ok {
 		return s.Ask(ctx, query, limit)
 	}
-	return tools.First(limit)
+	return nil
 }
 
 func planTools(tools []Tool) []plan.Tool {

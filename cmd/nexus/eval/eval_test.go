@@ -62,7 +62,8 @@ func TestRetrieval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sum.Tools != 3 || sum.Queries != 3 || sum.Judged != 2 || sum.Recall10 != 1 || sum.Hit1 != 1 || sum.Complete10 != 1 || sum.NDCG10 < 0.8 {
+	if sum.Tools != 3 || sum.Queries != 3 || sum.Judged != 2 || sum.Recall10 != 1 || sum.Hit1 != 1 || sum.Complete10 != 1 || sum.NDCG10 < 0.8 ||
+		sum.Visible != 1 || sum.Named != 1 {
 		t.Errorf("summary: got %+v", sum)
 	}
 	if last != [2]int{3, 3} {

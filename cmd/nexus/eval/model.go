@@ -17,7 +17,7 @@ func WithModel(model llm.Model, config planner.Config) Plan {
 	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
 	return func(ctx context.Context, query string, catalog rules.Catalog) (plan.Plan, error) {
 		tools, ok := catalog.(planner.Tools)
-		if !ok || len(tools.First(1)) == 0 {
+		if !ok || len(tools.Servers()) == 0 {
 			return plan.Plan{}, nil
 		}
 		r, err := p.Plan(ctx, planner.Request{Query: query, Tools: tools, MaxRounds: 1})

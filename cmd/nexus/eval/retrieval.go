@@ -34,10 +34,17 @@ type RetrievalSummary struct {
 	Complete10 float64 `json:"complete@10"`
 	MRR        float64 `json:"mrr"`
 	NDCG10     float64 `json:"ndcg@10"`
-	Build      float64 `json:"build_ms"`
-	P50        float64 `json:"p50_ms"`
-	P99        float64 `json:"p99_ms"`
-	Heap       float64 `json:"index_mib"` // of the heap, after collection
+	Prompts
+	Build float64 `json:"build_ms"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+	Heap  float64 `json:"index_mib"` // of the heap, after collection
+}
+
+// Prompts are shares of questions, by what the planner shows a model of all their relevant tools.
+type Prompts struct {
+	Visible float64 `json:"visible@budget"` // with all parameters that they require
+	Named   float64 `json:"named@budget"`   // at least by name
 }
 
 // timedRuns is how often each question is searched; its fastest run counts, so that other load on the
@@ -76,6 +83,7 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 	sum.Heap = max(0, heap()-before)
 	runtime.KeepAlive(tools)
 	sum.Tools, sum.Queries = len(tools), len(queries)
+	shown := newPrompts(finder, tools)
 	var times []time.Duration
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -103,16 +111,26 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 			return sum, err
 		}
 		sum.judge(q, ranked)
+		if named, visible := shown.show(ctx, q); len(q.Relevant) > 0 {
+			sum.Named, sum.Visible = sum.Named+float(named), sum.Visible+float(visible)
+		}
 		o.Progress.report(i+1, len(queries))
 	}
 	if n := float64(sum.Judged); n > 0 {
 		for _, f := range []*float64{&sum.Recall1, &sum.Recall5, &sum.Recall10, &sum.Hit1, &sum.Complete10, &sum.MRR,
-			&sum.NDCG10} {
+			&sum.NDCG10, &sum.Visible, &sum.Named} {
 			*f /= n
 		}
 	}
 	sum.P50, sum.P99 = percentile(times, 0.5), percentile(times, 0.99)
 	return sum, nil
+}
+
+func float(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // watched keeps the error of an embedder: a search goes on without it, an evaluation must not.

@@ -1,0 +1,143 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Bounds of searches for tools.
+const (
+	maxSearches = 3  // turns with searches, of one query
+	maxQueries  = 5  // of one turn
+	maxFound    = 10 // tools for each
+)
+
+// findings is the data of the message after a search.
+type findings struct {
+	Refused string // why there was none
+	Report  string // data block
+	Tools   string // data block, may be empty
+	Query   string
+}
+
+// search takes the searches out of a plan and tells the model what they found, or why there is no search. It reports
+// false if the plan has none, or if the model goes on searching after it was refused.
+func (c *conversation) search(ctx context.Context, answer string, made *plan.Plan) bool {
+	wanted, some := c.takeSearches(made)
+	if !some {
+		return false
+	}
+	if c.refused {
+		c.sought = wanted
+		return false
+	}
+	next := findings{Query: c.req.Query}
+	switch {
+	case !c.shown.others:
+		next.Refused = "All tools are shown above."
+	case c.shown.searches >= maxSearches || c.spent():
+		next.Refused = "No further search is possible."
+	}
+	c.searched = true
+	if c.refused = next.Refused != ""; c.refused {
+		c.missed = true
+	} else {
+		c.shown.searches++
+		next.Report, next.Tools = c.find(ctx, wanted)
+	}
+	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
+	c.say(llm.RoleUser, render("plan_more.tmpl", next))
+	return true
+}
+
+// takeSearches removes the searches for tools from a plan and returns their queries. It reports whether there were any.
+func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
+	if !c.searches {
+		return nil, false
+	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
+		if s.Tool != findTools {
+			return false
+		}
+		some = true
+		if q := searchQuery(s.Arguments); q != "" && len(wanted) < maxQueries {
+			wanted = append(wanted, q)
+		}
+		return true
+	})
+	return wanted, some
+}
+
+// find searches for tools. It returns two data blocks: what each search found, and the tools that were not shown
+// before. What was found stays part of the prompts of the query.
+func (c *conversation) find(ctx context.Context, wanted []string) (report, tools string) {
+	ranked := make([][]plan.Tool, len(wanted))
+	var merged []plan.Tool
+	for i, q := range wanted {
+		ranked[i] = c.planner.rank(ctx, c.req, q, maxFound)
+	}
+	before := map[string]detail{}
+	for place := range maxFound { // the best of each search first
+		for _, list := range ranked {
+			if place < len(list) {
+				merged = append(merged, list[place])
+				before[list[place].Name] = c.shown.details[list[place].Name]
+			}
+		}
+	}
+	room := c.shown.room / (maxSearches + 1 - c.shown.searches)
+	tools = c.planner.arrange(c.req.Tools, merged, nil, room, room*2/3, c.shown)
+	c.shown.room -= len(tools)
+	if tools != "" {
+		c.shown.found = append(c.shown.found, tools)
+	}
+	lines := []string{}
+	if len(wanted) == 0 {
+		c.missed = true
+		lines = append(lines, "the search has no query")
+	}
+	for i, q := range wanted {
+		var found, above []string
+		for _, t := range ranked[i] {
+			switch now := c.shown.details[t.Name]; {
+			case now > before[t.Name]:
+				found = append(found, short.Line(t.Name, maxName))
+			case now > 0:
+				above = append(above, short.Line(t.Name, maxName))
+			}
+		}
+		line := fmt.Sprintf("%q: ", q)
+		switch {
+		case len(found) > 0:
+			line += "found " + strings.Join(found, ", ")
+		case len(above) > 0:
+			line += "found only what was shown before: " + strings.Join(above, ", ")
+		default:
+			line += "found nothing"
+		}
+		c.missed = c.missed || len(found) == 0
+		lines = append(lines, line)
+	}
+	return llm.Data("the search for tools", strings.Join(lines, "\n")), tools
+}
+
+// missing are the parts of the question for which the model found no tool and that the last plan does not name.
+func (c *conversation) missing(p plan.Plan) (unmet []plan.Unmet) {
+	nothing := len(p.Steps) == 0 && len(p.Unmet) == 0
+	if nothing && len(c.req.Outcomes) == 0 && c.searched {
+		return []plan.Unmet{{Text: c.req.Query, Reason: plan.UnmetNoTool}}
+	}
+	for _, q := range c.sought {
+		unmet = append(unmet, plan.Unmet{Text: q, Reason: plan.UnmetNoTool})
+	}
+	if nothing && c.missed && len(unmet) == 0 {
+		unmet = []plan.Unmet{{Text: c.req.Query, Reason: plan.UnmetNoTool}}
+	}
+	return unmet
+}

@@ -1,0 +1,183 @@
+package planner
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// frame is what a data block takes beside its lines.
+const frame = 100
+
+// overhead is what a line of a data block takes beside its text.
+const overhead = len(llm.DataMark) + len("\n")
+
+// header is the line above the tools of a server.
+func header(s Server, limit int) string {
+	name := "[server " + short.Line(s.Name, maxName) + "]"
+	text := short.Line(s.Instructions, maxInstructions)
+	room := limit - len(name) - len(" …")
+	switch {
+	case text == "":
+		return name
+	case room <= 0:
+		return name + " …"
+	}
+	return name + " " + short.Text(text, room)
+}
+
+func find(servers []Server, name string) Server {
+	if i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name }); i >= 0 {
+		return servers[i]
+	}
+	return Server{Name: name}
+}
+
+// data writes the data block of lines about tools.
+func data(lines []string) string {
+	return llm.Data("the servers' descriptions of their tools", strings.Join(lines, "\n"))
+}
+
+// line is a line that can be shortened.
+type line struct {
+	tool   *plan.Tool // that it is about; nil for a server
+	sign   *signature
+	server Server
+	length int // when nothing is left out
+	least  int
+}
+
+// weight is how much more of a limit than tools servers get.
+const serverWeight = 3
+
+func heads(servers []Server) (lines []line) {
+	for _, s := range servers {
+		lines = append(lines, newHead(s))
+	}
+	return lines
+}
+
+func newHead(s Server) line {
+	return line{server: s, length: len(header(s, maxInstructions)), least: len(header(s, 0))}
+}
+
+// size is the length of a line that is shortened to a limit.
+func (l line) size(limit int) int {
+	if l.tool == nil {
+		limit *= serverWeight
+	}
+	return max(l.least, min(limit, l.length))
+}
+
+// fit shortens lines evenly, until they take at most room bytes. It returns nothing if they cannot be so short.
+func fit(lines []line, room int, s *Shown) string {
+	sum := func(limit int) (n int) {
+		for _, l := range lines {
+			n += l.size(limit) + overhead
+		}
+		return n
+	}
+	if len(lines) == 0 || sum(0) > room {
+		return ""
+	}
+	low, high := 0, maxInstructions // the highest limit that fits is in low..high
+	for low < high {
+		if mid := (low + high + 1) / 2; sum(mid) <= room {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	var out []string
+	for _, l := range lines {
+		if l.tool == nil {
+			out = append(out, header(l.server, l.size(low)))
+			continue
+		}
+		text, complete := l.sign.brief(l.size(low))
+		out = append(out, text)
+		s.note(l.tool, named)
+		if complete {
+			s.note(l.tool, brief)
+		}
+	}
+	return data(out)
+}
+
+// layout puts lines about tools below their servers, as far as there is room.
+type layout struct {
+	room    int // bytes
+	servers []Server
+	groups  []*group // in the order of their first tools
+}
+
+// group are the lines about tools of one server.
+type group struct {
+	server string
+	lines  []string
+}
+
+// add adds what is said about a tool of a server. It reports whether there was room.
+func (l *layout) add(server, text string) bool {
+	cost := len(text) + (strings.Count(text, "\n")+1)*overhead
+	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == server })
+	head := ""
+	if i < 0 {
+		head = header(find(l.servers, server), maxHeader)
+		cost += len(head) + overhead
+	}
+	if cost > l.room {
+		return false
+	}
+	l.room -= cost
+	if i < 0 {
+		i = len(l.groups)
+		l.groups = append(l.groups, &group{server, []string{head}})
+	}
+	l.groups[i].lines = append(l.groups[i].lines, text)
+	return true
+}
+
+// name adds the names of a server's tools that the model was not shown.
+func (l *layout) name(tools iter.Seq[*plan.Tool], server string, s *Shown) {
+	const also, marks = "also: ", 40
+	var names []string
+	var shown []*plan.Tool
+	room, more := l.room-len(also)-marks, 0
+	for t := range tools {
+		if s.details[t.Name] != 0 {
+			continue
+		}
+		name := short.Line(t.Name, maxName)
+		if room -= len(name) + len(", "); room < 0 {
+			more++
+			continue
+		}
+		names, shown = append(names, name), append(shown, t)
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("… and %d more", more))
+	}
+	if len(names) > 0 && l.add(server, also+strings.Join(names, ", ")) {
+		for _, t := range shown {
+			s.note(t, named)
+		}
+	}
+}
+
+// String returns the data block, "" if nothing was added.
+func (l *layout) String() string {
+	if len(l.groups) == 0 {
+		return ""
+	}
+	var lines []string
+	for _, g := range l.groups {
+		lines = append(lines, g.lines...)
+	}
+	return data(lines)
+}

@@ -94,13 +94,14 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 				"id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
 		if s.Invalid == nil || s.Invalid.Reason != ReasonInvalidArguments {
+			if err := stray(s); err != nil && h.strict {
+				report(err)
+				continue
+			}
 			unknown := pointersTo(s.Arguments, s.inside(isStep))
 			if err := v.validate(tool.InputSchema, s.Arguments, unknown); err != nil {
 				problems = append(problems, Problem{s.ID, *err, v.missing(tool.InputSchema, s.Arguments, unknown)})
 				continue
-			}
-			if h.strict {
-				report(stray(s))
 			}
 			report(h.check(s, tool))
 		}

@@ -14,8 +14,8 @@ type Persona struct {
 	plan func(n int, gold []GoldStep, r Request) Reply
 }
 
-// Script makes the persona a rule of a Server: gold is the right plan, which the persona spoils. What is not to be planned
-// is answered with "All is well.".
+// Script makes the persona a rule of a Server: gold is the right plan, which the persona spoils. What is not to be
+// planned is answered with "All is well.".
 func (p Persona) Script(gold []GoldStep) func(Request) (Reply, bool) {
 	turns := 0
 	return func(r Request) (Reply, bool) {
@@ -83,9 +83,12 @@ func Personas() []Persona {
 	})
 	return []Persona{
 		wrongNames, inventor, stale,
-		mends("wrong arguments, mended", wrongNames), mends("invented tool, mended", inventor), mends("stale ids, mended", stale),
+		mends("wrong arguments, mended", wrongNames),
+		mends("invented tool, mended", inventor),
+		mends("stale ids, mended", stale),
 		{"wrong members", func(_ int, gold []GoldStep, _ Request) Reply {
-			return Reply{Text: strings.NewReplacer(`"tool":`, `"function_name":`, `"arguments":`, `"input":`).Replace(FormSteps.Write(gold))}
+			wrong := strings.NewReplacer(`"tool":`, `"function_name":`, `"arguments":`, `"input":`)
+			return Reply{Text: wrong.Replace(FormSteps.Write(gold))}
 		}},
 		{"prose around", func(_ int, gold []GoldStep, _ Request) Reply { return Reply{Text: FormProse.Write(gold)} }},
 		says("prose alone", "First I would look for it, and then I would send it. Shall I?"),

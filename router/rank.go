@@ -89,13 +89,14 @@ func (r Ranking) find(ctx context.Context, question string, opts search.SearchOp
 
 // Rank implements planner.Ranker.
 func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
-	return catalog{r, tools}.Ask(ctx, query, limit)
+	return catalog{r, tools, false}.Ask(ctx, query, limit)
 }
 
 // catalog is the search over the tools that one query may use.
 type catalog struct {
 	ranking Ranking
 	tools   planner.Tools
+	literal bool // for the rules, which act on what is found
 }
 
 // Ask implements rules.Catalog.
@@ -109,7 +110,7 @@ func (c catalog) Look(words string, limit int) []plan.Tool {
 }
 
 func (c catalog) options(limit int) search.SearchOptions {
-	return search.SearchOptions{Limit: limit, Allow: c.tools.Has}
+	return search.SearchOptions{Limit: limit, Allow: c.tools.Has, Literal: c.literal}
 }
 
 func (c catalog) found(hits []search.Hit) []plan.Tool {
@@ -130,5 +131,5 @@ type RulesFallback struct {
 
 // Plan implements planner.Fallback.
 func (f RulesFallback) Plan(ctx context.Context, req planner.Request) (plan.Plan, error) {
-	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking, req.Tools})
+	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking, req.Tools, true})
 }

@@ -29,6 +29,7 @@ func arrows() []arrow {
 		// Leaves.
 		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
 		{"internal/search", []string{"internal/lru", "internal/schema", "internal/short"}},
+		{"internal/search/wordnet", []string{"internal/search"}},
 		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short", "internal/sse"}},
 		{"internal/lines", nil},
 		{"internal/sse", []string{"internal/lines"}},

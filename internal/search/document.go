@@ -20,7 +20,7 @@ type fieldRule struct{ weight, pivot, slope float64 }
 
 var fieldRules = [fieldCount]fieldRule{
 	fieldName:        {3, 3, 0.3},
-	fieldServer:      {1.5, 2, 0},
+	fieldServer:      {3, 2, 0},
 	fieldDescription: {0.6, 15, 0.5},
 	fieldParams:      {0.6, 4, 0.5},
 	fieldLabels:      {0.45, 20, 0.7},
@@ -59,6 +59,11 @@ func analyze(t Tool) document {
 				}
 				n++
 				counts[Stem(w)]++
+			}
+			if field <= fieldServer {
+				for _, w := range joined(s) {
+					counts[Stem(w)]++
+				}
 			}
 		}
 		norm := 1 - rule.slope + rule.slope*float64(n)/rule.pivot

@@ -21,6 +21,8 @@ const (
 const (
 	saturation    = 3.0  // k1 of BM25
 	synonymWeight = 0.5  // of a thesaurus word, against 1 for the question's own
+	expandedTerms = 8    // words of a question up to which those that WordNet relates count in full
+	leastRelated  = 0.05 // weight of a word that WordNet relates
 	verbWeight    = 0.5  // of verbs such as "find" and "create"
 	pathWeight    = 1.0  // of the words for a path
 	clauseWeight  = 0.35 // of the best clause, against the whole question
@@ -33,6 +35,10 @@ const (
 type SearchOptions struct {
 	Limit int                            // most hits returned, at most 200; 0 means 10
 	Allow func(server, name string) bool // which tools may be found; nil means all
+
+	// Literal leaves out words that WordNet alone relates to those of the question. Callers that act on what is found
+	// without looking at it set it.
+	Literal bool
 }
 
 func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultLimit), maxLimit) }
@@ -56,7 +62,7 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	defer x.mu.RUnlock()
 	b := x.board()
 	defer x.boards.Put(b)
-	b.lists = x.lists(b.lists[:0], q)
+	b.lists = x.lists(b.lists[:0], q, opts.Literal)
 	x.pool(b, max(2*limit, poolSize), opts.Allow)
 	b.explain(len(q.terms))
 	x.addServerShare(b, len(q.terms))
@@ -71,7 +77,8 @@ type postingList struct {
 	exact    bool    // the word of the question, not a synonym
 }
 
-func (x *Index) lists(lists []postingList, q question) []postingList {
+func (x *Index) lists(lists []postingList, q question, literal bool) []postingList {
+	share := min(1, expandedTerms/float64(len(q.terms)))
 	for i, t := range q.terms {
 		ceiling := math.Inf(1)
 		if own := x.terms[t.stem]; own != nil {
@@ -81,6 +88,18 @@ func (x *Index) lists(lists []postingList, q question) []postingList {
 		for _, s := range thesaurus()[t.stem] {
 			if other := x.terms[s]; other != nil {
 				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.live))
+				lists = append(lists, postingList{other.postings, i, gain, false})
+			}
+		}
+		if literal || RequestVerb(t.word) {
+			continue
+		}
+		for s, weight := range wordnetRelated(t.stem) {
+			if weight *= share; weight < leastRelated {
+				break
+			}
+			if other := x.terms[s]; other != nil {
+				gain := weight * t.weight * min(ceiling, x.idf(other.live))
 				lists = append(lists, postingList{other.postings, i, gain, false})
 			}
 		}

@@ -61,6 +61,9 @@ func parseQuestion(text string) question {
 			}
 			add(w, weight)
 		}
+		for _, w := range joined(topic) {
+			add(w, 1)
+		}
 		q.clauses++
 	}
 	for i := range q.terms {

@@ -1,8 +1,9 @@
 // Package search finds the tools that fit a question among thousands.
 //
 // An [Index] is an inverted index in memory over the words of tool names, servers, descriptions and parameters. It
-// ranks by BM25F with stemming and a small thesaurus, for the whole question and for each clause, so that a question
-// for several things finds a tool for each. A [Finder] combines this order with that of embeddings.
+// ranks by BM25F with stemming, a small thesaurus and the words that WordNet relates, for the whole question and for
+// each clause, so that a question for several things finds a tool for each. A [Finder] combines this order with that of
+// embeddings.
 //
 // An Index is safe for concurrent use. It analyses new tools outside of its lock, so a search waits only while the
 // words of one server's new tools are inserted. Results depend only on the indexed tools and the question; the tool

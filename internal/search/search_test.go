@@ -95,7 +95,7 @@ func TestHitsNameTheWordsFound(t *testing.T) {
 func TestUpdateReplacesOneServer(t *testing.T) {
 	x := filled()
 	x.Update("mail", []Tool{tool("mail", "delete_message", "Delete a message")})
-	if got := ids(x.Search("recipient drafts", SearchOptions{})); len(got) != 0 {
+	if got := ids(x.Search("recipient folders", SearchOptions{})); len(got) != 0 {
 		t.Errorf("tools that are gone: got %v", got)
 	}
 	if got := ids(x.Search("delete message", SearchOptions{})); len(got) == 0 || got[0] != "mail::delete_message" {
@@ -142,6 +142,30 @@ func TestAllowAndLimit(t *testing.T) {
 	}
 	if got := x.Search("file", SearchOptions{Limit: -1}); len(got) != 2 {
 		t.Errorf("negative limit: got %v", ids(got))
+	}
+}
+
+// A question may say the same in other words, unless the hits are acted on.
+func TestRelatedWordsFindTools(t *testing.T) {
+	x := filled()
+	x.Update("legal", []Tool{tool("legal", "find_solicitor", "Attorneys of a town")})
+	if got := ids(x.Search("jurist", SearchOptions{})); !slices.Equal(got, []string{"legal::find_solicitor"}) {
+		t.Errorf("another word: got %v", got)
+	}
+	if got := ids(x.Search("jurist", SearchOptions{Literal: true})); len(got) != 0 {
+		t.Errorf("literally: got %v", got)
+	}
+}
+
+func TestNamesAreFoundInOnePiece(t *testing.T) {
+	x := filled()
+	x.Update("PayPal", []Tool{tool("PayPal", "invoice", "")})
+	x.Update("github", []Tool{tool("github", "listIssues", "")})
+	for query, want := range map[string]string{"paypal": "PayPal::invoice", "PayPal": "PayPal::invoice", "GitHub": "github::listIssues",
+		"listissues": "github::listIssues"} {
+		if got := ids(x.Search(query, SearchOptions{Limit: 1})); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: got %v, want %s", query, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,20 +17,49 @@ const maxWord = 64
 // without spaces give overlapping pairs of characters.
 func Words(text string) []string {
 	var words []string
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if !wordRune(r) {
-			text = text[n:]
-			continue
-		}
-		end := strings.IndexFunc(text, func(r rune) bool { return !wordRune(r) && r != '\'' && r != '’' })
-		if end < 0 {
-			end = len(text)
-		}
-		words = appendRun(words, text[:end])
-		text = text[end:]
+	for run := range runs(text) {
+		words = appendRun(words, run)
 	}
 	return words
+}
+
+// joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal: others write them
+// so.
+func joined(text string) []string {
+	var words, parts []string
+	for run := range runs(text) {
+		if !strings.ContainsFunc(run[1:], unicode.IsUpper) || strings.ContainsFunc(run, dense) {
+			continue
+		}
+		if parts = appendRun(parts[:0], run); len(parts) < 2 {
+			continue
+		}
+		if w := strings.Join(parts, ""); len(w) <= maxWord {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// runs yields the runs of letters, digits and apostrophes of a text.
+func runs(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			r, n := utf8.DecodeRuneInString(text)
+			if !wordRune(r) {
+				text = text[n:]
+				continue
+			}
+			end := strings.IndexFunc(text, func(r rune) bool { return !wordRune(r) && r != '\'' && r != '’' })
+			if end < 0 {
+				end = len(text)
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[end:]
+		}
+	}
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -33,14 +34,21 @@ type Options struct {
 	Events
 }
 
-// Events are called for what servers do outside of calls. Each may be nil.
+// Events are called for what servers do outside of calls, and Around for each call. Each may be nil.
 type Events struct {
+	Around    Around
 	OnMessage func(Message)       // a notification
 	OnReturn  func(server string) // a server that lists were answered without can be reached again; must not block
 
 	// OnRequest asks a client to which no call leads, as an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
 }
+
+// Around stands around every request of Call that its caller may make, outside of time limits and retries. next sends
+// the request.
+type Around func(
+	ctx context.Context, r *Request, next func(ctx context.Context, r *Request) (link.Reply, error),
+) (link.Reply, error)
 
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)

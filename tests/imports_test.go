@@ -53,7 +53,7 @@ func arrows() []arrow {
 		{"internal/tracing", []string{"internal/jsonrpc", "internal/short"}},
 		{"internal", []string{"internal/..."}},
 		{"cmd/nexus/eval", []string{"internal/...", "planner/...", "router/execution/dataflow"}},
-		{"cmd/nexus/batch", []string{"cmd/nexus/batch/..."}},
+		{"cmd/nexus/batch", []string{"cmd/nexus/batch/...", "cmd/nexus/tape"}},
 		{"cmd/nexus/batch/cases", []string{"internal/plan/expression", "internal/short"}},
 		{"cmd/nexus/batch/checks", []string{"cmd/nexus/batch/cases", "cmd/nexus/batch/results", "internal/llm", "internal/short"}},
 		{"cmd/nexus/batch/results", nil},

@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -27,38 +28,57 @@ type asker struct {
 	judge       *checks.Judge // nil = there is no model
 	price       batch.Price   // nil = no prices
 	fingerprint string
+	close       func() error // tells whether a recording is complete
 }
 
 // router opens the router that the flags name.
-func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, func(), error) {
+func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, error) {
 	judged := slices.ContainsFunc(chosen, func(c cases.Case) bool { return c.Expect != nil && c.Expect.Judge != "" })
 	var cfg config.Config
 	var err error
 	if c.Remote == "" || judged || len(c.Config) > 0 {
 		if cfg, err = c.load(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	a := &asker{judge: c.judge(cfg), price: prices(cfg)}
+	t, err := c.tape(cfg)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	a := &asker{judge: c.judge(cfg, t), price: prices(cfg)}
 	var b backend
 	var done func()
 	if c.Remote != "" {
 		b, done, err = c.askRemote(w, a)
 	} else {
-		b, done, err = c.askLocal(w, a)
+		b, done, err = c.askLocal(w, a, t)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, errors.Join(err, t.Close())
+	}
+	a.close = func() error {
+		done()
+		return t.Close()
 	}
 	if err := a.prepare(w, b, cfg, c.Remote != ""); err != nil {
-		done()
-		return nil, nil, err
+		return nil, errors.Join(err, a.close())
 	}
-	return a, done, nil
+	return a, nil
+}
+
+// tape opens the recording or the replay that the flags name, nil where they name none.
+func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
+	switch {
+	case c.Record != "":
+		return tape.Record(c.Record, tape.Secrets(cfg))
+	case c.Replay != "":
+		return tape.Replay(c.Replay)
+	}
+	return nil, nil
 }
 
 // judge returns the configured model that judges, nil where there is none.
-func (c *batchRunCmd) judge(cfg config.Config) *checks.Judge {
+func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *checks.Judge {
 	if !cfg.LLM.Plans() {
 		return nil
 	}
@@ -66,7 +86,7 @@ func (c *batchRunCmd) judge(cfg config.Config) *checks.Judge {
 	if cfg.LLM.Synthesizer != nil {
 		model = *cfg.LLM.Synthesizer
 	}
-	return &checks.Judge{Model: llm.New(model, llm.Options{}), Votes: c.Judges}
+	return &checks.Judge{Model: t.Model(llm.New(model, llm.Options{}), model.Model), Votes: c.Judges}
 }
 
 // prices returns the configured ones, nil where there are none.
@@ -85,6 +105,11 @@ func (a *asker) prepare(w *world, b backend, cfg config.Config, remote bool) err
 	state, err := await(w.ctx, w, b, "")
 	if err != nil {
 		return err
+	}
+	if l, here := b.(local); here {
+		if err := app.RecordTools(w.ctx, l.app); err != nil {
+			return err
+		}
 	}
 	missing, err := b.missing(w.ctx)
 	if err != nil {
@@ -130,14 +155,17 @@ func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 }
 
 // askLocal asks a router in this process, by the way of nexus query.
-func (c *batchRunCmd) askLocal(w *world, a *asker) (backend, func(), error) {
-	running, done, err := c.source.open(w)
+func (c *batchRunCmd) askLocal(w *world, a *asker, t *tape.Tape) (backend, func(), error) {
+	running, done, err := c.openTaped(w, t)
 	if err != nil {
 		return nil, nil, err
 	}
 	a.ask = func(ctx context.Context, q batch.Question) (batch.Answer, error) {
 		began := time.Now()
 		content, err := askApp(ctx, running, q, c.Yes)
+		if missed := t.Missed(ctx); missed != nil {
+			err = &batch.Failure{Reason: reasonNotRecorded, Err: missed}
+		}
 		return batch.Answer{Content: content, Took: time.Since(began)}, err
 	}
 	return local{running}, done, nil

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	reasonRefused = "refused"
+	reasonRefused     = "refused"
+	reasonNotRecorded = "not_recorded"
 
 	comeBack  = 10                     // attempts to reach a router that is gone
 	tryAfter  = 500 * time.Millisecond // from one to the next

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,6 +38,8 @@ type batchRunCmd struct {
 	Timeout     time.Duration `help:"For one answer, where the case says nothing else." placeholder:"D"`
 	Judges      int           `help:"Ask the model so many times whether an answer satisfies its rubric; the majority counts." enum:"1,3" default:"1"`
 	Yes         bool          `help:"Allow every call that needs consent."`
+	Record      string        `help:"Keep every exchange with models and servers in a folder." placeholder:"DIR"`
+	Replay      string        `help:"Answer from a folder of --record, without models, servers and network." placeholder:"DIR"`
 }
 
 func (c *batchRunCmd) Run(w *world) error {
@@ -54,11 +57,12 @@ func (c *batchRunCmd) Run(w *world) error {
 	if info, err := os.Stat(c.Out); err == nil && info.Size() > 0 && !c.Resume {
 		return c.taken(results.ErrExists)
 	}
-	asked, done, err := c.router(w, chosen)
+	asked, err := c.router(w, chosen)
 	if err != nil {
 		return err
 	}
-	defer done()
+	closed := sync.OnceValue(asked.close)
+	defer func() { _ = closed() }() // for a batch that does not begin
 	opts := batch.Options{
 		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
 		Fingerprint: asked.fingerprint, Ask: asked.ask, Judge: asked.judge, Price: asked.price,
@@ -72,7 +76,7 @@ func (c *batchRunCmd) Run(w *world) error {
 		}
 	}
 	tally, err := c.run(w, opts)
-	return c.end(w, tally, errors.Join(err, opts.Out.Close()))
+	return c.end(w, tally, errors.Join(err, opts.Out.Close(), closed()))
 }
 
 // check refuses flags that make no sense.
@@ -88,6 +92,10 @@ func (c *batchRunCmd) check() error {
 	switch {
 	case c.Timeout < 0:
 		return &exitError{exitUsage, "--timeout must not be below 0"}
+	case c.Record != "" && c.Replay != "":
+		return &exitError{exitUsage, "--record and --replay exclude each other"}
+	case c.Remote != "" && c.Record+c.Replay != "":
+		return &exitError{exitUsage, "--record and --replay need a router in this process: leave --remote out"}
 	case c.Remote != "" && c.Demo:
 		return &exitError{exitUsage, "--remote and --demo exclude each other"}
 	}
@@ -208,6 +216,8 @@ func (c *batchRunCmd) command() string {
 		add("config", path)
 	}
 	add("remote", c.Remote)
+	add("record", c.Record)
+	add("replay", c.Replay)
 	add("filter", c.Filter)
 	number("limit", c.Limit, 0)
 	number("repeat", c.Repeat, 1)

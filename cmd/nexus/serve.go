@@ -39,7 +39,7 @@ func (c *serveCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.app(w.ctx, cfg, w.stderr)
+	a, err := c.app(w.ctx, cfg, nil, w.stderr)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *stdioCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.app(w.ctx, cfg, w.stderr)
+	a, err := c.app(w.ctx, cfg, nil, w.stderr)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
@@ -35,7 +36,10 @@ func (s *source) options() config.Options { return config.Options{NoFile: s.Demo
 
 // open makes an App for a command that runs once. What it has to say it prints; its log is shown only if
 // the configuration sets a level.
-func (s *source) open(w *world) (*app.App, func(), error) {
+func (s *source) open(w *world) (*app.App, func(), error) { return s.openTaped(w, nil) }
+
+// openTaped is open with a recording, or a replay. The App must be stopped before the Tape is closed.
+func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	cfg, err := s.load()
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +51,7 @@ func (s *source) open(w *world) (*app.App, func(), error) {
 	if cfg.Log.Level == telemetry.DefaultLog().Level {
 		logs = io.Discard
 	}
-	a, err := s.app(w.ctx, cfg, logs)
+	a, err := s.app(w.ctx, cfg, t, logs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,12 +70,12 @@ func (s *source) idle(cfg config.Config) bool {
 	return !s.Demo && !slices.ContainsFunc(cfg.Servers, func(c downstream.ServerConfig) bool { return !c.Disabled })
 }
 
-func (s *source) app(ctx context.Context, cfg config.Config, logs io.Writer) (*app.App, error) {
+func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs io.Writer) (*app.App, error) {
 	logger, level, err := telemetry.NewLogger(cfg.Log, logs)
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level})
+	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Tape: t})
 }
 
 // stop ends an App within the grace period, whatever has become of the command's own context. The error says

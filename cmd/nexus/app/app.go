@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
@@ -42,6 +43,7 @@ type Options struct {
 	Version string
 	Logger  *slog.Logger   // nil discards
 	Level   *slog.LevelVar // of Logger; nil = Reload does not change it
+	Tape    *tape.Tape     // records or replays; nil does neither
 }
 
 // App is a running router, or one that can be started.
@@ -110,8 +112,9 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Embedded: a.fleet.embedded.dialers(),
+		Embedded: dialers(opts.Tape, a.fleet),
 		Events: downstream.Events{
+			Around:    opts.Tape.Call,
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 			OnRequest: func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
@@ -119,7 +122,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 			},
 		},
 	})
-	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer()}, a.log)
+	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer()}, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer()}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
-		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking},
+		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
 	}
 	composing := synth.Options{Logger: a.log}
 	if cfg.LLM.Plans() {

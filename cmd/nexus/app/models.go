@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -18,11 +19,12 @@ type models struct {
 	embeddings  *llm.Embeddings
 	config      *config.LLM
 	observed    router.Observed
+	tape        *tape.Tape
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
-func newModels(cfg *config.LLM, observed router.Observed, log *slog.Logger) *models {
-	m := &models{config: cfg, observed: observed}
+func newModels(cfg *config.LLM, observed router.Observed, taped *tape.Tape, log *slog.Logger) *models {
+	m := &models{config: cfg, observed: observed, tape: taped}
 	if cfg.Plans() {
 		breaker := &llm.Breaker{}
 		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Breaker: breaker})
@@ -45,7 +47,8 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 	opts := search.FinderOptions{Logger: log}
 	if m.embeddings != nil {
 		cfg := m.config.Embeddings
-		opts.Embedder, opts.Timeout = m.observed.Embedder(m.embeddings, cfg.Model, cfg.BaseURL), cfg.Timeout
+		taped := m.tape.Embedder(m.embeddings, cfg.Model)
+		opts.Embedder, opts.Timeout = m.observed.Embedder(taped, cfg.Model, cfg.BaseURL), cfg.Timeout
 	}
 	return search.NewFinder(search.New(search.Options{}), opts)
 }
@@ -53,9 +56,9 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 // observe returns the models, observed.
 func (m *models) observe() (planner, synthesizer llm.Model) {
 	o := m.observed
-	planner = o.Model(m.planner, m.config.Planner.Model, m.config.Planner.BaseURL)
+	planner = o.Model(m.tape.Model(m.planner, m.config.Planner.Model), m.config.Planner.Model, m.config.Planner.BaseURL)
 	if own := m.config.Synthesizer; own != nil {
-		return planner, o.Model(m.synthesizer, own.Model, own.BaseURL)
+		return planner, o.Model(m.tape.Model(m.synthesizer, own.Model), own.Model, own.BaseURL)
 	}
 	return planner, planner
 }

@@ -3,11 +3,13 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 )
 
 // one asks a question and checks the answer. The line is nil where the question may be asked again: it has never
@@ -24,7 +26,8 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
 		return line, 0, nil
 	}
-	answer, failed := r.ask(c)
+	ctx := tape.In(context.WithoutCancel(r.ctx), fmt.Sprintf("%s #%d", c.ID, repeat)) // the run's end cuts no question
+	answer, failed := r.ask(ctx, c)
 	took := answer.Took
 	if failed != nil {
 		took = time.Since(began)
@@ -50,21 +53,22 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 	}
 	line.Result, line.TraceID, line.Tokens = answer.Content, content.TraceID, content.Tokens()
 	line.Cost = r.cost(content)
-	tokens = line.Tokens.Total() + r.check(c, line, content)
+	tokens = line.Tokens.Total() + r.check(ctx, c, line, content)
 	return line, tokens, nil
 }
 
-// ask asks. The run's own end does not cut a question that is under way.
-func (r *runner) ask(c *cases.Case) (Answer, error) {
+func (r *runner) ask(ctx context.Context, c *cases.Case) (Answer, error) {
 	q := Question{Case: *c, Limit: r.opts.Timeout, Stop: r.ctx.Done()}
 	if c.Timeout > 0 {
 		q.Limit = time.Duration(c.Timeout * float64(time.Second))
 	}
-	return r.opts.Ask(context.WithoutCancel(r.ctx), q)
+	return r.opts.Ask(ctx, q)
 }
 
 // check fills in the checks and the outcome, and returns the tokens that judging used.
-func (r *runner) check(c *cases.Case, line *results.Line, content *results.Content) (tokens int) {
+func (r *runner) check(
+	ctx context.Context, c *cases.Case, line *results.Line, content *results.Content,
+) (tokens int) {
 	line.Checks = checks.Run(c.Expect, content, line.Seconds)
 	line.Outcome = results.Passed
 	for _, check := range line.Checks {
@@ -75,7 +79,7 @@ func (r *runner) check(c *cases.Case, line *results.Line, content *results.Conte
 	if c.Expect == nil || c.Expect.Judge == "" {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), longest)
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	matter := checks.Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer}
 	verdict, tokens, err := r.opts.Judge.Decide(ctx, matter)

@@ -46,6 +46,9 @@ func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err e
 		return false, &Error{Path: path, Text: "cannot be read: " + err.Error()}
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false, &Error{Path: path, Text: "cannot be read: it is not a regular file"}
+	}
 	in := bufio.NewReaderSize(f, 1<<20)
 	var long []byte
 	offset := int64(0)

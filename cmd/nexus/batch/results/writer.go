@@ -102,11 +102,12 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// Write appends one line. When that fails, the file keeps the lines before it and the Writer is of no more use.
-func (w *Writer) Write(l *Line) error {
-	text, err := json.Marshal(l, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// Write appends one line: a *Line, or another value that JSON can encode. When that fails, the file keeps the lines
+// before it and the Writer is of no more use.
+func (w *Writer) Write(line any) error {
+	text, err := json.Marshal(line, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return fmt.Errorf("encoding the result of case %s: %w", l.Case, err)
+		return fmt.Errorf("encoding a line: %w", err)
 	}
 	text = append(text, '\n')
 	w.mu.Lock()

@@ -1,0 +1,88 @@
+package tape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+// send sends a request to a server.
+type send = func(ctx context.Context, r *downstream.Request) (link.Reply, error)
+
+// called is what became of a request to a server.
+type called struct {
+	Result   json.RawMessage        `json:"result,omitempty"`
+	Err      json.RawMessage        `json:"error,omitempty"`
+	Modern   bool                   `json:"modern,omitempty"`
+	Attempts int                    `json:"attempts"`
+	Failure  *link.Failure          `json:"failure,omitempty"`
+	Input    *downstream.InputError `json:"input,omitempty"`
+	Ended    bool                   `json:"ended,omitempty"` // by the caller, before there was an answer
+	Other    string                 `json:"other,omitempty"`
+}
+
+// Call stands around every request to a server: it is downstream.Options.Around.
+func (t *Tape) Call(ctx context.Context, r *downstream.Request, next send) (reply link.Reply, err error) {
+	if t == nil || r.Method == "tools/list" || r.Method == "ping" {
+		return next(ctx, r)
+	}
+	request := struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params,omitempty"`
+	}{r.Method, jsonrpc.Remove(r.Params, "_meta")} // of this one request: tokens, traces
+	asked := func() any {
+		reply, err = next(ctx, r)
+		return describe(ctx, r, reply, err)
+	}
+	answered := func(raw []byte) error {
+		var c called
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return err
+		}
+		if r.Attempts != nil {
+			*r.Attempts = c.Attempts
+		}
+		reply, err = c.reply(ctx)
+		return nil
+	}
+	if missing := t.exchange(ctx, kindCall, r.Server, request, asked, answered); missing != nil {
+		return link.Reply{}, &link.Failure{Server: r.Server, Reason: link.ReasonUnavailable, Message: missing.Error()}
+	}
+	return reply, err
+}
+
+func describe(ctx context.Context, r *downstream.Request, reply link.Reply, err error) called {
+	c := called{Result: reply.Result, Err: reply.Err, Modern: reply.Modern}
+	if r.Attempts != nil {
+		c.Attempts = *r.Attempts
+	}
+	switch {
+	case err == nil, errors.As(err, &c.Failure), errors.As(err, &c.Input):
+	case ctx.Err() != nil:
+		c.Ended = true
+	default:
+		c.Other = err.Error()
+	}
+	return c
+}
+
+// reply returns the answer again. A request that its caller ended waits until it is ended again.
+func (c *called) reply(ctx context.Context) (link.Reply, error) {
+	switch {
+	case c.Failure != nil:
+		return link.Reply{}, c.Failure
+	case c.Input != nil:
+		return link.Reply{}, c.Input
+	case c.Ended:
+		<-ctx.Done()
+		return link.Reply{}, context.Cause(ctx)
+	case c.Other != "":
+		return link.Reply{}, errors.New(c.Other)
+	}
+	const names = jsonrpc.NameURI | jsonrpc.NameResultType | jsonrpc.NameIsError // may occur
+	return link.Reply{Result: c.Result, Err: c.Err, Modern: c.Modern, Names: names}, nil
+}

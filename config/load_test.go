@@ -314,6 +314,27 @@ func TestModels(t *testing.T) {
 			},
 			synth: llm.Config{BaseURL: "http://localhost:2/v1", Model: "m", API: "chat", Timeout: time.Minute, Verbosity: "low", MaxTokens: 8},
 		},
+		{
+			name: "Anthropic", llm: "llm: {planner: {api: anthropic, model: claude-sonnet-5, reasoning_effort: low}, synthesizer: {api: chat, model: gpt-5}, embeddings: {}}",
+			planner: llm.Config{
+				BaseURL: llm.AnthropicURL, Model: "claude-sonnet-5", API: "anthropic", Timeout: time.Minute, ReasoningEffort: "low",
+			},
+			plannerKey: "ant", synKey: "sesame",
+			synth: llm.Config{BaseURL: llm.Default().BaseURL, Model: "gpt-5", API: "chat", Timeout: time.Minute, ReasoningEffort: "low"},
+		},
+		{
+			name: "answers of Anthropic's", llm: "llm: {planner: {api_key: k}, synthesizer: {api: anthropic, model: claude-haiku-5-5, verbosity: low}}",
+			planner: llm.Default(), plannerKey: "k", warning: "a.yaml:1:96: llm.synthesizer.verbosity has no effect with api: anthropic",
+			synth: llm.Config{
+				BaseURL: llm.AnthropicURL, Model: "claude-haiku-5-5", API: "anthropic", Timeout: time.Minute, Verbosity: "low",
+			},
+			synKey: "ant",
+		},
+		{
+			name: "Anthropic behind a gateway", llm: "llm: {planner: {api: anthropic, model: m, base_url: 'http://localhost:4000/v1'}, synthesizer: {max_tokens: 5}}",
+			planner: llm.Config{BaseURL: "http://localhost:4000/v1", Model: "m", API: "anthropic", Timeout: time.Minute},
+			synth:   llm.Config{BaseURL: "http://localhost:4000/v1", Model: "m", API: "anthropic", Timeout: time.Minute, MaxTokens: 5},
+		},
 		{name: "the client's alone", llm: "llm: {use_client: true}"},
 		{
 			name: "the client's as well", llm: "llm: {use_client: true, planner: {api_key: k}}", warning: "llm.use_client has no effect",
@@ -321,7 +342,7 @@ func TestModels(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := load(t, environment("OPENAI_API_KEY", "sesame"), filepath.Join(write(t, "a.yaml", c.llm), "a.yaml"))
+			cfg := load(t, environment("OPENAI_API_KEY", "sesame", "ANTHROPIC_API_KEY", "ant"), filepath.Join(write(t, "a.yaml", c.llm), "a.yaml"))
 			check := func(name string, got *llm.Config, want llm.Config, key string) {
 				t.Helper()
 				if got == nil {

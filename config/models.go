@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,8 +10,22 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// openAIKey is the variable with the key for the default endpoint if the files give none. No other endpoint gets it.
-const openAIKey = "OPENAI_API_KEY"
+// Variables with the key for an endpoint if the files give none. No other endpoint gets it.
+const (
+	openAIKey    = "OPENAI_API_KEY"
+	anthropicKey = "ANTHROPIC_API_KEY"
+)
+
+// keyOf returns the variable with the key for a model, "" if there is none.
+func keyOf(api, baseURL string) string {
+	switch {
+	case api == llm.APIAnthropic && baseURL == llm.AnthropicURL:
+		return anthropicKey
+	case api != llm.APIAnthropic && baseURL == llm.Default().BaseURL:
+		return openAIKey
+	}
+	return ""
+}
 
 // models completes and checks the models. The other models inherit unset values from the planner, but its key only
 // for the same host.
@@ -24,6 +37,7 @@ func (d *decoder) models(s *Settings) {
 	if !given && s.LLM.Synthesizer == nil && (s.LLM.Embeddings != nil || s.LLM.UseClient) {
 		s.LLM.Planner = llm.Config{}
 	} else {
+		d.provider("llm.planner", &s.LLM.Planner, llm.APIChat)
 		d.model("llm.planner", &s.LLM.Planner)
 	}
 	if s.LLM.UseClient && s.LLM.Plans() {
@@ -42,20 +56,41 @@ func (d *decoder) synthesizer(synth *llm.Config, planner llm.Config) {
 	if !d.given(path, "base_url") {
 		synth.BaseURL = planner.BaseURL
 	}
-	if !d.given(path, "api_key") && sameHost(synth.BaseURL, planner.BaseURL) {
-		synth.APIKey = planner.APIKey
+	if !d.given(path, "api") {
+		synth.API = planner.API
 	}
 	if !d.given(path, "model") {
 		synth.Model = planner.Model
 	}
-	if !d.given(path, "api") {
-		synth.API = planner.API
+	d.provider(path, synth, planner.API)
+	if !d.given(path, "api_key") && sameHost(synth.BaseURL, planner.BaseURL) {
+		synth.APIKey = planner.APIKey
 	}
 	if !d.given(path, "timeout") {
 		synth.Timeout = planner.Timeout
 	}
 	d.inherit(path, synth, planner)
 	d.model(path, synth)
+}
+
+// provider checks the API of a model, and completes the model if another provider has that API than before, the one
+// that its address and model are for.
+func (d *decoder) provider(path string, m *llm.Config, before string) {
+	if d.given(path, "api") {
+		d.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses, llm.APIAnthropic)
+	}
+	if d.failed[path+".api"] || (m.API == llm.APIAnthropic) == (before == llm.APIAnthropic) {
+		return
+	}
+	if !d.given(path, "base_url") {
+		m.BaseURL = llm.Default().BaseURL
+		if m.API == llm.APIAnthropic {
+			m.BaseURL = llm.AnthropicURL
+		}
+	}
+	if !d.given(path, "model") {
+		d.fail(d.modelPlace(path), path, "needs a model, because api: %s is of another provider", m.API)
+	}
 }
 
 // inherit takes unset settings of the planner over. Headers and extra are for its host, like its key.
@@ -87,7 +122,9 @@ func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
 	const path = "llm.embeddings"
 	usual := llm.DefaultEmbeddings()
 	if !d.given(path, "base_url") {
-		e.BaseURL = cmp.Or(planner.BaseURL, usual.BaseURL)
+		if e.BaseURL = planner.BaseURL; planner.API == llm.APIAnthropic || e.BaseURL == "" {
+			e.BaseURL = usual.BaseURL
+		}
 	}
 	if !d.given(path, "api_key") && sameHost(e.BaseURL, planner.BaseURL) {
 		e.APIKey = planner.APIKey
@@ -98,7 +135,7 @@ func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
 	if !d.given(path, "timeout") {
 		e.Timeout = usual.Timeout
 	}
-	d.endpoint(path, &e.BaseURL, &e.APIKey, e.Model, e.Timeout)
+	d.endpoint(path, &e.BaseURL, &e.APIKey, keyOf("", strings.TrimRight(e.BaseURL, "/")), e.Model, e.Timeout)
 }
 
 func (d *decoder) given(path, key string) bool {
@@ -107,10 +144,7 @@ func (d *decoder) given(path, key string) bool {
 }
 
 func (d *decoder) model(path string, m *llm.Config) {
-	d.endpoint(path, &m.BaseURL, &m.APIKey, m.Model, m.Timeout)
-	if d.given(path, "api") {
-		d.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses)
-	}
+	d.endpoint(path, &m.BaseURL, &m.APIKey, keyOf(m.API, strings.TrimRight(m.BaseURL, "/")), m.Model, m.Timeout)
 	if d.given(path, "reasoning_effort") {
 		d.oneOf(path+".reasoning_effort", m.ReasoningEffort, llm.Efforts()...)
 	}
@@ -120,9 +154,12 @@ func (d *decoder) model(path string, m *llm.Config) {
 	if d.given(path, "max_tokens") {
 		d.atLeast(path+".max_tokens", m.MaxTokens, 1)
 	}
-	if m.Temperature != nil && *m.Temperature > llm.MaxTemperature {
-		quoted := d.places[path+".temperature"].quoted()
-		d.wrong(path+".temperature", "must be from 0 to %d, got %s", llm.MaxTemperature, quoted)
+	most := llm.MaxTemperature(m.API)
+	if d.given(path, "temperature") && m.Temperature != nil && *m.Temperature > most {
+		d.wrong(path+".temperature", "must be from 0 to %g, got %g", most, *m.Temperature)
+	}
+	if d.given(path, "verbosity") && m.API == llm.APIAnthropic {
+		d.warn(d.places[path+".verbosity"].at, "%s.verbosity has no effect with api: anthropic", path)
 	}
 	if d.given(path, "headers") {
 		d.modelHeaders(path+".headers", m)
@@ -146,16 +183,18 @@ func (d *decoder) modelHeaders(path string, m *llm.Config) {
 	}
 }
 
-// endpoint completes and checks the settings that all models have.
-func (d *decoder) endpoint(path string, baseURL *string, key *secret.String, model string, timeout time.Duration) {
+// endpoint completes and checks the settings that all models have. variable may hold the key.
+func (d *decoder) endpoint(
+	path string, baseURL *string, key *secret.String, variable, model string, timeout time.Duration,
+) {
 	*baseURL = strings.TrimRight(*baseURL, "/")
 	if why := checkURL(*baseURL); why != "" && d.given(path, "base_url") {
 		d.wrong(path+".base_url", "%s", why)
 	}
-	if *baseURL == llm.Default().BaseURL && *key == "" && !d.given(path, "api_key") {
-		value, _ := d.env(openAIKey)
+	if variable != "" && *key == "" && !d.given(path, "api_key") {
+		value, _ := d.env(variable)
 		if value == "" {
-			d.fail(d.modelPlace(path), path, "has no api_key, and environment variable %s is not set", openAIKey)
+			d.fail(d.modelPlace(path), path, "has no api_key, and environment variable %s is not set", variable)
 		}
 		*key = secret.String(value)
 	}

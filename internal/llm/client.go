@@ -1,5 +1,5 @@
-// Package llm is a client of language models over HTTP: of Chat Completions and the Responses API of OpenAI and of
-// compatible endpoints.
+// Package llm is a client of language models over HTTP: of Chat Completions and the Responses API of OpenAI, of the
+// Messages API of Anthropic, and of compatible endpoints.
 //
 // [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client
 // allows concurrent use and keeps no goroutine between calls. A response is complete or an error: streams that are
@@ -54,7 +54,7 @@ var errSlow = errors.New("no complete answer in time")
 // New makes a Client. It connects to nothing until the first Complete.
 func New(cfg Config, opts Options) *Client {
 	c := &Client{
-		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
+		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.API, cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
 		delay: opts.RetryDelay, breaker: opts.Breaker, now: opts.Now,
 		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
 	}
@@ -175,9 +175,12 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 	t := &transcript{guard: g, onDelta: req.OnDelta}
 	var a completion
 	var err error
-	if c.cfg.API == APIResponses {
+	switch c.cfg.API {
+	case APIAnthropic:
+		a, err = message(ctx, c.messageRequest(req), req.Schema, d, t)
+	case APIResponses:
 		a, err = respond(ctx, client, c.responsesRequest(req, d), d, t)
-	} else {
+	default:
 		a, err = chat(ctx, client, c.chatRequest(req, d), d, t)
 	}
 	if err != nil {

@@ -60,8 +60,14 @@ func ask(text string) llm.Request {
 	return llm.Request{System: "Be brief.", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
 }
 
-// apis runs a test over both APIs.
+// apis runs a test over all APIs.
 func apis(t *testing.T, test func(t *testing.T, api func(*llm.Config))) {
+	openAI(t, test)
+	t.Run(llm.APIAnthropic, func(t *testing.T) { test(t, func(c *llm.Config) { c.API = llm.APIAnthropic }) })
+}
+
+// openAI runs a test over the APIs of OpenAI.
+func openAI(t *testing.T, test func(t *testing.T, api func(*llm.Config))) {
 	for _, api := range []string{llm.APIChat, llm.APIResponses} {
 		t.Run(api, func(t *testing.T) { test(t, func(c *llm.Config) { c.API = api }) })
 	}
@@ -85,8 +91,8 @@ func TestAnswerIsStreamed(t *testing.T) {
 			t.Errorf("got usage %+v, want one call with tokens", got.Usage)
 		}
 		r := f.Requests()[0]
-		if got := r.Header.Get("Authorization"); got != "Bearer "+apiKey {
-			t.Errorf("got Authorization %q", got)
+		if got := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key"); strings.TrimPrefix(got, "Bearer ") != apiKey {
+			t.Errorf("got headers %v, want the key in one", r.Header)
 		}
 		if r.System != "Be brief." || len(r.Users) != 1 || r.Users[0] != "hello" || !r.Stream {
 			t.Errorf("got request %s", r.Body)
@@ -102,7 +108,7 @@ func TestParameters(t *testing.T) {
 	for model, temperature := range map[string]bool{
 		"llama3": true, "gpt-4o": true, "openai/gpt-4.1": true, "gpt-5": false, "gpt-5-mini": false, "openai/gpt-5.1": false, "o3-mini": false, "o1": false, "olmo": false, "stub": false, "meta-llama/Llama-3.3-70B": true,
 	} {
-		apis(t, func(t *testing.T, api func(*llm.Config)) {
+		openAI(t, func(t *testing.T, api func(*llm.Config)) {
 			f := connect(t, func(c *llm.Config) { api(c); c.Model = model })
 			f.Answer(llmtest.Reply{Text: "yes"})
 			if _, err := f.llm.Complete(t.Context(), ask("?")); err != nil {

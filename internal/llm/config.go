@@ -14,6 +14,7 @@ import (
 const (
 	APIChat      = "chat"      // POST {base_url}/chat/completions
 	APIResponses = "responses" // POST {base_url}/responses
+	APIAnthropic = "anthropic" // POST {base_url}/messages; the base URL ends in /v1, which may be left out
 )
 
 // Config describes one model endpoint.
@@ -21,7 +22,7 @@ type Config struct {
 	BaseURL string        `yaml:"base_url"`
 	APIKey  secret.String `yaml:"api_key"`
 	Model   string        `yaml:"model"`
-	API     string        `yaml:"api"`     // chat or responses
+	API     string        `yaml:"api"`     // chat, responses or anthropic
 	Timeout time.Duration `yaml:"timeout"` // for one response, streamed or not
 
 	// Settings of the model. A zero value leaves the choice to the endpoint.
@@ -41,6 +42,9 @@ type Extra map[string]json.RawMessage
 func (e Extra) String() string {
 	return "[" + strings.Join(slices.Sorted(maps.Keys(e)), ", ") + "]"
 }
+
+// AnthropicURL is the base URL of Anthropic.
+const AnthropicURL = "https://api.anthropic.com/v1"
 
 // Default returns the documented defaults.
 func Default() Config {

@@ -25,6 +25,7 @@ type dialect struct {
 	noVerbosity   bool
 	noUsage       bool // no stream_options
 	otherLimit    bool // the other name of the limit of tokens
+	strictOnly    bool // there is no form between the strictest and the prompt alone
 }
 
 // shape is the shape of a request. What an endpoint refuses for one shape, it may accept for another.
@@ -61,7 +62,8 @@ func (c *Client) learn(s shape, d dialect) {
 func (c *Client) start() dialect {
 	return dialect{
 		noTemperature: c.cfg.temperature() == nil, noEffort: c.cfg.ReasoningEffort == "",
-		noVerbosity: c.cfg.Verbosity == "",
+		noVerbosity: c.cfg.Verbosity == "" || c.cfg.API == APIAnthropic,
+		noUsage:     c.cfg.API == APIAnthropic, strictOnly: c.cfg.API == APIAnthropic,
 	}
 }
 
@@ -82,7 +84,7 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		return false
 	}
 	if has("context_length", "context length", "context size", "content_policy", "content_filter",
-		"content management policy", "api key", "api_key") {
+		"content management policy", "api key", "api_key", "credit balance", "too long", "too large", "maximum allowed") {
 		return d, false
 	}
 	asksForm = asksForm && d.form < formPrompt
@@ -99,12 +101,13 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		d.noUsage = true
 	case !d.whole && has("streaming"):
 		d.whole = true
-	case asksForm && has("schema", "response_format", "text.format", "strict", "grammar", "json_object", "structured"):
-		d.form++
+	case asksForm && has("schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object",
+		"structured"):
+		d.loosen()
 	case !d.whole && has("stream"):
 		d.whole = true
 	case asksForm:
-		d.form++
+		d.loosen()
 	case !d.noUsage && !d.whole:
 		d.noUsage = true
 	case !d.noVerbosity:
@@ -119,6 +122,13 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		return d, false
 	}
 	return d, true
+}
+
+// loosen takes the next form.
+func (d *dialect) loosen() {
+	if d.form++; d.strictOnly {
+		d.form = formPrompt
+	}
 }
 
 // drops names the setting that next omits and d does not, "" if there is none.

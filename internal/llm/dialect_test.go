@@ -47,7 +47,7 @@ func TestLadder(t *testing.T) {
 			"strict temperature", "json_schema temperature", "json_object temperature", "prompt temperature", "prompt", "prompt whole"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			apis(t, func(t *testing.T, api func(*llm.Config)) {
+			openAI(t, func(t *testing.T, api func(*llm.Config)) {
 				f := connect(t, func(c *llm.Config) { api(c); steady(c) })
 				f.Answer(llmtest.Reply{Text: `{"z":"1","a":"2"}`, Refuse: row.refuse})
 				req := ask("?")

@@ -17,7 +17,7 @@ type Embeddings struct {
 
 // NewEmbeddings makes an Embeddings. It connects to nothing until the first Embed. A nil client makes one.
 func NewEmbeddings(cfg EmbeddingsConfig, client *http.Client) *Embeddings {
-	return &Embeddings{cfg, newEndpoint(cfg.BaseURL, cfg.APIKey, client)}
+	return &Embeddings{cfg, newEndpoint("", cfg.BaseURL, cfg.APIKey, client)}
 }
 
 // Close closes idle connections. The Embeddings can still be used.

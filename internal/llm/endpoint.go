@@ -25,14 +25,22 @@ type endpoint struct {
 	secrets []string    // the key and the values of those headers
 }
 
-// newEndpoint returns an endpoint that uses client, or one of its own where that is nil.
-func newEndpoint(baseURL string, key secret.String, client *http.Client) endpoint {
+// newEndpoint returns the endpoint of an API. It uses client, or one of its own where that is nil.
+func newEndpoint(api, baseURL string, key secret.String, client *http.Client) endpoint {
 	if client == nil {
 		client = newHTTPClient()
 	}
 	base, query, _ := strings.Cut(baseURL, "?")
 	base = strings.TrimRight(base, "/")
-	return endpoint{client, base, query, authHeader(base, key.Reveal()), []string{key.Reveal()}}
+	e := endpoint{client, base, query, authHeader(base, key.Reveal()), []string{key.Reveal()}}
+	if api == APIAnthropic {
+		e.baseURL = strings.TrimSuffix(base, "/v1") // paths of the API begin with it
+		e.header = http.Header{"Anthropic-Version": {anthropicVersion}}
+		if key != "" {
+			e.header.Set("X-Api-Key", key.Reveal())
+		}
+	}
+	return e
 }
 
 // minSecret is the shortest value of a header that errors do not show. Shorter ones are no secrets, such as a version.

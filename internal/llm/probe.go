@@ -10,12 +10,19 @@ import (
 // lists the models. If that says nothing about the key, because the endpoint has no list or the key may not read it,
 // Probe sends a request without messages. Every endpoint refuses that, but a wrong key first.
 func (c *Client) Probe(ctx context.Context) {
-	err := c.probe(ctx, http.MethodGet, "/models", nil)
+	prefix := ""
+	if c.cfg.API == APIAnthropic {
+		prefix = "/v1"
+	}
+	err := c.probe(ctx, http.MethodGet, prefix+"/models", nil)
 	var e *Error
 	if errors.As(err, &e) && e.Status != 0 && e.Status != http.StatusUnauthorized {
 		path, empty := "/chat/completions", map[string]any{"model": c.cfg.Model, "messages": []any{}}
-		if c.cfg.API == APIResponses {
+		switch c.cfg.API {
+		case APIResponses:
 			path, empty = "/responses", map[string]any{"model": c.cfg.Model, "input": []any{}}
+		case APIAnthropic:
+			path = prefix + "/messages"
 		}
 		err = c.probe(ctx, http.MethodPost, path, empty)
 		if errors.As(err, &e) && 400 <= e.Status && e.Status < 500 && stateAfter(err) != StateRejected {

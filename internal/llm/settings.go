@@ -14,8 +14,13 @@ func Efforts() []string { return []string{"none", "minimal", "low", "medium", "h
 // Verbosities are the values of Config.Verbosity.
 func Verbosities() []string { return []string{"low", "medium", "high"} }
 
-// MaxTemperature is the highest that an endpoint takes.
-const MaxTemperature = 2
+// MaxTemperature is the highest that endpoints of an API take.
+func MaxTemperature(api string) float64 {
+	if api == APIAnthropic {
+		return 1
+	}
+	return 2
+}
 
 // Members of a request that Extra cannot have: those that a Client writes, and those that have a setting.
 var (
@@ -59,11 +64,13 @@ func (c Config) settings(d dialect) map[string]json.RawMessage {
 	if t := c.temperature(); t != nil && !d.noTemperature {
 		out["temperature"] = *t
 	}
-	if c.MaxTokens > 0 {
+	if c.MaxTokens > 0 && c.API != APIAnthropic {
 		out[c.limitName(d)] = c.MaxTokens
 	}
 	effort, verbosity := c.ReasoningEffort != "" && !d.noEffort, c.Verbosity != "" && !d.noVerbosity
 	switch {
+	case c.API == APIAnthropic:
+		c.messageSettings(out, d)
 	case c.API == APIResponses:
 		if effort {
 			out["reasoning"] = object{"effort": c.ReasoningEffort}

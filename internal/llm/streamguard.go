@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
@@ -30,11 +31,13 @@ const (
 // doneMark ends a stream of chat completions.
 const doneMark = "[DONE]"
 
-// streamGuard is the HTTP client of go-openai for one request. The stream reader of the library does not tell a cut
-// stream from a complete one, reads HTML as an empty response, and has no bounds. The guard converts every response
-// into a stream of the plainest form, one data line of compact JSON per event, and everything else into an *Error.
+// streamGuard is the HTTP client of go-openai or of the SDK of Anthropic for one request. Their stream readers do not
+// tell a cut stream from a complete one, read HTML as an empty response, and have no bounds. The guard converts every
+// response into a stream of the plainest form, one data line of compact JSON per event, and everything else into an
+// *Error.
 type streamGuard struct {
 	endpoint
+	named   bool                                  // events have names, those in their data
 	edit    func(body map[string]json.RawMessage) // changes the request body
 	extra   []map[string]json.RawMessage          // merged into the request body, in this order
 	whole   func(body []byte) ([]byte, error)     // converts a response that is not streamed into the data of one event
@@ -122,7 +125,7 @@ func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadClos
 			return nil, err
 		}
 		g.done = true
-		return &plainStream{guard: g, buf: frame(data), body: body}, nil
+		return &plainStream{guard: g, buf: g.frame(data), body: body}, nil
 	default:
 		return nil, failure(Invalid, "the endpoint answered with %s instead of a completion; check base_url", kind)
 	}
@@ -191,7 +194,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 	return e
 }
 
-// plainStream is the stream that go-openai reads.
+// plainStream is the stream that the library reads.
 type plainStream struct {
 	guard  *streamGuard
 	events *sse.Reader // nil once there is nothing more to read
@@ -229,7 +232,7 @@ func (s *plainStream) Read(p []byte) (int, error) {
 			return 0, failure(Invalid, "the stream has an event that is not JSON: %s", head(data))
 		}
 		if s.guard.keep == nil || s.guard.keep(data) {
-			s.buf = frame(data)
+			s.buf = s.guard.frame(data)
 		}
 	}
 	n := copy(p, s.buf)
@@ -258,12 +261,20 @@ func trimJSON(data []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 }
 
-// frame writes valid JSON as one event. It drops a leading "error":null, which the library takes for an error.
-func frame(data []byte) []byte {
+// frame writes valid JSON as one event. It drops a leading "error":null, which go-openai takes for an error.
+func (g *streamGuard) frame(data []byte) []byte {
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, data) // cannot fail on valid JSON
 	rest, cut := bytes.CutPrefix(compact.Bytes(), []byte(`{"error":null,`))
-	out := []byte("data: ")
+	var out []byte
+	if g.named {
+		var event struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(data, &event) // without a name the event is ignored
+		out = append(out, "event: "+short.Line(event.Type, headSize)+"\n"...)
+	}
+	out = append(out, "data: "...)
 	if cut {
 		out = append(out, '{')
 	}

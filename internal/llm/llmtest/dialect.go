@@ -16,8 +16,11 @@ type dialect interface {
 
 func (r Reply) dialect(req Request) dialect {
 	in := len(req.Text) / 4
-	if req.Responses() {
+	switch {
+	case req.Responses():
 		return responses{req.Model, in}
+	case req.Messages():
+		return messages{req.Model, in}
 	}
 	return chat{req.Model, in, strings.Contains(string(req.Body), `"include_usage":true`)}
 }

@@ -117,6 +117,8 @@ func (r Reply) write(w http.ResponseWriter, hr *http.Request, req Request) {
 			w.WriteHeader(r.Status)
 		}
 		_, _ = io.WriteString(w, r.Raw)
+	case r.Status != 0 && req.Messages() && r.Code == "":
+		errorOfMessages(w, r.Status, r.Text)
 	case r.Status != 0:
 		refuse(w, r.Status, r.Text, r.Code)
 	case r.Fault == StallFirst:

@@ -1,6 +1,6 @@
 // Package llmtest is a scripted model behind a real HTTP server on loopback. It speaks Chat Completions, the
-// Responses API and Embeddings, streams at a given pace, fails in the ways real endpoints fail, and keeps what it was
-// asked.
+// Responses API, the Messages API of Anthropic and Embeddings, streams at a given pace, fails in the ways real
+// endpoints fail, and keeps what it was asked.
 //
 // Rules are tried in the order they were added; the first whose condition holds answers, and its replies are
 // given one after another, the last one again and again. A request that no rule takes is answered with HTTP 404.
@@ -189,10 +189,14 @@ type wireFormat struct {
 func parse(r *http.Request, body []byte) (Request, error) {
 	req := Request{At: time.Now(), Path: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body}
 	var wire struct {
-		Model          string          `json:"model"`
-		Stream         bool            `json:"stream"`
-		Messages       []wireMessage   `json:"messages"`
-		Instructions   string          `json:"instructions"`
+		Model        string          `json:"model"`
+		Stream       bool            `json:"stream"`
+		Messages     []wireMessage   `json:"messages"`
+		Instructions string          `json:"instructions"`
+		System       json.RawMessage `json:"system"`
+		OutputConfig struct {
+			Format wireFormat `json:"format"`
+		} `json:"output_config"`
 		Input          json.RawMessage `json:"input"`
 		ResponseFormat wireFormat      `json:"response_format"`
 		Text           struct {
@@ -208,6 +212,10 @@ func parse(r *http.Request, body []byte) (Request, error) {
 		if err := json.Unmarshal(wire.Input, &req.Inputs); err != nil {
 			return req, err
 		}
+	case req.Messages():
+		format = wire.OutputConfig.Format
+		format.Strict = format.Type != ""
+		wire.Instructions = blocks(wire.System)
 	case req.Responses():
 		format = wire.Text.Format
 		if err := json.Unmarshal(wire.Input, &wire.Messages); err != nil {
@@ -218,8 +226,7 @@ func parse(r *http.Request, body []byte) (Request, error) {
 	req.Form, req.Strict = format.Type, format.Strict || format.JSONSchema.Strict
 	all := []string{req.System}
 	for _, m := range wire.Messages {
-		var text string
-		_ = json.Unmarshal(m.Content, &text) // our clients send nothing but strings
+		text := blocks(m.Content)
 		all = append(all, text)
 		switch m.Role {
 		case "system", "developer":

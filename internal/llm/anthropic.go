@@ -1,0 +1,190 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+)
+
+// anthropicVersion is the version of the Messages API.
+const anthropicVersion = "2023-06-01"
+
+// Tokens of a response, which the Messages API requires to be limited. Thinking counts.
+const (
+	usualTokens  = 16_000
+	answerTokens = 8_000 // beside a thinking budget
+	leastBudget  = 1_024
+)
+
+// thinkingBudgets are the budgets of the models that do not choose their own.
+var thinkingBudgets = map[string]int{
+	"minimal": leastBudget, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_000, "max": 24_000,
+}
+
+// budgeted models think within a budget. Later ones choose it by the effort.
+var budgeted = regexp.MustCompile(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20[0-9]{6})?$)`)
+
+// messageSettings adds the settings to a request of the Messages API. A model that thinks takes no temperature.
+func (c Config) messageSettings(out object, d dialect) {
+	limit := c.MaxTokens
+	if limit == 0 {
+		limit = usualTokens
+	}
+	switch {
+	case c.ReasoningEffort == "" || d.noEffort:
+	case c.ReasoningEffort == "none":
+		out["thinking"] = object{"type": "disabled"}
+	case budgeted.MatchString(family(c.Model)):
+		budget := thinkingBudgets[c.ReasoningEffort]
+		if c.MaxTokens == 0 {
+			limit = budget + answerTokens
+		} else {
+			budget = min(budget, limit/2)
+		}
+		if budget >= leastBudget {
+			out["thinking"] = object{"type": "enabled", "budget_tokens": budget}
+			delete(out, "temperature")
+		}
+	default:
+		effort := c.ReasoningEffort
+		if effort == "minimal" {
+			effort = "low"
+		}
+		out["thinking"], out["output_config"] = object{"type": "adaptive"}, object{"effort": effort}
+		delete(out, "temperature")
+	}
+	out["max_tokens"] = limit
+}
+
+// messageRequest returns a request of the Messages API. The system prompt ends with a mark up to which it is cached.
+func (c *Client) messageRequest(req Request) anthropic.MessageNewParams {
+	out := anthropic.MessageNewParams{Model: c.cfg.Model}
+	if req.System != "" {
+		cached := anthropic.NewCacheControlEphemeralParam()
+		out.System = []anthropic.TextBlockParam{{Text: req.System, CacheControl: cached}}
+	}
+	for _, m := range req.Messages {
+		text := anthropic.NewTextBlock(m.Content)
+		if m.Role == RoleAssistant {
+			out.Messages = append(out.Messages, anthropic.NewAssistantMessage(text))
+		} else {
+			out.Messages = append(out.Messages, anthropic.NewUserMessage(text))
+		}
+	}
+	return out
+}
+
+// message calls the Messages API and reads the events up to the last one. The library would read variables of the
+// environment, record spans and retry; it does none of that here.
+func message(
+	ctx context.Context, request anthropic.MessageNewParams, schema *Schema, d dialect, t *transcript,
+) (completion, error) {
+	g := t.guard
+	g.named = true
+	g.edit = func(body map[string]json.RawMessage) {
+		if schema != nil && d.form == formStrict {
+			format := object{"type": "json_schema", "schema": schema.Strict}
+			body["output_config"], _ = json.Marshal(object{"format": format}) // a valid schema always marshals
+		}
+		if d.whole {
+			delete(body, "stream")
+		}
+	}
+	g.whole = startOfMessage
+	g.keep = messageEventMatters
+	service := anthropic.NewMessageService(option.WithBaseURL(g.baseURL+"/"), option.WithHTTPClient(g),
+		option.WithMaxRetries(0), option.WithoutOpenTelemetry())
+	stream := service.NewStreaming(ctx, request)
+	defer stream.Close()
+	var m messageReader
+	for stream.Next() {
+		if err := m.read(stream.Current(), t); err != nil {
+			return m.completion, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return m.completion, frameTrouble(err)
+	}
+	return m.finish(t)
+}
+
+// messageReader reads the events of a message.
+type messageReader struct {
+	completion
+	stop   anthropic.StopReason
+	reason string // why the model refuses
+}
+
+func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcript) error {
+	switch ev := event.AsAny().(type) {
+	case anthropic.MessageStartEvent:
+		u := ev.Message.Usage
+		m.input = int(u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens)
+		m.output, m.stop = int(u.OutputTokens), ev.Message.StopReason
+		m.reason = ev.Message.StopDetails.Explanation
+		for _, block := range ev.Message.Content { // the message is not streamed
+			if err := t.add(block.Text); err != nil {
+				return err
+			}
+		}
+	case anthropic.ContentBlockStartEvent:
+		return t.add(ev.ContentBlock.Text)
+	case anthropic.ContentBlockDeltaEvent:
+		return t.add(ev.Delta.Text)
+	case anthropic.MessageDeltaEvent:
+		m.stop, m.reason = ev.Delta.StopReason, ev.Delta.StopDetails.Explanation
+		m.output = max(m.output, int(ev.Usage.OutputTokens)) // the count is of the whole message so far
+	}
+	return nil
+}
+
+// finish tells a complete answer from all others.
+func (m *messageReader) finish(t *transcript) (completion, error) {
+	switch m.stop {
+	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
+		return t.complete(m.completion)
+	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+		return m.completion, failure(Truncated, "the answer reached the length limit")
+	case anthropic.StopReasonRefusal:
+		if m.reason == "" {
+			m.reason = "the model declines to answer"
+		}
+		return m.completion, refusal(m.reason)
+	case "":
+		return m.completion, failure(Cut, "the stream ended before the answer was complete")
+	}
+	return m.completion, failure(Invalid, "the answer stopped with %q", m.stop)
+}
+
+// messageEventMatters reports whether an event carries text, usage or the end. Thinking is not decoded.
+func messageEventMatters(data []byte) bool {
+	var event struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type string `json:"type"`
+		} `json:"delta"`
+	}
+	if json.Unmarshal(data, &event) != nil {
+		return true
+	}
+	switch event.Type {
+	case "message_start", "content_block_start", "message_delta":
+		return true
+	}
+	return event.Type == "content_block_delta" && event.Delta.Type == "text_delta"
+}
+
+// startOfMessage converts a message that is not streamed into the first event of a stream.
+func startOfMessage(body []byte) ([]byte, error) {
+	var whole struct {
+		Type    string            `json:"type"`
+		Content []json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(body, &whole); err != nil || whole.Type != "message" {
+		return nil, failure(Invalid, "the endpoint answered with JSON that is not a message: %s", head(body))
+	}
+	return json.Marshal(map[string]any{"type": "message_start", "message": json.RawMessage(body)})
+}

@@ -29,11 +29,11 @@ func (x *indexing) follow(c *downstream.Catalog) {
 		return
 	}
 	for server, tools := range c.Changed(known) {
-		entries := make([]search.Tool, len(tools))
+		entries, instructions := make([]search.Tool, len(tools)), c.Instructions(server)
 		for i := range tools {
 			t := &tools[i]
-			entries[i] = search.Tool{ID: t.Full(), Server: server, Name: t.Tool.Tool, Title: t.Title, Description: t.Description,
-				InputSchema: t.InputSchema}
+			entries[i] = search.Tool{ID: t.Full(), Server: server, Instructions: instructions, Name: t.Tool.Tool, Title: t.Title,
+				Description: t.Description, InputSchema: t.InputSchema}
 		}
 		x.index.Update(server, entries)
 	}

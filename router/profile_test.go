@@ -178,6 +178,14 @@ func TestSearchExposure(t *testing.T) {
 	}
 }
 
+// Tools are found by what their server says about them all.
+func TestSearchByInstructions(t *testing.T) {
+	k := newKit(t, nil)
+	if got := k.call("search_available_tools", `{"query":"tests","limit":1}`); !strings.HasPrefix(got.text(), "Found 1 tools matching 'tests': peer__") {
+		t.Errorf("got %q, want a tool of the server that is for tests", got.text())
+	}
+}
+
 // Only the tools that the settings name are offered.
 func TestOfferedTools(t *testing.T) {
 	k := newProfileKit(t, nil, router.ProfileOptions{Tools: router.ToolsConfig{Tools: []string{router.ToolRun}}})

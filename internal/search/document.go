@@ -1,8 +1,11 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // The fields of a document. Weights are the value of one occurrence, pivots the normal length of a field in words, and
@@ -13,6 +16,7 @@ const (
 	fieldDescription
 	fieldParams
 	fieldLabels
+	fieldInstructions
 	fieldCount
 )
 
@@ -24,10 +28,15 @@ var fieldRules = [fieldCount]fieldRule{
 	fieldDescription: {0.6, 15, 0.5},
 	fieldParams:      {0.6, 4, 0.5},
 	fieldLabels:      {0.45, 20, 0.7},
+	// All tools of a server share its instructions.
+	fieldInstructions: {0.15, 20, 0.7},
 }
 
-// maxFieldWords bounds the words of one field.
-const maxFieldWords = 1000
+// Bounds on the indexed text: the words of one field, and the bytes of a server's instructions.
+const (
+	maxFieldWords   = 1000
+	maxInstructions = 500
+)
 
 // weighted is a stem of a tool.
 type weighted struct {
@@ -39,48 +48,56 @@ type weighted struct {
 type document struct {
 	tool  Tool
 	text  textKey    // of its text for embeddings
-	words []weighted // sorted by stem
+	words []weighted // sorted by stem, those that are only in the instructions of the server last
+	own   int        // the number of the others
 }
 
 // analyze returns a tool with its weighted stems.
 func analyze(t Tool) document {
 	text := readSchema(t.InputSchema)
-	weights := map[string]float64{}
-	add := func(field int, texts ...string) {
-		rule := fieldRules[field]
-		counts, n := map[string]float64{}, 0
-		for _, s := range texts {
-			for _, w := range Words(s) {
-				if n >= maxFieldWords {
-					break
-				}
-				if len(w) == 1 || field > fieldServer && IsStopWord(w) {
-					continue
-				}
-				n++
+	weights, shared := map[string]float64{}, map[string]float64{}
+	weigh(weights, fieldName, t.Name, t.Title)
+	weigh(weights, fieldServer, t.Server)
+	weigh(weights, fieldDescription, t.Description)
+	weigh(weights, fieldParams, text.names...)
+	weigh(weights, fieldLabels, text.labels...)
+	weigh(shared, fieldInstructions, short.Prefix(t.Instructions, maxInstructions))
+	maps.DeleteFunc(shared, func(stem string, _ float64) bool { return weights[stem] > 0 })
+	return document{t, keyOf(t.text(text.names)), append(sorted(weights), sorted(shared)...), len(weights)}
+}
+
+// weigh adds the stems of one field to weights.
+func weigh(weights map[string]float64, field int, texts ...string) {
+	rule := fieldRules[field]
+	counts, n := map[string]float64{}, 0
+	for _, s := range texts {
+		for _, w := range Words(s) {
+			if n >= maxFieldWords {
+				break
+			}
+			if len(w) == 1 || field > fieldServer && IsStopWord(w) {
+				continue
+			}
+			n++
+			counts[Stem(w)]++
+		}
+		if field <= fieldServer {
+			for _, w := range joined(s) {
 				counts[Stem(w)]++
 			}
-			if field <= fieldServer {
-				for _, w := range joined(s) {
-					counts[Stem(w)]++
-				}
-			}
-		}
-		norm := 1 - rule.slope + rule.slope*float64(n)/rule.pivot
-		for stem, c := range counts {
-			weights[stem] += rule.weight * c / norm
 		}
 	}
-	add(fieldName, t.Name, t.Title)
-	add(fieldServer, t.Server)
-	add(fieldDescription, t.Description)
-	add(fieldParams, text.names...)
-	add(fieldLabels, text.labels...)
+	norm := 1 - rule.slope + rule.slope*float64(n)/rule.pivot
+	for stem, c := range counts {
+		weights[stem] += rule.weight * c / norm
+	}
+}
 
+func sorted(weights map[string]float64) []weighted {
 	bag := make([]weighted, 0, len(weights))
 	for stem, w := range weights {
 		bag = append(bag, weighted{stem, float32(w)})
 	}
 	slices.SortFunc(bag, func(a, b weighted) int { return strings.Compare(a.stem, b.stem) })
-	return document{t, keyOf(t.text(text.names)), bag}
+	return bag
 }

@@ -26,6 +26,7 @@ type term struct {
 	stem     string
 	postings []posting // by slot, including removed tools
 	live     int       // postings without those of removed tools
+	own      int       // of these, tools that have the word apart from the instructions of their server
 }
 
 type posting struct {
@@ -38,6 +39,7 @@ type entry struct {
 	tool  Tool
 	text  textKey // of its text for embeddings
 	terms []*term
+	own   int // the first terms, which are not only in the instructions of the server
 }
 
 // New returns an empty Index.
@@ -92,8 +94,8 @@ func (x *Index) Update(server string, tools []Tool) {
 
 // equal reports whether two tools have the same indexed parts.
 func (t *Tool) equal(o Tool) bool {
-	return t.ID == o.ID && t.Server == o.Server && t.Name == o.Name && t.Title == o.Title &&
-		t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
+	return t.ID == o.ID && t.Server == o.Server && t.Instructions == o.Instructions && t.Name == o.Name &&
+		t.Title == o.Title && t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
 }
 
 // Remove removes the tools of one server.
@@ -119,16 +121,22 @@ func (x *Index) insert(d document) uint32 {
 		}
 		t.postings = append(t.postings, posting{slot, w.weight})
 		t.live++
+		if i < d.own {
+			t.own++
+		}
 		terms[i] = t
 	}
-	x.docs = append(x.docs, entry{d.tool, d.text, terms})
+	x.docs = append(x.docs, entry{d.tool, d.text, terms, d.own})
 	x.live++
 	return slot
 }
 
 // remove keeps the postings of a document; searches ignore them. x.mu is held.
 func (x *Index) remove(slot uint32) {
-	for _, t := range x.docs[slot].terms {
+	for i, t := range x.docs[slot].terms {
+		if i < x.docs[slot].own {
+			t.own--
+		}
 		if t.live--; t.live == 0 {
 			delete(x.terms, t.stem)
 		}
@@ -144,7 +152,7 @@ func (x *Index) compact() {
 	moved := make([]uint32, len(x.docs))
 	renewed := make(map[*term]*term, len(x.terms))
 	for stem, t := range x.terms {
-		n := &term{stem: stem, postings: make([]posting, 0, t.live), live: t.live}
+		n := &term{stem: stem, postings: make([]posting, 0, t.live), live: t.live, own: t.own}
 		terms[stem], renewed[t] = n, n
 	}
 	for slot, e := range x.docs {
@@ -156,7 +164,7 @@ func (x *Index) compact() {
 		for i, t := range e.terms {
 			own[i] = renewed[t]
 		}
-		docs = append(docs, entry{e.tool, e.text, own})
+		docs = append(docs, entry{e.tool, e.text, own, e.own})
 	}
 	for t, n := range renewed {
 		for _, p := range t.postings {

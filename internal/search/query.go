@@ -82,12 +82,12 @@ func (x *Index) lists(lists []postingList, q question, literal bool) []postingLi
 	for i, t := range q.terms {
 		ceiling := math.Inf(1)
 		if own := x.terms[t.stem]; own != nil {
-			ceiling = x.idf(own.live)
+			ceiling = x.idf(own.own)
 			lists = append(lists, postingList{own.postings, i, t.weight * ceiling, true})
 		}
 		for _, s := range thesaurus()[t.stem] {
 			if other := x.terms[s]; other != nil {
-				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.live))
+				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.own))
 				lists = append(lists, postingList{other.postings, i, gain, false})
 			}
 		}
@@ -99,7 +99,7 @@ func (x *Index) lists(lists []postingList, q question, literal bool) []postingLi
 				break
 			}
 			if other := x.terms[s]; other != nil {
-				gain := weight * t.weight * min(ceiling, x.idf(other.live))
+				gain := weight * t.weight * min(ceiling, x.idf(other.own))
 				lists = append(lists, postingList{other.postings, i, gain, false})
 			}
 		}
@@ -107,7 +107,8 @@ func (x *Index) lists(lists []postingList, q question, literal bool) []postingLi
 	return lists
 }
 
-// idf is the weight of a stem that df of the indexed tools have.
+// idf is the weight of a stem that df of the indexed tools have. Instructions do not count: a word in those of a large
+// server is no commoner for it.
 func (x *Index) idf(df int) float64 {
 	return math.Log(1 + (float64(x.live-df)+0.5)/(float64(df)+0.5))
 }
@@ -290,7 +291,7 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 		for i, p := range c.parts {
 			t := q.terms[i]
 			if own := x.terms[t.stem]; own != nil {
-				answered[i] += p / (x.idf(own.live) * t.weight * (saturation + 1))
+				answered[i] += p / (x.idf(own.own) * t.weight * (saturation + 1))
 			}
 			if c.exact[i] {
 				hit.Terms = append(hit.Terms, t.word)

@@ -1,6 +1,7 @@
 // Package search finds the tools that fit a question among thousands.
 //
-// An [Index] is an inverted index in memory over the words of tool names, servers, descriptions and parameters. It
+// An [Index] is an inverted index in memory over the words of tool names, servers and their instructions, descriptions and
+// parameters. It
 // ranks by BM25F with stemming, a small thesaurus and the words that WordNet relates, for the whole question and for
 // each clause, so that a question for several things finds a tool for each. A [Finder] combines this order with that of
 // embeddings.
@@ -14,10 +15,11 @@ import "encoding/json"
 
 // Tool has the indexed parts of a tool.
 type Tool struct {
-	ID          string // unique; Hit.ID
-	Server      string
-	Name        string
-	Title       string
-	Description string
-	InputSchema json.RawMessage
+	ID           string // unique; Hit.ID
+	Server       string
+	Instructions string // what the server says about its use; the first 500 bytes count
+	Name         string
+	Title        string
+	Description  string
+	InputSchema  json.RawMessage
 }

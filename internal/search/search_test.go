@@ -169,6 +169,34 @@ func TestNamesAreFoundInOnePiece(t *testing.T) {
 	}
 }
 
+// Instructions find the tools of a server, behind tools that have the word themselves, and make no word commoner.
+func TestInstructionsFindTools(t *testing.T) {
+	x := filled()
+	before := x.Search("weather forecast", SearchOptions{})
+	var many []Tool
+	for i := range 50 {
+		many = append(many, Tool{ID: fmt.Sprint("acme", i), Name: fmt.Sprint("number", i), Instructions: "For gadgetrons, the forecast and reading files."})
+	}
+	x.Update("acme", many)
+	if hits := x.Search("gadgetron", SearchOptions{}); len(hits) != 10 || !strings.HasPrefix(hits[0].ID, "acme") {
+		t.Errorf("got %v, want the tools of acme", ids(hits))
+	}
+	after := x.Search("weather forecast", SearchOptions{})
+	if !slices.Equal(ids(after[:2]), ids(before[:2])) || after[0].Score < before[0].Score {
+		t.Errorf("got %v, want first %v", after[:2], before[:2])
+	}
+	for i := range many {
+		many[i].Instructions = "For parcels."
+	}
+	x.Update("acme", many)
+	if hits := x.Search("gadgetron", SearchOptions{}); len(hits) != 0 {
+		t.Errorf("former instructions: got %v", ids(hits))
+	}
+	if hits := x.Search("parcels", SearchOptions{}); len(hits) != 10 {
+		t.Errorf("new instructions: got %v", ids(hits))
+	}
+}
+
 func TestTiesAreBrokenByID(t *testing.T) {
 	x := New(Options{})
 	var tools []Tool

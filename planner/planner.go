@@ -44,6 +44,10 @@ type Options struct {
 	Logger    *slog.Logger    // nil discards
 
 	Now func() time.Time // the time and zone that the model is told; nil is time.Now
+
+	// Learned returns what earlier results of a tool have taught: their type and the names of arguments that it accepted.
+	// The model is told where the tool does not say so itself; nothing is checked by it. May be nil.
+	Learned func(t *plan.Tool) (result string, arguments []string)
 }
 
 // Planner makes plans.
@@ -63,7 +67,7 @@ func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
 		validator: opts.Validator, log: opts.Logger,
-		now: opts.Now, signatures: newSignatures(),
+		now: opts.Now, signatures: newSignatures(opts.Learned),
 	}
 	if p.cfg.ToolTokens <= 0 {
 		p.cfg.ToolTokens = Default().ToolTokens

@@ -76,6 +76,16 @@ func newSignature(t *plan.Tool) *signature {
 	return s
 }
 
+// learn adds what earlier calls have taught about a tool that does not say it.
+func (s *signature) learn(result string, arguments []string) {
+	if s.result == "" && result != "" {
+		s.result = " -> " + short.Text(result, maxType) + " (seen)"
+	}
+	if len(s.params) == 0 && !s.cut && len(arguments) > 0 {
+		s.notes = append(s.notes, "\n  accepted before: "+short.Line(strings.Join(arguments, ", "), maxExplanation))
+	}
+}
+
 // call writes the call of the tool with the first n of its parameters.
 func (s *signature) call(n int) string {
 	params := strings.Join(s.params[:n], ", ")
@@ -171,12 +181,13 @@ const (
 // else that a prompt needs. It may be used from any goroutine. Beyond its bounds those unused for longest are read
 // again.
 type signatures struct {
-	seed  maphash.Seed
-	known *lru.Cache[uint64, *signature]
+	seed    maphash.Seed
+	known   *lru.Cache[uint64, *signature]
+	learned func(t *plan.Tool) (result string, arguments []string) // may be nil
 }
 
-func newSignatures() *signatures {
-	return &signatures{maphash.MakeSeed(), lru.New[uint64, *signature](maxSignatures, maxSignatureBytes)}
+func newSignatures(learned func(t *plan.Tool) (result string, arguments []string)) *signatures {
+	return &signatures{maphash.MakeSeed(), lru.New[uint64, *signature](maxSignatures, maxSignatureBytes), learned}
 }
 
 // of returns the signature of a tool, which must not be changed.
@@ -190,11 +201,21 @@ func (c *signatures) of(t *plan.Tool) *signature {
 	_, _ = h.Write(t.InputSchema)
 	_ = h.WriteByte(0)
 	_, _ = h.Write(t.OutputSchema)
+	var result string
+	var arguments []string
+	if c.learned != nil {
+		result, arguments = c.learned(t)
+	}
+	for _, text := range append(arguments[:len(arguments):len(arguments)], result) {
+		_ = h.WriteByte(0)
+		_, _ = h.WriteString(text)
+	}
 	key := h.Sum64()
 	if s, ok := c.known.Get(key); ok {
 		return s
 	}
 	s := newSignature(t)
+	s.learn(result, arguments)
 	c.known.Put(key, s, s.size())
 	return s
 }

@@ -58,6 +58,26 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// TestSignature_Learned: what was learned is shown where the tool does not say it, and changes with it.
+func TestSignature_Learned(t *testing.T) {
+	result, names := "{n: integer}", []string{"q", "limit"}
+	c := newSignatures(func(*plan.Tool) (string, []string) { return result, names })
+	silent := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	says := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"string"}`)}
+	for range 2 {
+		if got, want := c.of(silent).long(1000), "t() -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got, want := c.of(says).long(1000), "t(a?: any) -> string"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	result, names = "string", nil
+	if got, want := c.of(silent).long(1000), "t() -> string (seen)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func FuzzSignature(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"},"b":{"anyOf":[{"type":"string"}]}},"required":["a"]}`), "text", 200)
 	f.Add([]byte(`{"properties":{"a":{"items":{"enum":[1,[2]]}}}}`), "a\nb", 50)

@@ -7,6 +7,7 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ type ModelOptions struct {
 	Status   func() Models // of the configured ones; nil = there are none
 	Sampling bool          // there is none, and those of clients may be used
 	Observed Observed      // what is made of the calls of clients' models
+
+	// Learn gets the arguments and the value of each step that has succeeded; nil = nobody does. It does not block.
+	Learn func(t plan.Tool, arguments, value json.RawMessage)
 }
 
 // Models says how the models are; nil where there is none.
@@ -105,7 +109,7 @@ func New(opts Options) (*Router, error) {
 	}
 	r.executor = execution.New(execution.Options{
 		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
-		Tracer: opts.Tracer,
+		Tracer: opts.Tracer, Learn: opts.Models.Learn,
 	})
 	return r, nil
 }

@@ -75,7 +75,7 @@ func Substitute(
 			if !ok {
 				return nil, missing(r, "the step has no value")
 			}
-			if r.step != itemName && isErrorText(whole) {
+			if r.step != itemName && IsErrorText(whole) {
 				return nil, missing(r, "the result of the step is the text of an error: "+quoteShort(unquote(whole)))
 			}
 			if searched += len(whole); searched > maxSearched {
@@ -109,8 +109,8 @@ func Substitute(
 // maxErrorText bounds the values that are taken for the text of an error, in bytes.
 const maxErrorText = 1000
 
-// isErrorText reports whether a value is a text such as tools return that fail without saying so.
-func isErrorText(value []byte) bool {
+// IsErrorText reports whether a value is a short text "Error: …", such as tools return that fail without saying so.
+func IsErrorText(value []byte) bool {
 	const mark = "error:"
 	if len(value) > maxErrorText || len(value) < len(mark) || value[0] != '"' {
 		return false

@@ -34,6 +34,9 @@ type Options struct {
 	Validator   *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger      *slog.Logger    // nil discards
 	Tracer      tracing.Tracer
+
+	// Learn gets the arguments and the value of each step that has succeeded; nil = nobody does. It does not block.
+	Learn func(t plan.Tool, arguments, value json.RawMessage)
 }
 
 // Executor runs plans.
@@ -43,12 +46,13 @@ type Executor struct {
 	validator   *plan.Validator
 	logger      *slog.Logger
 	tracer      tracing.Tracer
+	learn       func(t plan.Tool, arguments, value json.RawMessage)
 }
 
 // New makes an Executor.
 func New(opts Options) *Executor {
 	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator,
-		logger: opts.Logger, tracer: opts.Tracer}
+		logger: opts.Logger, tracer: opts.Tracer, learn: opts.Learn}
 	if x.maxParallel <= 0 {
 		x.maxParallel = downstream.DefaultExecution().MaxParallel
 	}
@@ -225,6 +229,9 @@ func (x *Executor) call(
 		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
 	default:
 		readResult(&out, reply.Result)
+		if x.learn != nil && out.OK() {
+			x.learn(tool.Tool, arguments, out.Value)
+		}
 	}
 	return out
 }

@@ -151,6 +151,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
+		Learned:  a.models.hint,
 	}
 	composing := synth.Options{Logger: a.log}
 	if cfg.LLM.Plans() {
@@ -162,7 +163,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Query:   cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
-			!cfg.LLM.Plans(), Observed: a.models.observed},
+			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(), Follow: a.follow,
 	})
 }
@@ -237,6 +238,7 @@ func (a *App) Listen(ctx context.Context) error {
 		return err
 	}
 	a.keepState()
+	a.models.keepLearned(&a.opts.Config, a.log)
 	a.web.serve(listener, a.handler(), a.log)
 	a.log.Info("listening", "address", listener.Addr().String(), "servers", len(a.servers.Servers()))
 	return nil
@@ -303,6 +305,7 @@ func (a *App) ServeStdio(ctx context.Context, profile string, in io.Reader, out 
 	if err := a.Connect(ctx); err != nil {
 		return err
 	}
+	a.models.keepLearned(&a.opts.Config, a.log)
 	return a.edge.ServeStdio(ctx, in, out, handler)
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/shapes"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -20,6 +22,7 @@ type models struct {
 	config      *config.LLM
 	observed    router.Observed
 	tape        *tape.Tape
+	learned     atomic.Pointer[shapes.Store] // nil learns nothing
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
@@ -99,4 +102,5 @@ func (m *models) close() {
 	if m.embeddings != nil {
 		m.embeddings.Close()
 	}
+	m.learned.Load().Close()
 }

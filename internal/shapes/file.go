@@ -1,0 +1,136 @@
+package shapes
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// document is the file.
+type document struct {
+	Version int      `json:"version"`
+	Tools   []*entry `json:"tools"`
+}
+
+const documentVersion = 1
+
+// load reads the file.
+func (s *Store) load() {
+	doc, err := readFile(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		s.log.Warn("what was learned of results cannot be read and is learned anew", "file", s.file, "error", err)
+		return
+	}
+	for _, e := range doc.Tools[:min(len(doc.Tools), maxTools)] {
+		if e == nil || count(e.Result) > maxNodes || !e.Result.clean(0) || slices.ContainsFunc(e.Arguments, isData) {
+			continue
+		}
+		if len(e.Result.Types) > 0 {
+			e.text = e.Result.String()
+		}
+		if s.size+len(e.text) > maxSize {
+			break
+		}
+		s.size += len(e.text)
+		s.known[key{e.Server, e.Name}] = e
+	}
+}
+
+func readFile(name string) (doc document, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return doc, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return doc, err
+	case len(raw) > maxFile:
+		return doc, fmt.Errorf("the file is longer than %d bytes", maxFile)
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return doc, fmt.Errorf("decoding it: %w", err)
+	}
+	if doc.Version != documentVersion {
+		return doc, fmt.Errorf("it has version %d, want %d", doc.Version, documentVersion)
+	}
+	return doc, nil
+}
+
+// clean reports whether a shape that was read is one that could have been learned.
+func (s *Shape) clean(depth int) bool {
+	for _, name := range s.Types {
+		switch name {
+		case "string", "integer", "number", "boolean", "null", "array", "object":
+		default:
+			return false
+		}
+	}
+	for _, f := range s.Fields {
+		if isData(f.Name) || !f.clean(depth+1) {
+			return false
+		}
+	}
+	for _, inner := range []*Shape{s.Items, s.Values} {
+		if inner != nil && !inner.clean(depth+1) {
+			return false
+		}
+	}
+	return depth <= maxDepth+1
+}
+
+// save writes the file if something has changed.
+func (s *Store) save() {
+	s.mu.Lock()
+	if s.file == "" || !s.changed {
+		s.mu.Unlock()
+		return
+	}
+	s.changed = false
+	doc := document{Version: documentVersion}
+	for _, e := range s.known {
+		doc.Tools = append(doc.Tools, e)
+	}
+	slices.SortFunc(doc.Tools, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name))
+	})
+	raw, err := json.Marshal(doc)
+	s.mu.Unlock()
+	if err == nil {
+		err = replace(s.file, raw)
+	}
+	if err != nil {
+		s.log.Warn("what was learned of results cannot be kept", "file", s.file, "error", err)
+	}
+}
+
+// replace writes a file whole, or not at all.
+func replace(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("making the state folder: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "shapes-*.tmp")
+	if err != nil {
+		return fmt.Errorf("writing what was learned: %w", err)
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // what is wrong is told
+		return fmt.Errorf("writing what was learned: %w", err)
+	}
+	return nil
+}

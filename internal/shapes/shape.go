@@ -1,0 +1,281 @@
+package shapes
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of one shape.
+const (
+	maxDepth  = 8
+	maxNodes  = 200 // shapes of a tool
+	maxFields = 40  // of an object; one with more is a map
+	maxSample = 20  // elements of a list that are looked at
+	maxName   = 48  // bytes of the name of a field
+)
+
+// Shape says of which types a value is, without any value. It is what the file has.
+type Shape struct {
+	Types  []string `json:"types,omitempty"`  // such as "string", sorted
+	Fields []Field  `json:"fields,omitempty"` // of an object
+	Values *Shape   `json:"values,omitempty"` // of an object whose names are data: of all its members
+	Items  *Shape   `json:"items,omitempty"`  // of an array
+}
+
+// Field is a field of an object.
+type Field struct {
+	Name     string `json:"name"`
+	Optional bool   `json:"optional,omitempty"` // not every object had it
+	Shape
+}
+
+// read returns the shape of the next value of d. room is how many shapes it may still have.
+func read(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
+	if *room--; *room < 0 || depth > maxDepth {
+		return Shape{}, d.SkipValue()
+	}
+	switch kind := d.PeekKind(); kind {
+	case '{':
+		return readObject(d, depth, room)
+	case '[':
+		return readArray(d, depth, room)
+	case '0':
+		v, err := d.ReadValue()
+		if strings.ContainsAny(string(v), ".eE") {
+			return Shape{Types: []string{"number"}}, err
+		}
+		return Shape{Types: []string{"integer"}}, err
+	default:
+		names := map[jsontext.Kind]string{'"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
+		return Shape{Types: []string{names[kind]}}, d.SkipValue()
+	}
+}
+
+func readArray(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
+	s := Shape{Types: []string{"array"}}
+	if _, err := d.ReadToken(); err != nil {
+		return s, err
+	}
+	for n := 0; d.PeekKind() != ']'; n++ {
+		if n >= maxSample {
+			if err := d.SkipValue(); err != nil {
+				return s, err
+			}
+			continue
+		}
+		item, err := read(d, depth+1, room)
+		if err != nil {
+			return s, err
+		}
+		if s.Items == nil {
+			s.Items = &item
+		} else {
+			s.Items.merge(item)
+			*room += count(item) // it has become part of the first one
+		}
+	}
+	_, err := d.ReadToken()
+	return s, err
+}
+
+func readObject(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
+	s := Shape{Types: []string{"object"}}
+	if _, err := d.ReadToken(); err != nil {
+		return s, err
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return s, err
+		}
+		text := strings.Clone(name.String())
+		v, err := read(d, depth+1, room)
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case s.Values != nil:
+			s.Values.merge(v)
+			*room += count(v)
+		case isData(text) || len(s.Fields) == maxFields:
+			s.Fields = append(s.Fields, Field{Shape: v})
+			s.generalise()
+		default:
+			s.Fields = append(s.Fields, Field{Name: text, Shape: v})
+		}
+	}
+	if s.alike() {
+		s.generalise()
+	}
+	_, err := d.ReadToken()
+	return s, err
+}
+
+// generalise forgets the names of an object's fields.
+func (s *Shape) generalise() {
+	for _, f := range s.Fields {
+		if s.Values == nil {
+			s.Values = &Shape{}
+			*s.Values = f.Shape
+		} else {
+			s.Values.merge(f.Shape)
+		}
+	}
+	s.Fields = nil
+}
+
+// alike reports whether the fields are several objects with the same fields, such as people by their names.
+func (s *Shape) alike() bool {
+	if len(s.Fields) < 2 {
+		return false
+	}
+	names := func(f Field) []string {
+		var all []string
+		for _, inner := range f.Fields {
+			all = append(all, inner.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	first := names(s.Fields[0])
+	return len(first) > 0 && !slices.ContainsFunc(s.Fields, func(f Field) bool { return !slices.Equal(names(f), first) })
+}
+
+// merge makes s the shape of what either was.
+func (s *Shape) merge(o Shape) {
+	both := slices.Contains(s.Types, "object") && slices.Contains(o.Types, "object")
+	for _, name := range o.Types {
+		if !slices.Contains(s.Types, name) {
+			s.Types = append(s.Types, name)
+		}
+	}
+	if slices.Contains(s.Types, "number") {
+		s.Types = slices.DeleteFunc(s.Types, func(name string) bool { return name == "integer" })
+	}
+	slices.Sort(s.Types)
+	switch {
+	case o.Items == nil:
+	case s.Items == nil:
+		s.Items = o.Items
+	default:
+		s.Items.merge(*o.Items)
+	}
+	s.mergeFields(o, both)
+	if s.Values == nil && (len(s.Fields) > maxFields || s.alike()) {
+		s.generalise()
+	}
+}
+
+func (s *Shape) mergeFields(o Shape, both bool) {
+	if s.Values != nil || o.Values != nil {
+		s.generalise()
+		o.generalise()
+		switch {
+		case s.Values == nil:
+			s.Values = o.Values
+		case o.Values != nil:
+			s.Values.merge(*o.Values)
+		}
+		return
+	}
+	common := 0
+	for _, f := range o.Fields {
+		i := slices.IndexFunc(s.Fields, func(known Field) bool { return known.Name == f.Name })
+		if i < 0 {
+			f.Optional = f.Optional || both
+			s.Fields = append(s.Fields, f)
+			continue
+		}
+		common++
+		s.Fields[i].merge(f.Shape)
+		s.Fields[i].Optional = s.Fields[i].Optional || f.Optional
+	}
+	if !both || len(o.Fields) == 0 {
+		return
+	}
+	if had := len(s.Fields) - (len(o.Fields) - common); common == 0 && had > 0 { // other names each time
+		s.generalise()
+		return
+	}
+	for i, f := range s.Fields {
+		if !slices.ContainsFunc(o.Fields, func(other Field) bool { return other.Name == f.Name }) {
+			s.Fields[i].Optional = true
+		}
+	}
+}
+
+// count is how many shapes a shape has.
+func count(s Shape) int {
+	n := 1
+	for _, f := range s.Fields {
+		n += count(f.Shape)
+	}
+	for _, inner := range []*Shape{s.Values, s.Items} {
+		if inner != nil {
+			n += count(*inner)
+		}
+	}
+	return n
+}
+
+// isData reports whether a name is a value rather than the name of a field: an id, a number, a date, an address, a
+// path, a host, a sentence or a word in another script.
+func isData(name string) bool {
+	if name == "" || len(name) > maxName || strings.Count(name, " ") > 2 || strings.ContainsAny(name, `/\.,;"'(){}[]<>|`) ||
+		strings.LastIndexByte(name, '@') > 0 || unicode.IsDigit(rune(name[0])) {
+		return true
+	}
+	digits, upper, lower := 0, 0, 0
+	for _, r := range name {
+		switch {
+		case r < ' ' || r > '~':
+			return true
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsUpper(r):
+			upper++
+		default:
+			lower++
+		}
+	}
+	hex := strings.Trim(strings.ToLower(name), "0123456789abcdef-") == ""
+	return digits > 3 || hex && digits > 0 && len(name) >= 8 || digits > 0 && upper > 0 && lower > 0 && len(name) >= 16
+}
+
+// String writes the shape as a type, such as {orders: {id: integer, note?: string}[]}.
+func (s *Shape) String() string {
+	var parts []string
+	for _, name := range s.Types {
+		switch {
+		case name == "array":
+			item := "any"
+			if s.Items != nil {
+				item = s.Items.String()
+			}
+			if strings.Contains(item, " | ") && !strings.HasPrefix(item, "{") {
+				item = "(" + item + ")"
+			}
+			name = item + "[]"
+		case name == "object" && s.Values != nil:
+			name = "{[name]: " + s.Values.String() + "}"
+		case name == "object" && len(s.Fields) > 0:
+			var fields []string
+			for _, f := range s.Fields {
+				mark := ": "
+				if f.Optional {
+					mark = "?: "
+				}
+				fields = append(fields, f.Name+mark+f.Shape.String())
+			}
+			name = "{" + strings.Join(fields, ", ") + "}"
+		}
+		parts = append(parts, name)
+	}
+	if len(parts) == 0 {
+		return "any"
+	}
+	return strings.Join(parts, " | ")
+}

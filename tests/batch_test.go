@@ -13,9 +13,14 @@ import (
 	"time"
 )
 
-// TestBatchKill kills a batch at random points and resumes it: each case has one line in the end.
+// TestBatchKill kills a batch at random points and resumes it: each case has one line in the end. BATCH_KILLS says how
+// often.
 func TestBatchKill(t *testing.T) {
-	const cases, kills = 400, 10
+	kills := 10
+	if text := os.Getenv("BATCH_KILLS"); text != "" {
+		kills = atoi(t, text)
+	}
+	cases := 40 * kills
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "cases.jsonl"), filepath.Join(dir, "results.jsonl")
 	var text strings.Builder
@@ -25,6 +30,7 @@ func TestBatchKill(t *testing.T) {
 	if err := os.WriteFile(in, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	killed := 0
 	random := rand.New(rand.NewPCG(13, 0))
 	run := func() *exec.Cmd {
 		c := exec.Command(program, "batch", "run", in, "--out", out, "--demo", "--resume", "--concurrency", "2")
@@ -47,6 +53,7 @@ func TestBatchKill(t *testing.T) {
 			case <-tick.C:
 				if size(out) > point {
 					_ = c.Process.Kill()
+					killed++
 					<-ended
 					waiting = false
 				}
@@ -59,6 +66,7 @@ func TestBatchKill(t *testing.T) {
 		}
 		tick.Stop()
 	}
+	t.Logf("killed %d times", killed)
 	if c := run(); c.Wait() != nil {
 		t.Fatalf("the last run failed: %s", c.Stderr)
 	}

@@ -49,7 +49,14 @@ func (c *batchInitCmd) Run(w *world) error {
 	if err := create(c.File, text.Bytes()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "wrote %s with %d cases; run them with: nexus batch run %s --out results.jsonl\n", c.File, n, quoteArg(c.File))
+	run := "nexus batch run " + quoteArg(c.File) + " --out results.jsonl"
+	for _, path := range c.Config {
+		run += " --config " + quoteArg(path)
+	}
+	if c.Demo {
+		run += " --demo"
+	}
+	_, err = fmt.Fprintf(w.stdout, "wrote %s with %d cases; run them with: %s\n", c.File, n, run)
 	return err
 }
 

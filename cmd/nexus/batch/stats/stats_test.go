@@ -109,7 +109,7 @@ func TestClusteredCovers(t *testing.T) {
 				covered++
 			}
 		}
-	if share := float64(covered) / suites; share < 0.93 || share > 0.97 {
+		if share := float64(covered) / suites; share < 0.93 || share > 0.97 {
 			t.Errorf("%d repeats: got coverage %.3f, want 0.93 to 0.97", repeats, share)
 		}
 	}

@@ -35,7 +35,10 @@ func (e *endpoint) admit(ctx context.Context, r *Request, next roundTrip) (link.
 		return link.Reply{}, e.broken(wait)
 	}
 	r.place = new(admission.Place)
-	switch err := e.queue.Enter(ctx, r.place, r.Caller, r.Client); {
+	began := time.Now()
+	err := e.queue.Enter(ctx, r.place, r.Caller, r.Client)
+	r.place.Waited = time.Since(began)
+	switch {
 	case err == nil:
 		return e.guarded(ctx, r, next)
 	case errors.Is(err, admission.ErrFull):

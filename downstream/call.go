@@ -46,17 +46,26 @@ func (c *calls) observe(next roundTrip) roundTrip {
 		reply, err := next(ctx, r)
 		took := time.Since(began)
 		r.server.health.observed(took, err)
-		outcome := cmp.Or(errorType(reply, err), outcomeOK)
+		outcome := cmp.Or(errorType(reply, err), OutcomeOK)
 		c.opts.Observe(Observation{
-			Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts,
-			Tool: r.Tool, Caller: r.Caller, Step: r.Step, Began: began, Bytes: len(reply.Result),
+			Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts, Method: r.Method, Waited: r.waited(),
+			Tool: r.Tool, Listed: r.Tool != "" && r.server.lists(r.Tool),
+			Caller: r.Caller, Step: r.Step, Began: began, Bytes: len(reply.Result),
 		})
 		return reply, err
 	}
 }
 
-// outcomeOK is the outcome of a call that succeeded.
-const outcomeOK = "ok"
+// waited returns how long the request waited for a place at the server.
+func (r *Request) waited() time.Duration {
+	if r.place == nil {
+		return 0
+	}
+	return r.place.Waited
+}
+
+// OutcomeOK is the outcome of a call that succeeded.
+const OutcomeOK = "ok"
 
 // errorType says how a call failed: by a reason of [reason], or by the code of a JSON-RPC error. It is empty if the
 // call succeeded.

@@ -27,6 +27,12 @@ type endpoint struct {
 	wg     sync.WaitGroup // connections, lists and deliveries under way
 }
 
+// lists reports whether the server lists a tool.
+func (e *endpoint) lists(tool string) bool {
+	known := e.known.last("tools/list")
+	return known.tool(tool) != nil
+}
+
 func newEndpoint(c ServerConfig, o *Options, clients *clients) *endpoint {
 	e := &endpoint{
 		identity: &identity{config: c, logger: o.Logger, where: c.where()}, queue: admission.NewQueue(c.places(), c.room()),

@@ -56,10 +56,13 @@ type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
 // Observation describes a finished call.
 type Observation struct {
 	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
+	Method          string
 	Duration        time.Duration
+	Waited          time.Duration // of it, for a place at the server
 	Attempts        int
 
 	Tool   string // empty for other requests than tools/call
+	Listed bool   // the server lists the tool
 	Caller string
 	Step   bool // of a query
 	Began  time.Time

@@ -77,6 +77,7 @@ func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
 	s.record.Timings.Synthesizing = s.record.phase(PhaseSynthesis, s.began, began)
 	if s.record.Answer.Degraded {
+		s.record.Fallbacks = append(s.record.Fallbacks, PhaseSynthesis)
 		s.router.tracer.Fail(span, tracing.ErrorOfModel, "")
 	}
 }

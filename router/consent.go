@@ -70,6 +70,7 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 			return nil
 		}
 		if s.q.Elicit == nil {
+			s.record.Consents.Unanswered.Add(1)
 			why := "nobody can be asked"
 			if twice {
 				why = "the very same call was made before, and " + why
@@ -85,12 +86,15 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 		_, err := s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
 		switch {
 		case err == nil:
+			s.record.Consents.Given.Add(1)
 			return nil
 		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
+			s.record.Consents.Declined.Add(1)
 			return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
 		case ctx.Err() != nil:
 			return execution.StepError(context.Cause(ctx))
 		}
+		s.record.Consents.Unanswered.Add(1)
 		return unapproved(tool, err.Error())
 	}
 }

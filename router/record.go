@@ -2,6 +2,7 @@ package router
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -19,15 +20,28 @@ type Record struct {
 	Outcomes      []plan.Outcome
 	Dropped       []plan.Outcome // of reads that began early and were dropped from the plan
 	PlannerUsage  llm.Usage
-	Timings       Timings
+	Course
 
-	Phases []Phase      // in the order of their ends
 	Rounds []int        // how many steps the plan has after each round that adds some
 	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
 	failed  []plan.Outcome      // that no later round made good
 	open    []plan.Unmet        // parts that the planner made no step for
 	missing map[string][]string // required arguments that steps lack, by id
+}
+
+// Course is how a query went.
+type Course struct {
+	Timings   Timings
+	Phases    []Phase  // in the order of their ends
+	Fallbacks []string // phases that were done without the model that failed; one for each round
+	Consents  Consents
+}
+
+// Consents counts requests for the user's yes by what came of them.
+type Consents struct {
+	Given, Declined atomic.Int32
+	Unanswered      atomic.Int32 // nobody could be asked, or answered
 }
 
 // Timings are how long the parts of a query took. A part is the sum over its rounds.

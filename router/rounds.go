@@ -197,6 +197,9 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 			return err
 		}
 		r.plan = result.Plan
+		if result.Usage.Model != "" && r.plan.Source == plan.SourceRules {
+			s.record.Fallbacks = append(s.record.Fallbacks, PhasePlanning)
+		}
 	}
 	if r.tellsAbout() {
 		r.plan.Note = about(s.catalog, s.q.Origin.Visible)

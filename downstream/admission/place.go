@@ -3,10 +3,13 @@ package admission
 import (
 	"container/list"
 	"context"
+	"time"
 )
 
 // Place is the place of one call in a Queue. The zero value is ready for Enter. It is used for one stay.
 type Place struct {
+	Waited time.Duration // in Enter, as its caller notes
+
 	q        *Queue
 	share    *share
 	state    placeState

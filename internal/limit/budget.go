@@ -37,6 +37,7 @@ type Budget struct {
 
 	inFlight atomic.Int64
 	held     atomic.Int64
+	dropped  atomic.Int64 // messages
 	askers   askers
 	seed     maphash.Seed
 	shards   [shards]shard
@@ -165,6 +166,12 @@ func (b *Budget) Short() bool { return b.memory.Short(b.held.Load()) }
 
 // Held returns the bytes held for all callers.
 func (b *Budget) Held() int64 { return b.held.Load() }
+
+// Drop counts a message that was dropped for newer ones.
+func (b *Budget) Drop() { b.dropped.Add(1) }
+
+// Dropped returns the number of messages dropped so far.
+func (b *Budget) Dropped() int64 { return b.dropped.Load() }
 
 // InFlight returns the number of admitted requests.
 func (b *Budget) InFlight() int { return int(b.inFlight.Load()) }

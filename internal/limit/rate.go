@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,8 @@ type Rate struct {
 	config RateConfig
 	byID   map[string]*list.Element // of *window
 	recent *list.List               // by last accepted call, oldest first
+
+	refused atomic.Int64
 }
 
 // window is the log of one caller: a ring of the times of accepted calls.
@@ -84,6 +87,7 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 		w.times = append(w.times, now)
 	} else {
 		if wait := w.times[w.next].Add(r.config.Per).Sub(now); wait > 0 {
+			r.refused.Add(1)
 			return false, wait
 		}
 		w.times[w.next] = now
@@ -92,6 +96,9 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 	r.recent.MoveToBack(element)
 	return true, 0
 }
+
+// Refused returns the number of calls refused so far.
+func (r *Rate) Refused() int64 { return r.refused.Load() }
 
 // forget drops callers without a call in the window. Each call of forget drops two at most, which spreads the work
 // and is faster than callers are added.

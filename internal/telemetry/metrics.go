@@ -3,100 +3,204 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// OutcomeOK is the outcome of success. The outcome of a failure is its reason, such as timeout.
-const OutcomeOK = "ok"
+// maxTools bounds the tools that have series of their own.
+const maxTools = 256
 
-// Metrics are the router's instruments. Servers come from the configuration and outcomes from a fixed
-// set, so the number of time series is bounded. Methods may be called from any goroutine.
+// Metrics are the router's instruments. Labels have values of the configuration and of fixed sets, and the names of
+// at most 256 tools that servers list; nothing that a client chooses. Methods may be called from any goroutine.
 type Metrics struct {
-	calls, queries, retries     metric.Int64Counter
-	callDuration, queryDuration metric.Float64Histogram
-	meter                       metric.Meter
-	known                       sync.Map // attributes of calls by server and outcome
+	client, server, query, wait, search, model duration
+	tokens                                     histogram
+	cost                                       metric.Float64Counter
+	retries, rounds, fallbacks, unmet, consent counter
+	tools                                      bounded
+	meter                                      metric.Meter
 }
+
+// duration is a histogram of seconds with the attributes of its series.
+type duration struct {
+	metric.Float64Histogram
+	*series
+}
+
+func (d duration) record(ctx context.Context, took time.Duration, v values) {
+	d.Record(ctx, took.Seconds(), d.of(v))
+}
+
+type histogram struct {
+	metric.Int64Histogram
+	*series
+}
+
+type counter struct {
+	metric.Int64Counter
+	*series
+}
+
+func (c counter) add(ctx context.Context, n int, v values) {
+	if n > 0 {
+		c.Add(ctx, int64(n), c.of(v))
+	}
+}
+
+// Buckets of the semantic conventions, in seconds and tokens, and of searches.
+var (
+	mcpBuckets    = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+	modelBuckets  = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	tokenBuckets  = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+	searchBuckets = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5}
+)
+
+// Labels of our own.
+const (
+	labelServer  = attribute.Key("server") // of series that belong to one server
+	labelOutcome = attribute.Key("outcome")
+	labelSource  = attribute.Key("source")
+	labelStage   = attribute.Key("stage")
+	labelReason  = attribute.Key("reason")
+	labelCause   = attribute.Key("cause")
+)
 
 // NewMetrics creates the instruments of the meter.
 func NewMetrics(meter metric.Meter) (*Metrics, error) {
-	// In seconds, from a call within the machine to the longest query.
-	buckets := metric.WithExplicitBucketBoundaries(
-		0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 	var failures []error
-	counter := func(name, description string) metric.Int64Counter {
-		c, err := meter.Int64Counter(name, metric.WithDescription(description))
+	seconds := func(name, about string, buckets []float64, labels ...attribute.Key) duration {
+		h, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"),
+			metric.WithExplicitBucketBoundaries(buckets...))
 		failures = append(failures, err)
-		return c
+		return duration{h, newSeries(labels...)}
 	}
-	duration := func(name, description string) metric.Float64Histogram {
-		h, err := meter.Float64Histogram(name, metric.WithDescription(description), metric.WithUnit("s"), buckets)
+	count := func(name, about string, labels ...attribute.Key) counter {
+		c, err := meter.Int64Counter(name, metric.WithDescription(about))
 		failures = append(failures, err)
-		return h
+		return counter{c, newSeries(labels...)}
 	}
 	m := &Metrics{
-		calls:         counter("nexus.calls", "Downstream tool calls by server and outcome, retries included."),
-		queries:       counter("nexus.queries", "Queries by outcome."),
-		retries:       counter("nexus.retries", "Downstream tool calls that were repeated, by server."),
-		callDuration:  duration("nexus.call.duration", "Duration of downstream tool calls by server and outcome."),
-		queryDuration: duration("nexus.query.duration", "Duration of queries by outcome."),
-		meter:         meter,
+		client: seconds(tracing.OperationClient, "Duration of requests to servers, retries and waiting included.", mcpBuckets,
+			labelServer, tracing.MethodName, tracing.ToolName, tracing.ErrorType),
+		server: seconds(tracing.OperationServer, "Duration of requests of clients.", mcpBuckets,
+			tracing.MethodName, tracing.ToolName, tracing.ErrorType),
+		model: seconds(tracing.OperationModel, "Duration of requests to models, retries included.", modelBuckets,
+			tracing.Operation, tracing.RequestModel, tracing.Provider, tracing.ErrorType),
+		query:     seconds("nexus.query.duration", "Duration of queries.", mcpBuckets, labelOutcome),
+		wait:      seconds("nexus.queue.wait", "Time that requests waited for a place at a server.", mcpBuckets, labelServer),
+		search:    seconds("nexus.search.duration", "Duration of searches for tools.", searchBuckets),
+		retries:   count("nexus.retries", "Requests to servers that were repeated.", labelServer),
+		rounds:    count("nexus.planning.rounds", "Planning rounds by the source of the plan.", labelSource),
+		fallbacks: count("nexus.fallbacks", "Rounds and answers made without the model that failed.", labelStage),
+		unmet:     count("nexus.unmet_parts", "Parts of questions that were not served.", labelReason),
+		consent:   count("nexus.consents", "Requests for the user's yes.", labelOutcome),
+		tools:     bounded{most: maxTools},
+		meter:     meter,
 	}
-	return m, errors.Join(failures...)
+	var err error
+	m.tokens.series = newSeries(tracing.Operation, tracing.RequestModel, tracing.Provider, tracing.TokenType)
+	m.tokens.Int64Histogram, err = meter.Int64Histogram(tracing.OperationToken, metric.WithUnit("{token}"),
+		metric.WithDescription("Tokens of requests to models."), metric.WithExplicitBucketBoundaries(tokenBuckets...))
+	failures = append(failures, err)
+	m.cost, err = meter.Float64Counter("nexus.model.cost",
+		metric.WithDescription("Cost of requests to models, in the currency of the setting prices."))
+	return m, errors.Join(append(failures, err)...)
 }
 
-// Call counts a finished downstream call.
-func (m *Metrics) Call(ctx context.Context, server, outcome string, took time.Duration) {
-	labels := m.labels(server, outcome)
-	m.calls.Add(ctx, 1, labels)
-	m.callDuration.Record(ctx, took.Seconds(), labels)
+// ClientCall is a finished request to a server.
+type ClientCall struct {
+	Server, Method string
+	Tool           string // empty without one; see Listed
+	Listed         bool   // the server lists the tool
+	ErrorType      string // empty = success
+	Took, Waited   time.Duration
+	Retries        int
 }
 
-// labels returns the attributes of a call, made once for each server and outcome.
-func (m *Metrics) labels(server, outcome string) metric.MeasurementOption {
-	key := [2]string{server, outcome}
-	if known, ok := m.known.Load(key); ok {
-		return known.(metric.MeasurementOption)
+// ClientCall counts a finished request to a server.
+func (m *Metrics) ClientCall(ctx context.Context, c ClientCall) {
+	tool := c.Tool
+	switch {
+	case tool == "":
+	case !c.Listed:
+		tool = other
+	default:
+		tool = m.tools.label(c.Server, tool)
 	}
-	labels := metric.WithAttributeSet(
-		attribute.NewSet(attribute.String(labelServer, server), attribute.String("outcome", outcome)))
-	m.known.Store(key, labels)
-	return labels
+	m.client.record(ctx, c.Took, values{c.Server, method(c.Method), tool, c.ErrorType})
+	m.wait.record(ctx, c.Waited, values{c.Server})
+	m.retries.add(ctx, c.Retries, values{c.Server})
 }
 
-// Retry counts a downstream call that is about to be repeated.
-func (m *Metrics) Retry(ctx context.Context, server string) {
-	m.retries.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(attribute.String(labelServer, server))))
+// ServerCall counts a finished request of a client. tool is one of the router's own, or empty.
+func (m *Metrics) ServerCall(ctx context.Context, name, tool, errorType string, took time.Duration) {
+	m.server.record(ctx, took, values{method(name), tool, errorType})
+}
+
+// methods are those of MCP that have series of their own.
+var methods = []string{"tools/call", "tools/list", "initialize", "ping", "prompts/get", "prompts/list",
+	"resources/list", "resources/read", "resources/subscribe", "resources/templates/list", "resources/unsubscribe",
+	"completion/complete", "logging/setLevel", "server/discover", "subscriptions/listen"}
+
+func method(name string) string {
+	if slices.Contains(methods, name) {
+		return name
+	}
+	return other
+}
+
+// QueryCall is what a query did.
+type QueryCall struct {
+	Outcome   string // of a fixed set
+	Took      time.Duration
+	Source    string         // of its plan
+	Rounds    int            // of planning
+	Fallbacks []string       // stages
+	Unmet     []string       // reasons
+	Consents  map[string]int // by outcome
 }
 
 // Query counts a finished query.
-func (m *Metrics) Query(ctx context.Context, outcome string, took time.Duration) {
-	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String("outcome", outcome)))
-	m.queries.Add(ctx, 1, labels)
-	m.queryDuration.Record(ctx, took.Seconds(), labels)
+func (m *Metrics) Query(ctx context.Context, q QueryCall) {
+	m.query.record(ctx, q.Took, values{q.Outcome})
+	m.rounds.add(ctx, q.Rounds, values{q.Source})
+	for _, stage := range q.Fallbacks {
+		m.fallbacks.add(ctx, 1, values{stage})
+	}
+	for _, reason := range q.Unmet {
+		m.unmet.add(ctx, 1, values{reason})
+	}
+	for outcome, n := range q.Consents {
+		m.consent.add(ctx, n, values{outcome})
+	}
 }
 
-// Watch adds instruments that are read on collection: open sessions, outstanding requests, and refused requests so far.
-func (m *Metrics) Watch(sessions, tracked, refused func() int) error {
-	reading := func(read func() int) metric.Int64Callback {
-		return func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(read()))
-			return nil
+// Search counts a finished search for tools.
+func (m *Metrics) Search(took time.Duration) { m.search.record(context.Background(), took, values{}) }
+
+// ModelCall is a finished request to a model.
+type ModelCall struct {
+	Operation, Model, Provider string
+	ErrorType                  string // empty = success
+	Took                       time.Duration
+	Input, Output              int     // tokens
+	Cost                       float64 // 0 = unknown
+}
+
+// ModelCall counts a finished request to a model.
+func (m *Metrics) ModelCall(ctx context.Context, c ModelCall) {
+	m.model.record(ctx, c.Took, values{c.Operation, c.Model, c.Provider, c.ErrorType})
+	for kind, n := range map[string]int{tracing.TokenInput: c.Input, tracing.TokenOutput: c.Output} {
+		if n > 0 {
+			m.tokens.Record(ctx, int64(n), m.tokens.of(values{c.Operation, c.Model, c.Provider, kind}))
 		}
 	}
-	gauge := func(name, description string, read func() int) error {
-		_, err := m.meter.Int64ObservableGauge(name,
-			metric.WithDescription(description), metric.WithInt64Callback(reading(read)))
-		return err
+	if c.Cost > 0 {
+		m.cost.Add(ctx, c.Cost, metric.WithAttributes(tracing.RequestModel.String(c.Model)))
 	}
-	_, err := m.meter.Int64ObservableCounter("nexus.refused_requests",
-		metric.WithDescription("Client requests refused for lack of room."), metric.WithInt64Callback(reading(refused)))
-	return errors.Join(err,
-		gauge("nexus.sessions", "Open client sessions.", sessions),
-		gauge("nexus.tracked_requests", "Client requests whose answer is outstanding.", tracked),
-	)
 }

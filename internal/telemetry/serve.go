@@ -10,12 +10,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// labelServer is the label of series that belong to one server.
-const labelServer = "server"
-
-// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers the
-// sender of a request may see, nil for all. The series of other servers are left out.
-func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool) http.Handler {
+// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers and tools
+// the sender of a request may see, nil for all; of a server as such the tool is empty. The series of others are left
+// out.
+func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string) bool) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
 	}
@@ -29,7 +27,7 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 			return
 		}
 		defer func() { <-places }()
-		gatherer := prometheus.Gatherer(t.registry)
+		gatherer := prometheus.Gatherer(prometheus.Gatherers{t.registry, t.process})
 		if see := sees(r); see != nil {
 			gatherer = only{gatherer, see}
 		}
@@ -37,13 +35,16 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server string) bool)
 	})
 }
 
+// labelTool is the name of tracing.ToolName in Prometheus.
+const labelTool = "gen_ai_tool_name"
+
 // maxScrapes bounds the concurrent requests of all callers. Others get status 503.
 const maxScrapes = 8
 
-// only gathers series of visible servers and of no server.
+// only gathers series of visible servers and tools, and of no server.
 type only struct {
 	prometheus.Gatherer
-	see func(server string) bool
+	see func(server, tool string) bool
 }
 
 // Gather implements prometheus.Gatherer.
@@ -56,7 +57,17 @@ func (o only) Gather() ([]*dto.MetricFamily, error) {
 }
 
 func (o only) hides(m *dto.Metric) bool {
-	return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool {
-		return l.GetName() == labelServer && !o.see(l.GetValue())
-	})
+	server, tool := "", ""
+	for _, l := range m.Label {
+		switch l.GetName() {
+		case string(labelServer):
+			server = l.GetValue()
+		case labelTool:
+			tool = l.GetValue()
+		}
+	}
+	if tool == other {
+		tool = ""
+	}
+	return server != "" && (!o.see(server, "") || tool != "" && !o.see(server, tool))
 }

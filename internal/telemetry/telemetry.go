@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/metric"
@@ -35,6 +34,7 @@ type Telemetry struct {
 	tracer   tracing.Tracer
 	meter    metric.Meter
 	registry *prometheus.Registry // nil = no metrics
+	process  process
 	shutdown []func(context.Context) error
 }
 
@@ -116,7 +116,7 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 		return nil
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	t.process = newProcess()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
 	if err != nil {
 		return fmt.Errorf("starting the Prometheus exporter: %w", err)
@@ -127,7 +127,8 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 		if err != nil {
 			return fmt.Errorf("starting the metric exporter: %w", err)
 		}
-		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
+		reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(t.process))
+		options = append(options, sdkmetric.WithReader(reader))
 	}
 	provider := sdkmetric.NewMeterProvider(options...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)

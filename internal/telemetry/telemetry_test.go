@@ -161,43 +161,6 @@ func TestFailuresAreReportedOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestMetrics(t *testing.T) {
-	quiet(t)
-	tm, _ := setup(t, Config{})
-	m, err := NewMetrics(tm.Meter())
-	if err != nil {
-		t.Fatalf("NewMetrics: got %v, want no error", err)
-	}
-	ctx := t.Context()
-	m.Call(ctx, "search", OutcomeOK, 20*time.Millisecond)
-	m.Call(ctx, "search", "timeout", time.Second)
-	m.Retry(ctx, "search")
-	m.Query(ctx, OutcomeOK, time.Second)
-	if err := m.Watch(func() int { return 1 }, func() int { return 3 }, func() int { return 7 }); err != nil {
-		t.Fatalf("Watch: got %v, want no error", err)
-	}
-
-	w := httptest.NewRecorder()
-	tm.Handler(func(*http.Request) func(string) bool { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, want := range []string{
-		`nexus_calls_total{outcome="ok",server="search"} 1`,
-		`nexus_calls_total{outcome="timeout",server="search"} 1`,
-		`nexus_call_duration_seconds_bucket{outcome="ok",server="search",le="0.025"} 1`,
-		`nexus_retries_total{server="search"} 1`,
-		`nexus_queries_total{outcome="ok"} 1`,
-		`nexus_query_duration_seconds_count{outcome="ok"} 1`,
-		"nexus_sessions 1", "nexus_tracked_requests 3", "nexus_refused_requests_total 7",
-		`service_name="agenticnexus-router"`, `service_version="1.2.3"`, "go_goroutines",
-	} {
-		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("/metrics lacks %s", want)
-		}
-	}
-	if err := tm.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: got %v, want nil", err)
-	}
-}
-
 func TestMetricsAreExported(t *testing.T) {
 	quiet(t)
 	bodies := make(chan []byte, 10)
@@ -213,12 +176,15 @@ func TestMetricsAreExported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Retry(t.Context(), "search")
+	m.ClientCall(t.Context(), ClientCall{Server: "search", Method: "ping", Retries: 1})
 	if err := tm.Shutdown(t.Context()); err != nil {
 		t.Fatalf("Shutdown: got %v, want nil", err)
 	}
-	if body := <-bodies; !bytes.Contains(body, []byte("nexus.retries")) {
-		t.Error("the exported metrics lack nexus.retries")
+	body := <-bodies
+	for _, want := range []string{"nexus.retries", "mcp.client.operation.duration", "go_goroutines", "process_cpu_seconds_total"} {
+		if !bytes.Contains(body, []byte(want)) {
+			t.Errorf("the exported metrics lack %s", want)
+		}
 	}
 }
 
@@ -229,10 +195,10 @@ func TestMetricsCanBeOff(t *testing.T) {
 	if m, err := NewMetrics(tm.Meter()); err != nil {
 		t.Errorf("NewMetrics: got %v, want no error", err)
 	} else {
-		m.Query(t.Context(), OutcomeOK, time.Second)
+		m.Query(t.Context(), QueryCall{Outcome: "ok", Took: time.Second})
 	}
 	w := httptest.NewRecorder()
-	tm.Handler(func(*http.Request) func(string) bool { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	tm.Handler(func(*http.Request) func(string, string) bool { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("/metrics: got %d, want 404", w.Code)
 	}
@@ -246,16 +212,16 @@ func TestMetricsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Retry(t.Context(), "hidden")
+	m.ClientCall(t.Context(), ClientCall{Server: "hidden", Method: "ping"})
 	var inside sync.WaitGroup
 	inside.Add(maxScrapes)
 	leave := make(chan struct{})
-	h := tm.Handler(func(r *http.Request) func(string) bool {
+	h := tm.Handler(func(r *http.Request) func(string, string) bool {
 		if r.URL.Path == "/wait" {
 			inside.Done()
 			<-leave
 		}
-		return func(string) bool { return false }
+		return func(string, string) bool { return false }
 	})
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -318,6 +284,6 @@ func BenchmarkCallMetric(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Call(b.Context(), "search", OutcomeOK, time.Millisecond)
+		m.ClientCall(b.Context(), ClientCall{Server: "search", Method: "tools/call", Tool: "find", Listed: true, Took: time.Millisecond})
 	}
 }

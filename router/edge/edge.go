@@ -63,7 +63,7 @@ type Edge struct {
 	sessionless inFlight // exchanges without a session
 	mrtrs       mrtrTable
 	budget      *limit.Budget // requests in flight and bytes in memory, by caller
-	refused     atomic.Int64  // requests for which there was no room
+	refusals    refusals
 }
 
 // New returns a running Edge.
@@ -134,8 +134,19 @@ func (e *Edge) Tracked() int { return e.budget.InFlight() }
 // Held returns the bytes of messages that the edge holds for its callers.
 func (e *Edge) Held() int { return int(e.budget.Held()) }
 
+// refusals counts requests that were refused, by cause.
+type refusals struct{ overloaded, unauthorized, forbidden atomic.Int64 }
+
 // Refused returns the number of requests so far that were refused as overload.
-func (e *Edge) Refused() int { return int(e.refused.Load()) }
+func (e *Edge) Refused() int { return int(e.refusals.overloaded.Load()) }
+
+// Losses returns what clients did not get so far: requests that were refused, by cause (overloaded, unauthorized for a
+// wrong or missing key, forbidden for a foreign Host or Origin), and notifications that they did not read in time.
+func (e *Edge) Losses() (refused map[string]int64, dropped int64) {
+	r := &e.refusals
+	return map[string]int64{"overloaded": r.overloaded.Load(), "unauthorized": r.unauthorized.Load(),
+		"forbidden": r.forbidden.Load()}, e.budget.Dropped()
+}
 
 // Send queues a notification that belongs to no request for the session's own stream: the GET stream, the SSE stream or
 // stdout. It reports whether the session exists and the message will be sent. While nobody reads the stream, the newest

@@ -23,7 +23,8 @@ type Served struct {
 
 // observe begins the span of a request and returns what ends it. The trace context of the client is that of its _meta
 // or headers.
-func (e *Edge) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
+func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
+	e := f.edge
 	ctx, links := x.remote.Context(ctx, trusted(x))
 	began := time.Now()
 	tool := ""

@@ -43,6 +43,7 @@ func (a replies) enter(w http.ResponseWriter) bool {
 func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
 	proceed, refusal := a.edge.access.CheckOrigin(w, r, methods)
 	if refusal != "" {
+		a.edge.refusals.forbidden.Add(1)
 		a.invalidRequest(w, http.StatusForbidden, "", "Forbidden: "+refusal)
 	}
 	return proceed
@@ -94,6 +95,7 @@ func (a replies) readBody(w http.ResponseWriter, r *http.Request, caller auth.Ca
 
 // unauthorized answers with 401.
 func (a replies) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
+	a.edge.refusals.unauthorized.Add(1)
 	challenge, text := `Bearer realm="agenticnexus"`, "Unauthorized: an API key is needed"
 	if wrong {
 		challenge, text = challenge+`, error="invalid_token"`, "Unauthorized: the API key is not valid"

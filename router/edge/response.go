@@ -88,7 +88,7 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string) {
 		}
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
-		x.edge.refused.Add(1)
+		x.edge.refusals.overloaded.Add(1)
 		x.out.failure = "too_large"
 		const text = "The result is more than the caller may hold beside the answers that it has not read"
 		m = output.Error(m.ID, routerError(x.Version, text, "too_large", false))

@@ -13,7 +13,7 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 	if e.life.stopping.Load() {
 		return routerError(v, "The router is shutting down", "unavailable", true)
 	}
-	e.refused.Add(1)
+	e.refusals.overloaded.Add(1)
 	return routerError(v, "The router is overloaded", "overloaded", true)
 }
 
@@ -54,7 +54,7 @@ func (e *Edge) untrack(x *Exchange) {
 
 // serveRequest serves a tracked request after the notifications before it.
 func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
-	ctx, end := f.edge.observe(ctx, x)
+	ctx, end := f.observe(ctx, x)
 	defer end()
 	if x.session != nil && x.entry.barrier > 0 {
 		x.session.notifications.inOrder(ctx, x.entry.barrier)

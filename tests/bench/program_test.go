@@ -33,14 +33,26 @@ type program struct {
 // shared one.
 func start(b *testing.B, session string, tool http.HandlerFunc) *program {
 	b.Helper()
+	return run(b, build(b), session, "", tool)
+}
+
+// build builds the program.
+func build(b *testing.B) string {
+	b.Helper()
+	bin := filepath.Join(b.TempDir(), "nexus")
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../../cmd/nexus").CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// run runs a built program with further settings and variables of the environment.
+func run(b *testing.B, bin, session, settings string, tool http.HandlerFunc, env ...string) *program {
+	b.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		b.Skip("memory is read from /proc")
 	}
 	dir := b.TempDir()
-	bin := filepath.Join(dir, "nexus")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../../cmd/nexus").CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
 	tools := httptest.NewServer(downstreamServer(tool))
 	b.Cleanup(tools.CloseClientConnections)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,12 +62,13 @@ func start(b *testing.B, session string, tool http.HandlerFunc) *program {
 	addr := l.Addr().String()
 	l.Close()
 	config := filepath.Join(dir, "config.yaml")
-	text := fmt.Sprintf("listen: %s\nmcpServers: {srv: {url: %q, session: %s}}\nlog: {level: error}\n", addr, tools.URL+"/mcp", session)
+	text := fmt.Sprintf("listen: %s\nmcpServers: {srv: {url: %q, session: %s}}\nlog: {level: error}\n%s", addr, tools.URL+"/mcp", session, settings)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(bin, "serve", "--config", config)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
@@ -170,6 +183,18 @@ func (p *program) memory(name string) float64 {
 		p.b.Fatal(err)
 	}
 	return kib * 1024
+}
+
+// cpu returns the user and system time that the program has used, in steps of 10 ms.
+func (p *program) cpu() time.Duration {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/stat")
+	if err != nil {
+		p.b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	user, _ := strconv.Atoi(fields[12])
+	system, _ := strconv.Atoi(fields[13])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // forgetPeak makes VmHWM count from now.

@@ -188,7 +188,7 @@ func TestAllowLists(t *testing.T) {
 					t.Errorf("/metrics of %s: got it: %v, want %v", name, got, want)
 				}
 			}
-			if !strings.Contains(metrics, "nexus_sessions") || !strings.Contains(metrics, "nexus_queries_total") {
+			if !strings.Contains(metrics, "nexus_sessions") || !strings.Contains(metrics, "nexus_query_duration_seconds") {
 				t.Errorf("/metrics: got %s, want what concerns no server", metrics)
 			}
 			_, healthz := r.raw("GET", "/healthz", "", bearer(row.key))

@@ -51,7 +51,7 @@ type App struct {
 	opts      Options
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
-	metrics   *telemetry.Metrics
+	meter     *meter
 	servers   *downstream.Manager
 	router    *router.Router
 	tools     *router.Profile
@@ -98,7 +98,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
 		return nil, err
 	}
-	if a.metrics, err = telemetry.NewMetrics(a.telemetry.Meter()); err != nil {
+	if a.meter, err = newMeter(a.telemetry.Meter(), cfg.Prices); err != nil {
 		return nil, err
 	}
 	folder, _ := cfg.StateFolder() // keepState says what ends without one
@@ -122,7 +122,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 			},
 		},
 	})
-	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer()}, opts.Tape, a.log)
+	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
@@ -138,16 +138,16 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
-		Tracer: a.telemetry.Tracer(),
+		Tracer: a.telemetry.Tracer(), Served: a.meter.served,
 	})
 	a.proxy.Attach(a.edge)
-	return a, a.metrics.Watch(a.edge.Sessions, a.edge.Tracked, a.edge.Refused)
+	return a, a.meter.Watch(opts.Version, func() telemetry.Readings { return readingsOf(a) })
 }
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.models.finder(a.log)
-	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer()}
+	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.Search}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
@@ -169,17 +169,14 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 }
 
 func (a *App) observeCall(o downstream.Observation) {
-	a.metrics.Call(context.Background(), o.Server, o.Outcome, o.Duration)
-	for range o.Attempts - 1 {
-		a.metrics.Retry(context.Background(), o.Server)
-	}
+	a.meter.call(o)
 	a.page.journal.Call(o)
 }
 
 func (a *App) follow(q *router.Query, began time.Time) func(*router.Record, string, error) {
 	ended := a.page.journal.Follow(q, began)
 	return func(r *router.Record, outcome string, err error) {
-		a.metrics.Query(context.Background(), outcome, time.Since(began))
+		a.meter.query(outcome, time.Since(began), r)
 		ended(r, outcome, err)
 	}
 }
@@ -277,7 +274,7 @@ func (a *App) handler() http.Handler {
 	operators := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
 	a.page.console = newConsole(a, operators)
 	ops.Mount(mux, ops.Options{
-		Ready: a.web.ready.Load, Metrics: a.telemetry.Handler(operators.visibleServers), Authorize: operators.authorize,
+		Ready: a.web.ready.Load, Metrics: a.telemetry.Handler(operators.sees), Authorize: operators.authorize,
 		Page: a.page.console,
 		Health: func(r *http.Request) any {
 			h, err := a.router.Health(operators.visible(r), "")

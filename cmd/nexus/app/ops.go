@@ -57,14 +57,8 @@ func (o *operators) visible(r *http.Request) downstream.Visible {
 	return caller.Visible()
 }
 
-// visibleServers is visible for servers as such.
-func (o *operators) visibleServers(r *http.Request) func(server string) bool {
-	see := o.visible(r)
-	if see == nil {
-		return nil
-	}
-	return func(server string) bool { return see(server, "") }
-}
+// sees is visible for /metrics.
+func (o *operators) sees(r *http.Request) func(server, tool string) bool { return o.visible(r) }
 
 // operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which
 // browsers ask for when they show /ui/.

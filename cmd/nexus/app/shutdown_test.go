@@ -44,7 +44,7 @@ func TestOps(t *testing.T) {
 		{"GET", "/readyz", 200, "text/plain", "ok"},
 		{"GET", "/healthz", 200, "application/json", `"search"`},
 		{"HEAD", "/healthz", 200, "application/json", ""},
-		{"GET", "/metrics", 200, "text/plain", "nexus_queries_total"},
+		{"GET", "/metrics", 200, "text/plain", "nexus_query_duration_seconds"},
 		{"GET", "/metrics", 200, "text/plain", "nexus_sessions"},
 		{"GET", "/", 200, "text/plain", "/servers/{name}/mcp "},
 		{"POST", "/", 405, "", ""},

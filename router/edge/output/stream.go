@@ -67,6 +67,7 @@ func (s *stream) putLocked(l *Lane, m Message, last bool) bool {
 		}
 		s.bytes -= old.Size()
 		Settle(s.budget, old)
+		s.budget.Drop()
 	}
 	if m.Paid == 0 && m.batch == nil {
 		m.Paid = m.Size()

@@ -1,0 +1,119 @@
+package telemetry
+
+import (
+	"context"
+	"runtime"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Readings are read when metrics are collected.
+type Readings struct {
+	Sessions int              // of clients
+	Tracked  int              // requests of clients whose answer is outstanding
+	Dropped  int64            // progress and other notifications so far that a client did not read in time
+	Refusals map[string]int64 // requests so far, by cause
+	Servers  map[string]ServerReading
+}
+
+// ServerReading is the state of a server.
+type ServerReading struct {
+	Up          bool
+	BreakerOpen bool // or half-open
+	InFlight    int
+	Queued      int
+	Sessions    int
+	Tools       int
+	Quarantined int // tools
+}
+
+// Watch adds the instruments that are read on collection, and one that tells the version.
+func (m *Metrics) Watch(version string, read func() Readings) error {
+	w := watcher{meter: m.meter, read: read}
+	w.gauge("nexus.sessions", "Sessions of clients.", func(r Readings) int { return r.Sessions })
+	w.gauge("nexus.tracked_requests", "Requests of clients whose answer is outstanding.",
+		func(r Readings) int { return r.Tracked })
+	w.gauge("nexus.build_info", "Version of the router.", func(Readings) int { return 1 },
+		attribute.String("version", version), attribute.String("go_version", runtime.Version()))
+	w.total("nexus.dropped_notifications", "Progress and other notifications that clients did not read in time.",
+		"", func(r Readings) map[string]int64 { return map[string]int64{"": r.Dropped} })
+	w.total("nexus.refused_requests", "Requests of clients that were refused.", labelCause,
+		func(r Readings) map[string]int64 { return r.Refusals })
+	flag := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	w.server("nexus.server.up", "Whether the server is connected.", func(s ServerReading) int { return flag(s.Up) })
+	w.server("nexus.server.breaker_open", "Whether the circuit breaker of the server is open or half-open.",
+		func(s ServerReading) int { return flag(s.BreakerOpen) })
+	w.server("nexus.server.in_flight", "Requests at the server.", func(s ServerReading) int { return s.InFlight })
+	w.server("nexus.server.queued", "Requests that wait for a place at the server.",
+		func(s ServerReading) int { return s.Queued })
+	w.server("nexus.server.sessions", "Sessions with the server.", func(s ServerReading) int { return s.Sessions })
+	w.server("nexus.server.tools", "Tools that the server listed last.", func(s ServerReading) int { return s.Tools })
+	w.server("nexus.server.quarantined_tools", "Tools of the server that cannot be used.",
+		func(s ServerReading) int { return s.Quarantined })
+	return w.register()
+}
+
+// watcher adds observable instruments whose values one callback takes from the same readings.
+type watcher struct {
+	meter       metric.Meter
+	read        func() Readings
+	instruments []metric.Observable
+	observe     []func(metric.Observer, Readings)
+	err         error // the first
+}
+
+func (w *watcher) add(i metric.Observable, err error, observe func(metric.Observer, Readings)) {
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.instruments, w.observe = append(w.instruments, i), append(w.observe, observe)
+}
+
+func (w *watcher) gauge(name, about string, value func(Readings) int, labels ...attribute.KeyValue) {
+	i, err := w.meter.Int64ObservableGauge(name, metric.WithDescription(about))
+	w.add(i, err, func(o metric.Observer, r Readings) {
+		o.ObserveInt64(i, int64(value(r)), metric.WithAttributes(labels...))
+	})
+}
+
+func (w *watcher) total(name, about string, label attribute.Key, values func(Readings) map[string]int64) {
+	i, err := w.meter.Int64ObservableCounter(name, metric.WithDescription(about))
+	w.add(i, err, func(o metric.Observer, r Readings) {
+		for value, n := range values(r) {
+			if label == "" {
+				o.ObserveInt64(i, n)
+			} else {
+				o.ObserveInt64(i, n, metric.WithAttributes(label.String(value)))
+			}
+		}
+	})
+}
+
+func (w *watcher) server(name, about string, value func(ServerReading) int) {
+	i, err := w.meter.Int64ObservableGauge(name, metric.WithDescription(about))
+	w.add(i, err, func(o metric.Observer, r Readings) {
+		for server, s := range r.Servers {
+			o.ObserveInt64(i, int64(value(s)), metric.WithAttributes(labelServer.String(server)))
+		}
+	})
+}
+
+func (w *watcher) register() error {
+	if w.err != nil {
+		return w.err
+	}
+	_, err := w.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		r := w.read()
+		for _, observe := range w.observe {
+			observe(o, r)
+		}
+		return nil
+	}, w.instruments...)
+	return err
+}

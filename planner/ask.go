@@ -138,7 +138,7 @@ func estimate(request llm.Request, resp llm.Response) int {
 	for _, m := range request.Messages {
 		bytes += len(m.Content)
 	}
-	return bytes / bytesPerToken
+	return (bytes + bytesPerToken - 1) / bytesPerToken
 }
 
 // start passes a step to OnStep if it only reads and needs no other step.

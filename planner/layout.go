@@ -17,6 +17,9 @@ const frame = 100
 // overhead is what a line of a data block takes beside its text.
 const overhead = len(llm.DataMark) + len("\n")
 
+// cost is what lines take of a data block.
+func cost(lines string) int { return len(lines) + (strings.Count(lines, "\n")+1)*overhead }
+
 // header is the line above the tools of a server.
 func header(s Server, limit int) string {
 	name := "[server " + short.Line(s.Name, maxName) + "]"
@@ -45,8 +48,7 @@ func data(lines []string) string {
 
 // line is a line that can be shortened.
 type line struct {
-	tool   *plan.Tool // that it is about; nil for a server
-	sign   *signature
+	entry  // that it is about; empty for a server
 	server Server
 	length int // when nothing is left out
 	least  int
@@ -99,7 +101,7 @@ func fit(lines []line, room int, s *Shown) string {
 			out = append(out, header(l.server, l.size(low)))
 			continue
 		}
-		text, complete := l.sign.brief(l.size(low))
+		text, complete := l.brief(l.size(low))
 		out = append(out, text)
 		s.note(l.tool, named)
 		if complete {
@@ -124,17 +126,17 @@ type group struct {
 
 // add adds what is said about a tool of a server. It reports whether there was room.
 func (l *layout) add(server, text string) bool {
-	cost := len(text) + (strings.Count(text, "\n")+1)*overhead
+	price := cost(text)
 	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == server })
 	head := ""
 	if i < 0 {
 		head = header(find(l.servers, server), maxHeader)
-		cost += len(head) + overhead
+		price += cost(head)
 	}
-	if cost > l.room {
+	if price > l.room {
 		return false
 	}
-	l.room -= cost
+	l.room -= price
 	if i < 0 {
 		i = len(l.groups)
 		l.groups = append(l.groups, &group{server, []string{head}})

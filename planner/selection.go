@@ -66,18 +66,16 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	s.room = max(room/4, 2*maxTool)
 	servers := req.Tools.Servers()
 	all, listed := p.list(req.Tools, room*2/3)
-	if listed {
-		if s.catalog = p.everything(servers, all); len(s.catalog)+frame <= room {
-			for _, t := range all {
-				s.note(t, whole)
-			}
-			s.listed = true
-			return
+	if s.catalog = everything(servers, all, room); s.catalog != "" {
+		for _, e := range all {
+			s.note(e.tool, whole)
 		}
+		s.listed = true
+		return
 	}
-	s.others, s.catalog = true, ""
+	s.others = true
 	if listed {
-		s.catalog = fit(p.shortened(servers, all), room*2/3-frame, s)
+		s.catalog = fit(shortened(servers, all), room*2/3-frame, s)
 		s.listed = s.catalog != ""
 	}
 	if !s.listed {
@@ -112,38 +110,52 @@ func (p *Planner) rank(ctx context.Context, req Request, query string, limit int
 	return first
 }
 
+// entry is a tool with its signature.
+type entry struct {
+	tool *plan.Tool
+	*signature
+}
+
 // list returns all tools, false if their names do not fit.
-func (p *Planner) list(tools Tools, room int) (all []*plan.Tool, fits bool) {
+func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
 	for t := range tools.All() {
-		if room -= p.signatures.of(t).minBrief() + overhead; room < 0 {
+		e := entry{t, p.signatures.of(t)}
+		if room -= e.minBrief() + overhead; room < 0 {
 			return nil, false
 		}
-		all = append(all, t)
+		all = append(all, e)
 	}
 	return all, true
 }
 
-// everything describes all tools in full, server by server.
-func (p *Planner) everything(servers []Server, all []*plan.Tool) string {
+// everything describes all tools in full, server by server, nothing if there is no room.
+func everything(servers []Server, all []entry, room int) string {
 	var lines []string
-	for i, t := range all {
-		if i == 0 || all[i-1].Server != t.Server {
-			lines = append(lines, header(find(servers, t.Server), maxInstructions))
+	room -= frame
+	for i, e := range all {
+		if i == 0 || all[i-1].tool.Server != e.tool.Server {
+			lines = append(lines, header(find(servers, e.tool.Server), maxInstructions))
+			room -= cost(lines[len(lines)-1])
 		}
-		lines = append(lines, p.signatures.of(t).long(maxTool))
+		lines = append(lines, e.full)
+		if room -= cost(e.full); room < 0 {
+			return ""
+		}
+	}
+	if len(lines) == 0 {
+		return ""
 	}
 	return data(lines)
 }
 
 // shortened are the lines of all tools, server by server.
-func (p *Planner) shortened(servers []Server, all []*plan.Tool) (lines []line) {
-	for i, t := range all {
-		if i == 0 || all[i-1].Server != t.Server {
-			lines = append(lines, newHead(find(servers, t.Server)))
+func shortened(servers []Server, all []entry) []line {
+	lines := make([]line, 0, len(all)+len(servers))
+	for i, e := range all {
+		if i == 0 || all[i-1].tool.Server != e.tool.Server {
+			lines = append(lines, newHead(find(servers, e.tool.Server)))
 		}
-		sign := p.signatures.of(t)
-		text, _ := sign.brief(maxBrief)
-		lines = append(lines, line{tool: t, sign: sign, length: len(text), least: sign.minBrief()})
+		lines = append(lines, line{entry: e, length: len(e.line), least: e.minBrief()})
 	}
 	return lines
 }
@@ -159,7 +171,7 @@ func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room,
 	for i := range ranked {
 		t := &ranked[i]
 		sign := p.signatures.of(t)
-		if s.details[t.Name] < whole && l.room > inFull && l.add(t.Server, sign.long(maxTool)) {
+		if s.details[t.Name] < whole && l.room > inFull && l.add(t.Server, sign.full) {
 			s.note(t, whole)
 			continue
 		}

@@ -30,6 +30,8 @@ type signature struct {
 	hints    string
 	about    string
 	notes    []string // about parameters
+	full     string   // the long description of maxTool bytes
+	line     string   // the brief one of maxBrief bytes
 }
 
 // newSignature reads the definition of a tool.
@@ -151,7 +153,7 @@ func (s *signature) brief(limit int) (text string, complete bool) {
 
 // size is about how many bytes the signature takes.
 func (s *signature) size() int {
-	n := 200 + len(s.name) + len(s.result) + len(s.about)
+	n := 200 + len(s.name) + len(s.result) + len(s.about) + len(s.full) + len(s.line)
 	for _, text := range append(slices.Clip(s.params), s.notes...) {
 		n += len(text)
 	}
@@ -216,6 +218,8 @@ func (c *signatures) of(t *plan.Tool) *signature {
 	}
 	s := newSignature(t)
 	s.learn(result, arguments)
+	s.full = s.long(maxTool)
+	s.line, _ = s.brief(maxBrief)
 	c.known.Put(key, s, s.size())
 	return s
 }

@@ -103,13 +103,16 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 		lines = append(lines, "the search has no query")
 	}
 	for i, q := range wanted {
-		var found, above []string
+		var found, above, beyond []string
 		for _, t := range ranked[i] {
+			name := short.Line(t.Name, maxName)
 			switch now := c.shown.details[t.Name]; {
 			case now > before[t.Name]:
-				found = append(found, short.Line(t.Name, maxName))
+				found = append(found, name)
 			case now > 0:
-				above = append(above, short.Line(t.Name, maxName))
+				above = append(above, name)
+			default:
+				beyond = append(beyond, name)
 			}
 		}
 		line := fmt.Sprintf("%q: ", q)
@@ -118,6 +121,8 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 			line += "found " + strings.Join(found, ", ")
 		case len(above) > 0:
 			line += "found only what was shown before: " + strings.Join(above, ", ")
+		case len(beyond) > 0:
+			line += "there is no room to show " + strings.Join(beyond, ", ")
 		default:
 			line += "found nothing"
 		}

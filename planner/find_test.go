@@ -90,10 +90,10 @@ func TestFindToolsInLaterRounds(t *testing.T) {
 // TestRepairShowsSchemas: the tools of faulty steps are shown whole, and those that an unknown name may mean.
 func TestRepairShowsSchemas(t *testing.T) {
 	list := office(1000)
-	f := over(t, list, `[{"tool":"sort_flights","arguments":{}},{"tool":"flights_rank","arguments":{}},{"tool":"tag_rooms","arguments":{"query":"x"}}]`, `[]`)
+	f := over(t, list, `[{"tool":"sort_flights","arguments":{}},{"tool":"flights_rank","arguments":{}},{"tool":"opn_invoices","arguments":{}},{"tool":"tag_rooms","arguments":{"query":"x"}}]`, `[]`)
 	_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list})
 	repair := requests[1].Users[1]
-	for _, want := range []string{`| sort_flights takes {"type":"object","properties":{"query":`, `| rank_flights takes {"type"`} {
+	for _, want := range []string{`| sort_flights takes {"type":"object","properties":{"query":`, `| rank_flights takes {"type"`, `| open_invoices takes {"type"`} {
 		if !strings.Contains(repair, want) {
 			t.Errorf("got %s\nwant %q in it", repair, want)
 		}

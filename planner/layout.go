@@ -34,7 +34,7 @@ func header(s Server, limit int) string {
 	return name + " " + short.Text(text, room)
 }
 
-func find(servers []Server, name string) Server {
+func serverOf(servers []Server, name string) Server {
 	if i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name }); i >= 0 {
 		return servers[i]
 	}
@@ -54,7 +54,7 @@ type line struct {
 	least  int
 }
 
-// weight is how much more of a limit than tools servers get.
+// serverWeight is how much longer the line of a server may be than that of a tool.
 const serverWeight = 3
 
 func heads(servers []Server) (lines []line) {
@@ -130,7 +130,7 @@ func (l *layout) add(server, text string) bool {
 	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == server })
 	head := ""
 	if i < 0 {
-		head = header(find(l.servers, server), maxHeader)
+		head = header(serverOf(l.servers, server), maxHeader)
 		price += cost(head)
 	}
 	if price > l.room {

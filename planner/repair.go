@@ -3,12 +3,14 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
 // Bounds of a repair.
@@ -57,13 +59,27 @@ func (c *conversation) involved(ctx context.Context, d *draft) (tools []plan.Too
 		meant := []plan.Tool{{}}
 		var unknown *plan.Error
 		if meant[0], unknown = c.req.Tools.Lookup(step.Tool); unknown != nil {
-			meant = c.planner.rank(ctx, c.req, short.Line(step.Tool, maxName), maxSimilar)
+			meant = c.similar(ctx, step.Tool)
 		}
 		for _, t := range meant {
 			if !slices.ContainsFunc(tools, func(o plan.Tool) bool { return o.Name == t.Name }) {
 				tools = append(tools, t)
 			}
 		}
+	}
+	return tools
+}
+
+// similar returns the tools that an unknown name may mean: those that are spelled like it among what the model was
+// shown, else those that a search finds.
+func (c *conversation) similar(ctx context.Context, name string) (tools []plan.Tool) {
+	for _, known := range suggest.Of(name, slices.Sorted(maps.Keys(c.shown.details)), maxSimilar) {
+		if t, unknown := c.req.Tools.Lookup(known); unknown == nil {
+			tools = append(tools, t)
+		}
+	}
+	if len(tools) == 0 {
+		tools = c.planner.rank(ctx, c.req, short.Line(name, maxName), maxSimilar)
 	}
 	return tools
 }

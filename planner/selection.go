@@ -84,7 +84,7 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	rest := room - len(s.catalog)
 	inFull, limit := rest, maxRankedInFull
 	if !s.listed {
-		inFull, limit = rest/2, maxRanked
+		inFull, limit = rest/3, maxRanked
 	}
 	ranked := p.rank(ctx, req, req.Query, limit)
 	var meant []string
@@ -134,7 +134,7 @@ func everything(servers []Server, all []entry, room int) string {
 	room -= frame
 	for i, e := range all {
 		if i == 0 || all[i-1].tool.Server != e.tool.Server {
-			lines = append(lines, header(find(servers, e.tool.Server), maxInstructions))
+			lines = append(lines, header(serverOf(servers, e.tool.Server), maxInstructions))
 			room -= cost(lines[len(lines)-1])
 		}
 		lines = append(lines, e.full)
@@ -153,7 +153,7 @@ func shortened(servers []Server, all []entry) []line {
 	lines := make([]line, 0, len(all)+len(servers))
 	for i, e := range all {
 		if i == 0 || all[i-1].tool.Server != e.tool.Server {
-			lines = append(lines, newHead(find(servers, e.tool.Server)))
+			lines = append(lines, newHead(serverOf(servers, e.tool.Server)))
 		}
 		lines = append(lines, line{entry: e, length: len(e.line), least: e.minBrief()})
 	}

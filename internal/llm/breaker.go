@@ -38,6 +38,16 @@ func (b *Breaker) allow(now time.Time) (probe bool, err *Error) {
 	return true, nil
 }
 
+// state returns closed or open.
+func (b *Breaker) state() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down != nil {
+		return "open"
+	}
+	return "closed"
+}
+
 // done records the result of a request that allow admitted.
 func (b *Breaker) done(now time.Time, probe bool, err error) {
 	b.mu.Lock()

@@ -21,13 +21,16 @@ type Status struct {
 	State     string     `json:"state"`
 	LastOK    *time.Time `json:"last_ok,omitempty"`    // when a request last succeeded
 	LastError string     `json:"last_error,omitempty"` // why the last request failed; empty after a success
+	Breaker   string     `json:"breaker,omitempty"`    // closed or open
 }
 
 // Status returns the state of the model. It sends nothing.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status
+	status := c.status
+	status.Breaker = c.breaker.state()
+	return status
 }
 
 // record keeps the result of a request. The cancellation by a caller says nothing about the model.

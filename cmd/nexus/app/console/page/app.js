@@ -1,49 +1,76 @@
-// Shows /healthz and asks for it again every two seconds. All of it is text: nothing of a server is markup.
-"use strict";
-const byID = (id) => document.getElementById(id);
+// Shows the view that the address names, and has it renewed when something changes.
+import { h, empty, say, put } from "./dom.js";
+import { follow } from "./net.js";
+import { now } from "./now.js";
+import { servers, server } from "./servers.js";
+import { tools, tool } from "./tools.js";
+import { queries } from "./queries.js";
+import { query } from "./query.js";
+import { ask } from "./ask.js";
+import { sessions, models } from "./others.js";
 
-// age tells since when in one unit.
-function age(since) {
-  const s = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000));
-  return s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
-}
+// A view gets { main, path, params, go } and returns { title, refresh(change), leave() }, all optional but the title.
+const views = {
+  now: () => now, servers: (p) => p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
+  queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models,
+};
 
-// latency tells two times in milliseconds; they are 0 where no call was answered yet.
-const latency = (l) => l.p95 ? [l.p50, l.p95].map((t) => t.toFixed(t < 10 ? 1 : 0)).join(" / ") + " ms" : "–";
+const main = document.getElementById("main");
+let current = {}, shown = "", first = true;
 
-function row(name, s) {
-  const tr = document.createElement("tr");
-  const error = s.last_error && s.status !== "connected" ? `${s.last_error.reason}: ${s.last_error.message}` : "";
-  const breaker = s.breaker === "closed" ? "" : `calls are held back (${s.breaker}); `;
-  const bad = (s.quarantined_tools || []).map((q) => `; ${q.tool || "a tool without a name"} is quarantined: ${q.reason}`).join("");
-  const heads = document.querySelectorAll("th");
-  const cells = [name, s.status, age(s.since), s.transport, s.tools, s.in_flight + (s.queued ? ` + ${s.queued} waiting` : ""),
-    latency(s.latency_ms), (breaker + error + bad).replace(/^; /, "")];
-  cells.forEach((text, i) => {
-    const td = tr.insertCell();
-    td.textContent = text;
-    td.dataset.head = heads[i].textContent; // for narrow windows
-    if (i === 1) td.className = s.status;
-    if (i > 3 && i < 7) td.className = "n";
-  });
-  return tr;
-}
-
-async function refresh() {
-  try {
-    const url = new URL("../healthz", location.origin + location.pathname); // location.href may hold a password
-    const answer = await fetch(url, { cache: "no-store" });
-    if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
-    const health = await answer.json();
-    byID("status").textContent = health.status;
-    byID("status").className = health.status;
-    byID("note").textContent = `version ${health.version}, up ${Math.round(health.uptime_seconds)} s`;
-    byID("servers").replaceChildren(...Object.entries(health.servers).map(([name, s]) => row(name, s)));
-  } catch (error) {
-    byID("status").textContent = "";
-    byID("note").textContent = `No answer: ${error.message}`;
+async function route() {
+  const [address, search] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...path] = address.split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const view = (views[name] || views.now)(path);
+  const params = new URLSearchParams(search);
+  const same = view.within?.(shown, path);
+  shown = location.hash;
+  for (const a of document.querySelectorAll("#nav a")) {
+    const on = a.hash === "#/" + (views[name] ? name : "now");
+    on ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current");
+    if (on) a.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
-  setTimeout(refresh, 2000);
+  if (same && current.move) { current.move(path, params); document.body.dataset.view = shown; return; }
+  current.leave?.();
+  const mine = current = {};
+  const place = h("div", { class: "view" });
+  try {
+    const made = await view({ main: place, path, params, alive: () => current === mine });
+    if (current !== mine) return made.leave?.();
+    Object.assign(mine, made);
+    document.title = made.title + " · AgenticNexus";
+  } catch (error) {
+    if (current !== mine) return;
+    put(place, h("h1", {}, "Nothing to show"), empty(error.message, "Go ", h("a", { href: "#/now" }, "back to the start"), ", or reload the page."));
+  }
+  put(main, place);
+  if (!first) { scrollTo(0, 0); main.focus({ preventScroll: true }); say(document.title); }
+  first = false;
+  mine.shown?.();
+  document.body.dataset.view = shown;
 }
 
-refresh();
+// Refreshes come one at a time, at most once a second; the last one counts.
+let change = null, busy = false;
+async function refresh() {
+  if (busy || !change) return;
+  busy = true;
+  const next = change, mine = current;
+  change = null;
+  try { await mine.refresh?.(next); } catch { /* the next change tries again */ }
+  setTimeout(() => { busy = false; refresh(); }, 1000);
+}
+
+let seen = "";
+addEventListener("hashchange", route);
+document.getElementById("skip").addEventListener("click", (e) => { e.preventDefault(); main.focus(); });
+const link = document.getElementById("link");
+follow((c) => {
+  if (seen === "") seen = JSON.stringify(c); // what the view has just read
+  else { seen = JSON.stringify(c); change = c; refresh(); }
+}, (on) => {
+  link.textContent = on ? "Live" : "No connection";
+  link.className = on ? "good" : "bad";
+  document.body.dataset.live = on;
+});
+route().then(() => { document.body.dataset.ready = "true"; });

@@ -1,0 +1,56 @@
+// Asks a question as an MCP client, with progress, forms for what is missing and for consent, and the growing answer.
+import { h, badge, count, empty, say, put } from "./dom.js";
+import { get, Client } from "./net.js";
+import { elicited } from "./tools.js";
+import { sure } from "./servers.js";
+
+export async function ask({ main, params, alive }) {
+  const box = h("textarea", { id: "question", rows: 3, required: true, maxlength: 10000, value: params.get("q") || "", placeholder: "What do you want to know, or have done?" });
+  const send = h("button", { class: "primary" }, "Ask"), stop = h("button", { type: "button", hidden: true }, "Stop");
+  const forms = h("div", {}), out = h("div", { class: "answers" });
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" }), message = h("span", { class: "muted" });
+  const progress = h("div", { class: "row", hidden: true }, bar, h("span", { class: "grow" }, message));
+  const client = new Client((p) => elicited(p, forms));
+  let abort;
+  const run = async (args) => {
+    abort = new AbortController();
+    send.disabled = true; stop.hidden = progress.hidden = false;
+    bar.value = 0; message.textContent = "Sending…"; put(forms);
+    const text = h("div", { class: "prose answer" });
+    put(out, text);
+    try {
+      if (!client.session) await client.open();
+      const result = await client.request("tools/call", { name: "process_query", arguments: args }, (p) => {
+        bar.value = p.progress;
+        if (p.progress > 0.9 && p.progress < 1 && p.message !== "Synthesizing response...") { text.textContent = p.message; message.textContent = "Writing the answer…"; } else message.textContent = p.message || "";
+      }, abort.signal);
+      if (alive()) await show(result, args);
+    } catch (error) {
+      put(out, abort.signal.aborted ? h("p", { class: "muted" }, "Stopped.") : h("p", { class: "problem" }, error.message));
+    }
+    send.disabled = false; stop.hidden = progress.hidden = true;
+  };
+  const show = async (result, args) => {
+    const a = result.structuredContent;
+    if (result.isError || !a) return put(out, h("p", { class: "problem" }, result.content?.[0]?.text || "The router gave no answer."));
+    const link = h("p", {});
+    put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "prose answer" }, a.answer),
+      a.needs_approval ? h("p", { class: "buttons" }, h("button", { class: "primary", onclick: async () => {
+        const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool), " ", h("code", {}, JSON.stringify(x.arguments))));
+        if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });
+      } }, "Approve and run")) : "", link);
+    say("The answer is there");
+    for (let i = 0; i < 10 && alive(); i++) { // the history is a moment behind
+      const found = (await get("queries", { kind: "query", limit: 10 })).entries.find((e) => e.trace_id === a.trace_id);
+      if (found) { link.append(h("a", { href: `#/queries/${found.id}` }, `See how: ${count(a.steps.length, "step")}, times and sources`)); break; }
+      await new Promise((r) => setTimeout(r, 200));
+    }
+  };
+  stop.addEventListener("click", () => abort?.abort());
+  box.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) box.form.requestSubmit(); });
+  const servers = (await get("servers")).servers.filter((x) => x.status !== "disabled");
+  put(main, h("h1", {}, "Ask"),
+    servers.length ? h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); if (box.value.trim()) run({ query: box.value }); } }, h("label", { for: "question" }, "Your question"), box, h("p", { class: "buttons" }, send, stop, h("span", { class: "muted" }, "Ctrl+Enter asks. Writes ask for your consent."))) :
+      empty("There is no server to ask.", "Look at the ", h("a", { href: "#/servers" }, "servers"), "."), progress, forms, out);
+  return { title: "Ask", shown: () => box.focus(), leave: () => { abort?.abort(); client.close(); } };
+}

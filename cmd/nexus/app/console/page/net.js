@@ -1,0 +1,109 @@
+// Talks to the router: JSON of api/, events, and MCP at mcp.
+
+const base = new URL(".", location.origin + location.pathname); // location.href may hold a password
+
+// get reads JSON. The error says what the router says.
+export async function get(path, query) {
+  const url = new URL("api/" + path, base);
+  for (const [k, v] of Object.entries(query || {})) if (v) url.searchParams.set(k, v);
+  return answer(await fetch(url, { cache: "no-store" }));
+}
+
+export async function post(path, body) {
+  return answer(await fetch(new URL("api/" + path, base),
+    { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+async function answer(response) {
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(body.error || `${response.status} ${response.statusText}`);
+  return body;
+}
+
+// follow calls changed for each event, and linked when the stream opens or breaks.
+export function follow(changed, linked) {
+  let source, wait = 1000;
+  const open = () => {
+    source = new EventSource(new URL("api/events", base));
+    source.onopen = () => { wait = 1000; linked(true); };
+    source.onmessage = (e) => changed(JSON.parse(e.data));
+    source.onerror = () => {
+      linked(false);
+      source.close();
+      setTimeout(open, wait);
+      wait = Math.min(wait * 2, 15000);
+    };
+  };
+  open();
+  addEventListener("pagehide", () => source.close());
+}
+
+// Client is an MCP client with one session. ask answers elicitation: it gets the params and returns the result.
+export class Client {
+  constructor(ask) { this.ask = ask; this.id = 0; }
+
+  async send(message, signal) {
+    const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
+    if (this.session) { headers["Mcp-Session-Id"] = this.session; headers["MCP-Protocol-Version"] = "2025-11-25"; }
+    const response = await fetch(new URL("mcp", base), { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...message }), signal });
+    this.session = response.headers.get("Mcp-Session-Id") || this.session;
+    return response;
+  }
+
+  async open() {
+    await this.request("initialize", { protocolVersion: "2025-11-25", capabilities: { elicitation: {} }, clientInfo: { name: "operations page", version: "1" } });
+    await this.send({ method: "notifications/initialized" });
+  }
+
+  // request returns the result. progress gets the params of progress notifications.
+  async request(method, params, progress, signal) {
+    const id = ++this.id;
+    if (progress) params = { ...params, _meta: { progressToken: id } };
+    const response = await this.send({ id, method, params }, signal);
+    signal?.addEventListener("abort", () => this.send({ method: "notifications/cancelled", params: { requestId: id } }).catch(() => {}));
+    let reply;
+    const take = (m) => {
+      if (m.id === id && !m.method) reply = m;
+      else if (m.method === "notifications/progress") progress?.(m.params);
+      else if (m.method && m.id !== undefined) this.serve(m);
+    };
+    if (!(response.headers.get("Content-Type") || "").startsWith("text/event-stream")) {
+      const body = await response.json().catch(() => null);
+      if (body) take({ ...body, id });
+      if (!response.ok && !reply?.error) throw new Error(`${response.status} ${response.statusText}`);
+    } else {
+      for await (const data of events(response.body)) take(JSON.parse(data));
+    }
+    if (!reply) throw new Error("The connection ended without an answer.");
+    if (reply.error) throw new Error(reply.error.message);
+    return reply.result;
+  }
+
+  // serve answers a request of the router.
+  async serve(m) {
+    let reply = { id: m.id, error: { code: -32601, message: "the page does not answer " + m.method } };
+    if (m.method === "elicitation/create") reply = { id: m.id, result: await this.ask(m.params) };
+    await this.send(reply).catch(() => {});
+  }
+
+  close() {
+    if (!this.session) return;
+    fetch(new URL("mcp", base), { method: "DELETE", headers: { "Mcp-Session-Id": this.session }, keepalive: true }).catch(() => {});
+    this.session = undefined;
+  }
+}
+
+// events yields the data of server-sent events.
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    rest += value;
+    for (let end; (end = rest.indexOf("\n\n")) >= 0; rest = rest.slice(end + 2)) {
+      const data = rest.slice(0, end).split("\n").filter((l) => l.startsWith("data:")).map((l) => l.slice(5).replace(/^ /, "")).join("\n");
+      if (data) yield data;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// The first view: what needs attention, then how much runs.
+import { h, s, badge, ago, count, empty, ms, span, caller, when, put } from "./dom.js";
+import { get } from "./net.js";
+
+export async function now({ main }) {
+  const show = (n) => put(main, ...parts(n));
+  show(await get("now"));
+  return { title: "Now", refresh: async () => show(await get("now")) };
+}
+
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+
+function parts(n) {
+  const q = sum(n.series.queries), c = sum(n.series.calls), e = sum(n.series.calls_failed), f = sum(n.series.queries_failed);
+  return [
+    h("h1", {}, "Now"),
+    h("p", { class: "lead" }, badge(n.status === "healthy" ? "ok" : n.status === "degraded" ? "warn" : "bad", n.status), " ",
+      n.servers ? `${n.connected} of ${count(n.servers, "server")} connected` : "no servers", `, up ${span(n.uptime_seconds)}, version ${n.version}`),
+    attention(n),
+    n.live.length > 0 && h("section", { "aria-labelledby": "live" }, h("h2", { id: "live" }, "Running queries"), live(n.live)),
+    n.failures.length > 0 && h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Latest queries with problems"),
+      h("ul", { class: "rows" }, n.failures.map((x) => h("li", {}, h("a", { class: "row", href: `#/queries/${x.id}` },
+        badge(x.outcome), h("span", { class: "grow cut" }, x.text || "a question whose text is not kept"), failed(x), h("span", { class: "muted" }, ago(x.at))))))),
+    h("section", { "aria-labelledby": "rates" }, h("h2", { id: "rates" }, "The last hour"),
+      h("div", { class: "tiles" },
+        chart("Queries", q.toLocaleString(), f ? `${f.toLocaleString()} with problems` : "none with problems", n.series.queries, n.series.queries_failed),
+        chart("Tool calls", c.toLocaleString(), e ? `${e.toLocaleString()} failed` : "none failed", n.series.calls, n.series.calls_failed),
+        chart("Time of queries, p95", ms(worst(n.series.p95_ms)), q ? `median ${ms(worst(n.series.p50_ms))} in the slowest minute` : "no queries", n.series.p95_ms),
+        h("div", { class: "tile" }, h("h3", {}, "At this moment"), h("dl", { class: "mini" },
+          h("div", {}, h("dt", {}, "calls in flight"), h("dd", {}, n.in_flight)), h("div", {}, h("dt", {}, "client sessions"), h("dd", {}, h("a", { href: "#/sessions" }, n.sessions))),
+          h("div", {}, h("dt", {}, "running queries"), h("dd", {}, n.live.length)))))),
+    q + c === 0 && empty("Nothing has been asked yet.", "Connect a client to ", h("code", {}, location.origin + "/mcp"), ", or ", h("a", { href: "#/ask" }, "ask a question here"), "."),
+    n.history.dropped > 0 && h("p", { class: "muted" }, `${count(n.history.dropped, "entry", "entries")} could not be recorded, because the disk is too slow.`),
+    n.history.off && h("p", { class: "muted" }, "No history is kept; set history.entries above 0 to see queries and rates."),
+  ].filter(Boolean);
+}
+
+const worst = (list) => Math.max(0, ...list);
+
+const failed = (x) => {
+  const bad = (x.uses || []).filter((u) => u.failed).map((u) => u.tool);
+  return bad.length > 0 && h("span", { class: "muted cut" }, bad.join(", "));
+};
+
+function attention(n) {
+  if (n.servers === 0) {
+    return h("section", { "aria-label": "Attention" }, empty("There are no servers.", "Add some to ", h("code", {}, "servers.yaml"), " – ", h("code", {}, "nexus config import"), " takes over those of a desktop client – or try ", h("code", {}, "nexus serve --demo"), "."));
+  }
+  return h("section", { "aria-labelledby": "attention" }, h("h2", { id: "attention" }, "Needs attention"),
+    n.attention.length === 0 ? h("p", { class: "calmbox" }, badge("ok", "all well"), " Nothing needs attention.") :
+      h("ul", { class: "rows" }, n.attention.map((a) => h("li", {}, h("a", { class: `row ${a.severity}`, href: a.link }, badge(a.severity, a.severity === "bad" ? "problem" : "warning"),
+        h("strong", { class: "subject cut", title: a.subject }, a.subject), h("span", { class: "grow" }, a.text), a.since && h("span", { class: "muted" }, ago(a.since)))))));
+}
+
+// live lists running queries with their progress.
+export function live(list) {
+  return h("ul", { class: "rows" }, list.map((l) => h("li", { class: "row" }, h("progress", { max: 1, value: l.progress, "aria-label": "Progress" }),
+    h("span", { class: "grow" }, l.text || "a question whose text is not kept", h("br"), h("span", { class: "muted" }, l.message || "")),
+    h("span", { class: "muted" }, caller(l.caller), ", since ", when(l.at)))));
+}
+
+// chart draws a bar for each minute, with the failed part at its foot.
+function chart(title, value, note, all, failed) {
+  const top = Math.max(1, ...all), width = 240, height = 44, w = width / all.length;
+  const bars = (list, name) => s("path", { class: name, d: list.map((v, i) => v && `M${(i * w).toFixed(1)} ${height}v${(-Math.max(1.5, v / top * height)).toFixed(1)}h${(w - 1).toFixed(1)}V${height}z`).filter(Boolean).join("") });
+  return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "big" }, value), h("p", { class: "muted" }, note),
+    s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title} in each of the last 60 minutes, ${top.toLocaleString()} at most`, preserveAspectRatio: "none", class: "chart" },
+      s("path", { class: "floor", d: `M0 ${height - 0.5}H${width}` }), bars(all, "all"), failed && bars(failed, "failed")));
+}

@@ -1,0 +1,80 @@
+// The servers: all of them, or one.
+import { h, table, badge, ago, count, empty, facts, ms, when, words, put } from "./dom.js";
+import { get, post } from "./net.js";
+
+const link = (name) => `#/servers/${encodeURIComponent(name)}`;
+
+export async function servers({ main }) {
+  const show = (all) => put(main, h("h1", {}, "Servers"), all.servers.length === 0 ?
+    empty("There are no servers that your key may see.", "Add some to ", h("code", {}, "servers.yaml"), "; the router takes them over while it runs.") :
+    table("Servers", ["Server", "State", "#Tools", "#Calls", "#Failed", "#p50 / p95", "#In flight", "#Sessions", ""], all.servers.map((s) => [
+      [h("a", { href: link(s.name), class: "name cut", title: s.name }, s.name), problem(s) && h("div", { class: "note" }, problem(s))],
+      [badge(s.status), h("div", { class: "note" }, ago(s.since))], s.tools, s.calls,
+      s.failed ? h("a", { href: `#/queries?failed=1&server=${encodeURIComponent(s.name)}` }, s.failed) : 0,
+      s.latency_ms.p95 ? `${ms(s.latency_ms.p50)} / ${ms(s.latency_ms.p95)}` : "–",
+      s.in_flight + (s.queued ? ` + ${s.queued} waiting` : ""), s.sessions, toggle(s, all.can_switch, load)])));
+  const load = async () => show(await get("servers"));
+  await load();
+  return { title: "Servers", refresh: load };
+}
+
+// problem is what is wrong with a server, in one line.
+function problem(s) {
+  const parts = [];
+  if (s.status !== "disabled" && s.breaker !== "closed") parts.push(`calls are held back (breaker ${s.breaker})`);
+  if (s.last_error && s.status !== "connected" && s.status !== "disabled") parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
+  if (s.quarantined_tools) parts.push(`${count(s.quarantined_tools.length, "tool")} quarantined`);
+  return parts.join("; ");
+}
+
+// toggle is the button that switches a server. Disabling asks first.
+function toggle(s, may, done) {
+  const on = s.status !== "disabled";
+  if (!may) return "";
+  return h("button", { type: "button", class: "small", id: `switch-${s.name}`, "aria-label": `${on ? "Disable" : "Enable"} ${s.name}`, onclick: async () => {
+    if (on && !await sure(`Disable ${s.name}?`, `Its tools disappear for every client until it is enabled again; ${s.in_flight ? count(s.in_flight, "call") + " in flight will finish" : "no calls are in flight"}.`, "Disable")) return;
+    try {
+      const answer = await post(`servers/${encodeURIComponent(s.name)}`, { enabled: !on });
+      if (answer.warning) await sure("Done, but not for long", answer.warning, "OK");
+    } catch (error) { await sure("Not done", error.message, "OK"); }
+    await done();
+    document.getElementById(`switch-${s.name}`)?.focus();
+  } }, on ? "Disable" : "Enable");
+}
+
+// sure asks in a dialog.
+export function sure(title, text, yes) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { "aria-labelledby": "sure", onclose: () => { dialog.remove(); resolve(dialog.returnValue === "yes"); } },
+      h("form", { method: "dialog" }, h("h2", { id: "sure" }, title), typeof text === "string" ? h("p", {}, text) : text, h("p", { class: "buttons" },
+        h("button", { type: "button", onclick: () => dialog.close("no") }, "Cancel"),
+        h("button", { type: "button", class: "primary", onclick: () => dialog.close("yes") }, yes))));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+export async function server({ main, path }) {
+  const name = path[0];
+  const load = async () => {
+    const all = await get("servers"), s = all.servers.find((x) => x.name === name);
+    if (!s) throw new Error(`There is no server ${name} that your key may see.`);
+    const at = encodeURIComponent(name);
+    put(main, 
+      h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
+      h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
+      problem(s) && h("p", { class: "problem" }, problem(s)) || "",
+      facts(["Transport", s.transport], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last sign of life", s.last_healthy && when(s.last_healthy)],
+        ["Breaker", s.breaker], ["Calls in flight", s.in_flight + (s.queued ? `, ${s.queued} waiting` : "")], ["Sessions", s.sessions],
+        ["Latency p50 / p95", s.latency_ms.p95 ? `${ms(s.latency_ms.p50)} / ${ms(s.latency_ms.p95)}` : "no calls yet"],
+        ["Tools", h("a", { href: `#/tools?server=${at}` }, count(s.tools, "tool"))],
+        ["Calls in the history", h("a", { href: `#/queries?server=${at}` }, count(s.calls, "call"))],
+        ["Failed", s.failed ? h("a", { href: `#/queries?failed=1&server=${at}` }, count(s.failed, "call")) : "none"],
+        ["Last error", s.last_error && `${s.last_error.reason}: ${s.last_error.message}`]),
+      s.quarantined_tools ? h("section", {}, h("h2", {}, "Quarantined tools"), table("Quarantined tools", ["Tool", "Reason"], s.quarantined_tools.map((q) => [q.tool || "without a name", q.reason]))) : "",
+      h("section", {}, h("h2", {}, "Changes of state"), s.transitions?.length ? table("Changes of state", ["When", "State"], s.transitions.toReversed().map((t) => [when(t.at), badge(t.state, words(t.state))])) :
+        h("p", { class: "muted" }, "None since the server was configured.")));
+  };
+  await load();
+  return { title: name, refresh: load };
+}

@@ -1,0 +1,89 @@
+// The tools: a list that can be searched, and one with a form to call it.
+import { h, badge, block, count, empty, facts, ms, say, table, put } from "./dom.js";
+import { get, Client } from "./net.js";
+import { form } from "./form.js";
+import { sure } from "./servers.js";
+
+const link = (t) => `#/tools/${encodeURIComponent(t.server)}/${encodeURIComponent(t.tool)}`;
+const rate = (t) => t.calls ? `${Math.round(100 * t.failed / t.calls)} %` : "–";
+const kind = (t) => h("span", { class: `badge ${t.reads ? "calm" : t.destructive ? "bad" : "warn"}` }, t.reads ? "reads" : t.destructive ? "destructive" : "writes");
+const most = 300;
+
+export async function tools({ main, params }) {
+  let server = params.get("server") || "", turn = 0;
+  const search = h("input", { type: "search", id: "search", placeholder: "What should the tool do?", value: params.get("q") || "" });
+  const out = h("div", {}), picker = h("select", { id: "server", onchange: () => { server = picker.value; load(); } });
+  const load = async () => {
+    const mine = ++turn, found = await get("tools", { q: search.value, server });
+    if (mine !== turn) return;
+    const list = found.tools.slice(0, most);
+    put(out, 
+      h("p", { class: "muted", role: "status" }, search.value ? `${count(found.total, "tool")} found, the best first` : count(found.total, "tool") + (found.total > most ? `, the first ${most} are shown` : "")),
+      found.missing?.length ? h("p", { class: "problem" }, "Not listed: " + found.missing.join("; ")) : "",
+      list.length ? table("Tools", ["Tool", "Server", "Kind", "#Calls", "#Failed", "#Mean"], list.map((t) => [
+        [h("a", { href: link(t), class: "name" }, t.title || t.tool), h("div", { class: "note clamp" }, t.description)],
+        h("a", { href: `#/servers/${encodeURIComponent(t.server)}`, class: "cut" }, t.server), kind(t), t.calls, rate(t), t.calls ? ms(t.mean_ms) : "–"])) :
+        search.value ? empty("No tool fits.", "Try other words, or ", h("a", { href: "#/tools" }, "list all tools"), ".") :
+          empty("There are no tools that your key may use.", "Look at the ", h("a", { href: "#/servers" }, "servers"), ": are they connected?"));
+  };
+  let timer;
+  search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 200); });
+  const all = (await get("servers")).servers.map((x) => x.name);
+  picker.append(h("option", { value: "" }, "all servers"), ...all.map((name) => h("option", { value: name, selected: name === server }, name)));
+  put(main, h("h1", {}, "Tools"), h("div", { class: "filters" }, h("label", { class: "grow" }, "Search", search), h("label", {}, "Server", picker)), out);
+  await load();
+  return { title: "Tools", leave: () => clearTimeout(timer) };
+}
+
+export async function tool({ main, path }) {
+  const [server, name] = path, t = await get("tool", { server, tool: name });
+  const fields = form(t.schema), out = h("div", { "aria-live": "polite" });
+  const client = new Client((p) => elicited(p, out));
+  const button = h("button", { class: "primary" }, "Call");
+  const call = async (e) => {
+    e.preventDefault();
+    let args;
+    try { args = fields.read(); } catch (error) { put(out, h("p", { class: "problem" }, error.message)); return; }
+    if (!t.reads && !await sure(`Call ${t.tool}?`, h("div", {}, h("p", {}, t.destructive ? "This tool is marked destructive." : "This tool may change something.", " It is called with:"), block(args, "Arguments")), "Call it")) return;
+    button.disabled = true;
+    put(out, h("p", { class: "muted" }, "Calling…"));
+    const began = performance.now();
+    try {
+      if (!client.session) await client.open();
+      const result = await client.request("tools/call", { name: t.name, arguments: args }, (p) => { const at = out.querySelector("p"); if (at && p.message) at.textContent = p.message; });
+      const took = performance.now() - began;
+      put(out, h("h2", {}, "Result"), h("p", {}, badge(result.isError ? "bad" : "ok", result.isError ? "the tool failed" : "ok"), ` after ${ms(took)}`),
+        (result.content || []).map((c) => block(c.type === "text" ? c.text : { ...c, data: c.data && `${c.data.length} characters` }, "Content")), result.structuredContent ? h("details", {}, h("summary", {}, "Structured content"), block(result.structuredContent, "Structured content")) : "");
+      say(result.isError ? "The tool failed" : "The tool has answered");
+    } catch (error) { put(out, h("p", { class: "problem" }, error.message)); }
+    button.disabled = false;
+  };
+  const at = `server=${encodeURIComponent(server)}&tool=${encodeURIComponent(name)}`;
+  put(main, 
+    h("p", { class: "crumbs" }, h("a", { href: "#/tools" }, "Tools"), " / ", h("a", { href: `#/tools?server=${encodeURIComponent(server)}` }, server)),
+    h("div", { class: "head" }, h("h1", {}, t.title || name), kind(t)),
+    h("p", { class: "prose" }, t.description || "It has no description."),
+    facts(["Name", h("code", {}, t.name)], ["Calls in the history", t.calls ? h("a", { href: "#/queries?" + at }, count(t.calls, "call")) : "none"],
+      ["Failed", t.failed ? h("a", { href: `#/queries?failed=1&${at}` }, `${t.failed} (${rate(t)})`) : "none"], ["Mean time", t.calls ? ms(t.mean_ms) : ""]),
+    h("section", {}, h("h2", {}, "Call it"), h("form", { onsubmit: call, novalidate: true }, fields.element, h("p", {}, button)), out),
+    h("details", {}, h("summary", {}, "Input schema"), block(t.schema, "Input schema")),
+    t.output_schema ? h("details", {}, h("summary", {}, "Output schema"), block(t.output_schema, "Output schema")) : "");
+  return { title: t.title || name, leave: () => client.close() };
+}
+
+// elicited shows what the router or a server asks as a form, and returns the user's answer.
+export function elicited(params, place) {
+  return new Promise((resolve) => {
+    const fields = form(params.requestedSchema || {}), wrong = h("p", { class: "problem", role: "alert", hidden: true });
+    const asks = Object.keys(params.requestedSchema?.properties || {}).length > 0;
+    const end = (result, text) => { box.replaceWith(h("p", { class: "muted" }, text)); resolve(result); };
+    const box = h("form", { class: "asked", "aria-label": "The router asks", novalidate: true, onsubmit: (e) => {
+      e.preventDefault();
+      try { end({ action: "accept", content: fields.read() }, "You agreed."); } catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
+    } }, h("h2", { tabindex: "-1" }, "Your answer is needed"), h("p", { class: "prose" }, params.message), asks && fields.element, wrong,
+    h("p", { class: "buttons" }, h("button", { class: "primary" }, asks ? "Send" : "Allow"), h("button", { type: "button", onclick: () => end({ action: "decline" }, "You declined.") }, "Decline")));
+    place.append(box);
+    say("Your answer is needed");
+    box.querySelector("input, select, textarea, button")?.focus();
+  });
+}

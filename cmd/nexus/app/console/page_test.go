@@ -1,0 +1,393 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/tests/browser"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// site is a router whose page is tested.
+type site struct {
+	t    *testing.T
+	base string
+}
+
+// open starts a router.
+func open(t *testing.T, change func(o *app.Options)) *site {
+	t.Helper()
+	o := app.Options{Config: config.Default(), Version: "1.2.3"}
+	o.Config.Listen, o.Config.State = "127.0.0.1:0", t.TempDir()
+	o.Config.Execution.RetryDelay = 20 * time.Millisecond
+	change(&o)
+	a, err := app.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = a.Stop(ctx) // pages may be open still
+	})
+	return &site{t, "http://" + a.Addr()}
+}
+
+// post calls a tool and returns what came.
+func (s *site) post(tool, arguments string) string {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+	resp, err := http.Post(s.base+"/mcp", "application/json", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// newest waits until the history has a number of queries, and returns the id of the newest whose question has a text.
+func (s *site) newest(text string) (id uint64) {
+	s.t.Helper()
+	mcptest.Eventually(s.t, "a query in the history", func() bool {
+		resp, err := http.Get(s.base + "/ui/api/queries?kind=query&text=" + strings.ReplaceAll(text, " ", "+"))
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		var page struct{ Entries []struct{ ID uint64 } }
+		if json.NewDecoder(resp.Body).Decode(&page) != nil || len(page.Entries) == 0 {
+			return false
+		}
+		id = page.Entries[0].ID
+		return true
+	})
+	return id
+}
+
+// warehouse is a server with a tool that lists orders, one that fails for some of them, and one that is lost once.
+func warehouse(t *testing.T) string {
+	const schema = `"inputSchema":{"type":"object","properties":{"id":{"type":"integer","description":"Number of the order","minimum":1},"express":{"type":"boolean"},"via":{"enum":["air","sea"]}},"required":["id"]}`
+	s := &mcptest.Server{Stateless: true}
+	s.SetTools(`[{"name":"list_orders","description":"List the open orders of a customer","inputSchema":{"type":"object","properties":{"customer":{"type":"string"}}},"annotations":{"readOnlyHint":true}},` +
+		`{"name":"get_order","description":"Get one order with its state",` + schema + `,"annotations":{"readOnlyHint":true}},` +
+		`{"name":"check_stock","description":"Check what is in stock","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},` +
+		`{"name":"ship_order","description":"Ship an order to its customer",` + schema + `},` +
+		`{"name":"delete_order","description":"Delete an order",` + schema + `,"annotations":{"destructiveHint":true}}]`)
+	var lost atomic.Bool
+	s.OnHTTP = func(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
+		if m.Method == "tools/call" && strings.Contains(string(m.Params), "check_stock") && lost.CompareAndSwap(false, true) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	}
+	s.OnMessage = func(_ context.Context, m mcptest.Message, send func(string)) bool {
+		var p struct {
+			Name      string
+			Arguments struct{ ID int }
+		}
+		if m.Method != "tools/call" || json.Unmarshal(m.Params, &p) != nil {
+			return false
+		}
+		result := `{"content":[{"type":"text","text":"done"}],"structuredContent":{"done":true}}`
+		switch {
+		case p.Name == "list_orders":
+			result = `{"content":[],"structuredContent":{"customer":"ACME","orders":[{"id":101,"total":2500},{"id":102,"total":130},{"id":103,"total":77}]}}`
+		case p.Name == "get_order" && p.Arguments.ID == 102:
+			result = `{"content":[{"type":"text","text":"order 102 is locked by accounting"}],"isError":true}`
+		case p.Name == "get_order":
+			result = fmt.Sprintf(`{"content":[],"structuredContent":{"id":%d,"state":"packed on Friday"}}`, p.Arguments.ID)
+		case p.Name == "delete_order":
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":"order %d is deleted"}]}`, p.Arguments.ID)
+		case p.Name == "ship_order":
+			result = `{"content":[{"type":"text","text":"carrier refused the parcel"}],"isError":true}`
+		}
+		send(m.Response(result))
+		return true
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const ordersPlan = `{"steps":[{"id":"s1","tool":"list_orders","arguments":{"customer":"ACME"}},` +
+	`{"id":"s2","tool":"get_order","each":"$s1.orders","arguments":{"id":"$item.id"}},` +
+	`{"id":"s3","tool":"check_stock","arguments":{},"when":"len(s1.orders) > 0"},` +
+	`{"id":"s4","tool":"web_search","arguments":{"query":"ACME"},"when":"len(s1.orders) > 50"},` +
+	`{"id":"s5","tool":"calculate","arguments":{"expression":"${s1.orders.0.total} * 0.15"},"after":["s3"]},` +
+	`{"id":"s6","tool":"ship_order","arguments":{"id":"$s1.orders.0.id"},"after":["s5"]},` +
+	`{"id":"s7","tool":"get_order","arguments":{"id":"$s6.order"}}]}`
+
+const ordersAnswer = `ACME has three open orders, the largest of 2500. [s1: "2500"] Order 101 is packed on Friday [s2: "packed on Friday"]. ` +
+	`A discount of 15 % would be 375. [s5: "375"] The parcel could not be shipped. [s6 failed] [s7 failed]`
+
+// busySite is a router with much to see: queries that went well and badly, a server that is down, and a model.
+func busySite(t *testing.T) *site {
+	m := llmtest.New(t)
+	m.Script(func(r llmtest.Request) (llmtest.Reply, bool) {
+		switch asks := llmtest.Structured(r); {
+		case asks && strings.Contains(fmt.Sprint(r), "Delete order 7"):
+			return llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"delete_order","arguments":{"id":7}}]}`}, true
+		case asks:
+			return llmtest.Reply{Text: ordersPlan}, true
+		case strings.Contains(fmt.Sprint(r), "ACME"):
+			return llmtest.Reply{Text: ordersAnswer}, true
+		}
+		return llmtest.Reply{Text: "It is done. [s1]"}, true
+	})
+	s := open(t, func(o *app.Options) {
+		o.Demo = true
+		o.Config.Planner.MaxRounds = 1
+		o.Config.LLM = &config.LLM{Planner: llm.Config{BaseURL: m.BaseURL, Model: "gpt-test", API: llm.APIChat, Timeout: 10 * time.Second}}
+		o.Config.Prices = map[string]config.Price{"gpt-test": {Input: 2, Output: 8}}
+		o.Config.Servers = []downstream.ServerConfig{
+			{Name: "warehouse", Type: downstream.TransportHTTP, URL: warehouse(t)},
+			{Name: "a-server-with-quite-a-long-name-that-nobody-would-want-to-type", Type: downstream.TransportHTTP, URL: "http://127.0.0.1:1/mcp"},
+		}
+	})
+	s.post("process_query", `{"query":"What are the latest news about Go?","plan":[{"tool":"web_search","arguments":{"query":"Go"}}]}`)
+	s.post("process_query", `{"query":"What is open for ACME, when does it arrive, and what would a discount of 15 % on the largest order be? Ship it, too."}`)
+	for range 3 {
+		s.post("warehouse__get_order", `{"id":102}`)
+	}
+	s.post("calculator__calculate", `{"expression":"6*7"}`)
+	s.newest("ACME")
+	return s
+}
+
+// modes are how a page is looked at.
+func modes() map[string]browser.Options {
+	return map[string]browser.Options{
+		"light-desktop": {}, "dark-desktop": {Dark: true}, "light-phone": {Phone: true}, "dark-phone": {Dark: true, Phone: true},
+	}
+}
+
+// visit shows a view and waits until it is there.
+func visit(p *browser.Page, hash, has string) {
+	browser.Eval[bool](p, fmt.Sprintf(`(location.hash = %q, true)`, hash))
+	p.Wait(fmt.Sprintf(`document.body.dataset.view === %q && document.querySelector("main").textContent.includes(%q)`, hash, has))
+}
+
+// Every view is free of errors, foreign requests and serious faults of accessibility, in light and dark, on a desktop
+// and on a phone; nothing makes a phone scroll sideways.
+func TestViews(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	id := s.newest("ACME")
+	views := []struct{ name, hash, has string }{
+		{"now", "#/now", "Needs attention"},
+		{"servers", "#/servers", "warehouse"},
+		{"server", "#/servers/warehouse", "Changes of state"},
+		{"tools", "#/tools", "check_stock"},
+		{"tool", "#/tools/warehouse/delete_order", "Input schema"},
+		{"queries", "#/queries", "a call of a client"},
+		{"query", fmt.Sprintf("#/queries/%d", id), "102 is locked"},
+		{"step", fmt.Sprintf("#/queries/%d/s2/state", id), "Cited field"},
+		{"ask", "#/ask", "Your question"},
+		{"sessions", "#/sessions", "client session"},
+		{"models", "#/models", "gpt-test"},
+	}
+	for name, options := range modes() {
+		t.Run(name, func(t *testing.T) {
+			p := b.Open(s.base+"/ui/", options)
+			for _, v := range views {
+				visit(p, v.hash, v.has)
+				p.Screenshot("page-" + v.name + "-" + name)
+				p.Check()
+				if wide := browser.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+					t.Errorf("%s: the page is %v pixels too wide", v.name, wide)
+				}
+				if t.Failed() {
+					t.Fatalf("in the view %s", v.name)
+				}
+			}
+		})
+	}
+}
+
+// Empty states say what to do next.
+func TestEmptyViews(t *testing.T) {
+	b, s := browser.Start(t), open(t, func(*app.Options) {})
+	p := b.Open(s.base+"/ui/", browser.Options{})
+	for hash, has := range map[string]string{
+		"#/now": "nexus serve --demo", "#/servers": "servers.yaml", "#/tools": "servers", "#/queries": "Ask a question", "#/ask": "no server to ask",
+		"#/sessions": "/mcp", "#/models": "llm: {planner", "#/servers/none": "There is no server none", "#/nonsense": "nexus serve --demo",
+	} {
+		visit(p, hash, has)
+	}
+	p.Screenshot("page-empty")
+	p.Check()
+	visit(p, "#/queries/99", "Nothing to show")
+}
+
+// From the first view it takes two clicks to the step that failed, and a drawn step shows itself.
+func TestFailingStep(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/", browser.Options{})
+	p.Click(`section[aria-labelledby=failures] a.row`)
+	p.Wait(`document.querySelector("#step")?.textContent.includes("102 is locked") || document.querySelector("#step")?.textContent.includes("carrier refused")`)
+	if got := browser.Eval[string](p, `document.querySelector(".fall .selected a").textContent`); !strings.Contains(got, "s2") && !strings.Contains(got, "s6") {
+		t.Errorf("got %q selected, want a step that failed", got)
+	}
+	browser.Eval[bool](p, `(document.querySelector('.graph [data-step="s3"]').dispatchEvent(new MouseEvent("click", {bubbles: true})), true)`)
+	p.Wait(`document.querySelector("#step h2").textContent.includes("s3: check_stock") && document.querySelector("#step").textContent.includes("503") || document.querySelector("#step table tbody tr:nth-child(2)")`)
+	edges := browser.Eval[[]string](p, `fetch("api/queries/" + location.hash.split("/")[2]).then(r => r.json()).then(q => q.detail.graph.nodes.flatMap(n => n.needs.map(x => x + ">" + n.id)))`)
+	if want := "[s1>s2 s1>s3 s1>s4 s1>s5 s3>s5 s1>s6 s5>s6 s6>s7]"; fmt.Sprint(edges) != want {
+		t.Errorf("got the edges %v, want %s", edges, want)
+	}
+	p.Check()
+}
+
+// A question is asked, consent given in a form, and the answer leads to how it came about.
+func TestAsk(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/ask", browser.Options{})
+	p.Type("#question", "Delete order 7")
+	p.Click("form.ask button.primary")
+	p.Wait(`document.querySelector(".asked")?.textContent.includes("delete_order")`)
+	p.Screenshot("page-ask-consent")
+	p.Check()
+	p.Click(".asked button.primary")
+	p.Wait(`document.querySelector(".answers a")`)
+	p.Screenshot("page-ask-answer")
+	p.Click(".answers a")
+	p.Wait(`document.querySelector("#step h2")?.textContent.includes("delete_order")`)
+	p.Check()
+}
+
+// A tool that writes is called only after consent, with arguments that the form has checked.
+func TestCallTool(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/tools/warehouse/delete_order", browser.Options{})
+	p.Click("form button.primary")
+	p.Wait(`document.querySelector("main").textContent.includes("id is needed")`)
+	p.Type("input[name=id]", "7")
+	p.Click("form button.primary")
+	p.Wait(`document.querySelector("dialog[open]")?.textContent.includes('"id": 7')`)
+	p.Screenshot("page-tool-consent")
+	p.Check()
+	p.Click("dialog button.primary")
+	p.Wait(`document.querySelector("main").textContent.includes("order 7 is deleted")`)
+	p.Check()
+}
+
+// A server is disabled and enabled on the page, which shows it at once.
+func TestSwitchServer(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/servers", browser.Options{})
+	p.Click("#switch-warehouse")
+	p.Click("dialog button.primary")
+	p.Wait(`document.querySelector("#switch-warehouse")?.textContent === "Enable"`)
+	p.Check()
+	p.Click("#switch-warehouse")
+	p.Wait(`document.querySelector("#switch-warehouse")?.textContent === "Disable"`)
+}
+
+// What happens shows without a reload: events renew the view.
+func TestLive(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/queries", browser.Options{})
+	p.Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
+	s.post("process_query", `{"query":"A question that comes later","plan":[]}`)
+	p.Wait(`document.querySelector("tbody").textContent.includes("comes later")`)
+	p.Check()
+}
+
+// Untrusted texts are texts: markup in a question, a tool's error or a name does nothing.
+func TestMarkup(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	const markup = `<img src=x onerror=alert(1)><script>alert(2)</script>`
+	s.post("process_query", `{"query":"Markup `+markup+`","plan":[{"tool":"web_search","arguments":{"query":"`+markup+`"}},{"tool":"`+markup+`","arguments":{}}]}`)
+	p := b.Open(fmt.Sprintf("%s/ui/#/queries/%d", s.base, s.newest("Markup")), browser.Options{})
+	p.Wait(`document.querySelector("main h1").textContent.includes("<script>")`)
+	if n := browser.Eval[float64](p, `document.querySelectorAll("main img, main script").length`); n != 0 {
+		t.Errorf("got %v elements of markup, want none", n)
+	}
+	p.Check()
+}
+
+// A plan of 1,000 steps can be looked at.
+func TestLargePlan(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	var steps []string
+	for i := range 1000 {
+		expression := "1"
+		if i >= 10 {
+			expression = fmt.Sprintf("1+${c%d.result}*0+${c%d.result}*0", i-10, i-7-i%3)
+		}
+		steps = append(steps, fmt.Sprintf(`{"id":"c%d","tool":"calculate","arguments":{"expression":%q}}`, i, expression))
+	}
+	s.post("process_query", `{"query":"A thousand steps","plan":{"steps":[`+strings.Join(steps, ",")+`]}}`)
+	p := b.Open(fmt.Sprintf("%s/ui/#/queries/%d", s.base, s.newest("thousand")), browser.Options{})
+	p.Wait(`document.querySelectorAll(".graph [data-step]").length === 1000 && document.querySelectorAll(".fall li").length >= 1000`)
+	took := browser.Eval[[]float64](p, `(async () => {
+		const { query } = await import("./query.js"), id = location.hash.split("/")[2], times = [];
+		const detail = await fetch("api/queries/" + id).then(r => r.text()), real = fetch;
+		window.fetch = async () => new Response(detail, { headers: { "Content-Type": "application/json" } });
+		for (let i = 0; i < 5; i++) {
+			const main = document.createElement("div");
+			document.querySelector("main").replaceChildren(main);
+			const began = performance.now();
+			(await query({ main, path: [id], alive: () => true })).shown();
+			main.getBoundingClientRect();
+			times.push(performance.now() - began);
+		}
+		const d = JSON.parse(detail).detail, { graph } = await import("./graph.js");
+		let b = performance.now(); graph(d.graph.nodes, d.graph.path, () => {}); times.push(performance.now() - b);
+		b = performance.now(); JSON.parse(detail); times.push(performance.now() - b);
+		window.fetch = real;
+		return times;
+	})()`)
+	t.Logf("drawing 1,000 steps takes %.0f ms", took)
+	p.Screenshot("page-large")
+	if problems := p.Problems(); len(problems) > 0 { // axe-core takes a minute for so many elements
+		t.Errorf("got %q, want no problems", problems)
+	}
+}
+
+// The page is small, and its files say so.
+func TestSize(t *testing.T) {
+	total := 0
+	err := fs.WalkDir(os.DirFS("page"), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			total += int(info.Size())
+		}
+		return err
+	})
+	if err != nil || total > 250_000 {
+		t.Errorf("got %d bytes, %v, want at most 250,000", total, err)
+	}
+}
+
+// First paint and all that the page loads.
+func TestFirstPaint(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/", browser.Options{})
+	p.Wait(`document.body.dataset.ready && performance.getEntriesByName("first-contentful-paint").length > 0`)
+	t.Logf("first contentful paint after %.0f ms", browser.Eval[float64](p, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+}

@@ -98,12 +98,16 @@ func BenchmarkManyServers(b *testing.B) {
 		}
 		x.Update(server, tools)
 	}
-	b.Run("100k", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			x.Search("send an email to the customer about the invoice of kind77", SearchOptions{})
-		}
-	})
+	const question = "send an email to the customer about the invoice of kind77"
+	for name, question := range map[string]string{"100k": question, "100k-long": strings.Repeat(question+", create a ticket in the city for the weather"+
+		" report, and look up prices of flights, hotels and the calendar for meetings next week. ", 8)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				x.Search(question, SearchOptions{})
+			}
+		})
+	}
 	b.Run("update-one", func(b *testing.B) {
 		b.ReportAllocs()
 		var tools []Tool

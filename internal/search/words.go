@@ -80,12 +80,20 @@ func appendRun(words []string, run string) []string {
 		run = trimPossessive(run)
 	}
 	rs := []rune(run)
+	lower := "" // of a run in which each byte is a letter or a digit: its words are parts of it
+	if ascii && !strings.Contains(run, "'") {
+		lower = strings.ToLower(run)
+	}
 	start := 0
 	for i := 1; i <= len(rs); i++ {
-		if i < len(rs) && !boundary(rs, start, i) {
+		switch {
+		case i < len(rs) && !boundary(rs, start, i):
 			continue
+		case lower == "":
+			words = appendWord(words, rs[start:i])
+		case i-start <= maxWord:
+			words = append(words, lower[start:i])
 		}
-		words = appendWord(words, rs[start:i])
 		start = i
 	}
 	return words

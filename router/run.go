@@ -61,7 +61,7 @@ func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		x.FailRaw(reply.Err)
 	default:
 		x.Reuse(reply.Free)
-		x.Reply(reply.Result)
+		x.Relay(reply.Result, reply.Names)
 	}
 }
 

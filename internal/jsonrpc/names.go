@@ -11,6 +11,8 @@ const (
 	NameURI Names = 1 << iota // "uri"
 	NameResultType
 	NameIsError
+
+	AnyName = NameURI | NameResultType | NameIsError
 )
 
 // Has reports whether one of the names may occur.
@@ -26,7 +28,7 @@ func namesIn(quoted []byte) Names {
 	case string(quoted) == `"isError"`:
 		return NameIsError
 	case bytes.IndexByte(quoted, '\\') >= 0:
-		return NameURI | NameResultType | NameIsError
+		return AnyName
 	}
 	return 0
 }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"time"
@@ -78,9 +77,4 @@ func failureOf(x *Exchange) string {
 		return "cancelled"
 	}
 	return tracing.ErrorOther
-}
-
-// isToolError reports whether the result of a tool says that the tool failed.
-func isToolError(result []byte) bool {
-	return bytes.Contains(result, []byte(`"isError"`)) && string(jsonrpc.Get(result, "isError")) == "true"
 }

@@ -32,13 +32,22 @@ const (
 const released = -1
 
 // Reply answers with a raw result. Since 2026-07-28, a result without a resultType is marked complete.
-func (x *Exchange) Reply(rawResult []byte) {
-	if x.Version.AtLeast(protocol.V20260728) && jsonrpc.Get(rawResult, "resultType") == nil {
-		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
+func (x *Exchange) Reply(rawResult []byte) { x.Relay(rawResult, jsonrpc.AnyName) }
+
+// Relay is Reply with a result in which only the given names may occur.
+func (x *Exchange) Relay(rawResult []byte, names jsonrpc.Names) {
+	member := func(name string, is jsonrpc.Names) string {
+		if !names.Has(is) {
+			return ""
+		}
+		return string(jsonrpc.Get(rawResult, name))
 	}
 	failure := ""
-	if x.Message.Method == "tools/call" && isToolError(rawResult) {
+	if x.Message.Method == "tools/call" && member("isError", jsonrpc.NameIsError) == "true" {
 		failure = tracing.ErrorOfTool
+	}
+	if x.Version.AtLeast(protocol.V20260728) && member("resultType", jsonrpc.NameResultType) == "" {
+		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
 	}
 	x.respond(output.Result(x.Message.ID, rawResult), succeeded, failure)
 }

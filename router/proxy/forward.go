@@ -44,7 +44,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	case reply.Modern && downstream.NeedsInput(reply):
-		x.Reply(reply.Result) // the client goes on with it
+		x.Relay(reply.Result, reply.Names) // the client goes on with it
 	default:
 		if tool != "" { // nobody else looks at the results of tools
 			x.Reuse(reply.Free)
@@ -54,7 +54,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 			x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}
-		x.Reply(result)
+		x.Relay(result, reply.Names)
 	}
 }
 

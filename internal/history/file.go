@@ -112,7 +112,11 @@ func (f *file) write(batch []record, oldest uint64) error {
 		return f.db.Update(func(tx *bolt.Tx) error {
 			entries, details := tx.Bucket(bucketEntries), tx.Bucket(bucketDetails)
 			entries.FillPercent, details.FillPercent = 0.9, 0.9 // keys ascend
-			var lines []byte
+			size := 0
+			for _, r := range batch {
+				size += len(r.summary) + 1
+			}
+			lines := make([]byte, 0, size)
 			for _, r := range batch {
 				lines = append(append(lines, r.summary...), '\n')
 				if r.whole == nil {

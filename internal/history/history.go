@@ -96,8 +96,9 @@ type Log struct {
 	queue   chan record
 	queued  atomic.Int64 // bytes
 	dropped atomic.Int64
-	failing bool   // the last write failed; belongs to the goroutine, as the next
-	oldest  uint64 // id that the store still needs; the next write drops what is older
+	failing bool     // the last write failed; belongs to the goroutine, as the next two
+	oldest  uint64   // id that the store still needs; the next write drops what is older
+	space   []record // for the next batch
 	quit    chan struct{}
 	done    chan struct{}
 }
@@ -222,7 +223,7 @@ func (l *Log) run() {
 
 // batch waits a moment for more entries.
 func (l *Log) batch(first record) []record {
-	batch := []record{first}
+	batch := append(l.space[:0], first)
 	timer := time.NewTimer(batchTime)
 	defer timer.Stop()
 	quit := l.quit
@@ -239,6 +240,7 @@ func (l *Log) batch(first record) []record {
 		}
 		break
 	}
+	l.space = batch
 	return batch
 }
 
@@ -264,6 +266,7 @@ func (l *Log) write(batch []record) {
 		l.logger.Info("the history is stored again")
 	}
 	l.failing = err != nil
+	clear(batch) // for the garbage collector
 }
 
 // encode writes the JSON of a record. A detail that cannot be encoded is left out.

@@ -45,8 +45,7 @@ func (x *index) add(now time.Time, entries []stored) (oldest uint64) {
 		x.bytes -= x.entries[n].bytes
 		n++
 	}
-	clear(x.entries[:n]) // for the garbage collector
-	x.entries = x.entries[n:]
+	x.entries = slices.Delete(x.entries, 0, n) // in place: making room anew would cost more than to move them
 	return x.last + 1 - uint64(len(x.entries))
 }
 

@@ -14,7 +14,7 @@ const (
 
 	// leastGrowth is how much a small heap grows until it is collected. By default it only doubles, and a fifth of
 	// the cost of a forwarded call is collecting what calls leave behind.
-	leastGrowth = 16 << 20
+	leastGrowth = 32 << 20
 
 	mostPercent  = 800 // of growth
 	leastPercent = 20

@@ -18,6 +18,7 @@ const (
 // TestFindTools: a model may search several times; it is told what each search found, and why there is none.
 func TestFindTools(t *testing.T) {
 	const question = "Which invoices are open?"
+	sets := map[int]searched{20: newSearched(office(20)), 1000: newSearched(office(1000))}
 	lost := []plan.Unmet{{Text: question, Reason: plan.UnmetNoTool}}
 	for _, row := range []struct {
 		name    string
@@ -46,8 +47,8 @@ func TestFindTools(t *testing.T) {
 		{"no search, no plan", 1000, []string{`[]`}, nil, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			list := office(row.tools)
-			f := over(t, list, row.replies...)
+			list := sets[row.tools].list
+			f := over(t, sets[row.tools], row.replies...)
 			got, requests := f.ask(t, planner.Request{Query: question, Tools: list})
 			if len(requests) != len(row.told)+1 {
 				t.Fatalf("got %d turns, want %d", len(requests), len(row.told)+1)
@@ -70,7 +71,7 @@ func TestFindTools(t *testing.T) {
 func TestFindToolsInLaterRounds(t *testing.T) {
 	list := office(1000)
 	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "lock_rooms", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
-	f := over(t, list, find, `{"steps":[{"id":"s1","tool":"lock_rooms","arguments":{"query":"x"}}],"more":true}`, nowhere, `[]`, find, find, `[]`)
+	f := over(t, newSearched(list), find, `{"steps":[{"id":"s1","tool":"lock_rooms","arguments":{"query":"x"}}],"more":true}`, nowhere, `[]`, find, find, `[]`)
 	shown := &planner.Shown{}
 	f.ask(t, planner.Request{Query: "q", Tools: list, MaxRounds: 3, Shown: shown})
 	second, _ := f.ask(t, planner.Request{Query: "q", Tools: list, MaxRounds: 3, Round: 2, Outcomes: done, Shown: shown})
@@ -90,7 +91,7 @@ func TestFindToolsInLaterRounds(t *testing.T) {
 // TestRepairShowsSchemas: the tools of faulty steps are shown whole, and those that an unknown name may mean.
 func TestRepairShowsSchemas(t *testing.T) {
 	list := office(1000)
-	f := over(t, list, `[{"tool":"sort_flights","arguments":{}},{"tool":"flights_rank","arguments":{}},{"tool":"opn_invoices","arguments":{}},{"tool":"tag_rooms","arguments":{"query":"x"}}]`, `[]`)
+	f := over(t, newSearched(list), `[{"tool":"sort_flights","arguments":{}},{"tool":"flights_rank","arguments":{}},{"tool":"opn_invoices","arguments":{}},{"tool":"tag_rooms","arguments":{"query":"x"}}]`, `[]`)
 	_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list})
 	repair := requests[1].Users[1]
 	for _, want := range []string{`| sort_flights takes {"type":"object","properties":{"query":`, `| rank_flights takes {"type"`, `| open_invoices takes {"type"`} {

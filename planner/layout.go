@@ -54,9 +54,6 @@ type line struct {
 	least  int
 }
 
-// serverWeight is how much longer the line of a server may be than that of a tool.
-const serverWeight = 3
-
 func heads(servers []Server) (lines []line) {
 	for _, s := range servers {
 		lines = append(lines, newHead(s))
@@ -69,25 +66,18 @@ func newHead(s Server) line {
 }
 
 // size is the length of a line that is shortened to a limit.
-func (l line) size(limit int) int {
-	if l.tool == nil {
-		limit *= serverWeight
-	}
-	return max(l.least, min(limit, l.length))
-}
+func (l line) size(limit int) int { return max(l.least, min(limit, l.length)) }
 
-// fit shortens lines evenly, until they take at most room bytes. It returns nothing if they cannot be so short.
-func fit(lines []line, room int, s *Shown) string {
+// limit returns the highest limit, at most maxInstructions, to which lines can be shortened so that they take at most
+// room bytes, and what they take then. It is negative if they cannot be so short.
+func limit(lines []line, room int) (limit, taken int) {
 	sum := func(limit int) (n int) {
 		for _, l := range lines {
 			n += l.size(limit) + overhead
 		}
 		return n
 	}
-	if len(lines) == 0 || sum(0) > room {
-		return ""
-	}
-	low, high := 0, maxInstructions // the highest limit that fits is in low..high
+	low, high := -1, maxInstructions // the highest limit that fits is in low..high
 	for low < high {
 		if mid := (low + high + 1) / 2; sum(mid) <= room {
 			low = mid
@@ -95,13 +85,37 @@ func fit(lines []line, room int, s *Shown) string {
 			high = mid - 1
 		}
 	}
+	return low, sum(low)
+}
+
+// fit shortens lines until they take at most room bytes: those of servers, where there are tools, to a quarter, then
+// all others evenly. It returns nothing if they cannot be so short.
+func fit(lines []line, room int, s *Shown) string {
+	var servers, tools []line
+	for _, l := range lines {
+		if l.tool == nil {
+			servers = append(servers, l)
+		} else {
+			tools = append(tools, l)
+		}
+	}
+	share := room
+	if len(tools) > 0 {
+		_, least := limit(servers, 0)
+		share = max(share/4, least)
+	}
+	forServers, taken := limit(servers, share)
+	forTools, _ := limit(tools, room-taken)
+	if len(lines) == 0 || forServers < 0 || forTools < 0 {
+		return ""
+	}
 	var out []string
 	for _, l := range lines {
 		if l.tool == nil {
-			out = append(out, header(l.server, l.size(low)))
+			out = append(out, header(l.server, l.size(forServers)))
 			continue
 		}
-		text, complete := l.brief(l.size(low))
+		text, complete := l.brief(l.size(forTools))
 		out = append(out, text)
 		s.note(l.tool, named)
 		if complete {

@@ -135,11 +135,13 @@ func (s *signature) long(limit int) string {
 func (s *signature) brief(limit int) (text string, complete bool) {
 	const least = 20 // bytes of a description that says something
 	text = s.call(s.required)
+	tail := s.hints
+	if len(text)+len(tail) > limit && tail != "" {
+		tail = " …"
+	}
+	text += tail
 	if complete = len(text) <= limit && !(s.cut && s.required == len(s.params)); !complete {
 		text = s.name + "(…)"
-	}
-	if len(text)+len(s.hints) <= limit {
-		text += s.hints
 	}
 	switch room := limit - len(text) - len(": …"); {
 	case s.about == "":

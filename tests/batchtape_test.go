@@ -159,7 +159,7 @@ func TestBatchReplayModels(t *testing.T) {
 	servers := file("servers.yaml", fmt.Sprintf("mcpServers:\n  counter:\n    url: %q\n    headers: {X-Custom: %s-header}\n", server.URL+"/mcp?access="+key+"-url", key))
 	var cases strings.Builder
 	for i := range 12 {
-		fmt.Fprintf(&cases, `{"id":"case %d","query":"Count the calls with api_key=%s-query","expect":{"judge":"It counts."}}`+"\n", i, key)
+		fmt.Fprintf(&cases, `{"id":"case %[1]d","query":"Count the calls with api_key=%[2]s-query, not with %[2]s-header","expect":{"judge":"It counts."}}`+"\n", i, key)
 	}
 	in, tape := file("cases.jsonl", cases.String()), filepath.Join(dir, "tape")
 	args := func(out string, more ...string) []string {
@@ -173,7 +173,7 @@ func TestBatchReplayModels(t *testing.T) {
 		got, want := timeless(t, filepath.Join(dir, concurrency+".jsonl")), timeless(t, filepath.Join(dir, "a.jsonl"))
 		for i := range want {
 			// What looks like a secret is replaced in a replay.
-			want[i] = strings.NewReplacer(key+"-header", "[redacted]", key+"-url", "[redacted]").Replace(want[i])
+			want[i] = strings.NewReplacer("with "+key+"-header and "+key+"-url", "with [redacted] and [redacted]").Replace(want[i])
 		}
 		slices.Sort(want)
 		if !slices.Equal(got, want) {

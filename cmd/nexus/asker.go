@@ -72,7 +72,7 @@ func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
 	case c.Record != "":
 		return tape.Record(c.Record, tape.Secrets(cfg))
 	case c.Replay != "":
-		return tape.Replay(c.Replay)
+		return tape.Replay(c.Replay, tape.Secrets(cfg))
 	}
 	return nil, nil
 }
@@ -163,7 +163,7 @@ func (c *batchRunCmd) askLocal(w *world, a *asker, t *tape.Tape) (backend, func(
 	a.ask = func(ctx context.Context, q batch.Question) (batch.Answer, error) {
 		began := time.Now()
 		content, err := askApp(ctx, running, q, c.Yes)
-		if missed := t.Missed(ctx); missed != nil {
+		if missed := t.Done(ctx); missed != nil {
 			err = &batch.Failure{Reason: reasonNotRecorded, Err: missed}
 		}
 		return batch.Answer{Content: content, Took: time.Since(began)}, err

@@ -13,6 +13,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 // The kinds of lines.
@@ -41,6 +42,7 @@ type answer struct {
 	scope  string
 	run    int
 	number int
+	ended  bool // by its caller
 	place  results.Place
 }
 
@@ -69,11 +71,12 @@ func (t *Tape) add(e *exchange, at results.Place) {
 		}
 	default:
 		k := keyOf(e.Kind, e.To, e.Request)
-		t.index[k] = append(t.index[k], answer{e.Scope, e.Run, e.Number, at})
+		t.index[k] = append(t.index[k], answer{e.Scope, e.Run, e.Number, jsonrpc.Get(e.Answer, "ended") != nil, at})
 	}
 }
 
-// sort orders the answers to each request and leaves out those of runs after which a scope was run again.
+// sort orders the answers to each request. It leaves out those of runs after which a scope was run again, and requests
+// that were given up where the same one was answered, too: steps that begin early are not always the same.
 func (t *Tape) sort() {
 	last := map[string]int{}
 	for _, answers := range t.index {
@@ -84,6 +87,11 @@ func (t *Tape) sort() {
 	delete(last, "") // what belongs to no scope is not run again as a whole
 	for k, answers := range t.index {
 		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.run < last[a.scope] })
+		answered := map[string]bool{}
+		for _, a := range answers {
+			answered[a.scope] = answered[a.scope] || !a.ended
+		}
+		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[a.scope] })
 		slices.SortFunc(answers, func(a, b answer) int {
 			return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.number, b.number))
 		})
@@ -95,8 +103,11 @@ func (t *Tape) sort() {
 func (t *Tape) next(scope string, k key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts[scoped{scope, k}]++
-	return t.counts[scoped{scope, k}]
+	if t.counts[scope] == nil {
+		t.counts[scope] = map[key]int{}
+	}
+	t.counts[scope][k]++
+	return t.counts[scope][k]
 }
 
 // exchange records what ask returns. In a replay it hands what was recorded to load instead. The error says that there
@@ -108,7 +119,9 @@ func (t *Tape) exchange(
 	if err != nil {
 		return fmt.Errorf("encoding a request to %s: %w", to, err)
 	}
-	raw = t.clean(raw)
+	if raw, err = t.clean(raw); err != nil {
+		return fmt.Errorf("encoding a request to %s: %w", to, err)
+	}
 	scope, k := scopeOf(ctx), keyOf(kind, to, raw)
 	number := 1 // a text has one vector
 	if kind != kindEmbed {
@@ -118,22 +131,14 @@ func (t *Tape) exchange(
 		return t.replay(kind, to, raw, scope, k, number, load)
 	}
 	text, err := json.Marshal(ask())
+	if err == nil {
+		text, err = t.clean(text)
+	}
 	if err != nil {
-		return nil // what cannot be written is no answer, and the caller has it already
+		return nil // no JSON, and so no answer; the caller has it already
 	}
-	_ = t.write(&exchange{ // Close tells
-		Kind: kind, Scope: scope, Number: number, To: to, Request: valid(raw), Answer: valid(t.clean(text)),
-	})
+	_ = t.write(&exchange{Kind: kind, Scope: scope, Number: number, To: to, Request: raw, Answer: text}) // Close tells
 	return nil
-}
-
-// valid returns JSON, or text as a JSON string where cleaning has damaged it.
-func valid(raw []byte) json.RawMessage {
-	if json.Valid(raw) {
-		return raw
-	}
-	text, _ := json.Marshal(string(raw)) // a string can be encoded
-	return text
 }
 
 func (t *Tape) replay(kind, to string, raw []byte, scope string, k key, number int, load func([]byte) error) error {

@@ -30,10 +30,13 @@ func (t *Tape) SaveTools(ctx context.Context, servers []string, next send) error
 			continue
 		}
 		raw, err := json.Marshal(list)
+		if err == nil {
+			raw, err = t.clean(raw)
+		}
 		if err != nil {
 			return fmt.Errorf("recording the tools of %s: %w", server, err)
 		}
-		if err := t.write(&exchange{Kind: kindTools, To: server, Answer: valid(t.clean(raw))}); err != nil {
+		if err := t.write(&exchange{Kind: kindTools, To: server, Answer: raw}); err != nil {
 			return err
 		}
 	}

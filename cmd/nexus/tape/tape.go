@@ -8,7 +8,7 @@
 // Exchanges belong to the scope of their context ([In]). A request is answered with what it was answered in the same
 // scope, the n-th with the n-th; in a scope that was not recorded, with what it was answered in another. So neither
 // the order nor the number of requests under way changes an answer. A request without an answer fails, and
-// [Tape.Missed] says which one and what is nearest.
+// [Tape.Done] says which one and what is nearest.
 //
 // Secrets are replaced before anything is written: those of the configuration, and what looks like one
 // (telemetry.Redact). Requests are compared after that.
@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
-	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
 // fileName is the one file of the folder: a JSON line for each exchange.
@@ -47,19 +46,13 @@ type Tape struct {
 	wg    sync.WaitGroup   // of their stand-ins
 
 	mu     sync.Mutex
-	counts map[scoped]int // requests so far
-	failed error          // of writing
+	counts map[string]map[key]int // requests so far, by scope
+	failed error                  // of writing
 	missed map[string]error
 }
 
 // key is the hash of a request.
 type key [32]byte
-
-// scoped is a request of a scope.
-type scoped struct {
-	scope string
-	key   key
-}
 
 // Record opens a folder, which it makes where it is missing, to append exchanges to. Secrets shorter than eight bytes
 // are not looked for: they would occur by chance.
@@ -90,10 +83,10 @@ func Record(folder string, secrets []string) (*Tape, error) {
 	return t, nil
 }
 
-// Replay opens a recording.
-func Replay(folder string) (*Tape, error) {
+// Replay opens a recording. Requests lack the same secrets as in Record, so that they are found.
+func Replay(folder string, secrets []string) (*Tape, error) {
 	t := newTape(folder, time.Time{})
-	t.secrets = strings.NewReplacer()
+	t.secrets = replacer(secrets)
 	file, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replaying: %s has no recording; make one by --record", folder)
@@ -112,7 +105,7 @@ func Replay(folder string) (*Tape, error) {
 func newTape(folder string, began time.Time) *Tape {
 	return &Tape{
 		path: filepath.Join(folder, fileName), began: began, index: map[key][]answer{}, tools: map[string]tools{},
-		counts: map[scoped]int{}, missed: map[string]error{},
+		counts: map[string]map[key]int{}, missed: map[string]error{},
 	}
 }
 
@@ -162,9 +155,8 @@ func scopeOf(ctx context.Context) string {
 	return scope
 }
 
-// Missed returns why the scope of a context cannot be replayed: the first request without an answer. It forgets the
-// error.
-func (t *Tape) Missed(ctx context.Context) error {
+// Done ends the scope of a context. The error is its first request without an answer: it was not replayed.
+func (t *Tape) Done(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
@@ -173,6 +165,7 @@ func (t *Tape) Missed(ctx context.Context) error {
 	defer t.mu.Unlock()
 	err := t.missed[scope]
 	delete(t.missed, scope)
+	delete(t.counts, scope)
 	return err
 }
 
@@ -188,12 +181,4 @@ func (t *Tape) write(e *exchange) error {
 		}
 	}
 	return err
-}
-
-// clean removes secrets from text, which may be JSON.
-func (t *Tape) clean(text []byte) []byte {
-	if len(text) == 0 {
-		return nil
-	}
-	return []byte(telemetry.Redact(t.secrets.Replace(string(text))))
 }

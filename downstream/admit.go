@@ -79,7 +79,8 @@ func (e *endpoint) guarded(ctx context.Context, r *Request, next roundTrip) (lin
 		e.health.unreached(err)
 	}
 	if counts && e.health.breaker.Failed(before, unreached) {
-		e.logger.Warn("calls are refused for a moment: too many failed in a row", "server", e.config.Name, "error", err)
+		e.logger.WarnContext(ctx, "calls are refused for a moment: too many failed in a row",
+			"server", e.config.Name, "error", err)
 	}
 	return reply, err
 }

@@ -58,7 +58,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
 				wait = 0 // the server no longer knows the session; a new one may succeed
 			}
-			c.opts.Logger.Info("call is tried again", "server", r.Server, "method", r.Method,
+			c.opts.Logger.InfoContext(ctx, "call is tried again", "server", r.Server, "method", r.Method,
 				"attempt", *r.Attempts+1, "wait", wait, "error", failure)
 			timer := time.NewTimer(max(wait, min(failure.After, 20*time.Second)))
 			select {

@@ -124,7 +124,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	req.Round = max(req.Round, 1)
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.log.Error("Planning failed: panic", "panic", cause, "stack", string(debug.Stack()))
+			p.log.ErrorContext(ctx, "Planning failed: panic", "panic", cause, "stack", string(debug.Stack()))
 			result.Plan = plan.Plan{Source: plan.SourceRules, Rounds: req.Round, Steps: []plan.Step{}, Note: noPlan}
 			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			result.Problems, err = nil, nil
@@ -152,13 +152,13 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			return result, fmt.Errorf("planning: %w", context.Cause(ctx))
 		}
 		if refusal := declined(err); refusal != nil { // the fallback must not plan instead
-			p.log.Warn("The model declined to plan", "error", err)
+			p.log.WarnContext(ctx, "The model declined to plan", "error", err)
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
 			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			return result, nil
 		}
-		result.Warnings = append(result.Warnings, p.explain(err, req.Round))
+		result.Warnings = append(result.Warnings, p.explain(ctx, err, req.Round))
 		if req.Round > 1 { // the fallback would plan the earlier rounds again
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			return result, nil
@@ -204,16 +204,16 @@ const maxRefusal = 500
 const noPlan = "The question could not be planned because of an internal error. Try other words."
 
 // explain logs why the model made no plan, and returns it as a warning.
-func (p *Planner) explain(err error, round int) string {
+func (p *Planner) explain(ctx context.Context, err error, round int) string {
 	consequence := "planned without the model"
 	if round > 1 {
 		consequence = "no further steps were planned"
 	}
 	if errors.Is(err, errUnreadable) {
-		p.log.Error("LLM returned invalid JSON for planning", "error", err)
+		p.log.ErrorContext(ctx, "LLM returned invalid JSON for planning", "error", err)
 		return consequence + ": its answer holds no plan that can be read"
 	}
-	p.log.Error("Planning failed: " + err.Error())
+	p.log.ErrorContext(ctx, "Planning failed: "+err.Error())
 	return fmt.Sprintf("%s: %v", consequence, err)
 }
 

@@ -52,7 +52,8 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 		if outcome == OutcomeCancelled {
 			level = slog.LevelInfo // nothing went wrong
 		}
-		r.logger.Log(ctx, level, "Query failed: "+err.Error())
+		r.logger.Log(ctx, level, "Query failed: "+err.Error(), "outcome", outcome, "query_length", length,
+			"duration_ms", time.Since(began).Milliseconds())
 		ended(nil, outcome, err)
 		return nil, err
 	}
@@ -64,9 +65,9 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	}
 	span.SetAttributes(tracing.Outcome.String(outcome))
 	r.tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, record.Answer.Text)
-	r.logger.Info(fmt.Sprintf("Query processed in %.2fs", record.Timings.Total.Seconds()),
-		"query_length", length, "tools_called", record.Called(),
-		"duration_ms", record.Timings.Total.Milliseconds(), "trace_id", record.TraceID)
+	r.logger.InfoContext(ctx, fmt.Sprintf("Query processed in %.2fs", record.Timings.Total.Seconds()),
+		"outcome", outcome, "query_length", length, "tools_called", record.Called(),
+		"duration_ms", record.Timings.Total.Milliseconds())
 	ended(record, outcome, nil)
 	return record, nil
 }

@@ -78,7 +78,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	d, resp, err := ask(ctx, model, req, steps)
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) { // nobody has gone away
-			s.log.Error("Synthesis failed: " + err.Error())
+			s.log.ErrorContext(ctx, "Synthesis failed: "+err.Error())
 		}
 		return Answer{
 			Text: Digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,

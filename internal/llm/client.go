@@ -105,7 +105,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 		}
 		return a, err
 	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
-		c.log.Warn("Asking the model again", "model", c.cfg.Model, "error", err, "wait", wait)
+		c.log.WarnContext(ctx, "Asking the model again", "model", c.cfg.Model, "error", err, "wait", wait)
 		if req.OnRestart != nil {
 			req.OnRestart()
 		}
@@ -143,9 +143,9 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 			return completion{}, e
 		}
 		if setting := d.drops(next); setting != "" && (setting != "temperature" || c.cfg.Temperature != nil) {
-			c.log.Warn("The endpoint refuses a setting; asking without it", "model", c.cfg.Model, "setting", setting, "error", e)
+			c.log.WarnContext(ctx, "The endpoint refuses a setting; asking without it", "model", c.cfg.Model, "setting", setting, "error", e)
 		} else {
-			c.log.Debug("The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
+			c.log.DebugContext(ctx, "The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
 		}
 		if req.OnRestart != nil {
 			req.OnRestart()

@@ -209,7 +209,8 @@ func (f *Finder) failed(caller context.Context, err error) {
 	f.failing, f.resume = true, time.Now().Add(embedPause)
 	f.mu.Unlock()
 	if first {
-		f.opts.Logger.Warn("Ranking tools by words alone: the embedding endpoint failed", "error", err, "pause", embedPause)
+		f.opts.Logger.WarnContext(caller, "Ranking tools by words alone: the embedding endpoint failed",
+			"error", err, "pause", embedPause)
 	}
 }
 

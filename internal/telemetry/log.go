@@ -6,11 +6,14 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 	"strings"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -33,7 +36,7 @@ func ParseLevel(name string) (slog.Level, error) {
 }
 
 // NewLogger returns a logger that writes lines to w, and the variable with its level. It redacts secrets and escapes
-// control characters in messages and attributes.
+// control characters in messages and attributes, and adds trace_id and span_id where the context has them.
 func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level, err := ParseLevel(cfg.Level)
 	if err != nil {
@@ -44,7 +47,7 @@ func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error)
 	options := &slog.HandlerOptions{Level: variable, ReplaceAttr: replace}
 	switch cfg.Format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), variable, nil
+		return slog.New(traced{slog.NewTextHandler(w, options)}), variable, nil
 	case "json":
 		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 			if a = replace(groups, a); a.Value.Kind() == slog.KindString {
@@ -52,10 +55,28 @@ func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error)
 			}
 			return a
 		}
-		return slog.New(slog.NewJSONHandler(w, options)), variable, nil
+		return slog.New(traced{slog.NewJSONHandler(w, options)}), variable, nil
 	}
 	return nil, nil, fmt.Errorf("log.format %q is neither text nor json", cfg.Format)
 }
+
+// traced adds the ids of the context to records.
+type traced struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (t traced) Handle(ctx context.Context, r slog.Record) error {
+	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", c.TraceID().String()), slog.String("span_id", c.SpanID().String()))
+	}
+	return t.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{t.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }
 
 // replace redacts one attribute and names the trace level.
 func replace(groups []string, a slog.Attr) slog.Attr {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
@@ -175,3 +177,28 @@ func BenchmarkLogLine(b *testing.B) {
 type discard struct{}
 
 func (*discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// Lines within a request have the ids of its trace, in both formats, also those of derived loggers.
+func TestLogHasTraceIDs(t *testing.T) {
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	ctx := trace.ContextWithSpanContext(t.Context(), parent)
+	for format, want := range map[string]string{
+		"text": "msg=m server=a trace_id=01000000000000000000000000000000 span_id=0200000000000000\n",
+		"json": `"msg":"m","server":"a","trace_id":"01000000000000000000000000000000","span_id":"0200000000000000"}` + "\n",
+	} {
+		var out bytes.Buffer
+		log, _, err := NewLogger(LogConfig{"info", format}, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.With("server", "a").InfoContext(ctx, "m")
+		if got := out.String(); !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want it to end in %q", got, want)
+		}
+		out.Reset()
+		log.Info("m")
+		if got := out.String(); strings.Contains(got, "trace_id") {
+			t.Errorf("without a trace: got %q, want no ids", got)
+		}
+	}
+}

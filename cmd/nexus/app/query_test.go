@@ -452,8 +452,15 @@ func TestQueryLog(t *testing.T) {
 	if message := line["msg"].(string); !regexp.MustCompile(`^Query processed in \d+\.\d\ds$`).MatchString(message) {
 		t.Errorf("message: got %q, want seconds with two digits", message)
 	}
-	if line["query_length"] != 5.0 || line["tools_called"] != 1.0 || line["duration_ms"] == nil || line["trace_id"] != a.TraceID {
-		t.Errorf("attributes: got %v, want query_length 5, tools_called 1, duration_ms and the trace_id", line)
+	if line["query_length"] != 5.0 || line["tools_called"] != 1.0 || line["duration_ms"] == nil || line["trace_id"] != a.TraceID || line["outcome"] != "degraded" {
+		t.Errorf("attributes: got %v, want query_length 5, tools_called 1, duration_ms, the trace_id and the outcome", line)
+	}
+	c.refused("process_query", `{"query":""}`)
+	if line := r.logs.want(t, "Query failed: "); line["outcome"] != "refused" || line["trace_id"] == nil {
+		t.Errorf("a refused query: got %v, want the outcome and a trace_id", line)
+	}
+	if n := strings.Count(r.logs.String(), `"msg":"Query `); n != 2 {
+		t.Errorf("got %d lines, want one for each query", n)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
@@ -48,6 +49,7 @@ func (d *decoder) check(s *Settings) {
 	}
 	d.numbers(s)
 	d.durations(s)
+	d.oneOf("planner.mode", s.Planner.Mode, planner.ModePlan, planner.ModeTools, planner.ModeAuto)
 	d.oneOf("execution.confirm_writes", s.Execution.ConfirmWrites,
 		downstream.ConfirmAuto, downstream.ConfirmAlways, downstream.ConfirmNever)
 	d.models(s)

@@ -43,7 +43,11 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
 	if c.shown = req.Shown; !c.shown.started {
-		*c.shown = *p.Show(ctx, req)
+		if c.shown.native || p.offersTools(req) {
+			*c.shown = *p.showTools(ctx, req)
+		} else {
+			*c.shown = *p.Show(ctx, req)
+		}
 	}
 	known, unknown := req.Tools.Lookup(findTools)
 	c.searches = unknown != nil || known.Name != findTools
@@ -111,7 +115,12 @@ func unrepaired(first *draft, err error) (*draft, []string, error) {
 // turn asks the model once and reads the steps from the stream.
 func (c *conversation) turn(ctx context.Context) (string, error) {
 	request := llm.Request{System: system, Messages: c.turns, Schema: planSchema}
-	if c.req.OnStep != nil {
+	var names map[string]string
+	switch {
+	case c.shown.native:
+		request.System, request.Schema = toolSystem, nil
+		request.Tools, names = c.planner.nativeTools(c.req.Tools, c.shown, c.searches)
+	case c.req.OnStep != nil:
 		reader, searching := plan.NewReader(c.takenIDs()...), false
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
@@ -126,6 +135,9 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 	resp, err := c.model.Complete(ctx, request)
 	c.usage.Add(resp.Usage)
 	c.tokens += max(resp.Usage.InputTokens+resp.Usage.OutputTokens, estimate(request, resp))
+	if c.shown.native {
+		return planOf(resp, names), err
+	}
 	return resp.Text, err
 }
 
@@ -137,6 +149,9 @@ func estimate(request llm.Request, resp llm.Response) int {
 	bytes := len(request.System) + len(resp.Text)
 	for _, m := range request.Messages {
 		bytes += len(m.Content)
+	}
+	for _, t := range request.Tools {
+		bytes += len(t.Description) + len(t.Schema)
 	}
 	return (bytes + bytesPerToken - 1) / bytesPerToken
 }

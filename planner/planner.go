@@ -6,8 +6,11 @@
 // declines, nothing is planned. The model gets descriptions of tools, the conversation and earlier results only as
 // marked data.
 //
-// A Planner allows concurrent use. Between calls it keeps only what it has read of the definitions of tools, within
-// bounds. It calls no downstream tool.
+// In [ModeTools] the model calls the tools natively instead of writing a plan. Its calls of one turn are the plan of
+// one round, and are checked, shown and run like any other plan.
+//
+// A Planner allows concurrent use. Between calls it keeps what it has read of the definitions of tools, within bounds,
+// and in [ModeAuto] for how long the model writes no plans. It calls no downstream tool.
 package planner
 
 import (
@@ -16,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -60,6 +64,8 @@ type Planner struct {
 	log        *slog.Logger
 	now        func() time.Time
 	signatures *signatures
+
+	toolsUntil atomic.Int64 // in ModeAuto, when to ask for a plan again; nanoseconds since 1970
 }
 
 // New returns a Planner.
@@ -71,6 +77,9 @@ func New(opts Options) *Planner {
 	}
 	if p.cfg.ToolTokens <= 0 {
 		p.cfg.ToolTokens = Default().ToolTokens
+	}
+	if p.cfg.Mode == "" {
+		p.cfg.Mode = Default().Mode
 	}
 	if p.cfg.MaxRounds <= 0 {
 		p.cfg.MaxRounds = Default().MaxRounds
@@ -145,7 +154,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		req.Shown = &Shown{}
 	}
 	if model != nil && hasAny(req.Tools) {
-		if result, err = p.ask(ctx, model, req); err == nil {
+		if result, err = p.askInMode(ctx, model, req); err == nil {
 			return result, nil
 		}
 		if ctx.Err() != nil {

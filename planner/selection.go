@@ -38,6 +38,7 @@ type Shown struct {
 	details map[string]detail // by plan name
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
+	native  bool              // the model calls tools natively
 
 	searches int // turns with searches
 	room     int // bytes for what they find

@@ -125,14 +125,25 @@ func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcr
 		m.input = int(u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens)
 		m.output, m.stop = int(u.OutputTokens), ev.Message.StopReason
 		m.reason = ev.Message.StopDetails.Explanation
-		for _, block := range ev.Message.Content { // the message is not streamed
+		for i, block := range ev.Message.Content { // the message is not streamed
+			if block.Type == "tool_use" {
+				if err := t.addCall(i, block.ID, block.Name, string(block.Input)); err != nil {
+					return err
+				}
+			}
 			if err := t.add(block.Text); err != nil {
 				return err
 			}
 		}
 	case anthropic.ContentBlockStartEvent:
+		if block := ev.ContentBlock; block.Type == "tool_use" {
+			return t.addCall(int(ev.Index), block.ID, block.Name, "") // its input follows
+		}
 		return t.add(ev.ContentBlock.Text)
 	case anthropic.ContentBlockDeltaEvent:
+		if ev.Delta.Type == "input_json_delta" {
+			return t.addCall(int(ev.Index), "", "", ev.Delta.PartialJSON)
+		}
 		return t.add(ev.Delta.Text)
 	case anthropic.MessageDeltaEvent:
 		m.stop, m.reason = ev.Delta.StopReason, ev.Delta.StopDetails.Explanation
@@ -174,7 +185,8 @@ func messageEventMatters(data []byte) bool {
 	case "message_start", "content_block_start", "message_delta":
 		return true
 	}
-	return event.Type == "content_block_delta" && event.Delta.Type == "text_delta"
+	kind := event.Delta.Type
+	return event.Type == "content_block_delta" && (kind == "text_delta" || kind == "input_json_delta")
 }
 
 // startOfMessage converts a message that is not streamed into the first event of a stream.

@@ -81,6 +81,14 @@ func chat(
 			finish = choice.FinishReason
 		}
 		t.refused += choice.Delta.Refusal
+		for i, call := range choice.Delta.ToolCalls {
+			if call.Index != nil {
+				i = *call.Index
+			}
+			if err := t.addCall(i, call.ID, call.Function.Name, call.Function.Arguments); err != nil {
+				return a, err
+			}
+		}
 		if err := t.add(choice.Delta.Content); err != nil {
 			return a, err
 		}
@@ -102,8 +110,9 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 		Model   string `json:"model"`
 		Choices []struct {
 			Message *struct {
-				Content json.RawMessage `json:"content"`
-				Refusal string          `json:"refusal"`
+				Content   json.RawMessage   `json:"content"`
+				Refusal   string            `json:"refusal"`
+				ToolCalls []openai.ToolCall `json:"tool_calls"`
 			} `json:"message"`
 			FinishReason openai.FinishReason `json:"finish_reason"`
 		} `json:"choices"`
@@ -121,6 +130,7 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 		Choices: []openai.ChatCompletionStreamChoice{{
 			Delta: openai.ChatCompletionStreamChoiceDelta{
 				Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal,
+				ToolCalls: choice.Message.ToolCalls,
 			},
 			FinishReason: choice.FinishReason,
 		}},

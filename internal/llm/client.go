@@ -115,12 +115,12 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	}
 	c.breaker.done(time.Now(), probe, err)
 	c.record(ctx, err)
-	return Response{Text: answer.text, Usage: usage}, err
+	return Response{Text: answer.text, Calls: answer.calls, Usage: usage}, err
 }
 
 // attempt sends the request once, and again only if the endpoint refuses parameters.
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
-	asked := shape{form: req.Schema != nil}
+	asked := shape{form: req.Schema != nil, tools: len(req.Tools) > 0}
 	d := c.known(asked)
 	for refused := false; ; refused = true {
 		usage.Calls++
@@ -138,7 +138,7 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 			return completion{}, err
 		}
 		e.finish(c.cfg.Model, c.endpoint.secrets)
-		next, ok := d.plainer(e, req.Schema != nil)
+		next, ok := d.plainer(e, asked)
 		if !ok {
 			return completion{}, e
 		}
@@ -157,6 +157,7 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 // completion is the result of one request.
 type completion struct {
 	text          string
+	calls         []Call
 	input, output int // tokens
 }
 
@@ -172,6 +173,10 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 	library.BaseURL = c.endpoint.baseURL
 	library.HTTPClient = g
 	client := openai.NewClientWithConfig(library)
+	if len(req.Tools) > 0 {
+		tools := map[string]json.RawMessage{"tools": toolList(c.cfg.API, req.Tools, d)}
+		g.extra = append([]map[string]json.RawMessage{tools}, g.extra...)
+	}
 	t := &transcript{guard: g, onDelta: req.OnDelta}
 	var a completion
 	var err error
@@ -192,6 +197,8 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 // transcript collects the pieces of a response within bounds.
 type transcript struct {
 	text    strings.Builder
+	calls   calls
+	called  int    // bytes of the calls
 	refused string // the model's words if it refuses
 	guard   *streamGuard
 	onDelta func(string)
@@ -214,10 +221,11 @@ func (t *transcript) add(piece string) error {
 
 // complete adds the text to a completion whose stream ended properly.
 func (t *transcript) complete(a completion) (completion, error) {
-	switch {
-	case t.text.Len() == 0 && t.refused != "":
+	a.calls = t.calls.done()
+	switch empty := t.text.Len() == 0 && len(a.calls) == 0; {
+	case empty && t.refused != "":
 		return a, refusal(t.refused)
-	case t.text.Len() == 0:
+	case empty:
 		return a, failure(Invalid, "the answer is empty")
 	}
 	a.text = t.text.String()

@@ -25,11 +25,12 @@ type dialect struct {
 	noVerbosity   bool
 	noUsage       bool // no stream_options
 	otherLimit    bool // the other name of the limit of tokens
+	openTools     bool // tools take any arguments
 	strictOnly    bool // there is no form between the strictest and the prompt alone
 }
 
 // shape is the shape of a request. What an endpoint refuses for one shape, it may accept for another.
-type shape struct{ form bool }
+type shape struct{ form, tools bool }
 
 // askAgain is how long a Client remembers a dialect that worked. Then it tries all parameters again: endpoints are
 // updated, and what they refuse may have another cause than the parameter.
@@ -70,7 +71,7 @@ func (c *Client) start() dialect {
 // plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it
 // names none, the form goes first, step by step. It reports false if the refusal has another cause or no parameter is
 // left.
-func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
+func (d dialect) plainer(refusal *Error, asked shape) (dialect, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return d, false
 	}
@@ -87,7 +88,7 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		"content management policy", "api key", "api_key", "credit balance", "too long", "too large", "maximum allowed") {
 		return d, false
 	}
-	asksForm = asksForm && d.form < formPrompt
+	asksForm := asked.form && d.form < formPrompt
 	switch {
 	case !d.noTemperature && has("temperature"):
 		d.noTemperature = true
@@ -101,6 +102,8 @@ func (d dialect) plainer(refusal *Error, asksForm bool) (dialect, bool) {
 		d.noUsage = true
 	case !d.whole && has("streaming"):
 		d.whole = true
+	case asked.tools && !d.openTools && has("tools", "function", "parameters", "input_schema", "schema"):
+		d.openTools = true
 	case asksForm && has("schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object",
 		"structured"):
 		d.loosen()

@@ -29,6 +29,7 @@ type Request struct {
 	System   string    // instructions; stable texts first, so that providers can cache them
 	Messages []Message // the turns, the newest last
 	Schema   *Schema   // the form of the response; nil = free text
+	Tools    []Tool    // that the model may call instead of writing; a Model without tools ignores them
 
 	// OnDelta gets the response piece by piece, from the goroutine that called Complete. May be nil.
 	OnDelta func(text string)
@@ -47,6 +48,7 @@ type Schema struct {
 // Response is a complete response.
 type Response struct {
 	Text  string
+	Calls []Call // of the tools of the request, in the model's order
 	Usage Usage
 }
 

@@ -78,8 +78,28 @@ func respond(
 				return a, err
 			}
 		}
+		if err := t.addOutput(ev.Response.Output); err != nil {
+			return a, err
+		}
 		return a.finish(ev, t)
 	}
+}
+
+// addOutput adds the calls of a response. They are read when it has ended, because only complete ones count.
+func (t *transcript) addOutput(items []any) error {
+	for i, item := range items {
+		fields, _ := item.(map[string]any)
+		if kind, _ := fields["type"].(string); kind != "function_call" {
+			continue
+		}
+		id, _ := fields["call_id"].(string)
+		name, _ := fields["name"].(string)
+		arguments, _ := fields["arguments"].(string)
+		if err := t.addCall(i, id, name, arguments); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish reads the last event of a response.

@@ -37,7 +37,8 @@ func (m *taped) Complete(ctx context.Context, req llm.Request) (resp llm.Respons
 		System   string        `json:"system"`
 		Messages []llm.Message `json:"messages"`
 		Schema   *llm.Schema   `json:"schema,omitempty"`
-	}{req.System, req.Messages, req.Schema}
+		Tools    []llm.Tool    `json:"tools,omitempty"`
+	}{req.System, req.Messages, req.Schema, req.Tools}
 	asked := func() any {
 		resp, err = m.model.Complete(ctx, req)
 		c := completed{Response: resp}

@@ -28,6 +28,7 @@ func blocks(raw json.RawMessage) string {
 type messages struct {
 	model string
 	input int
+	calls []Call
 }
 
 func (m messages) event(kind string, fields object) string {
@@ -63,6 +64,8 @@ func (m messages) stop(finish string) string {
 		return "end_turn"
 	case "length":
 		return "max_tokens"
+	case "tool_calls":
+		return "tool_use"
 	case "content_filter":
 		return "refusal"
 	}
@@ -70,16 +73,21 @@ func (m messages) stop(finish string) string {
 }
 
 func (m messages) end(text, finish string) []string {
-	return []string{
-		m.event("content_block_stop", object{"index": 0}),
+	frames := append([]string{m.event("content_block_stop", object{"index": 0})}, m.blocks()...)
+	return append(frames,
 		m.event("message_delta", object{"delta": object{"stop_reason": m.stop(finish), "stop_sequence": nil},
 			"usage": object{"output_tokens": len(text) / 4}}),
 		m.event("message_stop", object{}),
-	}
+	)
 }
 
 func (m messages) document(text, finish string) any {
-	return m.message([]any{object{"type": "text", "text": text}}, m.stop(finish), len(text)/4)
+	content := []any{object{"type": "text", "text": text}}
+	for i, c := range m.calls {
+		content = append(content, object{"type": "tool_use", "id": callID(i), "name": c.Name,
+			"input": json.RawMessage(c.Arguments)})
+	}
+	return m.message(content, m.stop(finish), len(text)/4)
 }
 
 // errorOfMessages writes an error in the form of the Messages API.

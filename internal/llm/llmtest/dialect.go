@@ -18,11 +18,11 @@ func (r Reply) dialect(req Request) dialect {
 	in := len(req.Text) / 4
 	switch {
 	case req.Responses():
-		return responses{req.Model, in}
+		return responses{req.Model, in, r.Calls}
 	case req.Messages():
-		return messages{req.Model, in}
+		return messages{req.Model, in, r.Calls}
 	}
-	return chat{req.Model, in, strings.Contains(string(req.Body), `"include_usage":true`)}
+	return chat{req.Model, in, strings.Contains(string(req.Body), `"include_usage":true`), r.Calls}
 }
 
 type object = map[string]any
@@ -37,6 +37,7 @@ type chat struct {
 	model string
 	input int
 	usage bool
+	calls []Call
 }
 
 func (c chat) chunk(choices []any) object {
@@ -64,7 +65,8 @@ func (c chat) usageOnly() string {
 }
 
 func (c chat) end(text, finish string) []string {
-	frames := []string{dataLine(c.chunk([]any{object{"index": 0, "delta": object{}, "finish_reason": finish}}))}
+	frames := append(c.pieces(),
+		dataLine(c.chunk([]any{object{"index": 0, "delta": object{}, "finish_reason": finish}})))
 	if c.usage {
 		chunk := c.chunk([]any{})
 		chunk["usage"] = c.tokens(text)
@@ -75,14 +77,15 @@ func (c chat) end(text, finish string) []string {
 
 func (c chat) document(text, finish string) any {
 	return object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": c.model, "usage": c.tokens(text),
-		"choices": []any{object{"index": 0, "message": object{"role": "assistant", "content": text},
-			"finish_reason": finish}}}
+		"choices": []any{object{"index": 0, "finish_reason": finish,
+			"message": object{"role": "assistant", "content": text, "tool_calls": c.whole()}}}}
 }
 
 // responses is the form of the Responses API.
 type responses struct {
 	model string
 	input int
+	calls []Call
 }
 
 func (r responses) event(kind string, fields object) string {
@@ -92,8 +95,8 @@ func (r responses) event(kind string, fields object) string {
 
 func (r responses) body(text, status string) object {
 	return object{"id": "resp_1", "object": "response", "created_at": 1, "model": r.model, "status": status, "error": nil,
-		"output": []any{object{"id": "msg_1", "type": "message", "role": "assistant", "status": status,
-			"content": []any{object{"type": "output_text", "text": text, "annotations": []any{}}}}},
+		"output": append([]any{object{"id": "msg_1", "type": "message", "role": "assistant", "status": status,
+			"content": []any{object{"type": "output_text", "text": text, "annotations": []any{}}}}}, r.items()...),
 		"usage": object{"input_tokens": r.input, "output_tokens": len(text) / 4, "total_tokens": r.input + len(text)/4}}
 }
 
@@ -116,7 +119,7 @@ func (r responses) usageOnly() string {
 
 func (r responses) status(finish string) string {
 	switch finish {
-	case "stop":
+	case "stop", "tool_calls":
 		return "completed"
 	case "length", "content_filter":
 		return "incomplete"

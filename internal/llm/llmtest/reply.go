@@ -52,6 +52,8 @@ type Reply struct {
 	Raw     string // sent as it stands, with RawType, instead of anything else
 	RawType string
 
+	Calls []Call // of tools, after the text
+
 	refused string
 }
 
@@ -144,8 +146,11 @@ func (r Reply) write(w http.ResponseWriter, hr *http.Request, req Request) {
 }
 
 func (r Reply) finish() string {
-	if r.Finish != "" {
+	switch {
+	case r.Finish != "":
 		return r.Finish
+	case len(r.Calls) > 0:
+		return "tool_calls"
 	}
 	return "stop"
 }

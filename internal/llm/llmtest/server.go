@@ -142,6 +142,7 @@ type Request struct {
 	Users  []string
 	Text   string   // everything the model gets to read, roles left out
 	Inputs []string // texts to embed
+	Tools  []string // names of the tools that the model may call
 }
 
 // Responses reports whether the request came over the Responses API.
@@ -194,6 +195,7 @@ func parse(r *http.Request, body []byte) (Request, error) {
 		Messages     []wireMessage   `json:"messages"`
 		Instructions string          `json:"instructions"`
 		System       json.RawMessage `json:"system"`
+		Tools        []wireTool      `json:"tools"`
 		OutputConfig struct {
 			Format wireFormat `json:"format"`
 		} `json:"output_config"`
@@ -223,6 +225,7 @@ func parse(r *http.Request, body []byte) (Request, error) {
 		}
 	}
 	req.Model, req.Stream, req.System = wire.Model, wire.Stream, wire.Instructions
+	req.Tools = names(wire.Tools)
 	req.Form, req.Strict = format.Type, format.Strict || format.JSONSchema.Strict
 	all := []string{req.System}
 	for _, m := range wire.Messages {

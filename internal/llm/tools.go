@@ -1,0 +1,103 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Tool is a tool that a model may call.
+type Tool struct {
+	Name        string          // 1 to MaxToolName letters, digits, "_" and "-"
+	Description string          // may be empty
+	Schema      json.RawMessage // JSON Schema of the arguments, an object
+}
+
+// MaxToolName is the longest name of a tool that all endpoints take.
+const MaxToolName = 64
+
+// Call is a call of a tool that a model wants. Nothing of it is checked.
+type Call struct {
+	Name      string
+	Arguments string // as the model wrote them; they should be a JSON object
+}
+
+// maxCalls bounds the calls of one response.
+const maxCalls = 200
+
+// toolList writes tools in the form of an API. An endpoint that refuses a schema gets open ones.
+func toolList(api string, tools []Tool, d dialect) json.RawMessage {
+	list := make([]object, len(tools))
+	for i, t := range tools {
+		schema := t.Schema
+		if d.openTools {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		tool := object{"name": t.Name, "description": t.Description}
+		switch api {
+		case APIAnthropic:
+			tool["input_schema"] = schema
+		case APIResponses:
+			tool["type"], tool["parameters"], tool["strict"] = "function", schema, false
+		default:
+			tool["parameters"] = schema
+			tool = object{"type": "function", "function": tool}
+		}
+		list[i] = tool
+	}
+	raw, _ := json.Marshal(list) // valid schemas always marshal
+	return raw
+}
+
+// calls collects the calls of a response.
+type calls struct {
+	list []*call
+}
+
+// call is a call under way.
+type call struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+// at returns the call that a piece of a stream belongs to. Pieces have the index of their call; endpoints that number
+// all calls alike tell them apart by their ids.
+func (c *calls) at(index int, id string) (*call, error) {
+	for i := len(c.list) - 1; i >= 0; i-- {
+		if known := c.list[i]; known.index == index {
+			if id == "" || id == known.id {
+				return known, nil
+			}
+			break
+		}
+	}
+	if len(c.list) == maxCalls {
+		return nil, failure(Invalid, "the answer has more than %d calls", maxCalls)
+	}
+	c.list = append(c.list, &call{index: index, id: id})
+	return c.list[len(c.list)-1], nil
+}
+
+// addCall adds a piece of a call.
+func (t *transcript) addCall(index int, id, name, arguments string) error {
+	c, err := t.calls.at(index, id)
+	if err != nil {
+		return err
+	}
+	c.name += name
+	c.arguments.WriteString(arguments)
+	t.guard.started = true
+	if t.called += len(name) + len(arguments); t.called > maxText {
+		return failure(Invalid, "the answer is larger than %d bytes", maxText)
+	}
+	return nil
+}
+
+// done returns the calls of a complete response.
+func (c *calls) done() []Call {
+	var out []Call
+	for _, call := range c.list {
+		out = append(out, Call{call.name, call.arguments.String()})
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package planner
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
+)
+
+// Modes of planning.
+const (
+	ModePlan  = "plan"  // the model writes plans
+	ModeTools = "tools" // the model calls tools natively; the calls of a turn are the plan of a round
+	ModeAuto  = "auto"  // ModePlan, and ModeTools while the model writes no plans that can be read
+)
+
+// Bounds of tools that a model can call.
+const (
+	maxNative     = 120  // tools of one request
+	maxNativeText = 1000 // bytes of a description
+)
+
+// preferTools is how long ModeAuto stays with tools before it asks for a plan again.
+const preferTools = 10 * time.Minute
+
+// toolSystem is the system prompt of ModeTools.
+var toolSystem = render("tools_system.tmpl", struct {
+	MaxSteps  int
+	FindTools string
+}{maxSteps, findTools})
+
+// offersTools reports whether a query begins with tools. A model of the client's has none.
+func (p *Planner) offersTools(req Request) bool {
+	if req.Model != nil {
+		return false
+	}
+	return p.cfg.Mode == ModeTools || p.cfg.Mode == ModeAuto && p.now().UnixNano() < p.toolsUntil.Load()
+}
+
+// askInMode asks the model for a plan. In ModeAuto a model that wrote none can call tools instead.
+func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (Result, error) {
+	result, err := p.ask(ctx, model, req)
+	again := p.cfg.Mode == ModeAuto && req.Model == nil && req.Round == 1 && !req.Shown.native
+	if !again || !errors.Is(err, errUnreadable) || ctx.Err() != nil {
+		return result, err
+	}
+	p.log.Warn("The model writes no plan that can be read; it can call the tools", "error", err)
+	*req.Shown = Shown{native: true}
+	req.Tokens = result.Tokens
+	next, failed := p.ask(ctx, model, req)
+	next.Usage.Add(result.Usage)
+	if failed == nil && len(next.Plan.Steps) > 0 {
+		p.toolsUntil.Store(p.now().Add(preferTools).UnixNano())
+		return next, nil
+	}
+	if declined(failed) != nil {
+		err = failed
+	}
+	*req.Shown = Shown{}
+	return Result{Usage: next.Usage, Tokens: next.Tokens}, err
+}
+
+// showTools chooses the tools that the model can call: the best that fit the budget with their schemas.
+func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
+	s := &Shown{started: true, native: true, details: map[string]detail{}}
+	room := p.cfg.ToolTokens * bytesPerToken
+	s.room = max(room/4, 2*maxTool)
+	l := layout{room: room / 4, servers: req.Tools.Servers()}
+	room -= room / 4
+	for _, t := range p.rank(ctx, req, req.Query, maxNative) {
+		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, short.Line(t.Name, maxName)) {
+			room -= cost
+			s.note(&t, whole)
+		}
+	}
+	for t := range req.Tools.All() {
+		if s.details[t.Name] == 0 {
+			s.others = true
+			break
+		}
+	}
+	s.best = l.String()
+	return s
+}
+
+// planOf writes the calls of a response as a plan. names are those of tools in plans, by the names that the model sees.
+func planOf(resp llm.Response, names map[string]string) string {
+	if len(resp.Calls) == 0 {
+		if _, unreadable := plan.Parse(resp.Text); unreadable != nil { // it says that nothing is left to do
+			return `{"steps":[]}`
+		}
+		return resp.Text
+	}
+	steps := make([]object, len(resp.Calls))
+	for i, call := range resp.Calls {
+		name, ok := names[call.Name]
+		if !ok {
+			name = call.Name
+		}
+		steps[i] = object{"tool": name, "arguments": arguments(call.Arguments)}
+	}
+	return string(toJSON(object{"steps": steps, "more": true}))
+}
+
+// arguments are those of a call. What is no JSON stays a text, which is then refused as such.
+func arguments(text string) any {
+	switch raw := bytes.TrimSpace([]byte(text)); {
+	case len(raw) == 0:
+		return object{}
+	case json.Valid(raw):
+		return json.RawMessage(raw)
+	}
+	return text
+}
+
+// nativeTools are the tools that the model can call, and their names in plans by the names that it sees. Those that a
+// search has found are among them. Their order depends on nothing but the names, so that endpoints can cache them.
+func (p *Planner) nativeTools(
+	from Tools, s *Shown, searches bool,
+) (tools []llm.Tool, names map[string]string) {
+	names = map[string]string{}
+	room := 2 * p.cfg.ToolTokens * bytesPerToken
+	if searches && s.others {
+		names[findTools] = findTools
+		tools = append(tools, searchTool)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.details)) {
+		t, unknown := from.Lookup(name)
+		if s.details[name] < brief || unknown != nil || len(tools) == maxNative {
+			continue
+		}
+		native := p.nativeTool(nativeName(t.Name, names), t)
+		if room -= native.size(); room < 0 {
+			break
+		}
+		names[native.Name] = t.Name
+		tools = append(tools, native.Tool)
+	}
+	return tools, names
+}
+
+// searchTool searches for tools that the model was not given.
+var searchTool = llm.Tool{
+	Name: findTools, Description: "Search for other tools. The tools that are found can be called afterwards.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string",` +
+		`"description":"what the tool should do"}},"required":["query"]}`),
+}
+
+var notNative = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// nativeName is a name that endpoints take. Names that become too long or equal to another end with a hash.
+func nativeName(name string, taken map[string]string) string {
+	plain := notNative.ReplaceAllString(name, "_")
+	if _, again := taken[plain]; !again && plain != "" && plain != findTools && len(plain) <= llm.MaxToolName {
+		return plain
+	}
+	const digits = 8
+	sum := sha256.Sum256([]byte(name))
+	return plain[:min(len(plain), llm.MaxToolName-1-digits)] + "_" + hex.EncodeToString(sum[:digits/2])
+}
+
+// native is a tool as a model gets it.
+type native struct{ llm.Tool }
+
+func (n native) size() int { return len(n.Name) + len(n.Description) + len(n.Schema) + frame }
+
+// nativeTool converts a tool. In place of a schema that is too large, or is not one of an object, the description has
+// its short form.
+func (p *Planner) nativeTool(name string, t plan.Tool) native {
+	var schema map[string]json.RawMessage
+	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
+	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
+		return native{llm.Tool{
+			Name: name, Description: short.Line(p.signatures.of(&t).long(maxTool), maxNativeText),
+			Schema: json.RawMessage(`{"type":"object"}`),
+		}}
+	}
+	out := native{llm.Tool{Name: name, Description: short.Line(t.Description, maxNativeText), Schema: t.InputSchema}}
+	if schema["type"] == nil {
+		schema["type"] = json.RawMessage(`"object"`)
+		out.Schema = toJSON(schema)
+	}
+	return out
+}

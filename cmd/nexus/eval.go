@@ -96,12 +96,12 @@ type evalPlanningCmd struct {
 }
 
 func (c *evalPlanningCmd) Run(w *world) error {
-	plan, err := c.planner()
+	model, err := c.planner()
 	if err != nil {
 		return err
 	}
 	summary, err := measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.PlanningSummary, error) {
-		return eval.Planning(ctx, eval.PlanningOptions{Tasks: c.Tasks, Out: c.Out, Plan: plan, Progress: p})
+		return eval.Planning(ctx, eval.PlanningOptions{Tasks: c.Tasks, Out: c.Out, Model: model, Progress: p})
 	})
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func partly(failed, tasks int) error {
 }
 
 // planner returns what plans; nil means the rules.
-func (c *planning) planner() (eval.Plan, error) {
+func (c *planning) planner() (*eval.Model, error) {
 	if !c.Model {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (c *planning) planner() (eval.Plan, error) {
 	if !cfg.LLM.Plans() {
 		return nil, &exitError{exitUsage, "--model needs a model; name one under llm.planner in the configuration"}
 	}
-	return eval.WithModel(llm.New(cfg.LLM.Planner, llm.Options{}), cfg.Planner), nil
+	return eval.NewModel(llm.New(cfg.LLM.Planner, llm.Options{}), cfg.Planner), nil
 }
 
 type evalDAGCmd struct {
@@ -139,12 +139,12 @@ type evalDAGCmd struct {
 }
 
 func (c *evalDAGCmd) Run(w *world) error {
-	plan, err := c.planner()
+	model, err := c.planner()
 	if err != nil {
 		return err
 	}
 	summary, err := measure(w, c.figures, func(ctx context.Context, p eval.Progress) (eval.DAGSummary, error) {
-		return eval.DAG(ctx, eval.DAGOptions{Tasks: c.Tasks, Out: c.Out, Plan: plan, Progress: p})
+		return eval.DAG(ctx, eval.DAGOptions{Tasks: c.Tasks, Out: c.Out, Model: model, Progress: p})
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 type DAGOptions struct {
 	Tasks    string // JSON Lines of tasks with graphs
 	Out      string // where predictions go; empty means nowhere
-	Plan     Plan   // nil means the rules planner
+	Model    *Model // plans; nil means the rules planner
 	Progress Progress
 }
 
@@ -35,6 +35,7 @@ type DAGSummary struct {
 	Critical float64 `json:"wall/critical_path"` // mean over graphs
 	Worst    float64 `json:"worst"`
 	Speedup  float64 `json:"speedup"` // over one step at a time
+	Effort
 }
 
 // node is a step of a graph.
@@ -71,7 +72,11 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 	}
 	graphs := map[string][]node{}
 	var nodes, edges f1
-	err = plans(ctx, o.Tasks, asked, o.Plan, func(t task, p planned) error {
+	var with Plan
+	if o.Model != nil {
+		with = o.Model.Plan
+	}
+	err = plans(ctx, o.Tasks, asked, with, func(t task, p planned) error {
 		graph := graphOf(p.plan)
 		graphs[t.ID] = graph
 		if len(t.Nodes) > 0 {
@@ -88,12 +93,14 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 			sum.Failed++
 		}
 		sum.Planned++
+		sum.Effort.add(o.Model, t.tools())
 		o.Progress.report(len(tasks)+sum.Planned, all)
 		return nil
 	})
 	if err != nil {
 		return sum, err
 	}
+	sum.Effort.mean()
 	sum.NodeF1, sum.EdgeF1 = nodes.value(), edges.value()
 	sum.time(tasks, walls)
 	for i, t := range tasks {

@@ -147,7 +147,7 @@ func TestPlanningWithAModel(t *testing.T) {
 {"id":"c","query":"xyzzy",`+tools+`,"expected":[]}
 `)
 	model := llm.New(llm.Config{BaseURL: server.BaseURL, Model: "scripted"}, llm.Options{})
-	sum, err := Planning(t.Context(), PlanningOptions{Tasks: tasks, Plan: WithModel(model, planner.Config{})})
+	sum, err := Planning(t.Context(), PlanningOptions{Tasks: tasks, Model: NewModel(model, planner.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}

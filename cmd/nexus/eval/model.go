@@ -2,27 +2,141 @@ package eval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// WithModel returns a Plan that asks a model as the router does: it is shown the tools that the search finds, may
-// search for others, and repairs its plan. Unlike the router it does not fall back to the rules: what the model cannot
-// plan is an error, so that the figures are the model's own.
-func WithModel(model llm.Model, config planner.Config) Plan {
-	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
-	return func(ctx context.Context, query string, catalog rules.Catalog) (plan.Plan, error) {
-		tools, ok := catalog.(planner.Tools)
-		if !ok || len(tools.Servers()) == 0 {
-			return plan.Plan{}, nil
-		}
-		r, err := p.Plan(ctx, planner.Request{Query: query, Tools: tools, MaxRounds: 1})
-		return r.Plan, err
+// Model plans with a model as the router does: the model is shown the tools that the search finds, may search for
+// others, repairs its plan, and may ask for further rounds, for which results are made up of the declared fields.
+// Unlike the router it does not fall back to the rules: what the model cannot plan is an error, so that the figures are
+// the model's own. It belongs to one goroutine.
+type Model struct {
+	planner *planner.Planner
+	rounds  int
+	usage   llm.Usage // of the last question
+	first   *planner.Shown
+	shown   *planner.Shown
+}
+
+// NewModel returns a Model.
+func NewModel(model llm.Model, config planner.Config) *Model {
+	if config.MaxRounds <= 0 {
+		config.MaxRounds = planner.Default().MaxRounds
 	}
+	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
+	return &Model{planner: p, rounds: config.MaxRounds}
+}
+
+// Plan implements Plan.
+func (m *Model) Plan(ctx context.Context, query string, catalog rules.Catalog) (plan.Plan, error) {
+	m.usage, m.shown = llm.Usage{}, &planner.Shown{}
+	req := planner.Request{Query: query, MaxRounds: m.rounds, Shown: m.shown}
+	var ok bool
+	if req.Tools, ok = catalog.(planner.Tools); !ok || len(req.Tools.Servers()) == 0 {
+		return plan.Plan{}, nil
+	}
+	m.first = m.planner.Show(ctx, req)
+	whole := plan.Plan{Source: plan.SourceModel}
+	for req.Round = 1; ; req.Round++ {
+		r, err := m.planner.Plan(ctx, req)
+		m.usage.Add(r.Usage)
+		whole.Steps = append(whole.Steps, r.Plan.Steps...)
+		if err != nil {
+			return whole, fmt.Errorf("round %d: %w", req.Round, err)
+		}
+		if !r.Plan.More || len(r.Plan.Steps) == 0 {
+			return whole, nil
+		}
+		req.Tokens = r.Tokens
+		for _, s := range r.Plan.Steps {
+			tool, _ := req.Tools.Lookup(s.Tool) // of an unknown one nothing is declared
+			req.Outcomes = append(req.Outcomes, plan.Outcome{Step: s, Sent: s.Arguments, Value: example(tool), Attempts: 1})
+		}
+	}
+}
+
+// example makes up a result with the declared fields.
+func example(t plan.Tool) json.RawMessage {
+	fields := map[string]any{}
+	if read, err := schema.Read(t.OutputSchema); err == nil {
+		for _, f := range read.Properties {
+			fields[f.Name] = "(some " + f.Name + ")"
+			switch kind := append(f.Types, "")[0]; kind {
+			case "integer", "number":
+				fields[f.Name] = 1
+			case "boolean":
+				fields[f.Name] = true
+			case "array":
+				fields[f.Name] = []any{}
+			case "object":
+				fields[f.Name] = map[string]any{}
+			}
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return raw
+}
+
+// Effort is what planning with a model takes, in the mean over tasks.
+type Effort struct {
+	Turns  float64 `json:"turns,omitempty"` // requests to the model
+	Input  float64 `json:"input_tokens,omitempty"`
+	Output float64 `json:"output_tokens,omitempty"`
+
+	// shares of the tasks all of whose tools the model could see, with the parameters that they require: at first, and in
+	// the end, with what it searched for
+	First float64 `json:"visible@first,omitempty"`
+	End   float64 `json:"visible@end,omitempty"`
+
+	tasks, judged float64
+}
+
+// add takes in the last question, for which the tools are right.
+func (e *Effort) add(m *Model, tools []string) {
+	if m == nil {
+		return
+	}
+	e.tasks++
+	e.Turns += float64(m.usage.Calls)
+	e.Input += float64(m.usage.InputTokens)
+	e.Output += float64(m.usage.OutputTokens)
+	if len(tools) == 0 {
+		return
+	}
+	e.judged++
+	e.First += share(m.first, tools)
+	e.End += share(m.shown, tools)
+}
+
+// share is 1 if all tools were shown.
+func share(s *planner.Shown, tools []string) float64 {
+	for _, name := range tools {
+		if s == nil {
+			return 0
+		}
+		if _, visible := s.Visible(name); !visible {
+			return 0
+		}
+	}
+	return 1
+}
+
+// mean ends the sums.
+func (e *Effort) mean() {
+	for _, sum := range []*float64{&e.Turns, &e.Input, &e.Output} {
+		*sum /= max(e.tasks, 1)
+	}
+	e.First, e.End = e.First/max(e.judged, 1), e.End/max(e.judged, 1)
 }
 
 // errNoPlan is for questions that the model did not plan.

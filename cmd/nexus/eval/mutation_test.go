@@ -184,7 +184,7 @@ func called(ctx context.Context, v *plan.Validator, p plan.Plan, problems []plan
 			defer mu.Unlock()
 			ran = append(ran, s.ID)
 			tool, _ := tools.Lookup(s.Tool)
-			value := sample(tool.OutputSchema)
+			value := example(tool)
 			if s.ID == m.failing {
 				value = json.RawMessage(`"Error: not found"`)
 			}
@@ -192,27 +192,6 @@ func called(ctx context.Context, v *plan.Validator, p plan.Plan, problems []plan
 		},
 	})
 	return ran
-}
-
-// sample is an object with the declared fields.
-func sample(output json.RawMessage) json.RawMessage {
-	read, err := schema.Read(output)
-	if err != nil {
-		return json.RawMessage(`{}`)
-	}
-	fields := map[string]any{}
-	for _, f := range read.Properties {
-		switch {
-		case slices.Contains(f.Types, "integer"):
-			fields[f.Name] = 1
-		case slices.Contains(f.Types, "array"):
-			fields[f.Name] = []any{}
-		default:
-			fields[f.Name] = "text"
-		}
-	}
-	raw, _ := json.Marshal(fields)
-	return raw
 }
 
 // after returns a step and all that depend on it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
@@ -208,7 +209,7 @@ func TestOracle(t *testing.T) {
 			model := llm.New(llm.Config{BaseURL: m.BaseURL, Model: "oracle"}, llm.Options{})
 			t.Cleanup(model.Close)
 			seen := 0
-			err := plans(t.Context(), g.file, tasks, WithModel(model, planner.Config{}), func(task task, p planned) error {
+			err := plans(t.Context(), g.file, tasks, NewModel(model, planner.Config{}).Plan, func(task task, p planned) error {
 				seen++
 				if p.err != nil {
 					t.Errorf("%s as %s: %v", task.ID, form, p.err)
@@ -221,5 +222,59 @@ func TestOracle(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d graphs", filepath.Base(g.file), len(tasks), len(g.tasks))
+		for name, seek := range map[string]func(string) string{"plans at once": nil, "searches first": inWords} {
+			e := effort(t, g.file, tasks, llmtest.Oracle{Plans: known, Seek: seek})
+			t.Logf("%s, an oracle that %s: %+v", filepath.Base(g.file), name, e)
+		}
+	}
+}
+
+// effort is what planning the tasks with an oracle takes.
+func effort(t *testing.T, file string, tasks []task, o llmtest.Oracle) (e Effort) {
+	t.Helper()
+	m := llmtest.New(t)
+	m.Script(o.Reply)
+	model := llm.New(llm.Config{BaseURL: m.BaseURL, Model: "oracle"}, llm.Options{})
+	defer model.Close()
+	with := NewModel(model, planner.Config{})
+	err := plans(t.Context(), file, tasks, with.Plan, func(task task, p planned) error {
+		e.add(with, task.tools())
+		wantGraph(t, p.plan, task)
+		return p.err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mean()
+	return e
+}
+
+// inWords is the name of a tool in words.
+func inWords(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == '_' || r == '-' || r == '.':
+			r = ' '
+		case unicode.IsUpper(r):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// TestOracleSearches: tools that the first prompt has no room for are there once the model has searched for them.
+func TestOracleSearches(t *testing.T) {
+	tools := slices.Clone(shops)
+	for i := range 900 {
+		tools = append(tools, Tool{Server: "other", Name: fmt.Sprintf("get_chart_of_all_the_numbers_%d", i), Description: "Charts the order of the kind.", InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	one := task{ID: "a", Query: "Chart the order of the kind.", Tools: tools, Nodes: []node{{ID: "s1", Tool: "shop::send_note", Arguments: json.RawMessage(`{"name":"x"}`)}}}
+	plans := map[string][]llmtest.GoldStep{one.Query: gold(one)}
+	first := effort(t, "", []task{one}, llmtest.Oracle{Plans: plans})
+	then := effort(t, "", []task{one}, llmtest.Oracle{Plans: plans, Seek: inWords})
+	if first.First != 0 || first.End != 0 || first.Turns != 1 || then.First != 0 || then.End != 1 || then.Turns != 2 || then.Input <= first.Input {
+		t.Errorf("got %+v at once and %+v with a search, want the tool visible after the search alone", first, then)
 	}
 }

@@ -19,6 +19,7 @@ type Plan func(ctx context.Context, query string, tools rules.Catalog) (plan.Pla
 type PlanningOptions struct {
 	Tasks    string // JSON Lines of tasks
 	Out      string // where predictions go; empty means nowhere
+	Model    *Model // nil means Plan
 	Plan     Plan   // nil means the rules planner
 	Progress Progress
 }
@@ -36,6 +37,7 @@ type PlanningSummary struct {
 	FalsePositive float64 `json:"false_positive"`
 	P50           float64 `json:"p50_ms"`
 	P99           float64 `json:"p99_ms"`
+	Effort
 }
 
 // task is a line of a planning or dag file.
@@ -52,6 +54,21 @@ type task struct {
 
 type expectedCall struct {
 	Name string `json:"name"`
+}
+
+// tools are the names of the tools that are right for the task.
+func (t task) tools() (names []string) {
+	if t.Expected != nil {
+		for _, e := range *t.Expected {
+			names = append(names, e.Name)
+		}
+	}
+	for _, n := range t.Nodes {
+		if _, name, ok := strings.Cut(n.Tool, "::"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // catalogs gives each task its tools; those of a file are indexed once.
@@ -123,6 +140,9 @@ func Planning(ctx context.Context, o PlanningOptions) (sum PlanningSummary, err 
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	var times []time.Duration
+	if o.Model != nil {
+		o.Plan = o.Model.Plan
+	}
 	err = plans(ctx, o.Tasks, tasks, o.Plan, func(t task, p planned) error {
 		times = append(times, p.took)
 		calls := []call{}
@@ -130,6 +150,7 @@ func Planning(ctx context.Context, o PlanningOptions) (sum PlanningSummary, err 
 			calls = append(calls, call{s.Tool, s.Arguments})
 		}
 		sum.count(t, p)
+		sum.Effort.add(o.Model, t.tools())
 		o.Progress.report(sum.Tasks, len(tasks))
 		return w.write(struct {
 			ID    string `json:"id"`
@@ -145,6 +166,7 @@ func Planning(ctx context.Context, o PlanningOptions) (sum PlanningSummary, err 
 	if sum.ExpectNone > 0 {
 		sum.FalsePositive /= float64(sum.ExpectNone)
 	}
+	sum.Effort.mean()
 	sum.P50, sum.P99 = percentile(times, 0.5), percentile(times, 0.99)
 	return sum, nil
 }

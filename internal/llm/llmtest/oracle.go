@@ -97,16 +97,37 @@ func marshal(v any) string {
 type Oracle struct {
 	Plans map[string][]GoldStep // by question
 	Form  Form                  // FormSteps if empty
+
+	// Seek says in other words what a tool does. Where tools of the plan are not in the first prompt, the Oracle searches
+	// for them first; nil never searches.
+	Seek func(tool string) string
 }
 
 // Reply writes the plan of the longest question that the model gets to read, and the empty plan where it knows none.
 func (o Oracle) Reply(r Request) (Reply, bool) {
-	text := o.Form.Write(nil)
+	var plan []GoldStep
 	longest := -1
 	for question, steps := range o.Plans {
 		if len(question) > longest && strings.Contains(r.Text, strings.TrimSpace(question)) {
-			longest, text = len(question), o.Form.Write(steps)
+			longest, plan = len(question), steps
 		}
 	}
-	return Reply{Text: text, Chunk: 1 << 10}, true
+	if searches := o.searches(plan, r); len(searches) > 0 {
+		plan = searches
+	}
+	return Reply{Text: o.Form.Write(plan), Chunk: 1 << 10}, true
+}
+
+// searches are the steps that look for the tools of a plan which the first prompt does not have.
+func (o Oracle) searches(plan []GoldStep, r Request) (searches []GoldStep) {
+	if o.Seek == nil || len(r.Users) > 1 {
+		return nil
+	}
+	for _, s := range plan {
+		if !strings.Contains(r.Text, s.Tool+"(") {
+			arguments := json.RawMessage(marshal(object{"query": o.Seek(s.Tool)}))
+			searches = append(searches, GoldStep{ID: s.ID, Tool: "find_tools", Arguments: arguments})
+		}
+	}
+	return searches
 }

@@ -72,9 +72,10 @@ func TestBatchPages(t *testing.T) {
 					t.Errorf("%s %s: %s", name, look, problem)
 				}
 				if !few && o.Dark {
-					continue // many elements take a while
+					continue
 				}
-				pages.Eval[int](p, `document.querySelectorAll("details").forEach((d, i) => d.open = i < 2), 0`)
+				// Of lines in detail some stand for all, for which axe-core takes minutes.
+				pages.Eval[int](p, `document.querySelectorAll("details").forEach((d, i) => i < 10 ? d.open = i < 2 : d.remove()), 0`)
 				p.Screenshot(name + "-open-" + look)
 				p.Check()
 			}

@@ -68,7 +68,7 @@ func run(b *testing.B, bin, session, settings string, tool http.HandlerFunc, env
 	}
 	cmd := exec.Command(bin, "serve", "--config", config)
 	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(append(os.Environ(), "NEXUS_STATE="+filepath.Join(dir, "state")), env...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // (as by default), with traces to a collector too, and with a collector that never answers take turns. NEXUS_BEFORE may
 // name the binary of another version, which has no telemetry switched on.
 func BenchmarkTelemetry(b *testing.B) {
-	const rounds, callers, calls = 5, 8, 16_000
+	const rounds, callers, calls = 5, 8, 8_000
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	b.Cleanup(collector.Close)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -32,17 +32,17 @@ func BenchmarkTelemetry(b *testing.B) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"content":[{"type":"text","text":"seen"}]}`)))
 	}
-	const off = "telemetry: {metrics: false}\n"
+	const off, on = "telemetry: {metrics: false}\n", "history: {entries: 0}\n" // the history has costs of its own
 	bin := build(b)
 	programs := []struct {
 		name string
 		*program
 		spent []float64 // µs a call, by round
 	}{
-		{"off", run(b, bin, "shared", off, tool), nil},
-		{"metrics", run(b, bin, "shared", "", tool), nil},
-		{"full", run(b, bin, "shared", "", tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+collector.URL), nil},
-		{"hanging", run(b, bin, "shared", "", tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+hanging.URL), nil},
+		{"off", run(b, bin, "shared", off+on, tool), nil},
+		{"metrics", run(b, bin, "shared", on, tool), nil},
+		{"full", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+collector.URL), nil},
+		{"hanging", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+hanging.URL), nil},
 	}
 	if before := os.Getenv("NEXUS_BEFORE"); before != "" {
 		programs = append(programs, programs[0])

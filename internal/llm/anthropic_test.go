@@ -163,6 +163,11 @@ func TestMessageRequest(t *testing.T) {
 				t.Errorf("%s %s: got %s, want no %s in it", row.model, row.effort, r.Body, not)
 			}
 		}
+		for name := range r.Header {
+			if strings.HasPrefix(name, "X-Stainless-") {
+				t.Errorf("got header %s, want nothing about this machine", name)
+			}
+		}
 		if r.Header.Get("Anthropic-Version") != "2023-06-01" || r.Header.Get("X-Api-Key") != apiKey || r.Header.Get("Authorization") != "" || r.Path != "/v1/messages" {
 			t.Errorf("got %s with headers %v", r.Path, r.Header)
 		}

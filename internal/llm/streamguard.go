@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -72,7 +73,7 @@ func (g *streamGuard) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// rewrite adds to the request what the library does not support.
+// rewrite adds to the request what the library does not support, and removes what it tells of this machine.
 func (g *streamGuard) rewrite(req *http.Request) error {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -95,6 +96,7 @@ func (g *streamGuard) rewrite(req *http.Request) error {
 	g.endpoint.prepare(req)
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Del("Connection")
+	maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return strings.HasPrefix(name, "X-Stainless-") })
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/size"
@@ -78,11 +78,10 @@ type Tokens struct {
 	Calls  int    `json:"calls"`
 }
 
-// Bounds of the queue, and of what is stored at once.
+// Bounds of what is not stored yet, and how long entries wait for others to be stored with.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20
-	maxBatch       = 1024
 	batchTime      = 250 * time.Millisecond
 )
 
@@ -93,14 +92,22 @@ type Log struct {
 	index  index
 	memory string // why it is in memory only; empty = it is in a file
 
-	queue   chan record
-	queued  atomic.Int64 // bytes
-	dropped atomic.Int64
-	failing bool     // the last write failed; belongs to the goroutine, as the next two
-	oldest  uint64   // id that the store still needs; the next write drops what is older
-	space   []record // for the next batch
+	queue   queue
+	failing bool   // the last write failed; belongs to the goroutine, as the next
+	oldest  uint64 // id that the store still needs; the next write drops what is older
 	quit    chan struct{}
 	done    chan struct{}
+}
+
+// queue has what is not stored yet. The goroutine takes all of it at a time, so that most entries wake nobody.
+type queue struct {
+	filled chan struct{} // has a token once there is something
+
+	mu      sync.Mutex
+	waiting []record
+	entries int // waiting, or being stored
+	bytes   int
+	dropped int
 }
 
 // record is an entry in the queue.
@@ -132,7 +139,7 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
 	l := &Log{
 		logger: logger, store: s, memory: memory, index: index{cfg: cfg},
-		queue: make(chan record, maxQueued), quit: make(chan struct{}), done: make(chan struct{}),
+		queue: queue{filled: make(chan struct{}, 1)}, quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.oldest = l.index.add(time.Now(), found)
 	go l.run()
@@ -144,18 +151,37 @@ func (l *Log) Add(e Entry, detail any, size int) {
 	if l == nil {
 		return
 	}
-	r := record{entry: e, detail: detail, size: size + 256}
-	if l.queued.Add(int64(r.size)) > maxQueuedBytes {
-		l.queued.Add(-int64(r.size))
-		l.dropped.Add(1)
+	l.queue.add(record{entry: e, detail: detail, size: size + 256})
+}
+
+func (q *queue) add(r record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.entries == maxQueued || q.bytes+r.size > maxQueuedBytes {
+		q.dropped++
 		return
 	}
-	select {
-	case l.queue <- r:
-	default:
-		l.queued.Add(-int64(r.size))
-		l.dropped.Add(1)
+	q.entries++
+	q.bytes += r.size
+	if q.waiting = append(q.waiting, r); len(q.waiting) == 1 {
+		select {
+		case q.filled <- struct{}{}:
+		default:
+		}
 	}
+}
+
+// take returns what waits; the next entries use the memory of done, which has been stored.
+func (q *queue) take(done []record) (batch []record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range done {
+		q.bytes -= done[i].size
+	}
+	q.entries -= len(done)
+	clear(done) // for the garbage collector
+	batch, q.waiting = q.waiting, done[:0]
+	return batch
 }
 
 // Dropped returns how many entries were not kept because the queue was full.
@@ -163,7 +189,9 @@ func (l *Log) Dropped() int {
 	if l == nil {
 		return 0
 	}
-	return int(l.dropped.Load())
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	return l.queue.dropped
 }
 
 // MemoryOnly returns why the history ends with the process; empty if it does not.
@@ -202,46 +230,32 @@ func (l *Log) Close(ctx context.Context) error {
 func (l *Log) run() {
 	defer close(l.done)
 	defer l.store.close()
-	for {
+	var batch []record
+	for ending := false; !ending; {
 		select {
-		case r := <-l.queue:
-			l.write(l.batch(r))
-			continue
+		case <-l.queue.filled:
+			ending = l.pause()
 		case <-l.quit:
+			ending = true
 		}
-		for {
-			select {
-			case r := <-l.queue:
-				l.write(l.batch(r))
-				continue
-			default:
-			}
-			return
+		batch = l.queue.take(batch)
+		if len(batch) > 0 {
+			l.write(batch)
 		}
 	}
+	l.queue.take(batch)
 }
 
-// batch waits a moment for more entries.
-func (l *Log) batch(first record) []record {
-	batch := append(l.space[:0], first)
+// pause waits for more entries; it is true if the Log is being closed.
+func (l *Log) pause() (ending bool) {
 	timer := time.NewTimer(batchTime)
 	defer timer.Stop()
-	quit := l.quit
-	for len(batch) < maxBatch {
-		select {
-		case r := <-l.queue:
-			batch = append(batch, r)
-			continue
-		case <-timer.C:
-		case <-quit:
-			timer.Reset(0)
-			quit = nil
-			continue
-		}
-		break
+	select {
+	case <-timer.C:
+		return false
+	case <-l.quit:
+		return true
 	}
-	l.space = batch
-	return batch
 }
 
 // write encodes, indexes and stores a batch.
@@ -256,9 +270,6 @@ func (l *Log) write(batch []record) {
 	}
 	err := l.store.write(batch, l.oldest)
 	l.oldest = l.index.add(time.Now(), kept) // last: what is listed has its details
-	for _, r := range batch {
-		l.queued.Add(-int64(r.size))
-	}
 	switch {
 	case err != nil && !l.failing:
 		l.logger.Warn("the history cannot be stored; entries without details are kept in memory", "error", err)
@@ -266,7 +277,6 @@ func (l *Log) write(batch []record) {
 		l.logger.Info("the history is stored again")
 	}
 	l.failing = err != nil
-	clear(batch) // for the garbage collector
 }
 
 // encode writes the JSON of a record. A detail that cannot be encoded is left out.

@@ -296,7 +296,7 @@ func TestBlocked(t *testing.T) {
 					l.Add(call(n), nil, size) // returns, or the test ends as deadlocked
 				}
 				synctest.Wait()
-				if l.Dropped() < added-maxQueued-2*maxBatch {
+				if l.Dropped() < added-maxQueued {
 					t.Errorf("got %d dropped of %d, want all that the queue has no room for", l.Dropped(), added)
 				}
 				if size > 0 && added-l.Dropped() > maxQueuedBytes/size {

@@ -250,9 +250,16 @@ func TestConsoleMCP(t *testing.T) {
 // A stream of events begins with the state, shows a query while it runs and then that there is another entry. A caller
 // has so many streams, and they end with the router.
 func TestConsoleEvents(t *testing.T) {
-	started, cancelled := make(chan string, 1), make(chan string, 1)
+	release := make(chan struct{})
+	gate := peerTool{"gate", object, func(c *peerCall) (string, string) {
+		select {
+		case <-release:
+		case <-c.ctx.Done():
+		}
+		return textResult("open"), ""
+	}}
 	r := start(t, func(o *app.Options) {
-		o.Config.Servers = append(o.Config.Servers, server("peer", newPeer(hangTool("hang", started, cancelled)).serve(t).URL))
+		o.Config.Servers = append(o.Config.Servers, server("peer", newPeer(gate).serve(t).URL))
 	})
 	stream := r.stream("GET", "/ui/api/events", "", nil)
 	next := func(want string) {
@@ -269,9 +276,9 @@ func TestConsoleEvents(t *testing.T) {
 		}
 	}
 	next(`"history":0`)
-	call := r.stream("POST", "/mcp", strings.Replace(fmt.Sprintf(askPlan, "live", `[{"tool":"hang","arguments":{}}]`), `"plan"`, `"timeout_seconds":2,"plan"`, 1), map[string]string{"Content-Type": "application/json"})
-	<-started
+	call := r.stream("POST", "/mcp", fmt.Sprintf(askPlan, "live", `[{"tool":"gate","arguments":{}}]`), map[string]string{"Content-Type": "application/json"})
 	next(`"text":"q of live","progress":0.2`)
+	close(release)
 	call.wantEnd(t, "the query")
 	next(`"history":1`)
 	var all []*opened

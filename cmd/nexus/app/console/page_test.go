@@ -309,8 +309,12 @@ func TestLive(t *testing.T) {
 	b, s := browser.Start(t), busySite(t)
 	p := b.Open(s.base+"/ui/#/queries", browser.Options{})
 	p.Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
+	browser.Eval[bool](p, `(document.querySelector("tbody a").focus(), window.before = document.activeElement.textContent, true)`)
 	s.post("process_query", `{"query":"A question that comes later","plan":[]}`)
 	p.Wait(`document.querySelector("tbody").textContent.includes("comes later")`)
+	if !browser.Eval[bool](p, `document.activeElement.textContent === window.before`) {
+		t.Error("the focus is lost when the view is renewed")
+	}
 	p.Check()
 }
 

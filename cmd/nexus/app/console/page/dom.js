@@ -20,10 +20,14 @@ function add(element, children) {
   }
 }
 
-// put replaces what an element has.
+// put replaces what an element has. The focus stays on what it was on, if that is there again.
 export function put(element, ...children) {
+  const old = element.contains(document.activeElement) && document.activeElement;
   element.replaceChildren();
   add(element, children);
+  if (!old) return;
+  const same = (x) => x.id === old.id && x.getAttribute("href") === old.getAttribute("href") && x.textContent === old.textContent;
+  [...element.querySelectorAll(old.tagName)].find(same)?.focus({ preventScroll: true });
 }
 
 // h makes an HTML element, s one of SVG.

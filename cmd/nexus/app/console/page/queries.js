@@ -22,11 +22,12 @@ export async function queries({ main, params }) {
     choice("since", "Time", [["", "any time"], ["15m", "15 minutes"], ["1h", "1 hour"], ["24h", "1 day"]]),
     h("details", { open: more }, h("summary", {}, "More filters"), h("div", { class: "filters" }, input("server", "Server"), input("tool", "Tool"), input("caller", "Caller", { placeholder: "key:NAME" }), input("longer", "Longer than, ms", { type: "number", min: 0 }))),
     h("button", { class: "small" }, "Apply"));
-  const running = h("div", {}), out = h("div", {}), next = h("p", {});
+  const running = h("div", {}), out = h("div", {}), next = h("p", {}), note = h("p", { class: "muted" });
   const state = { entries: [], more: 0 };
   const show = (page) => {
     put(running, ...(page.live.length ? [h("h2", {}, "Running"), live(page.live)] : []));
     put(out, state.entries.length ? table("Queries and calls", ["What", "Outcome", "When", "Caller", "#Took"], state.entries.map(row)) : nothing(page, params.size > 0));
+    put(note, page.history.memory_only && `The history ends with the router: ${page.history.memory_only}.`);
     put(next, ...(state.more ? [h("button", { type: "button", onclick: older }, "Show older")] : state.entries.length > 20 ? [h("span", { class: "muted" }, "That is all.")] : []));
   };
   const load = async () => {
@@ -40,7 +41,7 @@ export async function queries({ main, params }) {
     show(page);
   };
   await load();
-  put(main, h("h1", {}, "Queries and calls"), filters, running, out, next);
+  put(main, h("h1", {}, "Queries and calls"), filters, running, out, next, note);
   let seen = 0;
   return { title: "Queries", refresh: async (c) => {
     if (c.history !== seen && state.entries.length <= 50) { seen = c.history; await load(); } else put(running, ...(c.live.length ? [h("h2", {}, "Running"), live(c.live)] : []));

@@ -278,13 +278,3 @@ func (l *Log) write(batch []record) {
 	}
 	l.failing = err != nil
 }
-
-// encode writes the JSON of a record. A detail that cannot be encoded is left out.
-func (r *record) encode() {
-	r.summary, _ = json.Marshal(r.entry) // texts, numbers and times
-	if r.detail != nil {
-		if whole, err := json.Marshal(r.detail); err == nil {
-			r.whole = whole
-		}
-	}
-}

@@ -3,11 +3,13 @@ package history
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -369,6 +371,24 @@ func TestUnencodable(t *testing.T) {
 	closeLog(t, l)
 	if _, err := l.Detail(1); !errors.Is(err, ErrNoDetail) || l.Newest() != 1 {
 		t.Errorf("got %v, want the entry without detail", err)
+	}
+}
+
+// A call is written as encoding/json would write it, whatever its texts.
+func TestEncodeCall(t *testing.T) {
+	e := Entry{
+		ID: 7, Kind: KindCall, At: time.Now(), Caller: "key:\"a\"\n", Outcome: "timeout", Duration: 12.345, Bytes: 9, Attempts: 2,
+		Uses: []Use{{Server: "s", Tool: "<tool> \u2028 \x01 \xff", Calls: 1, Failed: 1, Time: 0.001}},
+	}
+	r := record{entry: e}
+	r.encode()
+	want, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, wanted Entry
+	if err := errors.Join(json.Unmarshal(r.summary, &got), json.Unmarshal(want, &wanted)); err != nil || !reflect.DeepEqual(got, wanted) {
+		t.Errorf("got %s, %v\nwant %s", r.summary, err, want)
 	}
 }
 

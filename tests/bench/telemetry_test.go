@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkTelemetry reports what telemetry adds to the CPU of a forwarded call: programs with none, with metrics alone
-// (as by default), with traces to a collector too, and with a collector that never answers take turns. NEXUS_BEFORE may
-// name the binary of another version, which has no telemetry switched on.
+// (as by default), with the history alone, with traces to a collector too, and with a collector that never answers take
+// turns. NEXUS_BEFORE may name the binary of another version, which has no telemetry switched on.
 func BenchmarkTelemetry(b *testing.B) {
 	const rounds, callers, calls = 5, 8, 8_000
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
@@ -41,6 +41,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	}{
 		{"off", run(b, bin, "shared", off+on, tool), nil},
 		{"metrics", run(b, bin, "shared", on, tool), nil},
+		{"history", run(b, bin, "shared", "telemetry: {metrics: false}\n", tool), nil},
 		{"full", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+collector.URL), nil},
 		{"hanging", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+hanging.URL), nil},
 	}

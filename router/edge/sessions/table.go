@@ -157,8 +157,10 @@ func (o *owner[S]) idlest(now time.Duration) *place[S] {
 
 // waiting returns the place of a session that may have a stream open, but has nothing in flight.
 func (o *owner[S]) waiting() *place[S] {
-	for range maxTries {
-		if p := o.places[rand.IntN(len(o.places))]; !p.session.InFlight() {
+	n := len(o.places)
+	first := rand.IntN(n)
+	for i := range min(n, maxTries) {
+		if p := o.places[(first+i)%n]; !p.session.InFlight() {
 			return p
 		}
 	}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
@@ -271,21 +272,24 @@ func (x *Index) addServerShare(b *board, n int) {
 }
 
 // choose picks the hits one by one. A term counts less if earlier hits have it, so that a question for several things
-// finds a tool for each.
+// finds a tool for each. Scores only fall meanwhile: one that is brought up to date and is still the highest wins,
+// whatever the others have lost (lazy greedy, Minoux 1978).
 func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	answered := make([]float64, len(q.terms))
+	for i := range pool {
+		pool[i].score = pool[i].value(q, answered)
+	}
+	rest := &choices{x, pool}
+	heap.Init(rest)
 	var hits []Hit
-	for len(hits) < limit && len(pool) > 0 {
-		best := 0
-		for i := range pool {
-			pool[i].score = pool[i].value(q, answered)
-			if x.order(pool[i], pool[best]) < 0 {
-				best = i
-			}
+	for len(hits) < limit && len(rest.pool) > 0 {
+		c := &rest.pool[0]
+		if score := c.value(q, answered); score < c.score {
+			c.score = score
+			heap.Fix(rest, 0)
+			continue
 		}
-		c := pool[best]
-		pool[best] = pool[len(pool)-1]
-		pool = pool[:len(pool)-1]
+		c = heap.Pop(rest).(*candidate)
 		doc := &x.docs[c.slot]
 		hit := Hit{ID: doc.tool.ID, Score: c.score, tool: doc.tool, text: doc.text}
 		for i, p := range c.parts {
@@ -300,6 +304,25 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 		hits = append(hits, hit)
 	}
 	return hits
+}
+
+// choices is a heap of candidates, the best one first.
+type choices struct {
+	index *Index
+	pool  []candidate
+}
+
+func (h *choices) Len() int           { return len(h.pool) }
+func (h *choices) Less(i, j int) bool { return h.index.order(h.pool[i], h.pool[j]) < 0 }
+func (h *choices) Swap(i, j int)      { h.pool[i], h.pool[j] = h.pool[j], h.pool[i] }
+func (h *choices) Push(any)           { panic("choices only become fewer") }
+
+// Pop returns the last candidate, which stays where it is.
+func (h *choices) Pop() any {
+	last := len(h.pool) - 1
+	c := &h.pool[last]
+	h.pool = h.pool[:last]
+	return c
 }
 
 // value returns what a candidate adds to the earlier hits, for the whole question and for its best clause.

@@ -42,9 +42,9 @@ func (c *calls) retry(next roundTrip) roundTrip {
 				}
 				return link.Reply{}, failure
 			}
-			if failure.Unknown {
+			if failure.Unknown { // perhaps the server, or a proxy before it, says so of this call in any session
 				if unknown++; unknown > 1 && !c.repeatable(r) {
-					return link.Reply{}, refusedAnew(failure)
+					return link.Reply{}, failure
 				}
 			}
 			if !retryable(failure) || *r.Attempts >= c.opts.Execution.Attempts || r.server.ctx.Err() != nil {
@@ -74,14 +74,6 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			timer.Stop()
 			return link.Reply{}, err
 		}
-	}
-}
-
-// refusedAnew is the failure of a call that the server answers with "unknown session" in a new session. The server, or
-// a proxy before it, gives this answer to this call in any session.
-func refusedAnew(f *link.Failure) *link.Failure {
-	return &link.Failure{
-		Server: f.Server, Reason: link.ReasonProtocol, Message: "it does not know the session that has just begun",
 	}
 }
 

@@ -128,8 +128,8 @@ func TestUnknownSession(t *testing.T) {
 	m, calls, sessions := faulty(t, newServer(tool("pay"), tool("see", readOnly)), "tools/call", answer(404, ""))
 	catalogOf(t, m)
 	_, err := m.Call(t.Context(), request("a", "pay"))
-	if failureOf(err).Reason != link.ReasonProtocol || calls.Load() != 2 || sessions.Load() != 2 {
-		t.Errorf("a write: got %v after %d calls in %d sessions, want protocol after 2 in 2", err, calls.Load(), sessions.Load())
+	if failureOf(err).Reason != link.ReasonDisconnected || calls.Load() != 2 || sessions.Load() != 2 {
+		t.Errorf("a write: got %v after %d calls in %d sessions, want disconnected after 2 in 2", err, calls.Load(), sessions.Load())
 	}
 	calls.Store(0)
 	_, err = m.Call(t.Context(), request("a", "see"))

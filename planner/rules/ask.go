@@ -32,15 +32,15 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 		if a.lang == "" {
 			a.lang = c.Language
 		}
+		words := readWords(text, c.Start, c.End, c.Language)
 		if len(a.words) < maxWords {
-			a.words = append(a.words, readWords(text, c.Start, c.End, c.Language)...)
+			a.words = append(a.words, words...)
 		}
 		if c.Verb != "" && (c.Act.MayRead() || c.Act == intent.Conditional) && !calculation(text, c, all) {
 			a.verb = append(a.verb, verbStems(c)...)
 		}
-		if first := readWords(text, c.Start, c.End, c.Language); c.Verb == "" && c.Language != "en" && len(first) > 0 &&
-			lists["changes"].any(first[0].stems) { // "schreib hallo in notes.txt" looks like a question
-			a.verb = append(a.verb, first[0].stems...)
+		if c.Verb == "" && c.Language != "en" && len(words) > 0 && lists["changes"].any(words[0].stems) {
+			a.verb = append(a.verb, words[0].stems...) // "schreib hallo in notes.txt" looks like a question
 		}
 		a.writes = a.writes || c.Act.MayWrite()
 		for _, v := range all {

@@ -53,24 +53,28 @@ func (d *decoder) models(s *Settings) {
 
 func (d *decoder) synthesizer(synth *llm.Config, planner llm.Config) {
 	const path = "llm.synthesizer"
-	if !d.given(path, "base_url") {
-		synth.BaseURL = planner.BaseURL
-	}
-	if !d.given(path, "api") {
-		synth.API = planner.API
-	}
-	if !d.given(path, "model") {
-		synth.Model = planner.Model
-	}
+	unless(d, path, "base_url", &synth.BaseURL, planner.BaseURL)
+	unless(d, path, "api", &synth.API, planner.API)
+	unless(d, path, "model", &synth.Model, planner.Model)
 	d.provider(path, synth, planner.API)
-	if !d.given(path, "api_key") && sameHost(synth.BaseURL, planner.BaseURL) {
-		synth.APIKey = planner.APIKey
+	unless(d, path, "timeout", &synth.Timeout, planner.Timeout)
+	unless(d, path, "reasoning_effort", &synth.ReasoningEffort, planner.ReasoningEffort)
+	unless(d, path, "verbosity", &synth.Verbosity, planner.Verbosity)
+	unless(d, path, "max_tokens", &synth.MaxTokens, planner.MaxTokens)
+	unless(d, path, "temperature", &synth.Temperature, planner.Temperature)
+	if sameHost(synth.BaseURL, planner.BaseURL) { // what is for its host is for no other
+		unless(d, path, "api_key", &synth.APIKey, planner.APIKey)
+		unless(d, path, "headers", &synth.Headers, planner.Headers)
+		unless(d, path, "extra", &synth.Extra, planner.Extra)
 	}
-	if !d.given(path, "timeout") {
-		synth.Timeout = planner.Timeout
-	}
-	d.inherit(path, synth, planner)
 	d.model(path, synth)
+}
+
+// unless sets a setting that the files do not give.
+func unless[T any](d *decoder, path, key string, setting *T, value T) {
+	if !d.given(path, key) {
+		*setting = value
+	}
 }
 
 // provider checks the API of a model, and completes the model if another provider has that API than before, the one
@@ -93,31 +97,6 @@ func (d *decoder) provider(path string, m *llm.Config, before string) {
 	}
 }
 
-// inherit takes unset settings of the planner over. Headers and extra are for its host, like its key.
-func (d *decoder) inherit(path string, m *llm.Config, planner llm.Config) {
-	if !d.given(path, "reasoning_effort") {
-		m.ReasoningEffort = planner.ReasoningEffort
-	}
-	if !d.given(path, "verbosity") {
-		m.Verbosity = planner.Verbosity
-	}
-	if !d.given(path, "max_tokens") {
-		m.MaxTokens = planner.MaxTokens
-	}
-	if !d.given(path, "temperature") {
-		m.Temperature = planner.Temperature
-	}
-	if !sameHost(m.BaseURL, planner.BaseURL) {
-		return
-	}
-	if !d.given(path, "headers") {
-		m.Headers = planner.Headers
-	}
-	if !d.given(path, "extra") {
-		m.Extra = planner.Extra
-	}
-}
-
 func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
 	const path = "llm.embeddings"
 	usual := llm.DefaultEmbeddings()
@@ -126,15 +105,11 @@ func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
 			e.BaseURL = usual.BaseURL
 		}
 	}
-	if !d.given(path, "api_key") && sameHost(e.BaseURL, planner.BaseURL) {
-		e.APIKey = planner.APIKey
+	if sameHost(e.BaseURL, planner.BaseURL) {
+		unless(d, path, "api_key", &e.APIKey, planner.APIKey)
 	}
-	if !d.given(path, "model") {
-		e.Model = usual.Model
-	}
-	if !d.given(path, "timeout") {
-		e.Timeout = usual.Timeout
-	}
+	unless(d, path, "model", &e.Model, usual.Model)
+	unless(d, path, "timeout", &e.Timeout, usual.Timeout)
 	d.endpoint(path, &e.BaseURL, &e.APIKey, keyOf("", strings.TrimRight(e.BaseURL, "/")), e.Model, e.Timeout)
 }
 

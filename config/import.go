@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
 // Imported says what Import did.
@@ -133,22 +134,10 @@ func replace(file, content string) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
 	}
-	folder := filepath.Dir(file)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}
-	f, err := os.CreateTemp(folder, ".servers-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return atomicfile.Write(file, []byte(content))
 }
 
 var (

@@ -39,6 +39,7 @@ func arrows() []arrow {
 		{"internal/jsonrpc", nil},
 		{"internal/critical", nil},
 		{"internal/history", []string{"internal/size"}},
+		{"internal/atomicfile", nil},
 		{"internal/lru", nil},
 		{"internal/protocol", nil},
 		{"internal/reason", nil},

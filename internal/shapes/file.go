@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
 // document is the file.
@@ -114,22 +116,12 @@ func (s *Store) save() {
 	}
 }
 
-// replace writes a file whole, or not at all.
+// replace writes the file in its folder.
 func replace(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("making the state folder: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "shapes-*.tmp")
-	if err != nil {
-		return fmt.Errorf("writing what was learned: %w", err)
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // what is wrong is told
+	if err := atomicfile.Write(name, content); err != nil {
 		return fmt.Errorf("writing what was learned: %w", err)
 	}
 	return nil

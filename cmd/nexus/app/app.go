@@ -57,7 +57,7 @@ type App struct {
 	tools     *router.Profile
 	proxy     *proxy.Proxy
 	edge      *edge.Edge
-	fleet     *fleet
+	serverSet *serverSet
 	models    *models
 	web       web
 	page      page
@@ -102,17 +102,17 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	folder, _ := cfg.StateFolder() // keepState says what ends without one
-	if a.fleet, err = newFleet(cfg.Servers, opts.Demo, folder); err != nil {
+	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: a.fleet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
+		Servers: a.serverSet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
 		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Embedded: dialers(opts.Tape, a.fleet),
+		Embedded: dialers(opts.Tape, a.serverSet),
 		Events: downstream.Events{
 			Around:    opts.Tape.Call,
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
@@ -353,7 +353,7 @@ func (a *App) stop(ctx context.Context) error {
 	}
 	err = errors.Join(err, a.web.close(ctx))
 	a.servers.StopWithin(remaining(ctx))
-	a.fleet.embedded.stop()
+	a.serverSet.embedded.stop()
 	a.models.close()
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()

@@ -39,8 +39,8 @@ func (a *App) Reload(cfg config.Config) error {
 	a.logAccess(access)
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
-	a.fleet.configured = cfg.Servers
-	changes := a.servers.Apply(a.fleet.servers())
+	a.serverSet.configured = cfg.Servers
+	changes := a.servers.Apply(a.serverSet.servers())
 	if !changes.None() {
 		a.proxy.ServersChanged(changes)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // dialers connects to the servers of this process, or to the stand-ins of a replay.
-func dialers(t *tape.Tape, f *fleet) map[string]downstream.DialFunc {
+func dialers(t *tape.Tape, f *serverSet) map[string]downstream.DialFunc {
 	if t.Replays() {
 		return t.Dialers(f.servers())
 	}

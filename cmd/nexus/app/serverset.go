@@ -10,12 +10,13 @@ import (
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 )
 
-// fleet is the configuration of the servers: that of the files, with the demo servers, and with what operators have
+// serverSet is the configuration of the servers: that of the files, with the demo servers, and with what operators have
 // switched. App.lifecycle.reloading guards it once the App is made.
-type fleet struct {
+type serverSet struct {
 	embedded   *embedded
 	configured []downstream.ServerConfig // in the files
 	switches   switches
@@ -29,9 +30,9 @@ type switches struct {
 
 const switchFile = "servers.json"
 
-// newFleet makes a fleet with the switches of the state folder. The error says why those cannot be read.
-func newFleet(servers []downstream.ServerConfig, withDemo bool, folder string) (*fleet, error) {
-	f := &fleet{configured: servers, switches: switches{enabled: map[string]bool{}}}
+// newServerSet makes a serverSet with the switches of the state folder. The error says why those cannot be read.
+func newServerSet(servers []downstream.ServerConfig, withDemo bool, folder string) (*serverSet, error) {
+	f := &serverSet{configured: servers, switches: switches{enabled: map[string]bool{}}}
 	if withDemo {
 		f.embedded = newEmbedded(demo.Servers())
 	}
@@ -54,7 +55,7 @@ func newFleet(servers []downstream.ServerConfig, withDemo bool, folder string) (
 }
 
 // servers returns the configuration that counts.
-func (f *fleet) servers() []downstream.ServerConfig {
+func (f *serverSet) servers() []downstream.ServerConfig {
 	all := slices.Clone(f.configured)
 	if f.embedded != nil {
 		all = append(all, f.embedded.configs()...)
@@ -80,16 +81,7 @@ func (s *switches) set(server string, enabled bool) error {
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.file), ".servers-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), s.file)
+	return atomicfile.Write(s.file, append(text, '\n'))
 }
 
 // switchServer enables or disables a server on behalf of an operator. The error says that it will not outlive the
@@ -97,8 +89,8 @@ func (s *switches) set(server string, enabled bool) error {
 func (a *App) switchServer(server string, enabled bool, by string) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()
-	err := a.fleet.switches.set(server, enabled)
-	if changes := a.servers.Apply(a.fleet.servers()); !changes.None() {
+	err := a.serverSet.switches.set(server, enabled)
+	if changes := a.servers.Apply(a.serverSet.servers()); !changes.None() {
 		a.proxy.ServersChanged(changes)
 	}
 	a.log.Warn("server switched", "server", server, "enabled", enabled, "by", by)

@@ -1,0 +1,25 @@
+// Package atomicfile writes files whole. [Write] is its only function.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Write makes or replaces a file that only its owner can read. Whoever opens the file finds the old or the new content,
+// also after a crash. The folder must be there. Concurrent writers do not mix; the last one wins.
+func Write(name string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}

@@ -140,50 +140,48 @@ func repeated(s Step, done []Outcome) (call, bool) {
 	return best, found
 }
 
-// CallKey returns a key that calls of the same tool share if their arguments are equal but for white space, the order
-// of members and escapes in strings.
+// CallKey returns a key that calls of the same tool share if their arguments are equal as JSON.
 func CallKey(server, tool string, arguments json.RawMessage) [sha256.Size]byte {
-	v := jsontext.Value(slices.Clone(arguments))
-	_ = v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) // what is no JSON stays as it is
-	return sha256.Sum256([]byte(server + "\x00" + tool + "\x00" + string(v)))
+	text, ok := canonical(arguments)
+	if !ok {
+		text = string(arguments)
+	}
+	return sha256.Sum256([]byte(server + "\x00" + tool + "\x00" + text))
 }
 
-// sameJSON reports whether two values are equal. White space, the order of members, escapes in strings and the form of
-// numbers do not matter.
+// sameJSON reports whether two values are equal as JSON.
 func sameJSON(a, b json.RawMessage) bool {
-	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
-	plain := []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)}
-	if x.Compact(plain...) != nil || y.Compact(plain...) != nil {
-		return false
+	x, ok := canonical(a)
+	y, also := canonical(b)
+	return ok && also && x == y
+}
+
+// canonical returns a text that equal values share: white space, the order of members, escapes in strings and the form of
+// numbers do not matter. Numbers are exact: as float64, 9007199254740993 equals its neighbours. One that is too long for
+// exact arithmetic equals only the same text. It is false for what is no JSON.
+func canonical(value json.RawMessage) (string, bool) {
+	v := jsontext.Value(slices.Clone(value))
+	if v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) != nil {
+		return "", false
 	}
-	dx, dy := newDecoder(x), newDecoder(y)
-	for {
-		t, err := dx.ReadToken()
-		u, uerr := dy.ReadToken()
-		switch {
-		case err != nil || uerr != nil:
-			return errors.Is(err, io.EOF) && errors.Is(uerr, io.EOF)
-		case t.Kind() != u.Kind():
-			return false
+	var out []byte
+	for d := newDecoder(v); ; {
+		t, err := d.ReadToken()
+		if err != nil {
+			return string(out), errors.Is(err, io.EOF)
+		}
+		switch text := t.String(); {
+		case t.Kind() == '"':
+			out = strconv.AppendQuote(out, text)
+		case t.Kind() == '0' && cheapNumber(text):
+			n, _ := new(big.Rat).SetString(text)
+			out = append(append(out, n.RatString()...), ',')
 		case t.Kind() == '0':
-			if !sameNumber(t.String(), u.String()) {
-				return false
-			}
-		case t.String() != u.String():
-			return false
+			out = append(append(out, text...), ',')
+		default:
+			out = append(out, byte(t.Kind()))
 		}
 	}
-}
-
-// sameNumber compares numbers exactly: as float64, 9007199254740993 equals its neighbours. A number that is too long
-// for exact arithmetic equals only the same text.
-func sameNumber(a, b string) bool {
-	if a == b || !cheapNumber(a) || !cheapNumber(b) {
-		return a == b
-	}
-	x, _ := new(big.Rat).SetString(a)
-	y, _ := new(big.Rat).SetString(b)
-	return x.Cmp(y) == 0
 }
 
 // Empty reports whether a step succeeded without finding anything. Its value is null, an empty text, list or object,

@@ -155,3 +155,24 @@ func TestWithoutRepeats_MayBeRepeated(t *testing.T) {
 		t.Errorf("got the steps %q, want d and f", got)
 	}
 }
+
+func TestCallKey(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"a":5,"b":"x"}`, ` {"b":"\u0078","a":5.0}`, true},
+		{`{"a":1e2}`, `{"a":100}`, true},
+		{`{"a":9007199254740993}`, `{"a":9007199254740992}`, false},
+		{`{"a":5}`, `{"a":"5"}`, false},
+		{`[1,23]`, `[12,3]`, false},
+		{`{"a":["b"]}`, `{"a":"b"}`, false},
+		{`{"a":`, `{"a":`, true},
+		{`{"a":`, `{"a"`, false},
+	} {
+		same := plan.CallKey("s", "t", json.RawMessage(row.a)) == plan.CallKey("s", "t", json.RawMessage(row.b))
+		if same != row.same {
+			t.Errorf("%s and %s: got the same key %v, want %v", row.a, row.b, same, row.same)
+		}
+	}
+}

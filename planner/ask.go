@@ -16,7 +16,8 @@ const (
 	maxAnswer = 16 << 10 // bytes of its response that it is shown again
 )
 
-// findTools is a pseudo tool by which a model searches for tools that it was not shown.
+// findTools is a pseudo tool by which a model searches for tools that it was not shown. A tool of that name has to be
+// called with the name of its server, so that no server can take the search over.
 const findTools = "find_tools"
 
 // conversation is the conversation with the model for one plan.
@@ -25,7 +26,6 @@ type conversation struct {
 	req      Request
 	model    llm.Model
 	shown    *Shown
-	searches bool     // findTools is the search, not a tool of that name
 	searched bool     // the model has searched,
 	missed   bool     // and found nothing for one search or was refused;
 	refused  bool     // it was told that it may not search again,
@@ -49,8 +49,6 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 			*c.shown = *p.Show(ctx, req)
 		}
 	}
-	known, unknown := req.Tools.Lookup(findTools)
-	c.searches = unknown != nil || known.Name != findTools
 	made, warnings, err := c.run(ctx)
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
@@ -119,13 +117,13 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 	switch {
 	case c.shown.native:
 		request.System, request.Schema = toolSystem, nil
-		request.Tools, names = c.planner.nativeTools(c.req.Tools, c.shown, c.searches)
+		request.Tools, names = c.planner.nativeTools(c.req.Tools, c.shown)
 	case c.req.OnStep != nil:
 		reader, searching := plan.NewReader(c.takenIDs()...), false
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || c.searches && step.Tool == findTools // then this is not the plan
+				searching = searching || step.Tool == findTools // then this is not the plan
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}

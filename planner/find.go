@@ -58,9 +58,6 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 
 // takeSearches removes the searches for tools from a plan and returns their queries. It reports whether there were any.
 func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
-	if !c.searches {
-		return nil, false
-	}
 	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
 		if s.Tool != findTools {
 			return false

@@ -125,12 +125,10 @@ func arguments(text string) any {
 
 // nativeTools are the tools that the model can call, and their names in plans by the names that it sees. Those that a
 // search has found are among them. Their order depends on nothing but the names, so that endpoints can cache them.
-func (p *Planner) nativeTools(
-	from Tools, s *Shown, searches bool,
-) (tools []llm.Tool, names map[string]string) {
+func (p *Planner) nativeTools(from Tools, s *Shown) (tools []llm.Tool, names map[string]string) {
 	names = map[string]string{}
 	room := 2 * p.cfg.ToolTokens * bytesPerToken
-	if searches && s.others {
+	if s.others {
 		names[findTools] = findTools
 		tools = append(tools, searchTool)
 	}
@@ -158,15 +156,19 @@ var searchTool = llm.Tool{
 
 var notNative = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// nativeName is a name that endpoints take. Names that become too long or equal to another end with a hash.
+// nativeName is a name that endpoints take and that is not taken. Names that become too long or equal to another end
+// with a hash; servers choose names, also such that equal the hashed name of another tool.
 func nativeName(name string, taken map[string]string) string {
-	plain := notNative.ReplaceAllString(name, "_")
-	if _, again := taken[plain]; !again && plain != "" && plain != findTools && len(plain) <= llm.MaxToolName {
-		return plain
-	}
 	const digits = 8
-	sum := sha256.Sum256([]byte(name))
-	return plain[:min(len(plain), llm.MaxToolName-1-digits)] + "_" + hex.EncodeToString(sum[:digits/2])
+	plain := notNative.ReplaceAllString(name, "_")
+	native, sum := plain, sha256.Sum256([]byte(name))
+	for {
+		if _, again := taken[native]; !again && native != "" && native != findTools && len(native) <= llm.MaxToolName {
+			return native
+		}
+		native = plain[:min(len(plain), llm.MaxToolName-1-digits)] + "_" + hex.EncodeToString(sum[:digits/2])
+		sum = sha256.Sum256(sum[:])
+	}
 }
 
 // native is a tool as a model gets it.

@@ -30,6 +30,9 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	}
 	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{}, 0)
 	if refused != nil {
+		if e.life.stopping.Load() {
+			return ErrStopped
+		}
 		return errors.New("serving stdio: there are too many sessions")
 	}
 	t.s = s

@@ -25,6 +25,8 @@ func TestStop(t *testing.T) {
 	h := w.open("2025-06-18")
 	c := w.sse(nil)
 	p := newStdio(t, w.edge, w.srv)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	p.line() // its session is open
 	answers := make(chan string, 2)
 	for _, tool := range []string{"hold", "sleep"} {
 		go func() {

@@ -156,9 +156,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return ok && also && x == y
 }
 
-// canonical returns a text that equal values share: white space, the order of members, escapes in strings and the form of
-// numbers do not matter. Numbers are exact: as float64, 9007199254740993 equals its neighbours. One that is too long for
-// exact arithmetic equals only the same text. It is false for what is no JSON.
+// canonical returns a text that equal values share: white space, the order of members, escapes in strings and the form
+// of numbers do not matter. Numbers are exact: as float64, 9007199254740993 equals its neighbours. One that is too long
+// for exact arithmetic equals only the same text. It is false for what is no JSON.
 func canonical(value json.RawMessage) (string, bool) {
 	v := jsontext.Value(slices.Clone(value))
 	if v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) != nil {

@@ -35,12 +35,13 @@ const patience = 2 * time.Minute
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
+	axe string // source of axe-core
 }
 
 // Start starts Chromium. It ends with the test.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	path := find(t)
+	path, axe := find(t), readAxe(t)
 	// Only the loopback can be reached, by address or as localhost.
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(profile(t)),
 		chromedp.Env("HOME="+t.TempDir()), chromedp.Flag("no-sandbox", os.Getuid() == 0), chromedp.Flag("disable-gpu", true),
@@ -55,7 +56,7 @@ func Start(t testing.TB) *Browser {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("starting %s: %v", path, err)
 	}
-	return &Browser{t: t, ctx: ctx}
+	return &Browser{t: t, ctx: ctx, axe: axe}
 }
 
 // profile returns an empty folder. It is not t.TempDir, as Chromium's children may still write there for a moment.
@@ -104,7 +105,7 @@ func (b *Browser) Open(url string, o Options) *Page {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	p := &Page{t: b.t, ctx: ctx, own: host(url), url: url}
+	p := &Page{t: b.t, ctx: ctx, axe: b.axe, own: host(url), url: url}
 	size := chromedp.EmulateViewport(1280, 800)
 	if o.Phone {
 		size = chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
@@ -144,8 +145,8 @@ func artefacts(t testing.TB) string {
 	return dir
 }
 
-// axe returns the source of axe-core, which is installed with the other programs of npm.
-func axe(t testing.TB) string {
+// readAxe returns the source of axe-core, which is installed with the other programs of npm.
+func readAxe(t testing.TB) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(os.Getenv("NEXUS_COUNTERPARTS"), "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {

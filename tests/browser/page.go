@@ -27,6 +27,7 @@ const tallest = 6000
 type Page struct {
 	t   testing.TB
 	ctx context.Context
+	axe string // source of axe-core
 	own string // its host
 	url string
 
@@ -104,7 +105,7 @@ func (p *Page) Check() {
 func (p *Page) Violations() []string {
 	p.t.Helper()
 	if !Eval[bool](p, `typeof axe === "object"`) {
-		p.do("loading axe-core", ignore(chromedp.Evaluate[any](axe(p.t)+";null")))
+		p.do("loading axe-core", ignore(chromedp.Evaluate[any](p.axe+";null")))
 	}
 	return Eval[[]string](p, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
 		.filter(v => v.impact == "serious" || v.impact == "critical")

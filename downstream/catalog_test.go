@@ -188,6 +188,19 @@ func TestNames(t *testing.T) {
 			} else if text := conflicts[0].Error(); !strings.Contains(text, "both") || !strings.Contains(text, "a and b") {
 				t.Errorf("got text %s", text)
 			}
+			all := m.Status()["b"]
+			if len(all.Quarantined) != 1 || !strings.Contains(all.Quarantined[0].Reason, "a and b") {
+				t.Errorf("got status %+v, want both quarantined because of a and b", all)
+			}
+			seen := m.StatusFor(func(server, _ string) bool { return server == "b" })
+			if b := seen["b"]; len(seen) != 1 || b.Tools != all.Tools || len(b.Quarantined) != 1 ||
+				b.Quarantined[0].Reason != "its name is used by another server, too" {
+				t.Errorf("for who sees b: got %+v, want nothing of a", seen)
+			}
+			seen = m.StatusFor(func(server, tool string) bool { return server == "b" && (tool == "" || tool == "other") })
+			if b := seen["b"]; len(seen) != 1 || b.Tools != 1 || len(b.Quarantined) != 0 {
+				t.Errorf("for who sees one tool of b: got %+v, want nothing of the others", seen)
+			}
 			if !log.Has("tool quarantined", "tool=both", "server=b") {
 				t.Error("the log does not say that b's tool is left out")
 			}

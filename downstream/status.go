@@ -50,16 +50,25 @@ type Percentiles struct {
 }
 
 // Status returns the states of all servers by name.
-func (m *Manager) Status() map[string]Status {
+func (m *Manager) Status() map[string]Status { return m.StatusFor(nil) }
+
+// StatusFor is Status for a caller: it has the servers that the caller may see, and tells nothing of other tools.
+func (m *Manager) StatusFor(see Visible) map[string]Status {
 	order := m.servers.all().order
 	out := make(map[string]Status, len(order))
 	for _, s := range order {
-		out[s.config.Name] = s.status()
+		if see == nil || see(s.config.Name, "") {
+			out[s.config.Name] = s.status(see)
+		}
 	}
 	for _, c := range m.directory.conflicts() {
+		why := c.Error()
+		if see != nil && slices.ContainsFunc(c.Servers, func(name string) bool { return !see(name, c.Tool) }) {
+			why = "its name is used by another server, too"
+		}
 		for _, name := range c.Servers[1:] {
-			if st, ok := out[name]; ok {
-				st.quarantine(c.Tool, c.Error())
+			if st, ok := out[name]; ok && (see == nil || see(name, c.Tool)) {
+				st.quarantine(c.Tool, why)
 				out[name] = st
 			}
 		}
@@ -73,7 +82,7 @@ func (st *Status) quarantine(tool, why string) {
 	}
 }
 
-func (s *server) status() Status {
+func (s *server) status(see Visible) Status {
 	st := Status{Transport: s.config.Type, Breaker: s.health.breaker.State()}
 	st.InFlight, st.Queued = s.queue.Load()
 	session := s.own.alive()
@@ -82,9 +91,15 @@ func (s *server) status() Status {
 		st.Sessions++
 	}
 	known := s.known.last("tools/list")
-	st.Tools = len(known.tools)
+	for i := range known.tools {
+		if see == nil || see(s.config.Name, known.tools[i].Tool.Tool) {
+			st.Tools++
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(known.quarantined)) {
-		st.quarantine(name, known.quarantined[name])
+		if see == nil || see(s.config.Name, name) {
+			st.quarantine(name, known.quarantined[name])
+		}
 	}
 	st.Sessions += s.sessions()
 	p50, p95 := s.health.percentiles()

@@ -176,7 +176,7 @@ type Health struct {
 
 // Health tells how the router and the servers that a caller may see are.
 func (r *Router) Health(visible downstream.Visible, server string) (*Health, error) {
-	all := r.servers.Status()
+	all := r.servers.StatusFor(visible)
 	seen := r.tools.serversFor(visible)
 	if server != "" && !slices.Contains(seen, server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(seen, ", "))

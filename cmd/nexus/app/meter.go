@@ -70,6 +70,9 @@ func readingsOf(a *App) telemetry.Readings {
 		Servers: map[string]telemetry.ServerReading{}}
 	r.Refusals["rate_limited"] = a.rate.Refused()
 	for name, s := range a.servers.Status() {
+		if s.Status == downstream.StateDisabled {
+			continue // it is not down
+		}
 		r.Servers[name] = telemetry.ServerReading{Up: s.Status == downstream.StateConnected,
 			BreakerOpen: s.Breaker != admission.Closed, InFlight: s.InFlight, Queued: s.Queued, Sessions: s.Sessions,
 			Tools: s.Tools, Quarantined: len(s.Quarantined)}

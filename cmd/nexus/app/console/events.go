@@ -115,7 +115,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
 
 func (c *Console) change(v Viewer) change {
 	digest := fnv.New64a()
-	states := c.opts.Servers.Status()
+	states := c.opts.Servers.StatusFor(v.Visible)
 	for _, name := range c.visibleServers(v) {
 		st := states[name]
 		fmt.Fprintln(digest, name, st.Status, st.Breaker, st.InFlight > 0, st.Tools, st.Since)

@@ -27,7 +27,7 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 	ctx, cancel := context.WithTimeout(r.Context(), listTime)
 	defer cancel()
 	_, _ = c.opts.Servers.Catalog(ctx) // so that the numbers of tools are there; servers that are late have none yet
-	states := c.opts.Servers.Status()
+	states := c.opts.Servers.StatusFor(v.Visible)
 	used := c.used(v)
 	list := []serverView{}
 	for _, name := range c.visibleServers(v) {

@@ -134,6 +134,11 @@ func TestConsoleShowsWhatTheKeyAllows(t *testing.T) {
 			t.Errorf("%s: got %s, want %s and not %s", path, text, shown[0], shown[1])
 		}
 	}
+	form := "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nnowhere\r\n--x--\r\n"
+	some["Content-Type"] = "multipart/form-data; boundary=x"
+	if _, text := r.raw("GET", "/ui/api/queries", form, some); !strings.Contains(text, "q of some") {
+		t.Errorf("a request with a body: got %s, want the body to be ignored", text)
+	}
 }
 
 // A server that is disabled on the page stays so after a restart and a reload; only a key for everything may do it.
@@ -192,6 +197,17 @@ func TestConsoleSwitch(t *testing.T) {
 		t.Errorf("got %d %s, want it enabled", resp.StatusCode, text)
 	}
 	disabled(again, false)
+	again.stop(5 * time.Second)
+	if err := os.WriteFile(filepath.Join(state, "servers.json"), []byte("null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	last := start(t, change)
+	if resp, text := last.raw("POST", "/ui/api/servers/peer", `{"enabled":false}`, bearer("all")); resp.StatusCode != 200 {
+		t.Errorf("after an empty file: got %d %s, want it disabled", resp.StatusCode, text)
+	}
+	if _, text := last.raw("GET", "/metrics", "", bearer("all")); strings.Contains(text, `nexus_server_up{server="peer"}`) {
+		t.Errorf("metrics of a disabled server: got %s, want none", text)
+	}
 }
 
 // Whoever is not known, because everybody may connect without a key, switches nothing.

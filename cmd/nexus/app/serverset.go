@@ -47,8 +47,10 @@ func newServerSet(servers []downstream.ServerConfig, withDemo bool, folder strin
 	if err == nil {
 		err = json.Unmarshal(text, &f.switches.enabled)
 	}
-	if err != nil {
+	if err != nil || f.switches.enabled == nil { // "null"
 		f.switches.enabled = map[string]bool{}
+	}
+	if err != nil {
 		return f, fmt.Errorf("reading which servers are disabled: %w", err)
 	}
 	return f, nil

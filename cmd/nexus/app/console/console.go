@@ -178,8 +178,8 @@ func replyWith(w http.ResponseWriter, status int, value any) {
 }
 
 // number reads a number of the query string, 0 if there is none.
-func number(r *http.Request, name string) float64 {
-	n, _ := strconv.ParseFloat(r.FormValue(name), 64) // what is no number counts as absent
+func number(q url.Values, name string) float64 {
+	n, _ := strconv.ParseFloat(q.Get(name), 64) // what is no number counts as absent
 	return n
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -17,17 +18,18 @@ const (
 
 // queries lists queries and calls, the newest first.
 func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
+	q := r.URL.Query() // the body is not read
 	f := history.Filter{
-		Kind: r.FormValue("kind"), Caller: r.FormValue("caller"), Server: r.FormValue("server"), Tool: r.FormValue("tool"),
-		Outcome: r.FormValue("outcome"), Text: r.FormValue("text"), Failed: r.FormValue("failed") != "",
-		Longer: number(r, "longer"), Since: moment(r, "since"), Until: moment(r, "until"),
+		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: q.Get("tool"),
+		Outcome: q.Get("outcome"), Text: q.Get("text"), Failed: q.Get("failed") != "",
+		Longer: number(q, "longer"), Since: moment(q, "since"), Until: moment(q, "until"),
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
 	}
-	limit := int(number(r, "limit"))
+	limit := int(number(q, "limit"))
 	if limit <= 0 {
 		limit = pageEntries
 	}
-	before, _ := strconv.ParseUint(r.FormValue("before"), 10, 64) // what is no number counts as absent
+	before, _ := strconv.ParseUint(q.Get("before"), 10, 64) // what is no number counts as absent
 	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
 	reply(w, map[string]any{
 		"entries": append([]history.Entry{}, page...), "more": more, "live": c.opts.Journal.Running(v.sees),
@@ -48,8 +50,8 @@ func (c *Console) about() map[string]any {
 }
 
 // moment reads a time of the query string: RFC 3339, or a duration before now.
-func moment(r *http.Request, name string) time.Time {
-	text := r.FormValue(name)
+func moment(q url.Values, name string) time.Time {
+	text := q.Get(name)
 	if ago, err := time.ParseDuration(text); err == nil {
 		return time.Now().Add(-ago)
 	}

@@ -34,7 +34,8 @@ const (
 func (c *Console) tools(w http.ResponseWriter, r *http.Request, v Viewer) {
 	used := c.used(v)
 	list, total := []toolView{}, 0
-	server := r.FormValue("server")
+	query := r.URL.Query() // the body is not read
+	server := query.Get("server")
 	add := func(t *downstream.Tool) {
 		if server != "" && t.Server != server {
 			return
@@ -44,7 +45,7 @@ func (c *Console) tools(w http.ResponseWriter, r *http.Request, v Viewer) {
 		}
 	}
 	missing := []string{}
-	if q := r.FormValue("q"); q != "" {
+	if q := query.Get("q"); q != "" {
 		found, err := c.opts.Router.Search(r.Context(), q, maxFound, v.Visible)
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err.Error())
@@ -76,7 +77,8 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 	if err != nil {
 		return // the client is gone
 	}
-	server, name := r.FormValue("server"), r.FormValue("tool")
+	query := r.URL.Query()
+	server, name := query.Get("server"), query.Get("tool")
 	all := catalog.Of(server)
 	i := slices.IndexFunc(all, func(t downstream.Tool) bool { return t.Tool.Tool == name })
 	if i < 0 || v.Visible != nil && !v.Visible(server, name) {

@@ -141,6 +141,7 @@ func TestFind(t *testing.T) {
 		{"outcome", Filter{Outcome: "timeout"}, 10},
 		{"failed", Filter{Failed: true}, 10},
 		{"text", Filter{Text: "question 7"}, 1},
+		{"a longer text than is kept", Filter{Text: strings.Repeat("x", 1<<20)}, 0},
 		{"longer", Filter{Longer: 8}, 4},
 		{"since", Filter{Since: time.Now().Add(time.Hour)}, 0},
 		{"until", Filter{Until: time.Now().Add(time.Hour)}, 20},

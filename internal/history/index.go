@@ -52,28 +52,32 @@ func (x *index) add(now time.Time, entries []stored) (oldest uint64) {
 // Filter chooses entries. Empty fields choose all.
 type Filter struct {
 	Kind, Caller, Server, Tool, Outcome string
-	Text                                string // in the question, in either case
+	Text                                string // in the question, in either case; the first maxSought bytes count
 	Failed                              bool   // any outcome but ok
 	Since, Until                        time.Time
 	Longer                              float64 // milliseconds, at least
 	See                                 func(e *Entry) bool
 }
 
+// maxSought bounds the text that entries are searched for. What is kept of a question is no longer.
+const maxSought = 300
+
+// wants reports whether the filter chooses an entry. Its text is in lower case.
 func (f *Filter) wants(e *Entry) bool {
 	uses := func(u Use) bool {
 		return (f.Server == "" || u.Server == f.Server) && (f.Tool == "" || u.Tool == f.Tool)
 	}
-	return (f.Kind == "" || e.Kind == f.Kind) && (f.Caller == "" || e.Caller == f.Caller) &&
+	return (f.See == nil || f.See(e)) && (f.Kind == "" || e.Kind == f.Kind) && (f.Caller == "" || e.Caller == f.Caller) &&
 		(f.Outcome == "" || e.Outcome == f.Outcome) && (!f.Failed || e.Outcome != OutcomeOK) &&
 		(f.Since.IsZero() || !e.At.Before(f.Since)) && (f.Until.IsZero() || e.At.Before(f.Until)) &&
 		e.Duration >= f.Longer && (f.Server == "" && f.Tool == "" || slices.ContainsFunc(e.Uses, uses)) &&
-		(f.Text == "" || strings.Contains(strings.ToLower(e.Text), strings.ToLower(f.Text))) &&
-		(f.See == nil || f.See(e))
+		(f.Text == "" || strings.Contains(strings.ToLower(e.Text), f.Text))
 }
 
 // Find returns the newest entries that a filter chooses, at most limit, with ids below before; 0 = all. more is the
 // value of before for the next ones, 0 if there are none.
 func (l *Log) Find(f Filter, before uint64, limit int) (page []Entry, more uint64) {
+	f.Text = strings.ToLower(f.Text[:min(len(f.Text), maxSought)])
 	l.Each(func(e *Entry) bool {
 		if before != 0 && e.ID >= before || !f.wants(e) {
 			return true

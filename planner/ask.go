@@ -38,8 +38,6 @@ type conversation struct {
 
 // ask gets a plan from the model: in one turn, more if it searches for tools, and one to repair problems.
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
-	ctx, stop := share(ctx)
-	defer stop()
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
 	if c.shown = req.Shown; !c.shown.started {
@@ -134,6 +132,7 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 	c.usage.Add(resp.Usage)
 	c.tokens += max(resp.Usage.InputTokens+resp.Usage.OutputTokens, estimate(request, resp))
 	if c.shown.native {
+		c.shown.called = len(resp.Calls) > 0
 		return planOf(resp, names), err
 	}
 	return resp.Text, err
@@ -145,11 +144,14 @@ func (c *conversation) spent() bool { return c.tokens >= maxTokens }
 // estimate returns the approximate tokens of a turn, at bytesPerToken each.
 func estimate(request llm.Request, resp llm.Response) int {
 	bytes := len(request.System) + len(resp.Text)
+	for _, c := range resp.Calls {
+		bytes += len(c.Name) + len(c.Arguments)
+	}
 	for _, m := range request.Messages {
 		bytes += len(m.Content)
 	}
 	for _, t := range request.Tools {
-		bytes += len(t.Description) + len(t.Schema)
+		bytes += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	return (bytes + bytesPerToken - 1) / bytesPerToken
 }

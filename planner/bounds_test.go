@@ -33,6 +33,9 @@ func TestTokens(t *testing.T) {
 	if short < 100 || long-short != 1000 {
 		t.Errorf("estimated %d tokens, and %d with 4000 bytes more of answer; want 1000 more", short, long)
 	}
+	if long := tokens(llm.Response{Text: "[]", Calls: []llm.Call{{Arguments: strings.Repeat(" ", 4000)}}}); long-short != 1000 {
+		t.Errorf("estimated %d tokens more for 4000 bytes of calls, want 1000", long-short)
+	}
 	if got := tokens(llm.Response{Text: "[]", Usage: llm.Usage{InputTokens: 90_000, OutputTokens: 1234}}); got != 91_234 {
 		t.Errorf("got %d tokens, want the 91234 that were counted", got)
 	}

@@ -89,8 +89,14 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 		}
 	}
 	room := c.shown.room / (maxSearches + 1 - c.shown.searches)
-	tools = c.planner.arrange(c.req.Tools, merged, nil, room, room*2/3, c.shown)
-	c.shown.room -= len(tools)
+	taken := 0
+	if c.shown.native {
+		tools, taken = c.planner.offer(c.req.Tools, merged, room, c.shown)
+	} else {
+		tools = c.planner.arrange(c.req.Tools, merged, nil, room, room*2/3, c.shown)
+		taken = len(tools)
+	}
+	c.shown.room -= taken
 	if tools != "" {
 		c.shown.found = append(c.shown.found, tools)
 	}

@@ -38,7 +38,9 @@ type Shown struct {
 	details map[string]detail // by plan name
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
-	native  bool              // the model calls tools natively
+	native  bool              // the model calls tools natively,
+	called  bool              // has done so in its last turn,
+	offered []string          // and can call these, by plan name
 
 	searches int // turns with searches
 	room     int // bytes for what they find

@@ -1,15 +1,14 @@
 package planner
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -47,8 +46,11 @@ func (p *Planner) offersTools(req Request) bool {
 	return p.cfg.Mode == ModeTools || p.cfg.Mode == ModeAuto && p.now().UnixNano() < p.toolsUntil.Load()
 }
 
-// askInMode asks the model for a plan. In ModeAuto a model that wrote none can call tools instead.
+// askInMode asks the model for a plan. In ModeAuto a model that wrote none can call tools instead, within the same
+// share of the time.
 func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (Result, error) {
+	ctx, stop := share(ctx)
+	defer stop()
 	result, err := p.ask(ctx, model, req)
 	again := p.cfg.Mode == ModeAuto && req.Model == nil && req.Round == 1 && !req.Shown.native
 	if !again || !errors.Is(err, errUnreadable) || ctx.Err() != nil {
@@ -60,7 +62,9 @@ func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (
 	next, failed := p.ask(ctx, model, req)
 	next.Usage.Add(result.Usage)
 	if failed == nil && len(next.Plan.Steps) > 0 {
-		p.toolsUntil.Store(p.now().Add(preferTools).UnixNano())
+		if req.Shown.called {
+			p.toolsUntil.Store(p.now().Add(preferTools).UnixNano())
+		}
 		return next, nil
 	}
 	if declined(failed) != nil {
@@ -70,27 +74,41 @@ func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (
 	return Result{Usage: next.Usage, Tokens: next.Tokens}, err
 }
 
-// showTools chooses the tools that the model can call: the best that fit the budget with their schemas.
+// showTools chooses the tools that the model can call: the best that fit the budget with their schemas. Their order
+// depends on nothing but the names, so that endpoints can cache them.
 func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 	s := &Shown{started: true, native: true, details: map[string]detail{}}
 	room := p.cfg.ToolTokens * bytesPerToken
-	s.room = max(room/4, 2*maxTool)
-	l := layout{room: room / 4, servers: req.Tools.Servers()}
-	room -= room / 4
-	for _, t := range p.rank(ctx, req, req.Query, maxNative) {
-		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, short.Line(t.Name, maxName)) {
-			room -= cost
-			s.note(&t, whole)
-		}
-	}
+	s.room = max(room, 2*maxTool)
+	s.best, _ = p.offer(req.Tools, p.rank(ctx, req, req.Query, maxNative), room, s)
+	slices.Sort(s.offered)
 	for t := range req.Tools.All() {
 		if s.details[t.Name] == 0 {
 			s.others = true
 			break
 		}
 	}
-	s.best = l.String()
 	return s
+}
+
+// offer lets the model call ranked tools, as far as there is room: a quarter of it for a data block of their names,
+// server by server, the rest for their definitions. It returns the block and what both take.
+func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (names string, taken int) {
+	l := layout{room: room / 4, servers: tools.Servers()}
+	room -= room / 4
+	for _, t := range ranked {
+		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
+			continue
+		}
+		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, short.Line(t.Name, maxName)) {
+			room -= cost
+			taken += cost
+			s.note(&t, whole)
+			s.offered = append(s.offered, t.Name)
+		}
+	}
+	names = l.String()
+	return names, taken + len(names)
 }
 
 // planOf writes the calls of a response as a plan. names are those of tools in plans, by the names that the model sees.
@@ -112,35 +130,28 @@ func planOf(resp llm.Response, names map[string]string) string {
 	return string(toJSON(object{"steps": steps, "more": true}))
 }
 
-// arguments are those of a call. What is no JSON stays a text, which is then refused as such.
+// arguments are those of a call. They stay a text, so that arguments which cannot be read spoil no other call.
 func arguments(text string) any {
-	switch raw := bytes.TrimSpace([]byte(text)); {
-	case len(raw) == 0:
+	if strings.TrimSpace(text) == "null" {
 		return object{}
-	case json.Valid(raw):
-		return json.RawMessage(raw)
 	}
 	return text
 }
 
-// nativeTools are the tools that the model can call, and their names in plans by the names that it sees. Those that a
-// search has found are among them. Their order depends on nothing but the names, so that endpoints can cache them.
+// nativeTools are the tools that the model can call, and their names in plans by the names that it sees. What searches
+// have found comes last, so that endpoints can cache the others.
 func (p *Planner) nativeTools(from Tools, s *Shown) (tools []llm.Tool, names map[string]string) {
 	names = map[string]string{}
-	room := 2 * p.cfg.ToolTokens * bytesPerToken
 	if s.others {
 		names[findTools] = findTools
 		tools = append(tools, searchTool)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.details)) {
+	for _, name := range s.offered {
 		t, unknown := from.Lookup(name)
-		if s.details[name] < brief || unknown != nil || len(tools) == maxNative {
+		if unknown != nil {
 			continue
 		}
 		native := p.nativeTool(nativeName(t.Name, names), t)
-		if room -= native.size(); room < 0 {
-			break
-		}
 		names[native.Name] = t.Name
 		tools = append(tools, native.Tool)
 	}
@@ -174,20 +185,22 @@ func nativeName(name string, taken map[string]string) string {
 // native is a tool as a model gets it.
 type native struct{ llm.Tool }
 
-func (n native) size() int { return len(n.Name) + len(n.Description) + len(n.Schema) + frame }
+func (n native) size() int {
+	return len(n.Name) + max(len(n.Description)+len(n.Schema), len(n.Plain)) + frame
+}
 
 // nativeTool converts a tool. In place of a schema that is too large, or is not one of an object, the description has
 // its short form.
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
+	plain := short.Line(p.signatures.of(&t).full, maxNativeText)
 	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
-		return native{llm.Tool{
-			Name: name, Description: short.Line(p.signatures.of(&t).long(maxTool), maxNativeText),
-			Schema: json.RawMessage(`{"type":"object"}`),
-		}}
+		return native{llm.Tool{Name: name, Description: plain, Schema: json.RawMessage(`{"type":"object"}`)}}
 	}
-	out := native{llm.Tool{Name: name, Description: short.Line(t.Description, maxNativeText), Schema: t.InputSchema}}
+	out := native{llm.Tool{
+		Name: name, Description: short.Line(t.Description, maxNativeText), Schema: t.InputSchema, Plain: plain,
+	}}
 	if schema["type"] == nil {
 		schema["type"] = json.RawMessage(`"object"`)
 		out.Schema = toJSON(schema)

@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -57,6 +59,13 @@ func TestToolMode(t *testing.T) {
 		{name: "an invented tool", replies: []llmtest.Reply{calls(`rm {"path":"/"}`, `calculate {"expression":"1"}`)}, calls: 2, reasons: "unknown_tool",
 			want: `model: s1=/rm{"path":"/"}; s2=math/calculate{"expression":"1"} more`},
 		{name: "broken arguments", replies: []llmtest.Reply{calls(`web_search {"query":`), done}, calls: 2, want: "model: "},
+		{name: "a name twice", replies: []llmtest.Reply{calls(`web_search {"query":"a","query":"b"}`, `calculate {"expression":"1"}`)}, calls: 2, reasons: "invalid_arguments",
+			want: `model: s1=search/web_search{}; s2=math/calculate{"expression":"1"} more`},
+		{name: "too deep", replies: []llmtest.Reply{calls(`chat_send {"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}`, `calculate {"expression":"1"}`)}, calls: 2, reasons: "invalid_arguments",
+			want: `model: s1=chat/chat.send{}; s2=math/calculate{"expression":"1"} more`},
+		{name: "a list", replies: []llmtest.Reply{calls(`chat_send [1]`, `calculate {"expression":"1"}`)}, calls: 2, reasons: "invalid_arguments",
+			want: `model: s1=chat/chat.send{}; s2=math/calculate{"expression":"1"} more`},
+		{name: "null", replies: []llmtest.Reply{calls("chat_send null")}, calls: 1, want: "model: s1=chat/chat.send{} more"},
 		{name: "failing", replies: []llmtest.Reply{{Status: 401, Text: "no"}}, calls: 1, want: `rules: s1=search/web_search{"query":"fallback"} more`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -134,6 +143,71 @@ func TestToolModeSearches(t *testing.T) {
 	}
 }
 
+// TestToolModeWithoutSchemas: where the endpoint refuses a schema, the descriptions say what tools take.
+func TestToolModeWithoutSchemas(t *testing.T) {
+	f := connect(t, withMode(planner.ModeTools))
+	f.Answer(llmtest.Reply{Status: 400, Text: "Invalid schema for function 'web_search': reasoning"}, calls(`web_search {"query":"a"}`))
+	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()})
+	if want := `model: s1=search/web_search{"query":"a"} more`; err != nil || brief(got.Plan) != want {
+		t.Fatalf("got %s, %v, want %s", brief(got.Plan), err, want)
+	}
+	r := f.Requests()
+	if text := string(r[1].Body); strings.Contains(string(r[0].Body), "web_search(query: string") || !strings.Contains(text, "web_search(query: string") {
+		t.Errorf("got %s, want the arguments in the description", text)
+	}
+}
+
+// TestToolModeKeepsItsTools: what a search finds comes after the tools of earlier turns, which stay. The model is told
+// of those alone that it can call.
+func TestToolModeKeepsItsTools(t *testing.T) {
+	var list planner.List
+	add := func(n, size int, name string) {
+		for i := range n {
+			name := fmt.Sprintf("%s_%d", name, i)
+			list = append(list, plan.Tool{Name: name, Server: "s", Tool: name, InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"a":{"description":"` + strings.Repeat("x", size) + `"}}}`)})
+		}
+	}
+	add(40, 200, "walk")
+	add(3, 3800, "bake_long")
+	add(6, 200, "bake")
+	f := connect(t, func(o *planner.Options, _ *llm.Config) {
+		o.Config.Mode, o.Config.ToolTokens, o.Ranker = planner.ModeTools, 1000, firstWords{}
+	})
+	f.Answer(calls(`find_tools {"query":"bake"}`), calls(`bake_0 {}`))
+	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "walk", Tools: list})
+	if want := `model: s1=s/bake_0{} more`; err != nil || brief(got.Plan) != want {
+		t.Fatalf("got %s, %v, want %s", brief(got.Plan), err, want)
+	}
+	r := f.Requests()
+	before, after := r[0].Tools, r[1].Tools
+	if len(before) < 5 || len(after) <= len(before) || !slices.Equal(after[:len(before)], before) {
+		t.Fatalf("got tools %v after %v, want more at the end", after, before)
+	}
+	told := r[1].Users[1]
+	for _, tool := range list[40:] {
+		found := strings.Contains(told, "| "+tool.Name+"\n")
+		if can := slices.Contains(after, tool.Name); found != can {
+			t.Errorf("%s can be called: %v; the model is told so: %v", tool.Name, can, found)
+		}
+	}
+	if !strings.Contains(told, `"bake": found bake_`) {
+		t.Errorf("got %s, want what was found", told)
+	}
+}
+
+// firstWords ranks tools whose name begins with the question.
+type firstWords struct{}
+
+func (firstWords) Rank(_ context.Context, query string, tools planner.Tools, limit int) (out []plan.Tool) {
+	for t := range tools.All() {
+		if strings.HasPrefix(t.Name, query) && len(out) < limit {
+			out = append(out, *t)
+		}
+	}
+	return out
+}
+
 // TestNativeNames: names of any form are converted, kept apart and found again.
 func TestNativeNames(t *testing.T) {
 	f := connect(t, withMode(planner.ModeTools))
@@ -197,6 +271,45 @@ func TestAutoMode(t *testing.T) {
 	if fmt.Sprint(counts) != "[3 1 3]" {
 		t.Errorf("got %v calls, want a plan tried first, then tools at once, then a plan again", counts)
 	}
+}
+
+// TestAutoModeNeedsCalls: a model that writes a plan where it could call tools is asked for plans.
+func TestAutoModeNeedsCalls(t *testing.T) {
+	f := connect(t, withMode(planner.ModeAuto))
+	f.When(llmtest.WithTools, llmtest.Reply{Text: searchPlan})
+	f.Answer(llmtest.Reply{Text: "I would search the web."})
+	for range 2 {
+		got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()})
+		if want := `model: a=search/web_search{"query":"news"}`; err != nil || brief(got.Plan) != want || got.Usage.Calls != 3 {
+			t.Errorf("got %s after %d calls, %v, want %s after 3", brief(got.Plan), got.Usage.Calls, err, want)
+		}
+	}
+}
+
+// slow is a model that writes prose for ten seconds a turn and notes until when it may.
+type slow struct{ until []time.Duration }
+
+func (m *slow) Complete(ctx context.Context, _ llm.Request) (llm.Response, error) {
+	deadline, _ := ctx.Deadline()
+	m.until = append(m.until, time.Until(deadline))
+	time.Sleep(10 * time.Second)
+	return llm.Response{Text: "I would search the web."}, nil
+}
+
+// TestAutoModeHasOneShare: asking in both modes takes no more of the time than asking in one.
+func TestAutoModeHasOneShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{}
+		p := planner.New(planner.Options{Config: planner.Config{Mode: planner.ModeAuto}, Model: m, Fallback: rules{}})
+		ctx, stop := context.WithTimeout(t.Context(), 100*time.Second)
+		defer stop()
+		if _, err := p.Plan(ctx, planner.Request{Query: "q", Tools: tools()}); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(m.until); got != "[50s 40s 30s]" {
+			t.Errorf("got %s left at each turn, want half of the time for all of them", got)
+		}
+	})
 }
 
 // TestAutoModeKeepsItsFallback: a model that neither plans nor calls is not asked for ever, and plans stay plans.

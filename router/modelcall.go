@@ -134,7 +134,11 @@ func (m *observedModel) Complete(ctx context.Context, req llm.Request) (llm.Resp
 		tracer.Message(span, tracing.InputMessages, req.Messages[n-1].Role, req.Messages[n-1].Content)
 	}
 	resp, err := m.Model.Complete(ctx, req)
-	tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, resp.Text)
+	calls := make([]tracing.Call, len(resp.Calls))
+	for i, c := range resp.Calls {
+		calls[i] = tracing.Call(c)
+	}
+	tracer.Message(span, tracing.OutputMessages, llm.RoleAssistant, resp.Text, calls...)
 	end(resp.Usage, err)
 	return resp, err
 }

@@ -137,7 +137,7 @@ func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcr
 		}
 	case anthropic.ContentBlockStartEvent:
 		if block := ev.ContentBlock; block.Type == "tool_use" {
-			return t.addCall(int(ev.Index), block.ID, block.Name, "") // its input follows
+			return t.startCall(int(ev.Index), block.ID, block.Name, block.JSON.Input.Raw())
 		}
 		return t.add(ev.ContentBlock.Text)
 	case anthropic.ContentBlockDeltaEvent:

@@ -59,6 +59,9 @@ func New(cfg Config, opts Options) *Client {
 		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
 	}
 	c.endpoint.add(cfg.Headers)
+	for _, value := range cfg.Extra {
+		c.endpoint.hideTexts(value)
+	}
 	if c.now == nil {
 		c.now = time.Now
 	}

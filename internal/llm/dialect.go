@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"regexp"
 	"strings"
 	"time"
 )
@@ -25,7 +26,7 @@ type dialect struct {
 	noVerbosity   bool
 	noUsage       bool // no stream_options
 	otherLimit    bool // the other name of the limit of tokens
-	openTools     bool // tools take any arguments
+	openTools     bool // tools take any arguments; their descriptions have the schemas' short form
 	strictOnly    bool // there is no form between the strictest and the prompt alone
 }
 
@@ -68,14 +69,24 @@ func (c *Client) start() dialect {
 	}
 }
 
+// badTool is how endpoints name one tool whose definition they refuse. What else such a message has, such as the names
+// of the tool and its properties, says nothing about other parameters.
+var badTool = regexp.MustCompile("invalid_function|function_declarations|input_schema|" +
+	"(for|of|in) function ?['\"`:]|tools(\\[|\\.|['\"], ?)[0-9]")
+
 // plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it
-// names none, the form goes first, step by step. It reports false if the refusal has another cause or no parameter is
-// left.
+// is about one tool, only the schemas of tools go. If it names nothing, the form goes first, step by step. It reports
+// false if the refusal has another cause or no parameter is left.
 func (d dialect) plainer(refusal *Error, asked shape) (dialect, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return d, false
 	}
 	text := strings.ToLower(refusal.param + " " + refusal.code + " " + refusal.Message)
+	if asked.tools && badTool.MatchString(text) {
+		again := !d.openTools
+		d.openTools = true
+		return d, again
+	}
 	has := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(text, w) {
@@ -102,7 +113,7 @@ func (d dialect) plainer(refusal *Error, asked shape) (dialect, bool) {
 		d.noUsage = true
 	case !d.whole && has("streaming"):
 		d.whole = true
-	case asked.tools && !d.openTools && has("tools", "function", "parameters", "input_schema", "schema"):
+	case asked.tools && !d.openTools && has("tools", "function", "parameters", "schema"):
 		d.openTools = true
 	case asksForm && has("schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object",
 		"structured"):

@@ -2,12 +2,15 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -22,7 +25,7 @@ type endpoint struct {
 	baseURL string      // without the query
 	query   string      // such as api-version
 	header  http.Header // the key and the configured headers
-	secrets []string    // the key and the values of those headers
+	secrets []string    // what errors do not show, the longest first
 }
 
 // newEndpoint returns the endpoint of an API. It uses client, or one of its own where that is nil.
@@ -32,7 +35,10 @@ func newEndpoint(api, baseURL string, key secret.String, client *http.Client) en
 	}
 	base, query, _ := strings.Cut(baseURL, "?")
 	base = strings.TrimRight(base, "/")
-	e := endpoint{client, base, query, authHeader(base, key.Reveal()), []string{key.Reveal()}}
+	e := endpoint{client, base, query, authHeader(base, key.Reveal()), nil}
+	if key != "" {
+		e.secrets = []string{key.Reveal()}
+	}
 	if api == APIAnthropic {
 		e.baseURL = strings.TrimSuffix(base, "/v1") // paths of the API begin with it
 		e.header = http.Header{"Anthropic-Version": {anthropicVersion}}
@@ -43,18 +49,42 @@ func newEndpoint(api, baseURL string, key secret.String, client *http.Client) en
 	return e
 }
 
-// minSecret is the shortest value of a header that errors do not show. Shorter ones are no secrets, such as a version.
+// minSecret is the shortest configured text that errors do not show. Shorter ones are no secrets, such as a version.
 const minSecret = 8
 
 // add adds configured headers.
 func (e *endpoint) add(headers map[string]secret.String) {
 	for name, value := range headers {
 		e.header.Set(name, value.Reveal())
-		for _, word := range strings.Fields(value.Reveal()) { // the key in "Bearer KEY", too
-			if len(word) >= minSecret {
-				e.secrets = append(e.secrets, word)
-			}
+		e.hide(value.Reveal())
+	}
+}
+
+// hide keeps a text, and each word of it, out of errors: the key in "Bearer KEY", too.
+func (e *endpoint) hide(text string) {
+	for _, s := range append(strings.Fields(text), text) {
+		if len(s) >= minSecret {
+			e.secrets = append(e.secrets, s)
 		}
+	}
+	slices.SortStableFunc(e.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+}
+
+// hideTexts keeps the texts in a JSON value out of errors. Names of members stay.
+func (e *endpoint) hideTexts(raw json.RawMessage) {
+	var members map[string]json.RawMessage
+	var elements []json.RawMessage
+	var text string
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		e.hide(text)
+	case json.Unmarshal(raw, &members) == nil:
+		elements = slices.Collect(maps.Values(members))
+	default:
+		_ = json.Unmarshal(raw, &elements) // anything else has no text
+	}
+	for _, inner := range elements {
+		e.hideTexts(inner)
 	}
 }
 

@@ -93,9 +93,7 @@ const (
 func (e *Error) finish(model string, secrets []string) {
 	e.model = model
 	for _, s := range secrets {
-		if s != "" {
-			e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
-		}
+		e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
 	}
 	e.Message = short.Line(e.Message, maxMessage)
 }

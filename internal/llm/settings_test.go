@@ -172,3 +172,28 @@ func TestExtraHidesItsValues(t *testing.T) {
 		t.Errorf("got %q, want the names alone", got)
 	}
 }
+
+// TestExtraIsRedacted: an endpoint that repeats a text of extra in an error has it redacted, also in the log.
+func TestExtraIsRedacted(t *testing.T) {
+	apis(t, func(t *testing.T, api func(*llm.Config)) {
+		const token, inner, deep = "tok-98765432", "sk-inner-1234", "tok-98765432-longer"
+		f := connect(t, func(c *llm.Config) {
+			api(c)
+			c.Extra = llm.Extra{
+				"token": json.RawMessage(`"` + token + `"`), "tier": json.RawMessage(`"flex"`), "n": json.RawMessage(`12345678`),
+				"gateway": json.RawMessage(`{"headers":{"Authorization":"Bearer ` + inner + `"},"list":[null,true,["` + deep + `"]]}`),
+			}
+		})
+		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "flex 12345678 Authorization: " + strings.Join([]string{token, inner, deep}, " ")})
+		_, err := f.llm.Complete(t.Context(), ask("?"))
+		if want := "flex 12345678 Authorization: [redacted] [redacted] [redacted]"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		f.llm.Probe(t.Context())
+		for _, text := range []string{f.log.String(), f.llm.Status().LastError} {
+			if strings.Contains(text, token) || strings.Contains(text, inner) {
+				t.Errorf("a text of extra is in %s", text)
+			}
+		}
+	})
+}

@@ -10,6 +10,7 @@ type Tool struct {
 	Name        string          // 1 to MaxToolName letters, digits, "_" and "-"
 	Description string          // may be empty
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
+	Plain       string          // the description for endpoints that refuse schemas; "" = Description
 }
 
 // MaxToolName is the longest name of a tool that all endpoints take.
@@ -24,15 +25,19 @@ type Call struct {
 // maxCalls bounds the calls of one response.
 const maxCalls = 200
 
-// toolList writes tools in the form of an API. An endpoint that refuses a schema gets open ones.
+// toolList writes tools in the form of an API. An endpoint that refuses a schema gets open ones and the plain
+// descriptions.
 func toolList(api string, tools []Tool, d dialect) json.RawMessage {
 	list := make([]object, len(tools))
 	for i, t := range tools {
-		schema := t.Schema
+		schema, description := t.Schema, t.Description
 		if d.openTools {
 			schema = json.RawMessage(`{"type":"object"}`)
+			if t.Plain != "" {
+				description = t.Plain
+			}
 		}
-		tool := object{"name": t.Name, "description": t.Description}
+		tool := object{"name": t.Name, "description": description}
 		switch api {
 		case APIAnthropic:
 			tool["input_schema"] = schema
@@ -58,6 +63,7 @@ type call struct {
 	index     int
 	id, name  string
 	arguments strings.Builder
+	input     string // arguments given at the start; they count if none follow
 }
 
 // at returns the call that a piece of a stream belongs to. Pieces have the index of their call; endpoints that number
@@ -93,11 +99,28 @@ func (t *transcript) addCall(index int, id, name, arguments string) error {
 	return nil
 }
 
+// startCall adds a call whose arguments may follow or be its input.
+func (t *transcript) startCall(index int, id, name, input string) error {
+	c, err := t.calls.at(index, id)
+	if err != nil {
+		return err
+	}
+	if input != "null" {
+		c.input = input
+		t.called += len(input)
+	}
+	return t.addCall(index, id, name, "")
+}
+
 // done returns the calls of a complete response.
 func (c *calls) done() []Call {
 	var out []Call
 	for _, call := range c.list {
-		out = append(out, Call{call.name, call.arguments.String()})
+		arguments := call.arguments.String()
+		if text := strings.TrimSpace(arguments); call.input != "" && (text == "" || text == "{}") {
+			arguments = call.input
+		}
+		out = append(out, Call{call.name, arguments})
 	}
 	return out
 }

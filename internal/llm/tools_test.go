@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -70,6 +71,22 @@ func TestRecordedCalls(t *testing.T) {
 			`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_2","name":"get_time","input":{}}}`,
 			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
 			`{"type":"content_block_stop","index":2}`, strings.Replace(endTurn, "end_turn", "tool_use", 1), messageStop)},
+		{name: "compatible with Anthropic, input at the start", api: llm.APIAnthropic, raw: events(messageStart,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"get_weather","input":{"z":"Rome"}}}`, blockStop,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t2","name":"get_time","input":{}}}`,
+			`{"type":"content_block_stop","index":1}`, strings.Replace(endTurn, "end_turn", "tool_use", 1), messageStop)},
+		{name: "compatible with Anthropic, input at the start and an empty one", api: llm.APIAnthropic, raw: events(messageStart,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"get_weather","input":{"z":"Rome"}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, blockStop,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t2","name":"get_time","input":null}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+			`{"type":"content_block_stop","index":1}`, strings.Replace(endTurn, "end_turn", "tool_use", 1), messageStop)},
+		{name: "compatible with Anthropic, input twice", api: llm.APIAnthropic, raw: events(messageStart,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"get_weather","input":{"z":"Rome"}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"z\":\"Rome\"}"}}`, blockStop,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t2","name":"get_time","input":{}}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+			`{"type":"content_block_stop","index":1}`, strings.Replace(endTurn, "end_turn", "tool_use", 1), messageStop)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := connect(t, func(c *llm.Config) { c.API = row.api })
@@ -119,6 +136,70 @@ func TestToolsFallback(t *testing.T) {
 		}
 		if r := f.Requests(); len(r) != 4 || r[2].Form == "" || len(r[3].Tools) != 2 {
 			t.Errorf("got %d requests, want 4: one refused, and plans as before", len(r))
+		}
+	})
+}
+
+// TestOneBadTool: where an endpoint refuses one tool, the schemas of tools go and nothing else, whatever words the
+// message has. What they said is in the descriptions.
+func TestOneBadTool(t *testing.T) {
+	warm := 0.5
+	for name, raw := range map[string]string{
+		"OpenAI":    `{"error":{"message":"Invalid schema for function 'get_weather': In context=('properties', 'temperature', 'reasoning effort'), array schema missing items.","type":"invalid_request_error","param":"tools[0].function.parameters","code":"invalid_function_parameters"}}`,
+		"a key":     `{"error":{"message":"Invalid schema for function 'set_api_key': In context=('properties', 'api_key'), schema must have a 'type' key.","type":"invalid_request_error","param":"tools[1].function.parameters","code":"invalid_function_parameters"}}`,
+		"Gemini":    `[{"error":{"code":400,"message":"* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties[streaming].items: missing field.","status":"INVALID_ARGUMENT"}}]`,
+		"Anthropic": `{"type":"error","error":{"type":"invalid_request_error","message":"tools.0.custom.input_schema: JSON schema is invalid: verbosity, thinking, stream"}}`,
+		"a list":    `{"detail":[{"type":"extra_forbidden","loc":["body","tools",0,"function","parameters","temperature"],"msg":"Extra inputs are not permitted"}]}`,
+		"vLLM":      `{"object":"error","message":"[{'loc': ('body', 'tools', 0, 'function'), 'msg': 'temperature: streaming is no schema'}]","type":"BadRequestError","code":400}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			apis(t, func(t *testing.T, api func(*llm.Config)) {
+				f := connect(t, func(c *llm.Config) {
+					api(c)
+					c.Temperature, c.ReasoningEffort, c.Model = &warm, "low", "claude-sonnet-4-5"
+				})
+				bad := func(r llmtest.Request) bool { return strings.Contains(string(r.Body), `"properties":{"z"`) }
+				f.When(bad, llmtest.Reply{Status: 400, Raw: raw, RawType: "application/json"})
+				f.Answer(llmtest.Reply{Text: "{}"})
+				req := askWithTools()
+				req.Tools[0].Plain = "get_weather(z: string)"
+				for range 2 {
+					if _, err := f.llm.Complete(t.Context(), req); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := f.Requests()
+				if len(r) != 3 {
+					t.Fatalf("got %d requests, want one refused, and one for each question", len(r))
+				}
+				withoutTools := func(r llmtest.Request) string {
+					var body map[string]json.RawMessage
+					if err := json.Unmarshal(r.Body, &body); err != nil {
+						t.Fatal(err)
+					}
+					delete(body, "tools")
+					return fmt.Sprintf("%s", body)
+				}
+				if first := withoutTools(r[0]); withoutTools(r[1]) != first || withoutTools(r[2]) != first {
+					t.Errorf("got %s\nthen %s\nthen %s, want nothing but the tools to change", r[0].Body, r[1].Body, r[2].Body)
+				}
+				if !strings.Contains(string(r[1].Body), "get_weather(z: string)") {
+					t.Errorf("got %s, want the arguments in the description", r[1].Body)
+				}
+			})
+		})
+	}
+}
+
+// TestBadToolWithoutSchemas: a tool that is refused whatever its schema is an error at once.
+func TestBadToolWithoutSchemas(t *testing.T) {
+	apis(t, func(t *testing.T, api func(*llm.Config)) {
+		f := connect(t, func(c *llm.Config) { api(c); steady(c) })
+		f.Answer(llmtest.Reply{Status: 400, Text: "Invalid 'tools[0].function.name': string does not match pattern"})
+		got, err := f.llm.Complete(t.Context(), askWithTools())
+		f.expect(t, got, err, llm.Refused, 400)
+		if n := len(f.Requests()); n != 2 {
+			t.Errorf("got %d requests, want 2: with schemas and without", n)
 		}
 	})
 }

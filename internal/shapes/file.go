@@ -25,25 +25,36 @@ const documentVersion = 1
 // load reads the file.
 func (s *Store) load() {
 	doc, err := readFile(s.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		s.adopt(doc)
+	case !errors.Is(err, fs.ErrNotExist):
 		s.log.Warn("what was learned of results cannot be read and is learned anew", "file", s.file, "error", err)
-		return
 	}
+}
+
+// adopt takes over what a file knows of tools that this Store has learned nothing of, as far as there is room.
+func (s *Store) adopt(doc document) {
 	for _, e := range doc.Tools[:min(len(doc.Tools), maxTools)] {
 		if e == nil || count(e.Result) > maxNodes || !e.Result.clean(0) || slices.ContainsFunc(e.Arguments, isData) {
 			continue
 		}
-		if len(e.Result.Types) > 0 {
-			e.text = e.Result.String()
+		k := key{e.Server, e.Name}
+		old := s.known[k]
+		if old != nil && old.learned {
+			continue
 		}
-		if s.size+len(e.text) > maxSize {
-			break
+		if old != nil {
+			e.used = old.used
+			s.size -= old.size
+		} else if len(s.known) == maxTools {
+			continue
 		}
-		s.size += len(e.text)
-		s.known[key{e.Server, e.Name}] = e
+		s.known[k] = e
+		if s.measure(e); s.size > maxSize {
+			s.size -= e.size
+			delete(s.known, k)
+		}
 	}
 }
 
@@ -91,17 +102,26 @@ func (s *Shape) clean(depth int) bool {
 	return depth <= maxDepth+1
 }
 
-// save writes the file if something has changed.
+// save writes the file if something has changed, with what others have written since. Of processes that write at the
+// same moment the last one wins.
 func (s *Store) save() {
 	s.mu.Lock()
-	if s.file == "" || !s.changed {
-		s.mu.Unlock()
+	changed := s.changed
+	s.mu.Unlock()
+	if s.file == "" || !changed {
 		return
+	}
+	others, damaged := readFile(s.file) // it was told when the Store was opened
+	s.mu.Lock()
+	if damaged == nil {
+		s.adopt(others)
 	}
 	s.changed = false
 	doc := document{Version: documentVersion}
 	for _, e := range s.known {
-		doc.Tools = append(doc.Tools, e)
+		known := *e
+		known.Result = e.Result.known()
+		doc.Tools = append(doc.Tools, &known)
 	}
 	slices.SortFunc(doc.Tools, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name))

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -30,6 +31,8 @@ type Field struct {
 	Name     string `json:"name"`
 	Optional bool   `json:"optional,omitempty"` // not every object had it
 	Shape
+
+	once bool // no second object had it, so that its name may be data
 }
 
 // read returns the shape of the next value of d. room is how many shapes it may still have.
@@ -104,7 +107,7 @@ func readObject(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
 			s.Fields = append(s.Fields, Field{Shape: v})
 			s.generalise()
 		default:
-			s.Fields = append(s.Fields, Field{Name: text, Shape: v})
+			s.Fields = append(s.Fields, Field{Name: text, Shape: v, once: true})
 		}
 	}
 	if s.alike() {
@@ -190,6 +193,7 @@ func (s *Shape) mergeFields(o Shape, both bool) {
 			continue
 		}
 		common++
+		s.Fields[i].once = false
 		s.Fields[i].merge(f.Shape)
 		s.Fields[i].Optional = s.Fields[i].Optional || f.Optional
 	}
@@ -221,28 +225,56 @@ func count(s Shape) int {
 	return n
 }
 
+// known returns the shape without the fields that only one object had.
+func (s Shape) known() Shape {
+	fields := s.Fields
+	s.Fields = nil
+	for _, f := range fields {
+		if !f.once {
+			f.Shape = f.known()
+			s.Fields = append(s.Fields, f)
+		}
+	}
+	for _, inner := range []**Shape{&s.Values, &s.Items} {
+		if *inner != nil {
+			part := (*inner).known()
+			*inner = &part
+		}
+	}
+	return s
+}
+
+// maxWords is how many words the name of a field may have.
+const maxWords = 6
+
+// identifier is the form of a name of a field, such as userId, user_id, @type, xml:lang or content-type.
+var identifier = regexp.MustCompile(`^[@$_]{0,2}[A-Za-z][A-Za-z0-9]*([_:-]{1,2}[A-Za-z0-9]+)*_{0,2}$`)
+
 // isData reports whether a name is a value rather than the name of a field: an id, a number, a date, an address, a
-// path, a host, a sentence or a word in another script.
+// path, a host, words with spaces, a sentence or a word in another script.
 func isData(name string) bool {
-	if name == "" || len(name) > maxName || strings.Count(name, " ") > 2 || strings.ContainsAny(name, `/\.,;"'(){}[]<>|`) ||
-		strings.LastIndexByte(name, '@') > 0 || unicode.IsDigit(rune(name[0])) {
+	if len(name) > maxName || !identifier.MatchString(name) {
 		return true
 	}
-	digits, upper, lower := 0, 0, 0
-	for _, r := range name {
+	digits, upper, lower, words := 0, 0, 0, 1
+	for i, r := range name {
 		switch {
-		case r < ' ' || r > '~':
-			return true
 		case unicode.IsDigit(r):
 			digits++
 		case unicode.IsUpper(r):
 			upper++
-		default:
+			if i > 0 && unicode.IsLower(rune(name[i-1])) {
+				words++
+			}
+		case unicode.IsLower(r):
 			lower++
+		case i > 0 && name[i-1] != byte(r):
+			words++
 		}
 	}
 	hex := strings.Trim(strings.ToLower(name), "0123456789abcdef-") == ""
-	return digits > 3 || hex && digits > 0 && len(name) >= 8 || digits > 0 && upper > 0 && lower > 0 && len(name) >= 16
+	return words > maxWords || digits > 3 || hex && digits > 0 && len(name) >= 8 ||
+		digits > 0 && upper > 0 && lower > 0 && len(name) >= 16
 }
 
 // String writes the shape as a type, such as {orders: {id: integer, note?: string}[]}.

@@ -1,5 +1,8 @@
 // Package shapes learns what the results of tools look like, for tools that do not say: paths and types, and never a
-// value. Names of fields that look like data, such as ids, dates and addresses, count as values and become [name].
+// value. Names of fields that do not look like identifiers, or that look like data, such as ids and dates, count as
+// values and become [name]. A name that only one object had may be data, too: it is neither told nor written.
+//
+// Processes may share a file: each keeps what the others have learned of tools that it has learned nothing of.
 //
 // Open reads what was learned before; Learn takes a result and Hint returns what is known of a tool. All methods of a
 // Store may be called from any goroutine and none waits for a disk; a nil Store learns and knows nothing. One goroutine
@@ -27,7 +30,7 @@ import (
 // Bounds of a Store.
 const (
 	maxTools     = 2000     // those unused for longest are forgotten
-	maxSize      = 2 << 20  // bytes of all types as text
+	maxSize      = 2 << 20  // bytes of all types as text, with names that are not told yet
 	maxResult    = 1 << 20  // bytes of a result; from longer ones nothing is learned
 	maxQueue     = 64       // results that wait
 	maxQueued    = 4 << 20  // bytes of them
@@ -59,8 +62,10 @@ type entry struct {
 	Arguments []string `json:"arguments,omitempty"` // names that the tool accepted last
 	Result    Shape    `json:"result"`
 
-	used uint64
-	text string
+	used    uint64
+	text    string // of the known part
+	size    int    // of the text of all
+	learned bool   // by this Store: it knows more than the file
 }
 
 // Hint is what a planner may be told about a tool.
@@ -80,7 +85,7 @@ type Store struct {
 	known   map[key]*entry
 	clock   uint64 // counts uses
 	queued  int    // bytes in the queue
-	size    int    // bytes of all types as text
+	size    int    // of all entries
 	changed bool   // since the file was written
 	closed  bool
 }
@@ -204,18 +209,26 @@ func (s *Store) take(l lesson) {
 			e.Result = shape
 		}
 	}
-	text := ""
-	if len(e.Result.Types) > 0 {
-		text = e.Result.String()
-	}
-	s.changed = s.changed || text != e.text || !slices.Equal(names, e.Arguments)
-	s.size += len(text) - len(e.text)
-	e.text, e.Arguments = text, names
+	before := e.text
+	s.measure(e)
+	s.changed = s.changed || before != e.text || !slices.Equal(names, e.Arguments)
+	e.Arguments, e.learned = names, true
 	s.clock++
 	e.used = s.clock
 	for len(s.known) > maxTools || s.size > maxSize {
 		s.forget()
 	}
+}
+
+// measure brings the text and the size of an entry up to date.
+func (s *Store) measure(e *entry) {
+	s.size -= e.size
+	e.text, e.size = "", 0
+	if len(e.Result.Types) > 0 {
+		known := e.Result.known()
+		e.text, e.size = known.String(), len(e.Result.String())
+	}
+	s.size += e.size
 }
 
 // forget drops the tool that was unused for longest.
@@ -226,7 +239,7 @@ func (s *Store) forget() {
 			oldest = e
 		}
 	}
-	s.size -= len(oldest.text)
+	s.size -= oldest.size
 	delete(s.known, key{oldest.Server, oldest.Name})
 }
 

@@ -104,21 +104,42 @@ func (t Tracer) Content(span trace.Span, key attribute.Key, text []byte) {
 	}
 }
 
-// Message records one message of a conversation in the form of the conventions, if content is enabled.
-func (t Tracer) Message(span trace.Span, key attribute.Key, role, text string) {
+// Call is a call of a tool in a message.
+type Call struct{ Name, Arguments string }
+
+// Message records one message of a conversation in the form of the conventions, if content is enabled. Calls for which
+// there is no room are left out.
+func (t Tracer) Message(span trace.Span, key attribute.Key, role, text string, calls ...Call) {
 	if t.content == nil || !span.IsRecording() {
 		return
 	}
 	type part struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
+		Type      string `json:"type"`
+		Content   string `json:"content,omitempty"`
+		Name      string `json:"name,omitempty"`
+		Arguments string `json:"arguments,omitempty"`
 	}
 	type message struct {
 		Role  string `json:"role"`
 		Parts []part `json:"parts"`
 	}
-	text = short.Prefix(t.content(short.Prefix(text, 2*maxContent)), maxContent)
-	raw, err := json.Marshal([]message{{role, []part{{"text", text}}}})
+	room := maxContent
+	cut := func(text string) string {
+		text = short.Prefix(t.content(short.Prefix(text, 2*maxContent)), room)
+		room -= len(text)
+		return text
+	}
+	var parts []part
+	if text != "" || len(calls) == 0 {
+		parts = append(parts, part{Type: "text", Content: cut(text)})
+	}
+	for _, c := range calls {
+		if room == 0 {
+			break
+		}
+		parts = append(parts, part{Type: "tool_call", Name: cut(c.Name), Arguments: cut(c.Arguments)})
+	}
+	raw, err := json.Marshal([]message{{role, parts}})
 	if err == nil {
 		span.SetAttributes(key.String(string(raw)))
 	}

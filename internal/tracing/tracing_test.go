@@ -87,6 +87,8 @@ func TestContent(t *testing.T) {
 		_, span := tracer.Start(t.Context(), "x")
 		tracer.Content(span, tracing.ToolResult, []byte("the key "+strings.Repeat("x", 1<<20)))
 		tracer.Message(span, tracing.InputMessages, "user", "my key")
+		tracer.Message(span, tracing.OutputMessages, "assistant", "", tracing.Call{Name: "f", Arguments: "a key"},
+			tracing.Call{Name: "long", Arguments: strings.Repeat("x", 1<<20)}, tracing.Call{Name: "beyond"})
 		tracer.Fail(span, "timeout", "no key")
 		span.End()
 		got := spans.GetSpans()[0]
@@ -97,7 +99,8 @@ func TestContent(t *testing.T) {
 		text += got.Status.Description
 		on := content != nil
 		if strings.Contains(text, "gen_ai.tool.call.result=the ***") != on || strings.Contains(text, `"content":"my ***"`) != on ||
-			strings.Contains(text, "no ***") != on || strings.Contains(text, "key ") || len(text) > 10<<10 {
+			strings.Contains(text, `[{"type":"tool_call","name":"f","arguments":"a ***"},{"type":"tool_call","name":"long"`) != on ||
+			strings.Contains(text, "no ***") != on || strings.Contains(text, "key ") || strings.Contains(text, "beyond") || len(text) > 20<<10 {
 			t.Errorf("content %t: got %d bytes, %.300s", on, len(text), text)
 		}
 		if got.Status.Code != codes.Error || !strings.Contains(text, "error.type=timeout") {

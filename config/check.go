@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
@@ -67,8 +68,24 @@ func (d *decoder) check(s *Settings) {
 			d.failItem("validation.deny_patterns", i, "is empty and would deny every query")
 		}
 	}
+	d.profiles(s.Profiles)
 	d.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
 	d.oneOf("log.format", s.Log.Format, "text", "json")
+}
+
+func (d *decoder) profiles(all map[string]Profile) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		path, p := join("profiles", name), all[name]
+		if !serverName.MatchString(name) {
+			d.wrong(path, "%q cannot be a profile's name: want %s", name, serverNameRule)
+		}
+		if p.Surface != "" {
+			d.oneOf(path+".surface", p.Surface, SurfaceRouter, SurfaceProxy)
+		}
+		d.patterns(path+".tools.allow", p.Tools.Allow)
+		d.patterns(path+".tools.deny", p.Tools.Deny)
+		d.namesServers(path+".servers", p.Servers)
+	}
 }
 
 func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

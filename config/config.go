@@ -52,8 +52,23 @@ type Settings struct {
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
 	History        history.Config             `yaml:"history"`
-	State          string                     `yaml:"state"` // folder of state; empty = the user's state folder
+	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
+	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
+	Cluster        struct{}                   `yaml:"cluster"`  // one process; there is nothing to set yet
 }
+
+// Profile is a part of the servers and tools with a path of its own.
+type Profile struct {
+	Servers []string    `yaml:"servers"` // empty = all
+	Tools   auth.Filter `yaml:"tools"`
+	Surface string      `yaml:"surface"` // router or proxy; empty = router
+}
+
+// Surfaces of profiles.
+const (
+	SurfaceRouter = "router"
+	SurfaceProxy  = "proxy"
+)
 
 // LLM names the models. Without Synthesizer the planner's model is used. If only Embeddings or UseClient are set,
 // Planner is empty.

@@ -250,7 +250,11 @@ func (d *decoder) structure(path string, n *node, v reflect.Value, also ...strin
 		if field, ok := fields[m.key]; ok && m.key != "-" {
 			d.value(join(path, m.key), m.value, field)
 		} else if !slices.Contains(also, m.key) {
-			d.fail(m.at, path, "unknown key %s; %s", place{m.at, m.key}.quoted(), didYouMean(m.key, valid))
+			hint := "there is nothing to set yet"
+			if len(valid) > 0 {
+				hint = didYouMean(m.key, valid)
+			}
+			d.fail(m.at, path, "unknown key %s; %s", place{m.at, m.key}.quoted(), hint)
 		}
 	})
 }

@@ -52,12 +52,7 @@ func (d *decoder) keys(access *auth.Config) {
 		named[key.Name] = path
 		d.patterns(path+".tools.allow", key.Tools.Allow)
 		d.patterns(path+".tools.deny", key.Tools.Deny)
-		for j, server := range key.Servers {
-			if _, ok := d.servers[server]; !ok {
-				at := d.places[item(path+".servers", j)].at
-				d.warn(at, "%s names no server", item(path+".servers", j))
-			}
-		}
+		d.namesServers(path+".servers", key.Servers)
 		hash, ok := d.key(path, key)
 		if !ok {
 			continue
@@ -85,6 +80,15 @@ func (d *decoder) keys(access *auth.Config) {
 		d.fail(position{}, keyVariable, "is the same key as %q", other)
 	}
 	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: secret.String(value)})
+}
+
+// namesServers warns about names at path of servers that are not there.
+func (d *decoder) namesServers(path string, names []string) {
+	for i, name := range names {
+		if _, ok := d.servers[name]; !ok {
+			d.warn(d.places[item(path, i)].at, "%s names no server", item(path, i))
+		}
+	}
 }
 
 // key checks and resolves one key. It returns its SHA-256.

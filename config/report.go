@@ -105,6 +105,8 @@ func differences(s Settings) []string {
 	return lines
 }
 
+func byText(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
+
 // cut shortens a text that is too long for a line.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 100 {
@@ -141,6 +143,14 @@ func flatten(path string, v reflect.Value, each func(path, value string)) {
 				flatten(join(path, key), v.Field(i), each)
 			}
 		}
+	case reflect.Map:
+		if v.Type().Elem().Kind() == reflect.Struct {
+			for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), byText) {
+				flatten(join(path, key.String()), v.MapIndex(key), each)
+			}
+			return
+		}
+		fallthrough
 	default:
 		value := fmt.Sprint(v.Interface())
 		if strings.HasSuffix(path, ".base_url") {

@@ -155,9 +155,15 @@ func (s serverCheck) rest() {
 	if c.URL != "" && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "") {
 		s.warn("args, env and cwd mean nothing for a url")
 	}
-	if c.Command != "" && len(c.Headers) > 0 {
-		s.warn("headers mean nothing for a command")
+	switch c.Placement {
+	case "", downstream.PlacementEach, downstream.PlacementOne:
+	default:
+		s.fail("placement", "want each or one, got %s", s.d.places[s.path+".placement"].quoted())
 	}
+	if c.Command != "" && len(c.Headers)+len(c.ForwardHeaders) > 0 {
+		s.warn("headers and forward_headers mean nothing for a command")
+	}
+	s.forwardHeaders()
 }
 
 func (s serverCheck) url() {
@@ -192,6 +198,28 @@ func (s serverCheck) headers() {
 		if ownHeader(strings.ToLower(name)) {
 			s.warn("header %s is written by the transport; yours is left out", name)
 			delete(s.cfg.Headers, name)
+		}
+	}
+}
+
+// forwardHeaders checks the names of headers that callers set: none that holds the caller's key, or that the transport
+// or the configuration writes.
+func (s serverCheck) forwardHeaders() {
+	own := map[string]bool{}
+	for name := range s.cfg.Headers {
+		own[strings.ToLower(name)] = true
+	}
+	for i, name := range s.cfg.ForwardHeaders {
+		path := item(join(s.path, "forward_headers"), i)
+		switch lower := strings.ToLower(name); {
+		case !httpguts.ValidHeaderFieldName(name):
+			s.d.wrong(path, "is no valid header name")
+		case lower == "authorization" || lower == "x-api-key" || lower == "proxy-authorization":
+			s.d.wrong(path, "%s is never passed on: it may hold the key of this router; write what the server needs as headers", name)
+		case ownHeader(lower):
+			s.d.wrong(path, "%s is written by the transport", name)
+		case own[lower]:
+			s.d.wrong(path, "%s is one of headers, too; keep one", name)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
-		Client: r.Client, Caller: r.Caller, Gone: r.Gone,
+		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.config.forwarded(r.Header),
 		Origin: &origin{ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
 	}
 	if r.Tool != "" && session.ChecksParamHeaders() {
@@ -137,7 +137,8 @@ func callMirrored(
 			return link.Reply{}, context.Cause(ctx)
 		}
 	}
-	call.Header = sl.lists.tool(tool).paramHeaders(call.Params)
+	forwarded := call.Header
+	call.Header = sl.lists.tool(tool).paramHeaders(forwarded, call.Params)
 	reply, err := session.Call(ctx, call)
 	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != strconv.Itoa(jsonrpc.CodeHeaderMismatch) {
 		return reply, err
@@ -146,7 +147,7 @@ func callMirrored(
 		return reply, nil
 	}
 	again := *call
-	again.Header = sl.lists.tool(tool).paramHeaders(call.Params)
+	again.Header = sl.lists.tool(tool).paramHeaders(forwarded, call.Params)
 	if maps.EqualFunc(call.Header, again.Header, slices.Equal) {
 		return reply, nil
 	}

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/secret"
@@ -26,6 +27,12 @@ const (
 	ConflictError     = "error"     // start-up fails; a conflict that appears later quarantines the later tool
 )
 
+// Which processes of a cluster connect to a server.
+const (
+	PlacementEach = "each"
+	PlacementOne  = "one"
+)
+
 // When tools are listed.
 const (
 	DiscoveryLazy  = "lazy"  // when a client first asks
@@ -48,6 +55,7 @@ type ServerConfig struct {
 	Type             string                   `yaml:"type"` // stdio, http or sse
 	URL              string                   `yaml:"url"`
 	Headers          map[string]secret.String `yaml:"headers"`
+	ForwardHeaders   []string                 `yaml:"forward_headers"` // of the caller's HTTP request, passed on with calls
 	Command          string                   `yaml:"command"`
 	Args             []string                 `yaml:"args"`
 	Env              map[string]secret.String `yaml:"env"`
@@ -59,6 +67,7 @@ type ServerConfig struct {
 	Tools            ToolFilter               `yaml:"tools"`
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
+	Placement        string                   `yaml:"placement"`         // "", each or one; one process needs neither
 }
 
 // Default limits of one attempt to connect, handshake included. A command may have to be installed first.
@@ -92,6 +101,19 @@ const minRoom = 64
 
 // room returns how many calls may wait for the server.
 func (c ServerConfig) room() int { return max(c.places(), minRoom) }
+
+// forwarded returns the headers of a caller's request that are passed on to the server.
+func (c ServerConfig) forwarded(from http.Header) (to http.Header) {
+	for _, name := range c.ForwardHeaders {
+		if values := from.Values(name); len(values) > 0 {
+			if to == nil {
+				to = http.Header{}
+			}
+			to[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return to
+}
 
 // TrustsAnnotations reports whether retry may believe the server's tool annotations.
 func (c ServerConfig) TrustsAnnotations() bool {

@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
@@ -39,6 +40,7 @@ type Hooks struct {
 	Streams  func()                     // the server answers with a stream
 	Reserve  func(total int) bool       // charges the memory of the answer to the caller, before it is allocated
 	Hold     Hold                       // charges what is kept of the request after the call
+	Header   http.Header                // of its HTTP request; the server gets what its forward_headers name
 
 	Tried func(began time.Time, err error) // an attempt has ended
 }

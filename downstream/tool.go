@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -85,12 +86,13 @@ func mirrored(schema json.RawMessage) *mcp.Tool {
 	return t
 }
 
-// paramHeaders returns the headers that go with a call of the tool; t may be nil.
-func (t *Tool) paramHeaders(params []byte) http.Header {
+// paramHeaders returns the headers that go with a call of the tool, besides others; t may be nil.
+func (t *Tool) paramHeaders(others http.Header, params []byte) http.Header {
 	if t == nil || t.mirrored == nil {
-		return nil
+		return others
 	}
 	h := http.Header{}
+	maps.Copy(h, others)
 	for name, value := range mcp.GenerateParamHeaders(t.mirrored, params) {
 		h.Set(name, value)
 	}

@@ -125,7 +125,8 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 		return nil, err
 	}
 	q.Origin = execution.Origin{
-		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Ask: asker(x), Hold: x.Hold,
+		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Header: x.Header, Ask: asker(x),
+		Hold: x.Hold,
 	}
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
 		q.Origin.Meta = tracing.Without(jsonrpc.Remove(meta, "progressToken")) // steps have a context of their own

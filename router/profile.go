@@ -116,12 +116,12 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	}
 }
 
-// clientOf tells clients apart: by session or, without one, by who they are.
+// clientOf tells clients apart: by session or, without one, by who they are and where.
 func clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
 		return x.Session
 	}
-	return x.Caller.ID
+	return x.Caller.ScopedID()
 }
 
 // asker passes requests of servers on to the client.

@@ -49,7 +49,7 @@ func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Params:  downstream.ToolParams(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
-			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve,
+			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve, Header: x.Header,
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},

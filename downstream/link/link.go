@@ -73,7 +73,7 @@ type Call struct {
 	Caller   string               // whose client that is
 	Gone     func() bool          // the client's connection has ended, so that it cannot be asked anything; may be nil
 	Origin   any                  // what the Handler needs to know of the cause
-	Header   http.Header          // added to the request's own, over streamable HTTP; may be nil
+	Header   http.Header          // added to the request's own, over HTTP; may be nil
 
 	probe bool // it asks whether the server knows the session
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -119,7 +120,7 @@ func (t *sseTransport) close(context.Context, bool) {}
 
 func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	d := &dispatch{sent: c.call.Sent}
-	if err := t.send(ctx, message, d); err != nil {
+	if err := t.send(ctx, message, c.call.Header, d); err != nil {
 		select {
 		case m := <-c.reply: // it came nevertheless
 			return m, nil
@@ -146,12 +147,12 @@ func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte
 }
 
 func (t *sseTransport) post(ctx context.Context, message []byte) error {
-	return t.send(ctx, message, &dispatch{})
+	return t.send(ctx, message, nil, &dispatch{})
 }
 
 // send posts a message. The loss of the stream does not end it at once: whether the server took the message
 // only the status tells.
-func (t *sseTransport) send(ctx context.Context, message []byte, d *dispatch) error {
+func (t *sseTransport) send(ctx context.Context, message []byte, more http.Header, d *dispatch) error {
 	// net/http has a connection taken by the next message before this one's answer is handed over: cut off just
 	// then, it would take that message with it. So who does not wait any more leaves the answer a moment.
 	caller := ctx
@@ -161,6 +162,7 @@ func (t *sseTransport) send(ctx context.Context, message []byte, d *dispatch) er
 	defer context.AfterFunc(t.s.closed, cancel)()
 	defer endLater(t.s.ctx, courtesyTime, cancel)()
 	header := t.header.Clone()
+	maps.Copy(header, more)
 	header.Set("Content-Type", "application/json")
 	resp, err := t.rt.RoundTrip(newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -113,16 +112,11 @@ func (s keySet) add(kc KeyConfig) error {
 	if err != nil {
 		return err
 	}
-	for _, pattern := range slices.Concat(kc.Tools.Allow, kc.Tools.Deny) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("the tool pattern %q is malformed", pattern)
-		}
-	}
 	if other, taken := s[digest]; taken {
 		return fmt.Errorf("it is the same as %q", other.Name)
 	}
-	s[digest] = newCaller(kc)
-	return nil
+	s[digest], err = newCaller(kc)
+	return err
 }
 
 func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -15,12 +16,14 @@ type Caller struct {
 	Anonymous bool                    // no key was given
 	access    *access                 // nil for anonymous callers
 	rights    *atomic.Pointer[access] // the current rights of the key; nil for anonymous callers
+	scope     *Scope                  // what limits it, too; nil = nothing
 }
 
-func newCaller(kc KeyConfig) Caller {
-	c := Caller{Name: kc.Name, ID: "key:" + kc.Name, access: newAccess(kc), rights: &atomic.Pointer[access]{}}
-	c.rights.Store(c.access)
-	return c
+func newCaller(kc KeyConfig) (Caller, error) {
+	may, err := newAccess(kc.Servers, kc.Tools)
+	c := Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: &atomic.Pointer[access]{}}
+	c.rights.Store(may)
+	return c, err
 }
 
 // Now returns the caller with the current rights of its key. It is false if the key is no longer valid; then the
@@ -39,18 +42,37 @@ type access struct {
 	allow, deny []string // with slashes masked
 }
 
-func newAccess(kc KeyConfig) *access {
+func newAccess(servers []string, tools Filter) (*access, error) {
 	masked := func(patterns []string) (out []string) {
 		for _, p := range patterns {
 			out = append(out, mask(p))
 		}
 		return out
 	}
-	return &access{servers: slices.Clone(kc.Servers), allow: masked(kc.Tools.Allow), deny: masked(kc.Tools.Deny)}
+	for _, pattern := range slices.Concat(tools.Allow, tools.Deny) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("the tool pattern %q is malformed", pattern)
+		}
+	}
+	return &access{servers: slices.Clone(servers), allow: masked(tools.Allow), deny: masked(tools.Deny)}, nil
 }
 
 func (a *access) equal(b *access) bool {
 	return slices.Equal(a.servers, b.servers) && slices.Equal(a.allow, b.allow) && slices.Equal(a.deny, b.deny)
+}
+
+func (a *access) limits() bool { return len(a.servers)+len(a.allow)+len(a.deny) > 0 }
+
+func (a *access) mayUse(server, tool string) bool {
+	name := mask(server + "__" + tool)
+	return a.has(server) && (len(a.allow) == 0 || matchesAny(a.allow, name)) && !matchesAny(a.deny, name)
+}
+
+func (a *access) maySee(server string) bool {
+	prefix := server + "__"
+	could := func(pattern string) bool { return couldMatch(pattern, prefix) }
+	return a.has(server) && (len(a.allow) == 0 || slices.ContainsFunc(a.allow, could)) &&
+		!slices.ContainsFunc(a.deny, func(pattern string) bool { return matchesAll(pattern, prefix) })
 }
 
 // mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.
@@ -58,10 +80,13 @@ func mask(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
 // Restricted reports whether the caller's access is limited.
 func (c Caller) Restricted() bool {
+	if c.scope != nil && c.scope.access.limits() {
+		return true
+	}
 	if c.access == nil {
 		return !c.Anonymous
 	}
-	return len(c.access.servers)+len(c.access.allow)+len(c.access.deny) > 0
+	return c.access.limits()
 }
 
 // Visible returns a function that reports whether the caller may see and use a tool of a server. An empty tool means
@@ -80,24 +105,25 @@ func (c Caller) Visible() func(server, tool string) bool {
 
 // MayUse reports whether the caller may see and use the tool of the server, both by their own names.
 func (c Caller) MayUse(server, tool string) bool {
+	if c.scope != nil && !c.scope.access.mayUse(server, tool) {
+		return false
+	}
 	if c.access == nil {
 		return c.Anonymous
 	}
-	name := mask(server + "__" + tool)
-	return c.access.has(server) && (len(c.access.allow) == 0 || matchesAny(c.access.allow, name)) &&
-		!matchesAny(c.access.deny, name)
+	return c.access.mayUse(server, tool)
 }
 
 // MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be
 // allowed, and no pattern denies all of them.
 func (c Caller) MaySee(server string) bool {
+	if c.scope != nil && !c.scope.access.maySee(server) {
+		return false
+	}
 	if c.access == nil {
 		return c.Anonymous
 	}
-	prefix := server + "__"
-	could := func(pattern string) bool { return couldMatch(pattern, prefix) }
-	return c.access.has(server) && (len(c.access.allow) == 0 || slices.ContainsFunc(c.access.allow, could)) &&
-		!slices.ContainsFunc(c.access.deny, func(pattern string) bool { return matchesAll(pattern, prefix) })
+	return c.access.maySee(server)
 }
 
 func (a *access) has(server string) bool {

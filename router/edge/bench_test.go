@@ -51,7 +51,7 @@ func BenchmarkPost(b *testing.B) {
 		defer cancel()
 		_ = e.Stop(ctx)
 	}()
-	h := e.Streamable(fixed{result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)})
+	h := e.Streamable(fixed{result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil)
 	request := func(body, session string) (*http.Request, *bytes.Reader) {
 		r, _ := http.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", nil)
 		reader := bytes.NewReader([]byte(body))
@@ -92,8 +92,8 @@ func BenchmarkLoopback(b *testing.B) {
 		name   string
 		result []byte
 	}{{"small", []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, {"1MiB", large}} {
-		mux.Handle("/edge/"+one.name, w.edge.Streamable(fixed{result: one.result}))
-		mux.Handle("/stream/"+one.name, w.edge.Streamable(fixed{result: one.result, notes: 10}))
+		mux.Handle("/edge/"+one.name, w.edge.Streamable(fixed{result: one.result}, nil))
+		mux.Handle("/stream/"+one.name, w.edge.Streamable(fixed{result: one.result, notes: 10}, nil))
 		mux.HandleFunc("/floor/"+one.name, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			m, _ := jsonrpc.Parse(body)

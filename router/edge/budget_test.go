@@ -208,7 +208,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 func TestPanicsStayInside(t *testing.T) {
 	srv := newServer()
 	e := edge.New(edge.Options{})
-	h := e.Streamable(srv)
+	h := e.Streamable(srv, nil)
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		session := header{"Mcp-Session-Id": direct(h, "POST", initialize(version), nil).Header().Get("Mcp-Session-Id")}
 		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(call("1", "burst", `{"n":500}`)))

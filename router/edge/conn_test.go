@@ -36,7 +36,7 @@ func (w *writes) Accept() (net.Conn, error) {
 func TestAnswersHaveADeadline(t *testing.T) {
 	e := edge.New(edge.Options{})
 	defer stop(t, e)
-	web := httptest.NewUnstartedServer(e.Streamable(newServer()))
+	web := httptest.NewUnstartedServer(e.Streamable(newServer(), nil))
 	d := &deadlines{Listener: web.Listener}
 	web.Listener = output.CoalesceWrites(web.Config, d)
 	web.Start()
@@ -110,7 +110,7 @@ func TestEventsInOnePiece(t *testing.T) {
 	srv := newServer()
 	e := edge.New(edge.Options{})
 	defer stop(t, e)
-	web := httptest.NewUnstartedServer(e.Streamable(srv))
+	web := httptest.NewUnstartedServer(e.Streamable(srv, nil))
 	w := &writes{Listener: web.Listener}
 	web.Listener = output.CoalesceWrites(web.Config, w)
 	web.Start()

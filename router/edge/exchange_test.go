@@ -36,7 +36,7 @@ func TestExchange(t *testing.T) {
 	e := edge.New(edge.Options{Keys: keys})
 	defer stop(t, e)
 	served := make(keeping, 1)
-	h := e.Streamable(served)
+	h := e.Streamable(served, nil)
 	const progress = `event: message
 data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}
 

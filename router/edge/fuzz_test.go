@@ -61,7 +61,7 @@ func FuzzPost(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, kind uint8) {
 		e := edge.New(edge.Options{})
 		defer stop(t, e)
-		h := e.Streamable(picky{t})
+		h := e.Streamable(picky{t}, nil)
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", bytes.NewReader(body))
 		if kind&1 != 0 {
 			version := []string{"2025-03-26", "2025-11-25"}[kind>>1&1]

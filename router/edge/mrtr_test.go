@@ -144,7 +144,7 @@ func TestResultWaitsForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		post := func(body string) *httptest.ResponseRecorder {
 			return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly"))
 		}
@@ -179,7 +179,7 @@ func TestLateRetry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := newServer()
 				e := edge.New(edge.Options{})
-				h := e.Streamable(srv)
+				h := e.Streamable(srv, nil)
 				var p *stdioClient
 				if stdio {
 					p = newStdio(t, e, srv)
@@ -224,7 +224,7 @@ func TestStopEndsWaitingMRTRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		required(t, direct(h, "POST", roundTripOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
 			"ask-twice")).Body.String(), `{"n":1}`)
 		waiting := make(chan string)

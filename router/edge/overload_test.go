@@ -55,7 +55,7 @@ func TestSlowBody(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := edge.New(edge.Options{})
 				client, server := net.Pipe()
-				s := &http.Server{Handler: e.Streamable(newServer())}
+				s := &http.Server{Handler: e.Streamable(newServer(), nil)}
 				l := &oneConn{conn: server, done: make(chan struct{})}
 				served := make(chan struct{})
 				go func() { _ = s.Serve(l); close(served) }()

@@ -17,6 +17,7 @@ import (
 type surface struct {
 	edge    *Edge
 	handler Handler
+	scope   *auth.Scope // of its callers; nil = all
 }
 
 // source is where a message came from.
@@ -40,7 +41,8 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 	ctx := src.ctx
 	x.edge = f.edge
 	x.Message, x.entry.id = in.Message, in.ID
-	x.Caller, x.Visible = src.caller, src.caller.Visible()
+	x.Caller = src.caller.Within(f.scope)
+	x.Visible = x.Caller.Visible()
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
 	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}

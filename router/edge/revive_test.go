@@ -165,7 +165,7 @@ func TestRevivalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		post := func(remote, body, id string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(body))
 			r.RemoteAddr = remote
@@ -269,7 +269,7 @@ func TestManyEnded(t *testing.T) {
 		handlers := make([]http.Handler, 2)
 		for i := range edges {
 			edges[i] = edge.New(edge.Options{})
-			handlers[i] = edges[i].Streamable(newServer())
+			handlers[i] = edges[i].Streamable(newServer(), nil)
 			if err := edges[i].Keep(folder); err != nil {
 				t.Fatal(err)
 			}

@@ -139,7 +139,7 @@ func TestIdleSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		open := func() header {
 			w := direct(h, "POST", initialize("2025-11-25"), nil)
 			return header{"Mcp-Session-Id": w.Header().Get("Mcp-Session-Id")}

@@ -25,7 +25,7 @@ type table struct {
 func newTable(t *testing.T, places int) *table {
 	srv := newServer()
 	e := edge.New(edge.Options{Limits: limit.Config{Sessions: places}})
-	return &table{t, e, e.Streamable(srv), srv}
+	return &table{t, e, e.Streamable(srv, nil), srv}
 }
 
 func (b *table) serve(method, caller, body, id string) *httptest.ResponseRecorder {

@@ -83,7 +83,7 @@ func TestNothingIsLeft(t *testing.T) {
 		const sessions, calls = 1000, 10
 		srv := newServer()
 		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: time.Minute}})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		ctx, hangUp := context.WithCancel(t.Context())
 		for range sessions {
 			id := direct(h, "POST", initialize("2025-11-25"), nil).Header().Get("Mcp-Session-Id")
@@ -153,7 +153,7 @@ func TestStopRace(t *testing.T) {
 func TestStopWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := edge.New(edge.Options{})
-		h, srv := e.Streamable(newServer()), newServer()
+		h, srv := e.Streamable(newServer(), nil), newServer()
 		var clients sync.WaitGroup
 
 		slow := &slowWriter{ResponseRecorder: httptest.NewRecorder(), pause: 10 * time.Second}

@@ -239,7 +239,7 @@ func TestOrphansAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
-		h := e.Streamable(srv)
+		h := e.Streamable(srv, nil)
 		session := direct(h, "POST", initialize("2025-11-25"), nil).Header().Get("Mcp-Session-Id")
 		// start makes a call that has sent one event when its connection breaks.
 		start := func(id, tool string) (event string) {
@@ -309,7 +309,7 @@ func TestStuckClients(t *testing.T) {
 		srv := newServer()
 		e := edge.New(edge.Options{})
 		mux := http.NewServeMux()
-		mux.Handle("/mcp", e.Streamable(srv))
+		mux.Handle("/mcp", e.Streamable(srv, nil))
 		stream, _ := e.SSE("/messages", srv)
 		mux.Handle("/sse", stream)
 		l := &pipes{conns: make(chan net.Conn)}

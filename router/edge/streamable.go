@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
@@ -12,9 +13,9 @@ import (
 )
 
 // Streamable serves h as streamable HTTP of every protocol version. A session belongs to the path that it was opened
-// on.
-func (e *Edge) Streamable(h Handler) http.Handler {
-	return &streamable{surface{edge: e, handler: h}, replies{e}}
+// on. Callers are limited to scope; nil does not limit them.
+func (e *Edge) Streamable(h Handler, scope *auth.Scope) http.Handler {
+	return &streamable{surface{edge: e, handler: h, scope: scope}, replies{e}}
 }
 
 type streamable struct {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -86,6 +87,7 @@ type Origin struct {
 	Visible downstream.Visible
 	Client  string           // session of the client
 	Caller  string           // whose share of the servers the steps take: an API key or a remote address
+	Header  http.Header      // of the client's HTTP request, see downstream.Request
 	Meta    []byte           // raw _meta for each step, or nil
 	Ask     downstream.Asker // answers requests of servers; nil = nobody
 	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
@@ -201,21 +203,22 @@ func (x *Executor) call(
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
 		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, r.Origin.Meta),
 		Visible: r.Origin.Visible, Client: r.Origin.Client, Caller: r.Origin.Caller, Attempts: &out.Attempts,
-		Hooks: downstream.Hooks{Ask: r.Origin.Ask, Reserve: answer.reserve, Progress: func(params []byte) {
-			var p struct {
-				Progress, Total float64
-				Message         string
-			}
-			if json.Unmarshal(params, &p) == nil {
-				report(progress.Fraction(p.Progress, p.Total), p.Message)
-			}
-		}, Tried: func(began time.Time, err error) {
-			try := plan.Try{Started: began.Sub(r.Began), Duration: time.Since(began)}
-			if err != nil {
-				try.Reason = StepError(err).Reason
-			}
-			out.Tries = append(out.Tries, try)
-		}},
+		Hooks: downstream.Hooks{Ask: r.Origin.Ask, Header: r.Origin.Header, Reserve: answer.reserve,
+			Progress: func(params []byte) {
+				var p struct {
+					Progress, Total float64
+					Message         string
+				}
+				if json.Unmarshal(params, &p) == nil {
+					report(progress.Fraction(p.Progress, p.Total), p.Message)
+				}
+			}, Tried: func(began time.Time, err error) {
+				try := plan.Try{Started: began.Sub(r.Began), Duration: time.Since(began)}
+				if err != nil {
+					try.Reason = StepError(err).Reason
+				}
+				out.Tries = append(out.Tries, try)
+			}},
 	})
 	switch {
 	case err != nil:

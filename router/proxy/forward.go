@@ -24,6 +24,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
+			Header:   x.Header,
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true: taken, also if the client does not want it
 				return !x.Wants(m) || x.Notify(s.rename(server, m))

@@ -119,9 +119,9 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	w.proxy.Attach(w.edge)
 	w.all = w.proxy.All()
 	mux := http.NewServeMux()
-	mux.Handle("/proxy/mcp", w.edge.Streamable(w.all))
+	mux.Handle("/proxy/mcp", w.edge.Streamable(w.all, nil))
 	for _, name := range w.manager.Servers() {
-		mux.Handle("/servers/"+name+"/mcp", w.edge.Streamable(w.proxy.Single(name)))
+		mux.Handle("/servers/"+name+"/mcp", w.edge.Streamable(w.proxy.Single(name), nil))
 	}
 	w.http = httptest.NewServer(mux)
 	w.url = w.http.URL

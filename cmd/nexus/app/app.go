@@ -65,10 +65,11 @@ type App struct {
 	guards
 }
 
-// guards decide who may call, and how often.
+// guards decide who may call, how often, and what.
 type guards struct {
-	keys *auth.Keys
-	rate *limit.Rate
+	keys   *auth.Keys
+	rate   *limit.Rate
+	scopes map[string]*auth.Scope // of the profiles, by name
 }
 
 // lifecycle makes each stage of an App happen once.
@@ -89,6 +90,9 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	cfg := opts.Config
 	var err error
 	if a.keys, err = auth.New(cfg.Auth); err != nil {
+		return nil, err
+	}
+	if a.scopes, err = scopesOf(cfg.Profiles); err != nil {
 		return nil, err
 	}
 	trusted, err := auth.ParseProxies(cfg.TrustedProxies)
@@ -263,13 +267,14 @@ func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()
 	all := a.proxy.All()
 	for base, h := range map[string]edge.Handler{"": a.tools, "/proxy": all} {
-		mux.Handle(base+"/mcp", a.edge.Streamable(h))
+		mux.Handle(base+"/mcp", a.edge.Streamable(h, nil))
 		stream, messages := a.edge.SSE(base+"/messages/", h)
 		mux.Handle(base+"/sse", stream)
 		mux.Handle(base+"/messages/", messages)
 		mux.Handle(base+"/messages", messages)
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
+	mountProfiles(mux, a)
 	proxies, _ := auth.ParseProxies(a.opts.Config.TrustedProxies) // New has checked them
 	operators := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
 	a.page.console = newConsole(a, operators)

@@ -17,7 +17,7 @@ type singles struct {
 func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if !s.app.servers.Configured(name) {
-		s.app.edge.Streamable(s.app.proxy.Single(name)).ServeHTTP(w, r)
+		s.app.edge.Streamable(s.app.proxy.Single(name), nil).ServeHTTP(w, r)
 		return
 	}
 	s.surface(name).ServeHTTP(w, r)
@@ -28,7 +28,7 @@ func (s *singles) surface(name string) http.Handler {
 	defer s.mu.Unlock()
 	h := s.surfaces[name]
 	if h == nil {
-		h = s.app.edge.Streamable(s.app.proxy.Single(name))
+		h = s.app.edge.Streamable(s.app.proxy.Single(name), nil)
 		s.surfaces[name] = h
 	}
 	return h

@@ -1,8 +1,7 @@
 // Package telemetry makes the log, the traces and the metrics of the router: [NewLogger], [Setup] and [NewMetrics].
 //
-// It redacts the secrets that it recognises in everything that it writes or exports: attributes and members of JSON
-// text with the name of a credential, bearer tokens, and passwords in URLs. All its values are safe for concurrent
-// use.
+// It redacts the secrets that package redact knows in everything that it writes or exports. All its values are safe for
+// concurrent use.
 package telemetry
 
 import (
@@ -16,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // ParseLevel reads trace, debug, info, warn or error.
@@ -86,8 +86,8 @@ func replace(groups []string, a slog.Attr) slog.Attr {
 		}
 		return a
 	}
-	if isSecretName(a.Key) || slices.ContainsFunc(groups, isSecretName) {
-		return slog.String(a.Key, redacted)
+	if redact.Name(a.Key) || slices.ContainsFunc(groups, redact.Name) {
+		return slog.String(a.Key, redact.Mark)
 	}
 	a.Value = redactValue(a.Value)
 	return a

@@ -5,76 +5,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
-
-const redacted = "[redacted]"
-
-// secretName matches the names of headers, JSON members and query parameters that hold a credential.
-const secretName = `(?:proxy[-_]?)?authorization|(?:x[-_])?api[-_]?key|(?:set[-_])?cookie|password|passwd|secret|client[-_]?secret|(?:access|refresh|id|auth)[-_]?token|token`
-
-var (
-	jsonMember = regexp.MustCompile(`(?i)(\\?"(?:` + secretName + `)\\?"\s*:\s*)(?:\\"(?:[^"\\]|\\\\.|\\[^"\\])*(?:\\")?|"(?:[^"\\]|\\.)*"?|\[[^\]]*\]?)`)
-	scheme     = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[^\s",;'\\]+`)
-	assignment = regexp.MustCompile(`(?i)\b((?:` + secretName + `)\s*[=:]\s*)[^\s"&,;'\[\\]+`)
-	userinfo   = regexp.MustCompile(`(://)[^\s/@"]+@`)
-)
-
-// isSecretName is a fast equivalent of secretName: it runs for every attribute of every line.
-func isSecretName(name string) bool {
-	var letters [20]byte
-	n := 0
-	for i := range len(name) {
-		c := name[i]
-		if c == '-' || c == '_' {
-			continue
-		}
-		if n == len(letters) {
-			return false
-		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		letters[n] = c
-		n++
-	}
-	switch string(letters[:n]) {
-	case "authorization", "proxyauthorization", "apikey", "xapikey", "cookie", "setcookie", "password", "passwd", "secret",
-		"clientsecret", "accesstoken", "refreshtoken", "idtoken", "authtoken", "token":
-		return true
-	}
-	return false
-}
-
-// suspicious is a quick check that avoids the regular expressions for most texts.
-func suspicious(text string) bool {
-	lower := strings.ToLower(text)
-	for _, word := range [...]string{"auth", "key", "bearer", "basic", "cookie", "passw", "secret", "token"} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return strings.Contains(lower, "://") && strings.Contains(lower, "@")
-}
-
-// Redact replaces credentials in text, which may contain JSON, URLs and headers.
-func Redact(text string) string {
-	if !suspicious(text) {
-		return text
-	}
-	text = jsonMember.ReplaceAllString(text, `${1}"`+redacted+`"`)
-	text = scheme.ReplaceAllString(text, `${1} `+redacted)
-	text = assignment.ReplaceAllString(text, `${1}`+redacted)
-	return userinfo.ReplaceAllString(text, `${1}`+redacted+`@`)
-}
 
 // redactValue converts values that may hold secrets into redacted text. Numbers and times stay.
 func redactValue(v slog.Value) slog.Value {
 	switch v.Kind() {
 	case slog.KindString:
-		return slog.StringValue(Redact(v.String()))
+		return slog.StringValue(redact.Text(v.String()))
 	case slog.KindAny:
 	default:
 		return v
@@ -85,19 +26,19 @@ func redactValue(v slog.Value) slog.Value {
 	case http.Header:
 		return slog.StringValue(redactHeader(x))
 	case error:
-		return slog.StringValue(Redact(x.Error()))
+		return slog.StringValue(redact.Text(x.Error()))
 	case json.RawMessage:
-		return slog.StringValue(Redact(string(x)))
+		return slog.StringValue(redact.Text(string(x)))
 	case []byte:
-		return slog.StringValue(Redact(string(x)))
+		return slog.StringValue(redact.Text(string(x)))
 	case fmt.Stringer:
-		return slog.StringValue(Redact(x.String()))
+		return slog.StringValue(redact.Text(x.String()))
 	}
 	text, err := json.Marshal(v.Any())
 	if err != nil {
-		return slog.StringValue(Redact(fmt.Sprintf("%+v", v.Any())))
+		return slog.StringValue(redact.Text(fmt.Sprintf("%+v", v.Any())))
 	}
-	if clean := Redact(string(text)); clean != string(text) {
+	if clean := redact.Text(string(text)); clean != string(text) {
 		return slog.StringValue(clean)
 	}
 	return v
@@ -106,13 +47,13 @@ func redactValue(v slog.Value) slog.Value {
 func redactHeader(h http.Header) string {
 	clean := make(map[string]string, len(h))
 	for name, values := range h {
-		if clean[name] = redacted; !isSecretName(name) {
-			clean[name] = Redact(strings.Join(values, ", "))
+		if clean[name] = redact.Mark; !redact.Name(name) {
+			clean[name] = redact.Text(strings.Join(values, ", "))
 		}
 	}
 	text, err := json.Marshal(clean)
 	if err != nil {
-		return redacted
+		return redact.Mark
 	}
 	return string(text)
 }

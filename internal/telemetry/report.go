@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 const quietPeriod = time.Minute // between two reports of failed exports
@@ -39,7 +41,7 @@ func (f *failures) Handle(err error) {
 	suppressed := f.suppressed
 	f.last, f.suppressed = now, 0
 	f.mu.Unlock()
-	f.log.Warn("Telemetry export failed", "err", Redact(err.Error()), "suppressed", suppressed)
+	f.log.Warn("Telemetry export failed", "err", redact.Text(err.Error()), "suppressed", suppressed)
 }
 
 // sink implements logr.LogSink without attributes.
@@ -50,15 +52,15 @@ func (sink) Init(logr.RuntimeInfo) {}
 func (sink) Enabled(level int) bool { return level <= 1 } // errors and warnings
 
 func (s sink) Info(_ int, message string, _ ...any) {
-	s.log.Warn("OpenTelemetry warns", "text", Redact(message))
+	s.log.Warn("OpenTelemetry warns", "text", redact.Text(message))
 }
 
 func (s sink) Error(err error, message string, _ ...any) {
 	text := ""
 	if err != nil {
-		text = Redact(err.Error())
+		text = redact.Text(err.Error())
 	}
-	s.log.Warn("OpenTelemetry failed", "text", Redact(message), "err", text)
+	s.log.Warn("OpenTelemetry failed", "text", redact.Text(message), "err", text)
 }
 
 func (s sink) WithValues(...any) logr.LogSink { return s }

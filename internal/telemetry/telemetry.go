@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry/otlp"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -80,7 +81,7 @@ func (t *Telemetry) trace(ctx context.Context, cfg Config, about *resource.Resou
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	var content func(string) string
 	if cfg.Content {
-		content = Redact
+		content = redact.Text
 	}
 	t.tracer = tracing.New(provider.Tracer(scope), exports, content)
 	return nil
@@ -152,7 +153,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	for i, stop := range t.shutdown {
 		stopping.Go(func() {
 			if err := stop(ctx); err != nil {
-				failures[i] = errors.New("ending telemetry: " + Redact(err.Error()))
+				failures[i] = errors.New("ending telemetry: " + redact.Text(err.Error()))
 			}
 		})
 	}

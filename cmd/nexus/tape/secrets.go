@@ -1,10 +1,7 @@
 package tape
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // shortest is the length of secrets from which they are looked for, in bytes.
@@ -66,54 +63,18 @@ func replacer(secrets []string) *strings.Replacer {
 	var pairs []string
 	for _, s := range slices.Compact(secrets) {
 		if len(s) >= shortest {
-			pairs = append(pairs, s, redacted)
+			pairs = append(pairs, s, redact.Mark)
 		}
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-const redacted = "[redacted]"
-
-// clean removes secrets from JSON: from all texts, and what members with names such as api_key hold. Objects under such
-// names are schemas rather than secrets; only what is in them is cleaned.
+// clean removes secrets from JSON: those of the configuration, and what looks like a credential. It writes all JSON in
+// one form.
 func (t *Tape) clean(raw []byte) ([]byte, error) {
-	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	in := jsontext.NewDecoder(bytes.NewReader(raw), lenient...)
-	var out bytes.Buffer
-	to := jsontext.NewEncoder(&out, lenient...)
-	for secret := false; ; {
-		next := in.PeekKind()
-		if secret && (next == '"' || next == '[') {
-			if err := in.SkipValue(); err != nil {
-				return nil, err
-			}
-			if err := to.WriteToken(jsontext.String(redacted)); err != nil {
-				return nil, err
-			}
-			secret = false
-			continue
-		}
-		token, err := in.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return bytes.TrimSpace(out.Bytes()), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		within, length := in.StackIndex(in.StackDepth())
-		name := within == '{' && length%2 == 1 && next == '"'
-		secret = name && isSecret(token.String())
-		if next == '"' {
-			token = jsontext.String(telemetry.Redact(t.secrets.Replace(token.String())))
-		}
-		if err := to.WriteToken(token); err != nil {
-			return nil, err
-		}
+	clean, err := redact.JSON(raw, func(text string) string { return redact.Text(t.secrets.Replace(text)) })
+	if err != nil {
+		return nil, err
 	}
-}
-
-// isSecret reports whether a member of that name holds a credential.
-func isSecret(name string) bool {
-	text := `"` + name + `":"x"`
-	return telemetry.Redact(text) != text
+	return jsontext.AppendFormat(nil, clean, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

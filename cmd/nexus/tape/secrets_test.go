@@ -10,7 +10,7 @@ func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":"x planted-one y","planted-one":1}`:                    `{"a":"x [redacted] y","[redacted]":1}`,
 		`["planted-one-more",1.50,9007199254740993,null,true]`:       `["[redacted]",1.50,9007199254740993,null,true]`,
-		`{"api_key":"abc","Authorization":["a]b","c"],"token":7}`:    `{"api_key":"[redacted]","Authorization":"[redacted]","token":7}`,
+		`{"api_key":"abc","Authorization":["a]b","c"],"token":7}`:    `{"api_key":"[redacted]","Authorization":"[redacted]","token":"[redacted]"}`,
 		`{"properties":{"token":{"type":"string"}}}`:                 `{"properties":{"token":{"type":"string"}}}`,
 		`{"text":"{\"api_key\":\"abc\"} and Bearer xyz"}`:            `{"text":"{\"api_key\":\"[redacted]\"} and Bearer [redacted]"}`,
 		`"plant\u0065d-one"`:                                         `"[redacted]"`,

@@ -11,7 +11,7 @@
 // [Tape.Done] says which one and what is nearest.
 //
 // Secrets are replaced before anything is written: those of the configuration, and what looks like one
-// (telemetry.Redact). Requests are compared after that.
+// (package redact). Requests are compared after that.
 package tape
 
 import (

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -72,7 +72,7 @@ type storedPart struct {
 func (d *queryDetail) MarshalJSON() ([]byte, error) {
 	c := *d.content
 	s := storedQuery{
-		Question: telemetry.Redact(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
+		Question: redact.Text(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
 		Graph: newGraph(d), Lineage: lineage(&c),
 	}
 	for _, p := range d.phases {
@@ -111,7 +111,7 @@ func storedCallOf(r router.StepResult, contents bool) storedCall {
 	default:
 		call.Arguments, call.Result = redactJSON(r.Arguments), redactJSON(r.Result)
 		if r.Error != nil {
-			call.Error = &plan.Error{Reason: r.Error.Reason, Message: telemetry.Redact(r.Error.Message)}
+			call.Error = &plan.Error{Reason: r.Error.Reason, Message: redact.Text(r.Error.Message)}
 		}
 	}
 	return call
@@ -119,21 +119,21 @@ func storedCallOf(r router.StepResult, contents bool) storedCall {
 
 // redact replaces the credentials in texts and plan.
 func (s *storedQuery) redact() {
-	s.Answer = telemetry.Redact(s.Answer)
+	s.Answer = redact.Text(s.Answer)
 	s.Warnings = redactAll(s.Warnings)
 	s.Plan.Steps = append([]plan.Step{}, s.Plan.Steps...)
 	for i := range s.Plan.Steps {
 		p := &s.Plan.Steps[i]
 		cut, _ := plan.Cut(p.Arguments, maxValue)
 		p.Arguments = redactJSON(cut)
-		p.When, p.Pick = telemetry.Redact(p.When), telemetry.Redact(p.Pick)
+		p.When, p.Pick = redact.Text(p.When), redact.Text(p.Pick)
 	}
 	s.Unmet = append([]plan.Unmet{}, s.Unmet...)
 	for i := range s.Unmet {
-		s.Unmet[i].Text = telemetry.Redact(s.Unmet[i].Text)
+		s.Unmet[i].Text = redact.Text(s.Unmet[i].Text)
 	}
 	for i := range s.Citations {
-		s.Citations[i].Quote = telemetry.Redact(s.Citations[i].Quote)
+		s.Citations[i].Quote = redact.Text(s.Citations[i].Quote)
 	}
 	for i := range s.Lineage {
 		s.Lineage[i].redact()
@@ -158,25 +158,24 @@ func (s *storedQuery) strip() {
 func redactAll(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, t := range texts {
-		clean[i] = telemetry.Redact(t)
+		clean[i] = redact.Text(t)
 	}
 	return clean
 }
 
-// redactJSON replaces the credentials in a value. What is no JSON any more becomes a text.
+// redactJSON replaces the credentials in a value. What is no JSON becomes a text.
 func redactJSON(value json.RawMessage) json.RawMessage {
-	clean := telemetry.Redact(string(value))
-	switch {
-	case len(value) == 0:
+	if len(value) == 0 {
 		return nil
-	case json.Valid([]byte(clean)):
-		return json.RawMessage(clean)
 	}
-	text, err := json.Marshal(clean)
+	clean, err := redact.JSON(value, redact.Text)
+	if err != nil {
+		clean, err = json.Marshal(redact.Text(string(value)))
+	}
 	if err != nil {
 		return nil
 	}
-	return text
+	return clean
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -187,7 +186,7 @@ func describe(err error, contents bool) string {
 	case err == nil:
 		return ""
 	case contents:
-		return telemetry.Redact(fmt.Sprint(err))
+		return redact.Text(fmt.Sprint(err))
 	}
 	return "the contents of queries are not kept"
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -57,7 +57,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, 
 	}
 	text := ""
 	if j.contents {
-		text = telemetry.Redact(short.Text(q.Text, maxQuestion))
+		text = redact.Text(short.Text(q.Text, maxQuestion))
 	}
 	live := &Live{At: began, Caller: q.Origin.Caller, Text: short.Line(text, 300)}
 	id := j.begin(live)
@@ -106,7 +106,7 @@ func (j *Journal) progress(live *Live, fraction float64, message string) {
 	defer j.mu.Unlock()
 	live.Progress = fraction
 	if j.contents {
-		live.Message = telemetry.Redact(short.Line(message, 200))
+		live.Message = redact.Text(short.Line(message, 200))
 	}
 }
 

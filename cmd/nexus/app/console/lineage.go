@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -139,8 +139,8 @@ func find(quote string, value any, path string, left *int) (string, bool) {
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *sentence) redact() {
-	s.Text = telemetry.Redact(s.Text)
+	s.Text = redact.Text(s.Text)
 	for i := range s.Cites {
-		s.Cites[i].Quote = telemetry.Redact(s.Cites[i].Quote)
+		s.Cites[i].Quote = redact.Text(s.Cites[i].Quote)
 	}
 }

@@ -1,0 +1,221 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// assigned replaces the values that a text assigns to names of credentials: name=value, name: value, "name": value with
+// lists and objects, <name>value</name>, --name value, and headers to the end of their line. The text may be cut.
+func assigned(text string) string {
+	var out strings.Builder
+	copied := 0
+	for i := 0; i < len(text); i++ {
+		var n name
+		switch text[i] {
+		case '=', ':':
+			n = nameBefore(text, copied, i)
+		case '>':
+			n = nameOfElement(text, copied, i)
+		case '-':
+			n = nameOfFlag(text, i)
+		}
+		if n.kind == open {
+			continue
+		}
+		size, quote := n.credential(text[n.value:])
+		if size == 0 {
+			continue
+		}
+		out.WriteString(text[copied:n.value] + quote + Mark + quote)
+		copied = n.value + size
+		i = copied - 1
+	}
+	if copied == 0 {
+		return text
+	}
+	out.WriteString(text[copied:])
+	return out.String()
+}
+
+// name is the name of a credential in a text.
+type name struct {
+	kind    kind
+	quote   string // around it, with the backslashes before
+	header  bool   // the value takes the rest of the line
+	element bool   // the value takes all up to the next element
+	value   int    // where it begins
+}
+
+const (
+	quotes = "\"'`"
+	blank  = " \t"
+)
+
+func isOneOf(c byte, set string) bool { return strings.IndexByte(set, c) >= 0 }
+
+// nameBefore returns the name before = or : at i, but not from before from.
+func nameBefore(text string, from, i int) (n name) {
+	before := strings.TrimRight(text[from:i], blank)
+	end := len(before)
+	if end > 0 && isOneOf(before[end-1], quotes) {
+		bare := strings.TrimRight(before[:end-1], `\`)
+		n.quote = before[len(bare):]
+		bare = bare[max(0, len(bare)-longestName):]
+		before = bare[strings.LastIndexByte(bare, n.quote[len(n.quote)-1])+1:]
+		n.kind = kindOf(before, 0)
+	} else {
+		before = strings.TrimRight(before, "]") // user[password]=
+		begin := runBefore(before, len(before), "_-.%")
+		word := begin
+		if begin > 0 && before[begin-1] == ' ' {
+			word = runBefore(before, begin-1, "") // "api key: …"
+		}
+		before = before[word:]
+		n.kind = kindOf(before, begin-word)
+	}
+	if n.kind == open {
+		return n
+	}
+	last := strings.ToLower(before)
+	n.header = strings.HasSuffix(last, "authorization") || strings.HasSuffix(last, "cookie")
+	n.value = i + 1
+	space := blank
+	if n.quote != "" {
+		space += "\r\n"
+	}
+	for _, skipped := range []string{"=>", space} { // ==, => and :=
+		n.value = len(text) - len(strings.TrimLeft(text[n.value:], skipped))
+	}
+	return n
+}
+
+// runBefore returns where the letters, digits and other characters before end begin.
+func runBefore(text string, end int, others string) int {
+	begin := end
+	for begin > 0 && end-begin < longestName && (isLetter(text[begin-1]) || isOneOf(text[begin-1], others)) {
+		begin--
+	}
+	return begin
+}
+
+// nameOfElement returns the name of an element that begins before > at i.
+func nameOfElement(text string, from, i int) name {
+	within := text[max(from, i-longestName):i]
+	begin := strings.LastIndexByte(within, '<')
+	if begin < 0 {
+		return name{}
+	}
+	tag, _, _ := strings.Cut(within[begin+1:], " ")
+	return name{kind: kindOf(tag, 0), element: true, value: i + 1}
+}
+
+// nameOfFlag returns the name of the flag that begins with - at i, if its value is the next argument.
+func nameOfFlag(text string, i int) name {
+	if i > 0 && !isOneOf(text[i-1], blank+"\r\n("+quotes) {
+		return name{}
+	}
+	begin := i + len(text[i:]) - len(strings.TrimLeft(text[i:], "-"))
+	end := begin
+	for end < len(text) && end-begin < longestName && (isLetter(text[end]) || isOneOf(text[end], "_-")) {
+		end++
+	}
+	value := len(text) - len(strings.TrimLeft(text[end:], blank))
+	if value == end || value == len(text) || text[value] == '-' {
+		return name{}
+	}
+	return name{kind: kindOf(text[begin:end], 0), value: value}
+}
+
+// literals are values that are no credentials.
+var literals = []string{"true", "false", "null", "nil", "none"}
+
+// credential returns the bytes of the credential that a text begins with, and the quotes around it; 0 if there is none.
+func (n *name) credential(text string) (size int, quote string) {
+	marks := len(text) - len(strings.TrimLeft(text, `\`))
+	switch {
+	case n.element:
+		size = untilAny(text, "<")
+	case marks < len(text) && isOneOf(text[marks], quotes):
+		size, quote = quoted(text, marks), text[:marks+1]
+		if n.kind == tokens && isNumber(strings.Trim(text[:size], quotes+`\`)) {
+			return 0, ""
+		}
+		return size, quote
+	case strings.HasPrefix(text, Mark):
+		size = len(Mark) + untilAny(text[len(Mark):], n.ends())
+	case text != "" && isOneOf(text[0], "[{"):
+		first := strings.TrimLeft(text[1:], blank+"\r\n\\")
+		if n.kind == tokens && (first == "" || !isOneOf(first[0], quotes)) {
+			return 0, ""
+		}
+		return balanced(text), n.quote
+	default:
+		size = untilAny(text, n.ends())
+	}
+	isLiteral := func(l string) bool { return strings.EqualFold(l, text[:size]) }
+	if n.kind == tokens || slices.ContainsFunc(literals, isLiteral) {
+		return 0, ""
+	}
+	return size, n.quote
+}
+
+// ends are the characters that a value without quotes does not have.
+func (n *name) ends() string {
+	if n.header {
+		return "\r\n\\" + quotes
+	}
+	return " \t\r\n\\&,;<>)}]" + quotes
+}
+
+// untilAny returns the length of a text before any of some characters.
+func untilAny(text, ends string) int {
+	if i := strings.IndexAny(text, ends); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// quoted returns the length of a text that begins with a quote behind a number of backslashes: quotes that are a part
+// of it have more of them. A text that is cut has no end.
+func quoted(text string, backslashes int) int {
+	run := 0
+	for i := backslashes + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			run++
+			continue
+		case text[backslashes]:
+			if run < backslashes {
+				return i - run // of the text around
+			}
+			if run%(2*backslashes+2) == backslashes {
+				return i + 1
+			}
+		}
+		run = 0
+	}
+	return len(text)
+}
+
+// balanced returns the length of a list or object, all if it is cut.
+func balanced(text string) int {
+	depth, run := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			run++
+			continue
+		case '"':
+			i += quoted(text[i-run:], run) - run - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		run = 0
+	}
+	return len(text)
+}

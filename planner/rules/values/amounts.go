@@ -75,6 +75,7 @@ func (r *figures) unit(i int, c *capture) (next int) {
 		i++
 	}
 	c.means, next = r.match(i, "unit")
+	next = r.skip(next, "aged")
 	t := r.tok(i)
 	small := t.kind == 'w' && t.size() == 1 && !t.upper && strings.ContainsAny(c.means, "CFKWV") // 20 C, not 20 c
 	if next == 0 || small || !r.ends(next) && r.tok(next).kind != 'd' {

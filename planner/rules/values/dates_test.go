@@ -21,6 +21,8 @@ func TestDates(t *testing.T) {
 		{"the third of April", "date 2026-04-03"},
 		{"the 32nd of April", "ordinal 32; dates 2025-04-01..2025-04-30 or dates 2026-04-01..2026-04-30"},
 		{"Friday, June 6, 2025", "date 2025-06-06"},
+		{"March.11, 2022", "date 2022-03-11"},
+		{"2023 April 4th", "date 2023-04-04"},
 		{"Apr. 3", "date 2026-04-03"},
 		{"in April 2025", "dates 2025-04-01..2025-04-30"},
 		{"in April", "dates 2025-04-01..2025-04-30 or dates 2026-04-01..2026-04-30"},

@@ -191,7 +191,7 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 	case Quantity, Duration:
 		if unit := t.unit(v.Unit); unit != "" {
 			n = convert(n, v.Unit, unit)
-		} else if factors()[v.Unit].measure == "time" {
+		} else if factors()[v.Unit].measure == "time" && !shares(t.name, "age") {
 			t.unsure = true // a time of what?
 		}
 	default:
@@ -215,6 +215,8 @@ func (t *target) calendar(v Value) *big.Rat {
 		return part(int(v.Time.Month()))
 	case shares(t.name, "day") && day:
 		return part(v.Time.Day())
+	case shares(t.name, "hour hours") && (v.Kind == Time || v.Kind == DateTime):
+		return part(v.Time.Hour())
 	case unix && shares(t.words, "ms milliseconds millis"):
 		return part(int(v.Time.UnixMilli()))
 	case unix:

@@ -20,12 +20,17 @@ func rat(s string) *big.Rat {
 
 func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 
-// decimal writes a number with up to 12 digits after the point.
+// decimal writes a number exactly, or with 12 digits after the point if it has no end or too many.
 func decimal(n *big.Rat) json.Number {
-	if n.IsInt() {
-		return json.Number(n.Num().String())
+	digits, exact := n.FloatPrec()
+	if !exact || digits > 2*maxDigits {
+		digits = 12
 	}
-	return json.Number(strings.TrimRight(strings.TrimRight(n.FloatString(12), "0"), "."))
+	text := n.FloatString(digits)
+	if digits > 0 {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return json.Number(text)
 }
 
 // A numeral is digits, with marks between thousands and before decimals.

@@ -13,7 +13,7 @@ func TestNumbers(t *testing.T) {
 		{"1.250,50 and 1'250.50 and 1 250,50", "number 1250.5; number 1250.5; number 1250.5"},
 		{"the list 1,2,3", "number 1; number 2; number 3"},
 		{"the list 1, 250, 3", "number 1; number 250; number 3"},
-		{"6.67e-11 and 3e8", "number 0.000000000067; number 300000000"},
+		{"6.67e-11 and 3e8", "number 0.0000000000667; number 300000000"},
 		{"twenty-five, a hundred and five, two thousand and three", "number 25; number 105; number 2003"},
 		{"three hundred forty-two thousand six hundred", "number 342600"},
 		{"a dozen eggs", "number 12"},
@@ -36,6 +36,8 @@ func TestNumbers(t *testing.T) {
 		{"9007199254740993", "number 9007199254740993"},
 		{"v1.2.3", "id v1.2.3"},
 		{"192.168.0.1", "id 192.168.0.1"},
+		{"0.2907590418481535", "number 0.2907590418481535"},
+		{"a 49-year-old man, 7 years old", "duration 49 year; duration 7 year"},
 		{"five six", "number 5; number 6"},
 	})
 	check(t, Options{Language: "de"}, []row{
@@ -89,6 +91,7 @@ func TestAmounts(t *testing.T) {
 		{"12,50 €", "money 12.5 EUR"},
 		{"1.250 EUR", "money 1.25 EUR or money 1250 EUR"},
 		{"twenty dollars", "money 20 USD"},
+		{"150 Canadian dollars", "money 150 CAD"},
 		{"5 pounds", "quantity 5 lb or money 5 GBP"},
 		{"5 lbs", "quantity 5 lb"},
 		{"15% and 3.5 percent", "percent 15; percent 3.5"},

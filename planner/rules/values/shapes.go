@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 const domains = `com|org|net|io|dev|edu|gov|eu|app|ai|co\.uk` // without a scheme
@@ -119,12 +120,14 @@ func (r *reader) keyed(i int) int {
 func (r *reader) name(i int) int {
 	capital := func(j int) bool {
 		t := r.tok(j)
-		return t.upper && t.kind == 'w' && !r.is(j, "other") && (!r.is(j, "article") || t.size() == 1)
+		initial := !t.gap && t.size() == 1 && r.mark(j-1, ".") // U.S
+		return t.upper && t.kind == 'w' && (initial || !r.is(j, "other")) && (!r.is(j, "article") || t.size() == 1)
 	}
+	titled := r.is(i, "article") && r.tok(i).upper && r.Language == "en" && capital(i+1) // The Hague
 	before := r.tok(i - 1)
 	noun := r.Language == "de" && before.kind == 'w' &&
 		(r.is(i-1, "article") || r.taken[i-1] || !before.upper && !r.is(i-1, "cue"))
-	if !capital(i) || r.is(i, "file") || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' || noun {
+	if !capital(i) && !titled || r.is(i, "file") || r.tok(i).stop || !r.tok(i).gap && before.kind == 'w' || noun {
 		return 0
 	}
 	next := i + 1
@@ -133,10 +136,14 @@ func (r *reader) name(i int) int {
 		if r.mark(j, "&-'") || r.mark(j, ".") && r.tok(j-1).size() <= 2 || r.Language != "de" && r.is(j, "of", "particle") {
 			j++
 		}
-		if !capital(j) || r.is(j, "weekday") || r.tok(j).kind == 0 {
+		ended := r.tok(j).stop && !r.tok(j-2).gap // Liverpool F.C. Then
+		if !capital(j) || ended || r.is(j, "weekday") || r.tok(j).kind == 0 {
 			break
 		}
 		next = j + 1
+	}
+	if t := r.tok(next); t.kind == 'd' && t.gap && t.size() < 5 && r.ends(next+1) && !r.word(next+1) && r.cue(next+1) == "" {
+		r.add(r.value(Name, i, next+1)) // Windows 10
 	}
 	return r.add(r.value(Name, i, next))
 }
@@ -148,8 +155,11 @@ func (r *reader) quotation(i int) int {
 		return 0
 	}
 	v := r.value(Quotation, i, i+1)
-	marks := []rune(v.Text)
-	v.Text = strings.TrimSuffix(strings.TrimPrefix(v.Text, string(marks[0])), string(marks[len(marks)-1]))
+	opening, size := utf8.DecodeRuneInString(v.Text)
+	v.Text = v.Text[size:]
+	if last, size := utf8.DecodeLastRuneInString(v.Text); strings.ContainsRune(quoteMarks[opening], last) {
+		v.Text = v.Text[:len(v.Text)-size]
+	}
 	next := r.add(v)
 	inner := newReader(v.Text, nil, r.Options)
 	inner.read(0)

@@ -48,6 +48,11 @@ func TestNames(t *testing.T) {
 		{"about the Bank of America", "name Bank of America"},
 		{"ask Dr. Smith. Then leave", "name Dr. Smith"},
 		{"what I'm doing. Tell me", ""},
+		{"in the U.S this year", "name U.S; dates 2025-01-01..2025-12-31"},
+		{"by Liverpool F.C. Then leave", "name Liverpool F.C"},
+		{"tickets for The British Museum", "name The British Museum"},
+		{"for Windows 10.", "name Windows 10; name Windows; number 10"},
+		{"in Paris 3 nights", "name Paris; number 3"},
 		{"flights from Paris to London", "name Paris; name London"},
 	})
 	check(t, Options{Language: "de"}, []row{
@@ -72,7 +77,7 @@ func TestQuotations(t *testing.T) {
 		"don't say that it's the players' fault":     "",
 		"rename 'the players' names' to 'team list'": "the players' names|team list",
 		"run `go test ./...` here":                   "go test ./...",
-		`say "hello`:                                 "",
+		`say "hello`:                                 "hello",
 		`a "b" and "c"`:                              "b|c",
 		`the 5" pipe and 6" pipe`:                    "",
 		`say ""`:                                     "",

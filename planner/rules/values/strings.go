@@ -51,6 +51,8 @@ func (t *target) text(v Value) (string, float64) {
 		return strings.Replace(period, "n", string(v.Number), 1), 1
 	case !v.Time.IsZero():
 		return t.moment(v)
+	case v.Kind == Duration && shares(t.name, "age"):
+		return string(v.Number), 1
 	case v.Number != "" && v.Kind != Quantity && v.Kind != Duration && strings.Trim(v.Text, "0123456789") != "":
 		return string(v.Number), 0.4
 	case v.Number != "":
@@ -89,6 +91,8 @@ func (t *target) moment(v Value) (string, float64) {
 	case v.Until.IsZero() || shares(t.name, "start from begin since after min"):
 	case shares(t.name, "end to until before max due deadline"):
 		moment = v.Until
+	case month && layout == "" && shares(t.name, "month") && meaning(fold(v.Text), "month") != "":
+		return v.Text, 1
 	case month && layout == "" && shares(t.name, "month"):
 		layout = "2006-01"
 	case month && layout != "" && !strings.Contains(layout, "02"):

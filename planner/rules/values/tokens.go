@@ -19,6 +19,9 @@ type token struct {
 
 func (t token) size() int { return t.end - t.start }
 
+// folding replaces what has no diacritic to drop.
+var folding = strings.NewReplacer("ß", "ss", "’", "'")
+
 // fold writes a text in lower case without diacritics.
 func fold(text string) string {
 	text = strings.Map(func(c rune) rune {
@@ -27,7 +30,7 @@ func fold(text string) string {
 		}
 		return c
 	}, norm.NFKD.String(strings.ToLower(text)))
-	return strings.NewReplacer("ß", "ss", "’", "'").Replace(text)
+	return folding.Replace(text)
 }
 
 // kindAt is the kind of the rune at a position; white space and the ends of the text are ' '.
@@ -76,7 +79,8 @@ var quoteMarks = map[rune]string{
 }
 
 // quotations finds what stands in quotation marks, with the marks. A mark between letters is an apostrophe, and so is
-// one after an s where another one closes the quotation. A mark that is never closed is none.
+// one after an s where another one closes the quotation. A double mark after a space that is never closed opens a quotation
+// of the rest of the line; another one is none.
 func quotations(text string) (out [][2]int) {
 	unclosed := map[rune]bool{}
 	for i, before := 0, byte(' '); i < len(text); {
@@ -86,6 +90,10 @@ func quotations(text string) (out [][2]int) {
 			if stop := closing(text[end:], marks); stop > 0 {
 				_, last := utf8.DecodeRuneInString(text[end+stop:])
 				end += stop + last
+				out = append(out, [2]int{i, end})
+			} else if rest := strings.TrimRight(text[end:], ".!?\n "); stop < 0 && strings.ContainsRune("\"“", c) && before == ' ' &&
+				!strings.Contains(rest, "\n") {
+				end += len(rest)
 				out = append(out, [2]int{i, end})
 			} else {
 				unclosed[c] = stop < 0

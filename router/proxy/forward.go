@@ -20,7 +20,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	s.p.inOrder(ctx, x.Session, server)
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
-		Visible: x.Visible, Client: s.client(x), Caller: x.Caller.ID, Proxied: x.Session != "",
+		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
@@ -59,13 +59,13 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 }
 
-// client names who causes a request: the client session, or the request itself where there is none. Two
+// clientOf names who causes a request: the client session, or the request itself where there is none. Two
 // clients without sessions may be behind one address, and must not be taken for one.
-func (s *Surface) client(x *edge.Exchange) string {
+func (p *Proxy) clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
 		return x.Session
 	}
-	return "request " + strconv.FormatInt(s.p.loose.Add(1), 10)
+	return "request " + strconv.FormatInt(p.loose.Add(1), 10)
 }
 
 // unknown answers that there is no such thing.

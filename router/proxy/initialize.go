@@ -34,7 +34,7 @@ func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, error) {
 	servers := s.reach(x)
 	answers := make([][]byte, len(servers))
-	err := s.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers,
+	err := s.p.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers,
 		func(ctx context.Context, i int) (err error) {
 			answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
 			return err

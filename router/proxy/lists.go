@@ -19,25 +19,28 @@ type part struct {
 	items  []json.RawMessage
 }
 
+// lister serves the lists of a surface.
+type lister struct{ s *Surface }
+
 // gather returns the list of every server that the caller may see. Those that are held and valid are taken as they
 // are; the other servers are asked at once. Servers that fail are left out; it fails if all do.
-func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
-	servers := s.reach(x)
+func (l lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
+	servers := l.s.reach(x)
 	parts := make([]part, len(servers))
 	var places []int // of those that are asked
 	var asked []string
 	for i, server := range servers {
 		parts[i].server = server
 		var ok bool
-		if parts[i].items, ok = s.p.servers.Sessions().Held(server, x.Session, method); !ok {
+		if parts[i].items, ok = l.s.p.servers.Sessions().Held(server, x.Session, method); !ok {
 			places, asked = append(places, i), append(asked, server)
 		}
 	}
 	if len(asked) == 0 {
 		return parts, nil
 	}
-	err := s.each(ctx, x, asked, func(ctx context.Context, i int) (err error) {
-		parts[places[i]].items, err = s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
+	err := l.s.p.each(ctx, x, asked, func(ctx context.Context, i int) (err error) {
+		parts[places[i]].items, err = l.s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
 		return err
 	})
 	if len(asked) < len(servers) && ctx.Err() == nil {
@@ -46,29 +49,29 @@ func (s *Surface) gather(ctx context.Context, x *edge.Exchange, method string) (
 	return parts, err
 }
 
-// list answers a list request with all pages of all servers.
-func (s *Surface) list(ctx context.Context, x *edge.Exchange) {
+// serve answers a list request with all pages of all servers.
+func (l lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Sessions().Filters(s.only)) {
-		s.forward(ctx, x, s.only, "", x.Message.Params) // with the server's own pages
+	if l.s.only != "" && (method != "tools/list" || x.Visible == nil && !l.s.p.servers.Sessions().Filters(l.s.only)) {
+		l.s.forward(ctx, x, l.s.only, "", x.Message.Params) // with the server's own pages
 		return
 	}
 	if cursor := jsonrpc.Get(x.Message.Params, "cursor"); cursor != nil && string(cursor) != "null" {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor is not one of ours; the list has one page"})
 		return
 	}
-	parts, err := s.gather(ctx, x, method)
+	parts, err := l.gather(ctx, x, method)
 	if err != nil {
-		s.p.opts.Fail(x, err)
+		l.s.p.opts.Fail(x, err)
 		return
 	}
-	if method == "tools/list" && s.searches() {
-		if allowed := permitted(parts, x.Visible); count(allowed) > s.p.opts.Config.SearchAbove {
-			s.narrowed(x, allowed)
+	if method == "tools/list" && l.s.searches() {
+		if allowed := permitted(parts, x.Visible); count(allowed) > l.s.p.opts.Config.SearchAbove {
+			l.narrowed(x, allowed)
 			return
 		}
 	}
-	x.Reply(s.p.merged.get(s.mergedKey(x, method), parts))
+	x.Reply(l.s.p.merged.get(l.key(x, method), parts))
 }
 
 func count(parts []part) (n int) {
@@ -111,14 +114,23 @@ func (s *Surface) searches() bool {
 }
 
 // narrowed answers with search_available_tools and what the caller's last search found.
-func (s *Surface) narrowed(x *edge.Exchange, parts []part) {
+func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	var exposed []string
 	if !x.Version.AtLeast(protocol.V20260728) {
-		exposed = s.p.opts.Search.Exposed(x)
+		exposed = l.s.p.opts.Search.Exposed(x)
 	}
-	key := s.mergedKey(x, "tools/list")
+	key := l.key(x, "tools/list")
 	key.partly = false // parts are filtered already
 	x.Reply(key.merge(permitted(parts, func(server, tool string) bool {
 		return slices.Contains(exposed, downstream.FullName(server, tool))
 	}), nil).raw)
+}
+
+// key returns what the bytes of a list for a caller depend on.
+func (l lister) key(x *edge.Exchange, method string) mergedKey {
+	key := mergedKey{surface: l.s, names: l.s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
+	if x.Visible != nil {
+		key.partly, key.caller = true, x.Caller
+	}
+	return key
 }

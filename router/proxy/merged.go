@@ -7,8 +7,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/protocol"
-	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // Bounds of the merged lists kept.
@@ -44,14 +42,6 @@ type mergedKey struct {
 	modern  bool
 	partly  bool        // caller sees less than all, with its rights at the time
 	caller  auth.Caller // otherwise zero
-}
-
-func (s *Surface) mergedKey(x *edge.Exchange, method string) mergedKey {
-	key := mergedKey{surface: s, names: s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
-	if x.Visible != nil {
-		key.partly, key.caller = true, x.Caller
-	}
-	return key
 }
 
 // get returns the bytes of a merged list. Parts that are the same as in the one before are copied from there.

@@ -7,17 +7,14 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -132,7 +129,7 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	case "ping":
 		x.Reply([]byte("{}"))
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		s.list(ctx, x)
+		lister{s}.serve(ctx, x)
 	case "tools/call":
 		s.callTool(ctx, x)
 	case "prompts/get":
@@ -195,12 +192,12 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	servers := s.reach(x)
 	replies := make([]link.Reply, len(servers))
 	failed := make([]error, len(servers))
-	_ = s.each(ctx, x, servers, func(ctx context.Context, i int) error { // what failed is looked at below
+	_ = s.p.each(ctx, x, servers, func(ctx context.Context, i int) error { // what failed is looked at below
 		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
-				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params, Client: s.client(x), Caller: x.Caller.ID,
-				Proxied: x.Session != "",
+				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params,
+				Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 			})
 		}
 		failed[i] = failureOf(servers[i], err)
@@ -223,63 +220,4 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 		}
 	}
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server takes logging/setLevel"})
-}
-
-// each is within the list deadline.
-func (s *Surface) each(ctx context.Context, x *edge.Exchange, servers []string,
-	f func(ctx context.Context, i int) error) error {
-	return s.within(ctx, s.p.opts.Config.ListDeadline, x, servers, f)
-}
-
-// within runs f for every server at once, within a limit and after the client's notifications, logs what failed and
-// returns the first error in order if all did. What takes too long is a *downstream.Failure with the reason timeout.
-func (s *Surface) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string,
-	f func(ctx context.Context, i int) error) error {
-	slow := &downstream.Failure{Reason: downstream.ReasonTimeout,
-		Message: x.Message.Method + " took longer than " + limit.String()}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, slow)
-	defer cancel()
-	failed := make([]error, len(servers))
-	var wg sync.WaitGroup
-	for i, server := range servers {
-		wg.Go(func() {
-			defer safe.Recover(s.p.log, "asking server "+server, func(err error) {
-				failed[i] = &downstream.Failure{Server: server, Reason: link.ReasonUnavailable, Message: err.Error()}
-			})
-			s.p.inOrder(bounded, x.Session, server)
-			failed[i] = failureOf(server, f(bounded, i))
-		})
-	}
-	wg.Wait()
-	var first error
-	fine := 0
-	for i, err := range failed {
-		switch {
-		case err == nil:
-			fine++
-		case ctx.Err() == nil:
-			s.p.servers.Sessions().LeftOut(servers[i], x.Message.Method, err)
-			if first == nil {
-				first = err
-			}
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if fine > 0 {
-		return nil
-	}
-	return first
-}
-
-// failureOf names the server in a failure that has none, because the time of the whole request was up.
-func failureOf(server string, err error) error {
-	var f *downstream.Failure
-	if !errors.As(err, &f) || f.Server != "" {
-		return err
-	}
-	own := *f
-	own.Server = server
-	return &own
 }

@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -24,7 +22,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 		}
 		return
 	}
-	server, tool, err := s.findTool(ctx, x, name)
+	server, tool, err := finder{s}.tool(ctx, x, name)
 	switch {
 	case err != nil:
 		s.p.opts.Fail(x, err)
@@ -57,66 +55,6 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
 }
 
-// findTool returns the server and the tool's own name; an empty server if there is none. A listed full name comes
-// first, then an alias, then a full name that the server has to be asked for, then an alias in lists that are
-// fetched anew.
-func (s *Surface) findTool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
-	session, began := x.Session, time.Now()
-	if s.only != "" {
-		known, err := s.p.servers.Has(ctx, s.only, session, name, x.Visible)
-		if err != nil || !known {
-			return "", "", err
-		}
-		return s.only, name, nil
-	}
-	server, tool, full := downstream.SplitFull(name)
-	if !full || !s.p.servers.Listed(server, session, tool) { // a tool's own name comes before an alias
-		server, tool, err := s.findToolAlias(ctx, x, name, time.Time{})
-		if server != "" {
-			return server, tool, err
-		}
-	}
-	if full {
-		known, err := s.p.servers.Has(ctx, server, session, tool, x.Visible)
-		if known || err != nil {
-			return server, tool, err
-		}
-	}
-	return s.findToolAlias(ctx, x, name, began)
-}
-
-func (s *Surface) findToolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server,
-	tool string, err error) {
-	server, tool, err = s.findAlias(ctx, x, "tools/list", name, since)
-	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
-		return "", "", nil
-	}
-	return server, tool, err
-}
-
-// findAlias looks for what is listed under an alias, at the servers that it could be of. Lists older than
-// since are fetched again where it is missing; the zero time fetches none.
-func (s *Surface) findAlias(
-	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
-) (server, own string, err error) {
-	for _, server := range s.reach(x) {
-		if !downstream.MayBeAlias(alias, server) {
-			continue
-		}
-		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
-			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
-			return own != "" && s.names().name(server, own) == alias
-		})
-		switch {
-		case ok:
-			return server, jsonrpc.Text(jsonrpc.Get(item, "name")), nil
-		case failed != nil && err == nil:
-			err = failed
-		}
-	}
-	return "", "", err
-}
-
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
 	name, place, ok := text(x, params, "name")
@@ -127,37 +65,12 @@ func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 		s.forward(ctx, x, s.only, "", params)
 		return
 	}
-	server, own, ok := s.findPrompt(ctx, x, name)
+	server, own, ok := finder{s}.prompt(ctx, x, name)
 	if !ok {
 		unknown(x, "prompt", name)
 		return
 	}
 	s.forward(ctx, x, server, "", with(params, place, own))
-}
-
-// findPrompt returns the server and the prompt's own name. What no alias stands for goes to the server that the
-// name begins with, which knows its prompts.
-func (s *Surface) findPrompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
-	if server, own, err := s.findAlias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
-		return server, own, true
-	}
-	server, own, ok = downstream.SplitFull(name)
-	ok = ok && slices.Contains(s.reach(x), server)
-	if ok && !downstream.MayBeAlias(name, server) || ok && s.hasPrompt(ctx, x, server, own) {
-		return server, own, true
-	}
-	if server, own, err := s.findAlias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {
-		return server, own, true
-	}
-	return server, own, ok
-}
-
-// hasPrompt reports whether a prompt is in the list of its server that is held.
-func (s *Surface) hasPrompt(ctx context.Context, x *edge.Exchange, server, own string) bool {
-	_, ok, _ := s.p.servers.Find(ctx, server, x.Session, "prompts/list", time.Time{}, func(item json.RawMessage) bool {
-		return jsonrpc.Text(jsonrpc.Get(item, "name")) == own
-	})
-	return ok
 }
 
 func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
@@ -186,7 +99,7 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 		server, own, ok = s.names().splitURI(name)
 		ok = ok && slices.Contains(s.reach(x), server)
 	} else {
-		server, own, ok = s.findPrompt(ctx, x, name)
+		server, own, ok = finder{s}.prompt(ctx, x, name)
 	}
 	if !ok {
 		unknown(x, "reference", name)

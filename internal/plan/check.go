@@ -50,7 +50,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	}
 	cycles := findCycles(p.Steps, index, isStep)
 	h := shapes{steps: p.Steps, index: index, isStep: isStep, tools: make([]Tool, len(p.Steps)),
-		strict: p.Source != SourceGiven, outputs: make(map[int]shape), read: make(map[string]shape)}
+		validator: v, strict: p.Source != SourceGiven}
 	unresolved := make([]*Error, len(p.Steps))
 	for i, s := range p.Steps {
 		if s.Tool != "" {

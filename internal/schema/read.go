@@ -61,7 +61,6 @@ func (r *reader) child(parent *task, place **Schema, part *node) {
 		t.depth = parent.depth + 1
 	}
 	if t.depth > maxDepth || len(r.queue) == maxSchemas {
-		parent.into.Open = true
 		return
 	}
 	*place = t.into
@@ -81,10 +80,7 @@ func (r *reader) children(t *task, list *[]*Schema, parts []*node) {
 
 // merge adds a part that describes the same value.
 func (t *task) merge(part *node) {
-	switch {
-	case part == nil, len(t.parts) == maxParts:
-		t.into.Open = true
-	case !slices.Contains(t.parts, part):
+	if part != nil && len(t.parts) < maxParts && !slices.Contains(t.parts, part) {
 		t.parts = append(t.parts, part)
 	}
 }
@@ -105,11 +101,9 @@ func (r *reader) fill(t *task) {
 	for i := 0; i < len(t.parts); i++ {
 		part := t.parts[i]
 		if r.effort -= len(part.raw); r.effort < 0 {
-			s.Open = true
 			return
 		}
 		recursive, known := t.within(part), len(t.parts)
-		s.Open = s.Open || recursive
 		for j, name := range part.open().names {
 			describe(s, name, part.nodes[j])
 			if !recursive {
@@ -209,9 +203,6 @@ func (r *reader) descend(t *task, keyword string, v *node) {
 		if v.is('{') {
 			r.child(t, &s.Additional, v)
 		}
-		s.Open = s.Open || v.is('t')
-	case "patternProperties", "if", "then", "else", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef":
-		s.Open = true
 	}
 }
 
@@ -230,9 +221,7 @@ func (r *reader) alternatives(t *task, v *node) {
 	if len(list) == 1 {
 		t.merge(list[0])
 	} else {
-		room := maxAlternatives - len(s.Alternatives)
-		s.Open = s.Open || len(list) > room
-		r.children(t, &s.Alternatives, list[:min(len(list), room)])
+		r.children(t, &s.Alternatives, list[:min(len(list), maxAlternatives-len(s.Alternatives))])
 	}
 }
 

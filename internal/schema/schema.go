@@ -45,7 +45,6 @@ type Object struct {
 	Fields     []Property // with those
 	Additional *Schema    // other properties; nil if nothing is said of them
 	Required   []string   // properties that the schema or all of its alternatives require
-	Open       bool       // it allows other properties, or not all of it was read or understood
 }
 
 // Values are the values that a schema names.

@@ -50,72 +50,132 @@ func (s *rounds) consent(r *round) consent {
 	return c
 }
 
-// confirm asks the user before the calls of a round that need it, and before a write that a planner wants made twice. A
-// step without consent fails: as declined after a no,
-// as needs_approval where nobody can be asked or answers.
-func (s *rounds) confirm(r *round) execution.Confirm {
-	c := s.consent(r)
-	return func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
-		again := func(arguments json.RawMessage) bool { return s.repeats(tool, arguments) }
-		twice := !c.approved && c.source != plan.SourceGiven && tool.Cumulative() && s.written.again(tool, calls)
-		if c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() {
-			switch {
-			case twice:
-				return unapproved(tool, "the very same call was made before")
-			case slices.ContainsFunc(calls, again):
-				return unapproved(tool, "it was called before with nearly the same arguments")
-			}
-		}
-		if !twice && !c.required(tool.Tool) || c.mode == downstream.ConfirmNever {
-			return nil
-		}
-		if s.q.Elicit == nil {
-			s.record.Consents.Unanswered.Add(1)
-			why := "nobody can be asked"
-			if twice {
-				why = "the very same call was made before, and " + why
-			}
-			return unapproved(tool, why)
-		}
-		message := consentMessage(tool, calls)
-		if twice {
-			message += "\nThe very same call was made before."
-		}
-		asking, cancel := asking(ctx)
-		defer cancel()
-		_, err := s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
-		switch {
-		case err == nil:
-			s.record.Consents.Given.Add(1)
-			return nil
-		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
-			s.record.Consents.Declined.Add(1)
-			return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
-		case ctx.Err() != nil:
-			return execution.StepError(context.Cause(ctx))
-		}
-		s.record.Consents.Unanswered.Add(1)
-		return unapproved(tool, err.Error())
-	}
+// confirming decides over the calls of one round.
+type confirming struct {
+	consent
+	s    *rounds
+	r    *round
+	made writes
 }
 
-// writes are the calls that a query has made, or asked consent for, of tools that do again what they did. again may be
-// called from any goroutine.
+// confirm returns what asks the user before the calls of a round that need it, and before a write that a planner wants
+// made twice. A step without consent fails: as declined after a no, as needs_approval where nobody can be asked or
+// answers.
+func (s *rounds) confirm(r *round) execution.Confirm {
+	c := &confirming{consent: s.consent(r), s: s, r: r}
+	c.made.seen = c.earlier()
+	return c.confirm
+}
+
+func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
+	twice := !c.approved && c.source != plan.SourceGiven && tool.Cumulative() && c.made.again(tool, calls)
+	switch {
+	case c.mode == downstream.ConfirmNever && twice:
+		return unapproved(tool, "the very same call was made before")
+	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.nearly(tool, calls):
+		return unapproved(tool, "it was called before with nearly the same arguments")
+	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool.Tool):
+		return nil
+	}
+	return c.ask(ctx, tool, calls, twice)
+}
+
+// ask asks the user whether the calls of a step may be made.
+func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage, twice bool) *plan.Error {
+	record := c.s.record
+	if c.s.q.Elicit == nil {
+		record.Consents.Unanswered.Add(1)
+		why := "nobody can be asked"
+		if twice {
+			why = "the very same call was made before, and " + why
+		}
+		return unapproved(tool, why)
+	}
+	message := consentMessage(tool, calls)
+	if twice {
+		message += "\nThe very same call was made before."
+	}
+	asking, cancel := asking(ctx)
+	defer cancel()
+	_, err := c.s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
+	switch {
+	case err == nil:
+		record.Consents.Given.Add(1)
+		return nil
+	case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
+		record.Consents.Declined.Add(1)
+		return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
+	case ctx.Err() != nil:
+		return execution.StepError(context.Cause(ctx))
+	}
+	record.Consents.Unanswered.Add(1)
+	return unapproved(tool, err.Error())
+}
+
+// nearly reports whether a call is nearly the same as one that an earlier round has made. In a round for what failed or
+// found nothing that may be any, for a model that plans again must not do twice what was asked for once. In a round
+// that was planned it is only one that may have been done without our knowing.
+func (c *confirming) nearly(tool *downstream.Tool, calls []json.RawMessage) bool {
+	for _, o := range c.s.record.Outcomes {
+		if c.toolOf(o.Step) != tool {
+			continue
+		}
+		for _, earlier := range o.Calls() {
+			counts := c.r.replan && earlier.OK() || earlier.Unsettled()
+			if counts && slices.ContainsFunc(calls, func(call json.RawMessage) bool { return alike(earlier.Sent, call) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// earlier returns the writes of earlier rounds that may have been done: all that may have reached their servers.
+func (c *confirming) earlier() map[callKey]bool {
+	keys := map[callKey]bool{}
+	for _, o := range c.s.record.Outcomes {
+		tool := c.toolOf(o.Step)
+		if tool == nil || !tool.Cumulative() {
+			continue
+		}
+		for _, call := range o.Calls() {
+			if call.Reached() {
+				keys[plan.CallKey(tool.Server, tool.Tool.Tool, call.Sent)] = true
+			}
+		}
+	}
+	return keys
+}
+
+// toolOf returns the tool that a step of an earlier round has called, nil if it is gone. The names that plans use may
+// have changed since.
+func (c *confirming) toolOf(step plan.Step) *downstream.Tool {
+	for _, name := range []string{step.Server + "." + step.Tool, step.Tool} {
+		tool, unknown := c.s.catalog.Lookup(name, c.s.q.Origin.Visible)
+		if unknown == nil && tool.Server == step.Server {
+			return tool
+		}
+	}
+	return nil
+}
+
+// callKey is what equal calls of the same tool have in common.
+type callKey = [sha256.Size]byte
+
+// writes are the calls that were made, or are about to be, of tools that do again what they did. again may be called
+// from any goroutine.
 type writes struct {
 	mu   sync.Mutex
-	seen map[[sha256.Size]byte]bool // at most execution.MaxCalls
+	seen map[callKey]bool // at most execution.MaxCalls
 }
 
 // again notes calls and reports whether one of them was there before, or is there twice.
 func (w *writes) again(tool *downstream.Tool, calls []json.RawMessage) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen == nil {
-		w.seen = map[[sha256.Size]byte]bool{}
-	}
 	twice := false
 	for _, arguments := range calls {
-		key := plan.CallKey(tool.Server, tool.Name, arguments)
+		key := plan.CallKey(tool.Server, tool.Tool.Tool, arguments)
 		twice = twice || w.seen[key]
 		w.seen[key] = true
 	}

@@ -1,12 +1,15 @@
 package router_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/router"
 )
@@ -23,14 +26,76 @@ func TestRepeats(t *testing.T) {
 		"a read again":               {step("a", "echo", `{"v":1}`), step("b", "echo", `{"v":1}`), `a=echo{"v":1}; b=echo{"v":1}`},
 		"the plan again":             {step("a", "echo", `{"v":1}`), step("a", "echo", `{"v":1}`) + "," + step("b", "echo", `{"w":"$a.v"}`), `a=echo{"v":1}; b=echo{"w":1}`},
 		"the same write again":       {step("a", "note", `{"v":1}`), step("b", "note", `{"v":1}`), `a=note{"v":1}`},
-		"a write in other words":     {step("a", "note", `{"text":"Buy some milk"}`), step("b", "note", `{"text":"buy some milk!"}`), `a=note{"text":"Buy some milk"}; b=note{"text":"buy some milk!"} needs_approval`},
-		"half of it differs":         {step("a", "note", `{"to":"ann","text":"x"}`), step("b", "note", `{"to":"ann","text":"y"}`), `a=note{"to":"ann","text":"x"}; b=note{"to":"ann","text":"y"} needs_approval`},
+		"another write, half alike":  {step("a", "note", `{"to":"ann","text":"x"}`), step("b", "note", `{"to":"ann","text":"y"}`), `a=note{"to":"ann","text":"x"}; b=note{"to":"ann","text":"y"}`},
 		"another write":              {step("a", "note", `{"id":4}`), step("b", "note", `{"id":47}`), `a=note{"id":4}; b=note{"id":47}`},
 		"a write that failed before": {step("a", "note", `{"badly":true}`), step("b", "note", `{"badly":true,"x":1}`), `a=note{"badly":true} tool_error; b=note{"badly":true,"x":1}`},
 	} {
 		k := newKit(t, unconfirmed, more(row.first), `{"steps":[`+row.second+`]}`)
 		if got := brief(k.query(router.Query{MaxRounds: 2})); got != row.want {
 			t.Errorf("%s: got %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+// In a round for what failed, a write that is nearly one of an earlier round is not made; nor is any that is nearly one
+// whose outcome is unknown.
+func TestRepeats_InOtherWords(t *testing.T) {
+	const failing = `,{"id":"f","tool":"fails","arguments":{}}`
+	for name, row := range map[string]struct {
+		first, second, want string
+		fault               *downstream.Failure // of the first write
+	}{
+		"a replan": {`{"steps":[{"id":"a","tool":"note","arguments":{"text":"Buy some milk"}}` + failing + `]}`,
+			`{"steps":[{"id":"b","tool":"note","arguments":{"text":"buy some milk!"}}]}`,
+			`a=note{"text":"Buy some milk"}; f=fails{} tool_error; b=note{"text":"buy some milk!"} needs_approval`, nil},
+		"half of it differs": {`{"steps":[{"id":"a","tool":"note","arguments":{"to":"ann","text":"x"}}` + failing + `]}`,
+			`{"steps":[{"id":"b","tool":"note","arguments":{"to":"ann","text":"y"}}]}`,
+			`a=note{"to":"ann","text":"x"}; f=fails{} tool_error; b=note{"to":"ann","text":"y"} needs_approval`, nil},
+		"an unknown outcome": {`{"steps":[{"id":"a","tool":"note","arguments":{"text":"Buy some milk"}}],"more":true}`,
+			`{"steps":[{"id":"b","tool":"note","arguments":{"text":"buy some milk!"}}]}`,
+			`a=note{"text":"Buy some milk"} outcome_unknown; b=note{"text":"buy some milk!"} needs_approval`,
+			&downstream.Failure{Server: "peer", Reason: link.ReasonOutcomeUnknown, Delivered: true}},
+	} {
+		k := newKit(t, func(o *router.Options, d *downstream.Options) {
+			unconfirmed(o, d)
+			if row.fault != nil {
+				d.Around = failsOnce("note", row.fault)
+			}
+		}, row.first, row.second)
+		if got := brief(k.query(router.Query{MaxRounds: 2})); got != row.want {
+			t.Errorf("%s: got %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+// failsOnce lets the first call of a tool fail after one attempt.
+func failsOnce(tool string, failure *downstream.Failure) downstream.Around {
+	var once atomic.Bool
+	return func(ctx context.Context, r *downstream.Request,
+		next func(context.Context, *downstream.Request) (link.Reply, error)) (link.Reply, error) {
+		if r.Tool == tool && once.CompareAndSwap(false, true) {
+			*r.Attempts++
+			return link.Reply{}, failure
+		}
+		return next(ctx, r)
+	}
+}
+
+// A write that never reached its server may be made in a later round, once; one that may have been done may not.
+func TestRepeats_AfterAFailure(t *testing.T) {
+	const loop = `"tool":"note","each":"$l.l","arguments":{"v":"$item"}` // is no repeat of the step, but makes its call
+	for reason, want := range map[string]string{
+		link.ReasonUnavailable:    `a=note{"v":1} unavailable; b=note{"v":1}; c=note{"v":1} needs_approval`,
+		link.ReasonOutcomeUnknown: `a=note{"v":1} outcome_unknown; b=note{"v":1} needs_approval; c=note{"v":"$item"} dependency_failed`,
+	} {
+		k := newKit(t, func(o *router.Options, d *downstream.Options) {
+			unconfirmed(o, d)
+			d.Around = failsOnce("note", &downstream.Failure{Server: "peer", Reason: reason})
+		}, `{"steps":[{"id":"l","tool":"echo","arguments":{"l":[1]}},{"id":"a","tool":"note","arguments":{"v":1}}],"more":true}`,
+			`{"steps":[{"id":"b",`+loop+`},{"id":"c",`+loop+`,"after":["b"]}]}`)
+		got, _ := strings.CutPrefix(brief(k.query(router.Query{MaxRounds: 2})), `l=echo{"l":[1]}; `)
+		if got != want {
+			t.Errorf("%s: got %s, want %s", reason, got, want)
 		}
 	}
 }

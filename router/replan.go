@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
@@ -55,17 +54,6 @@ func mayBeMended(reason string) bool {
 		return false
 	}
 	return true
-}
-
-// repeats reports whether an earlier round has made nearly the same call, with success or without our knowing. Where
-// nothing is confirmed, a model that plans again must not do twice what was asked for once.
-func (s *rounds) repeats(tool *downstream.Tool, arguments []byte) bool {
-	return slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
-		return o.Step.Tool == tool.Name && o.Step.Server == tool.Server &&
-			slices.ContainsFunc(o.Calls(), func(c plan.Outcome) bool {
-				return (c.OK() || c.Unsettled()) && alike(c.Sent, arguments)
-			})
-	})
 }
 
 // alike reports whether at least half of the arguments of two calls are nearly the same.

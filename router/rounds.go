@@ -36,7 +36,6 @@ type rounds struct {
 	carried planning
 	results *execution.Budget // bytes
 	calls   *execution.Budget
-	written writes
 }
 
 // planning is what the planner carries from round to round.

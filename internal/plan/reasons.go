@@ -41,3 +41,9 @@ func (o Outcome) Unsettled() bool {
 	}
 	return false
 }
+
+// Reached reports whether the call of the step may have reached its server. As unavailable fails only what surely has
+// not.
+func (o Outcome) Reached() bool {
+	return o.Attempts > 0 && (o.Err == nil || o.Err.Reason != ReasonUnavailable)
+}

@@ -215,7 +215,7 @@ func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message
 	if err != nil {
 		return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
 	}
-	if m := t.s.parse(body); m != nil && m.IsResponse() && isReplyTo(m, c) {
+	if m := t.reply(body, c); m != nil {
 		return *m, nil
 	}
 	f := t.s.failure(ReasonProtocol, "its answer is no response to the request")
@@ -249,8 +249,16 @@ func mediaType(h http.Header) string {
 	return kind
 }
 
-func isReplyTo(m *jsonrpc.Message, c *pending) bool {
-	return m.ID == c.wire || m.Err != nil && m.ID == ""
+// reply returns the response to c in what the server sent; nil if there is none. All else goes to the inbox.
+func (t *httpTransport) reply(raw []byte, c *pending) (reply *jsonrpc.Message) {
+	for m := range t.s.messages(raw) {
+		if reply == nil && m.IsResponse() && (m.ID == c.wire || m.Err != nil && m.ID == "") {
+			reply = m
+			continue
+		}
+		t.s.inbox.receive(*m, c)
+	}
+	return reply
 }
 
 func (t *httpTransport) post(ctx context.Context, message []byte) error {

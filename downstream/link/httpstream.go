@@ -88,13 +88,8 @@ func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (js
 		if len(e.Data) == 0 {
 			continue
 		}
-		m := t.s.parse(e.Data)
-		switch {
-		case m == nil:
-		case m.IsResponse() && isReplyTo(m, c):
+		if m := t.reply(e.Data, c); m != nil {
 			return *m, 0, nil
-		default:
-			t.s.inbox.receive(*m, c)
 		}
 	}
 }
@@ -187,7 +182,7 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 		if len(e.Data) == 0 {
 			continue
 		}
-		if m := t.s.parse(e.Data); m != nil {
+		for m := range t.s.messages(e.Data) {
 			t.s.inbox.receive(*m, nil)
 		}
 	}

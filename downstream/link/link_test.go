@@ -2,6 +2,7 @@ package link_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +52,7 @@ func child() {
 
 // script is a server that does what the names of its tools say.
 type script struct {
+	version   string // 2025-11-25 if it is empty
 	mu        sync.Mutex
 	received  []string // notifications and responses, raw
 	cancelled chan string
@@ -86,7 +89,8 @@ func (s *script) handle(m jsonrpc.Message, send func([]byte)) {
 	token := jsonrpc.Get(m.Params, "_meta", "progressToken")
 	switch name := jsonrpc.Text(jsonrpc.Get(m.Params, "name")); {
 	case m.Method == "initialize":
-		send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"script","version":"1"}}`)))
+		version := jsonrpc.StringID(cmp.Or(s.version, "2025-11-25"))
+		send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":`+version+`,"capabilities":{},"serverInfo":{"name":"script","version":"1"}}`)))
 	case m.Method == "ping":
 		send(jsonrpc.Result(m.ID, []byte("{}")))
 	case name == "progress":
@@ -100,6 +104,15 @@ func (s *script) handle(m jsonrpc.Message, send func([]byte)) {
 		send(jsonrpc.Request(jsonrpc.StringID("q"), "roots/list", nil))
 		send(jsonrpc.Notification("notifications/message", []byte(`{"level":"info"}`)))
 		send(jsonrpc.Result(m.ID, []byte(`{"asked":true}`)))
+	case name == "batch":
+		progress := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
+		send(slices.Concat([]byte("["), progress, []byte(", 7, "), jsonrpc.Result(m.ID, m.Params), []byte(","), jsonrpc.Notification("notifications/after", nil), []byte("]")))
+	case name == "latin-1":
+		send(jsonrpc.Result(m.ID, []byte("\"caf\xe9\"")))
+	case name == "both":
+		send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{},"error":{}}`, m.ID))
+	case name == "neither":
+		send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s}`, m.ID))
 	case name == "hang":
 	case name == "env":
 		send(jsonrpc.Result(m.ID, []byte(jsonrpc.StringID(strings.Join(os.Environ(), "\n")))))

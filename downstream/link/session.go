@@ -1,13 +1,16 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // transport moves the messages of one session.
@@ -121,6 +124,11 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 		}
 		return Reply{}, err
 	}
+	if m.Result == nil && m.Err == nil {
+		f := s.failure(ReasonProtocol, "its response is invalid")
+		f.Delivered = true
+		return Reply{}, f
+	}
 	if !room(call.Reserve).allows(len(m.Raw)) { // of a stream that calls share
 		return Reply{}, s.readFailure(errNoRoom, s.opts.MaxMessage)
 	}
@@ -161,15 +169,47 @@ func withToken(params []byte, token jsonrpc.ID) []byte {
 	return jsonrpc.Set(params, "_meta", []byte(`{"progressToken":`+string(token)+`}`))
 }
 
-// parse reads one message of the server; nil if it is none, which is logged.
+// messages reads a message of the server, or in 2025-03-26 the messages of a batch. What is no message is logged.
+func (s *Session) messages(raw []byte) iter.Seq[*jsonrpc.Message] {
+	return func(yield func(*jsonrpc.Message) bool) {
+		s.trace("from server", raw)
+		if s.Version != string(protocol.V20250326) || !jsonrpc.IsBatch(raw) {
+			if m := s.parse(raw); m != nil {
+				yield(m)
+			}
+			return
+		}
+		batch, err := jsonrpc.Batch(raw)
+		if err != nil {
+			s.warnInvalid(raw, err)
+		}
+		for _, raw := range batch {
+			if m := s.parse(bytes.Clone(raw)); m != nil && !yield(m) { // a result may be freed before the others
+				return
+			}
+		}
+	}
+}
+
+// parse reads one message; nil if it is none. An invalid response to a call comes without result and error.
 func (s *Session) parse(raw []byte) *jsonrpc.Message {
-	s.trace("from server", raw)
 	m, err := jsonrpc.Parse(raw)
-	if err != nil {
-		s.opts.Logger.Warn("server sent an invalid message", "server", s.opts.Server, "error", err, "bytes", len(raw))
+	if err == nil {
+		return &m
+	}
+	s.warnInvalid(raw, err)
+	if err.Code != jsonrpc.CodeInvalidRequest || jsonrpc.Get(raw, "method") != nil {
 		return nil
 	}
-	return &m
+	id, ambiguous := jsonrpc.Find(raw, "id") // it is JSON, but may not be UTF-8
+	if ambiguous || s.calls.find(id.Of(raw)) == nil {
+		return nil
+	}
+	return &jsonrpc.Message{Raw: raw, ID: jsonrpc.ID(id.Of(raw))}
+}
+
+func (s *Session) warnInvalid(raw []byte, err *jsonrpc.Error) {
+	s.opts.Logger.Warn("server sent an invalid message", "server", s.opts.Server, "error", err, "bytes", len(raw))
 }
 
 func (s *Session) trace(direction string, message []byte) {

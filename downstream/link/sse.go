@@ -105,7 +105,7 @@ func (t *sseTransport) read(er *sse.Reader) {
 		if e.Name != "" && e.Name != "message" {
 			continue
 		}
-		if m := t.s.parse(e.Data); m != nil {
+		for m := range t.s.messages(e.Data) {
 			t.s.inbox.deliver(m)
 		}
 	}

@@ -140,7 +140,7 @@ func (t *streamTransport) read() {
 	in.Memory = room(nil) // whose answer it is shows when it is complete
 	for {
 		line, err := in.Next()
-		if len(bytes.TrimSpace(line)) > 0 && err == nil {
+		if len(bytes.TrimSpace(line)) > 0 && (err == nil || errors.Is(err, io.EOF)) {
 			t.message(in.Keep(line))
 		}
 		if err == nil {
@@ -163,9 +163,7 @@ func (t *streamTransport) read() {
 }
 
 func (t *streamTransport) message(line []byte) {
-	m := t.s.parse(line)
-	if m == nil {
-		return
+	for m := range t.s.messages(line) {
+		t.s.inbox.deliver(m)
 	}
-	t.s.inbox.deliver(m)
 }

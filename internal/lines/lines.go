@@ -28,6 +28,7 @@ type Reader struct {
 	CR     bool   // a line may also end in CR alone, as in event streams
 
 	buf      *bufio.Reader
+	begun    bool   // the beginning of the stream has been read
 	long     []byte // the last line, if it did not fit the buffer
 	skipLF   bool   // the last line ended in CR: an LF that follows belongs to it
 	skipRest bool   // the last line was too long: what is left of it is skipped
@@ -41,14 +42,20 @@ func New(r io.Reader, size, most int) *Reader {
 // Reset makes the Reader read from r, with the buffer and the memory that it has.
 func (r *Reader) Reset(from io.Reader) {
 	r.buf.Reset(from)
-	r.skipLF, r.skipRest = false, false
+	r.begun, r.skipLF, r.skipRest = false, false, false
 }
 
-// Next returns the next line without its end, LF or CRLF. It is valid until the next call. At the end of the stream,
-// what follows the last line comes with io.EOF. A line is ErrTooLong as soon as it is over the bound; the next call
-// skips what is left of it, up to LF.
+// byteOrderMark may be the first of a text in UTF-8. It is no part of it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// Next returns the next line without its end, LF or CRLF, and without a byte order mark at the beginning of the stream.
+// It is valid until the next call. At the end of the stream, what follows the last line comes with io.EOF. A line is
+// ErrTooLong as soon as it is over the bound; the next call skips what is left of it, up to LF.
 func (r *Reader) Next() ([]byte, error) {
 	r.long = r.long[:0]
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
@@ -91,6 +98,25 @@ func (r *Reader) Next() ([]byte, error) {
 		}
 		seen = end
 	}
+}
+
+// begin skips a byte order mark at the beginning of the stream.
+func (r *Reader) begin() error {
+	if r.begun {
+		return nil
+	}
+	first, err := r.buf.Peek(1)
+	if err != nil {
+		return err
+	}
+	r.begun = true
+	if first[0] != byteOrderMark[0] {
+		return nil // more bytes may take long to come
+	}
+	if start, _ := r.buf.Peek(len(byteOrderMark)); bytes.Equal(start, byteOrderMark) {
+		_, _ = r.buf.Discard(len(start)) // they are there
+	}
+	return nil
 }
 
 // end returns where the line ends in part, or the length of part. The first seen bytes have no end.

@@ -39,7 +39,7 @@ type chunks struct {
 func (c *chunks) Read(b []byte) (int, error) { return c.r.Read(b[:min(len(b), c.n)]) }
 
 func FuzzLines(f *testing.F) {
-	for _, s := range []string{"", "\n", "a\n", "a\r\nb\n", "a", "\r\n\r\n", strings.Repeat("x", 70_000) + "\ny\n", "a\x00b\n\xff\n", "\r"} {
+	for _, s := range []string{"", "\n", "a\n", "a\r\nb\n", "a", "\r\n\r\n", strings.Repeat("x", 70_000) + "\ny\n", "a\x00b\n\xff\n", "\r", "\ufeffa\nb\n", "\ufeff", "\ufeff\ufeff\n\ufeff\n"} {
 		f.Add([]byte(s), uint16(0))
 		f.Add([]byte(s), uint16(7))
 	}
@@ -65,7 +65,7 @@ func FuzzLines(f *testing.F) {
 
 // plainLines reads lines in the plainest way.
 func plainLines(text []byte, most int) (all []string) {
-	in := bufio.NewReader(bytes.NewReader(text))
+	in := bufio.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil && line != "" {

@@ -26,6 +26,7 @@ var eventSeeds = []string{
 
 // plainEvents reads events in the plainest way, by the HTML standard, with lines that end in LF, CR or CRLF.
 func plainEvents(text string) (events [][3]string, retry time.Duration) {
+	text = strings.TrimPrefix(text, "\ufeff")
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
 	lines = lines[:len(lines)-1] // what follows the last line end is no line
 	var name, id, data string

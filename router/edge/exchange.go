@@ -83,7 +83,7 @@ func (x *Exchange) ForceStream() {
 	}
 }
 
-// PreferStream makes the response an event stream if the client accepts both kinds. Nothing is sent yet.
+// PreferStream makes the response an event stream if the client names that kind. Nothing is sent yet.
 func (x *Exchange) PreferStream() {
 	if x.out.outlet != nil {
 		x.out.outlet.PreferStream()

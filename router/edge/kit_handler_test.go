@@ -249,6 +249,9 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 	case "stream":
 		x.ForceStream()
 		x.Reply([]byte(`{"streamed":true}`))
+	case "prefer":
+		x.PreferStream()
+		x.Reply([]byte(`{"done":true}`))
 	case "big":
 		n := 1 << 20
 		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)

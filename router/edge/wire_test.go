@@ -261,6 +261,9 @@ func TestAccept(t *testing.T) {
 			"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"echo\":{\"n\":1}}}\n\n"},
 		{"forced", "", "stream", false, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"streamed\":" +
 			"true}}\n\n"},
+		{"preferred, nothing said", "", "prefer", true, plain},
+		{"preferred, everything", "*/*", "prefer", true, plain},
+		{"preferred, both", "application/json, text/event-stream", "prefer", false, "event: message\ndata: " + plain + "\n\n"},
 		{"forced in vain", "application/json", "stream", true, `{"jsonrpc":"2.0","id":1,"result":{"streamed":true}}`},
 	}
 	w := newWire(t, edge.Options{})

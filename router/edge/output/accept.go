@@ -6,14 +6,17 @@ import (
 )
 
 // Accept is which kinds of response a client accepts.
-type Accept struct{ JSON, Events bool }
+type Accept struct {
+	JSON, Events bool
+	Named        bool // event streams are named, not only covered by a wildcard
+}
 
 // ParseAccept reads the Accept header. Without the header a client accepts both kinds; one that names neither gets
 // JSON.
 func ParseAccept(h http.Header) Accept {
 	values := h["Accept"]
 	if len(values) == 0 {
-		return Accept{true, true}
+		return Accept{JSON: true, Events: true}
 	}
 	var a Accept
 	for _, value := range values {
@@ -24,7 +27,9 @@ func ParseAccept(h http.Header) Accept {
 				a.JSON, a.Events = true, true
 			case "application/json", "application/*":
 				a.JSON = true
-			case "text/event-stream", "text/*":
+			case "text/event-stream":
+				a.Events, a.Named = true, true
+			case "text/*":
 				a.Events = true
 			}
 		}

@@ -23,7 +23,7 @@ type Response struct {
 	replay *replay
 	began  time.Duration
 
-	preferStream bool // a stream rather than JSON, if the client accepts both
+	preferStream bool // a stream rather than JSON, if the client names both
 	cursor       *cursor
 	written      chan struct{} // closed when the stream is written to this connection; nil = undecided
 	ready        bool          // final is set
@@ -196,7 +196,7 @@ func (resp *Response) Finish() {
 		resp.w.WriteHeader(http.StatusOK)
 	case !resp.ready:
 		resp.w.WriteHeader(http.StatusNoContent)
-	case resp.accept.JSON && !(resp.preferStream && resp.accept.Events):
+	case resp.accept.JSON && !(resp.preferStream && resp.accept.Named):
 		resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
 	default:
 		resp.finishAsStream(final)

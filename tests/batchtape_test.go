@@ -112,7 +112,7 @@ func counter(t *testing.T, key string) (server *httptest.Server) {
 		result := "{}"
 		switch m.Method {
 		case "initialize":
-			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"counter","version":"1"}}`
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"counter","version":"1"},"instructions":"Count with care."}`
 		case "tools/list":
 			result = `{"tools":[{"name":"count","description":"Count the calls","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"annotations":{"readOnlyHint":true}}]}`
 		case "tools/call":
@@ -202,6 +202,46 @@ func TestBatchReplayModels(t *testing.T) {
 			t.Errorf("got %.1000s, want not_recorded %t", line, other)
 		}
 	}
+}
+
+// A replay on another day and elsewhere asks models the same as the recording, also about servers with instructions.
+func TestBatchReplayLater(t *testing.T) {
+	model := llmtest.New(t)
+	const plan = `[{"tool":"calculate","arguments":{"expression":"6 * 7"}},{"tool":"count","arguments":{"x":1}}]`
+	model.Script(func(r llmtest.Request) (llmtest.Reply, bool) {
+		if !strings.Contains(r.Text, "Thursday, 2024-02-29 23:30 NZDT (UTC+13:00)") && !strings.Contains(r.Text, "42") {
+			return llmtest.Reply{Text: "A prompt without the time of the recording: " + r.Text}, true
+		}
+		if strings.Contains(r.Text, "Count with care.") {
+			return llmtest.Reply{Text: plan}, true
+		}
+		return llmtest.Reply{Text: "It is 42."}, true
+	})
+	server := counter(t, "unused-key")
+	dir := t.TempDir()
+	tape, in := filepath.Join(dir, "tape"), filepath.Join(dir, "cases.jsonl")
+	if err := os.Mkdir(tape, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"tape/exchanges.jsonl": `{"kind":"start","run":1,"at":"2024-02-29T23:30:00+13:00","zone":"NZDT"}` + "\n",
+		"cases.jsonl":          `{"id":"a","query":"Count, and what is 6 * 7?","expect":{"tools":["calculate","count"],"answer_equals":"It is 42."}}` + "\n",
+		"settings.yaml":        fmt.Sprintf("llm: {planner: {base_url: %q, model: m}}\n", model.BaseURL),
+		"servers.yaml":         fmt.Sprintf("mcpServers: {counter: {url: %q}}\n", server.URL+"/mcp"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := func(out string, more ...string) []string {
+		return append([]string{in, "--out", filepath.Join(dir, out), "--demo", "--config", filepath.Join(dir, "settings.yaml"),
+			"--config", filepath.Join(dir, "servers.yaml")}, more...)
+	}
+	ended(t, batch(t, args("a.jsonl", "--record", tape)...), 0)
+	model.Close()
+	server.Close()
+	ended(t, batch(t, args("b.jsonl", "--replay", tape)...), 0)
+	sameResults(t, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl"))
 }
 
 func TestBatchTapeUsage(t *testing.T) {

@@ -121,11 +121,13 @@ func (c *batchRunCmd) choose(ctx context.Context, all []cases.Case) (chosen []ca
 
 // open opens the file of results.
 func (c *batchRunCmd) open() (*results.Writer, error) {
-	open := results.Create
+	var out *results.Writer
+	var err error
 	if c.Resume {
-		open = results.Resume
+		out, err = results.Resume(c.Out, 0o644)
+	} else {
+		out, err = results.Create(c.Out)
 	}
-	out, err := open(c.Out)
 	switch {
 	case errors.Is(err, results.ErrExists):
 		return nil, c.taken(err)

@@ -155,7 +155,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
-		Learned:  a.models.hint,
+		Learned:  a.models.hint, Now: a.opts.Tape.Now,
 	}
 	composing := synth.Options{Logger: a.log}
 	if cfg.LLM.Plans() {

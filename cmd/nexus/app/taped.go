@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -15,11 +16,15 @@ func dialers(t *tape.Tape, f *serverSet) map[string]downstream.DialFunc {
 	return f.embedded.dialers()
 }
 
-// RecordTools puts the tools of all servers on the Tape of an App, if it has one that records.
+// RecordTools puts the tools and instructions of all servers on the Tape of an App, if it has one that records.
 func RecordTools(ctx context.Context, a *App) error {
 	t := a.opts.Tape
 	if t == nil || t.Replays() {
 		return nil
 	}
-	return t.SaveTools(ctx, a.servers.Enabled(), a.servers.Call)
+	catalog, err := a.servers.Catalog(ctx)
+	if err != nil {
+		return fmt.Errorf("recording the tools: %w", err)
+	}
+	return t.SaveTools(ctx, a.servers.Enabled(), catalog.Instructions, a.servers.Call)
 }

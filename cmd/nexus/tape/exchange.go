@@ -34,12 +34,15 @@ type exchange struct {
 	To      string          `json:"to,omitempty"`    // the server or the model
 	Request json.RawMessage `json:"request,omitempty"`
 	Answer  json.RawMessage `json:"answer,omitempty"`
+	Mark    string          `json:"mark,omitempty"` // of the secrets that Request lacks
 	At      time.Time       `json:"at,omitzero"`
+	Zone    string          `json:"zone,omitempty"` // the name of that of At
 }
 
 // answer is where an answer lies.
 type answer struct {
 	scope  string
+	mark   string
 	run    int
 	number int
 	ended  bool // by its caller
@@ -60,19 +63,21 @@ func keyOf(kind, to string, request []byte) key {
 }
 
 // add indexes a line of a recording.
-func (t *Tape) add(e *exchange, at results.Place) {
+func (t *Tape) add(e *exchange, at results.Place) error {
 	switch e.Kind {
 	case kindStart:
-		t.began = e.At
+		t.began = inZone(e.At, e.Zone)
 	case kindTools:
 		var list tools
-		if json.Unmarshal(e.Answer, &list) == nil {
-			t.tools[e.To] = list
+		if err := json.Unmarshal(e.Answer, &list); err != nil {
+			return fmt.Errorf("the tools of %s are damaged: %w; record again", e.To, err)
 		}
+		t.tools[e.To] = list
 	default:
-		k := keyOf(e.Kind, e.To, e.Request)
-		t.index[k] = append(t.index[k], answer{e.Scope, e.Run, e.Number, jsonrpc.Get(e.Answer, "ended") != nil, at})
+		k, ended := keyOf(e.Kind, e.To, e.Request), jsonrpc.Get(e.Answer, "ended") != nil
+		t.index[k] = append(t.index[k], answer{e.Scope, e.Mark, e.Run, e.Number, ended, at})
 	}
+	return nil
 }
 
 // sort orders the answers to each request. It leaves out those of runs after which a scope was run again, and requests
@@ -87,11 +92,13 @@ func (t *Tape) sort() {
 	delete(last, "") // what belongs to no scope is not run again as a whole
 	for k, answers := range t.index {
 		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.run < last[a.scope] })
-		answered := map[string]bool{}
+		answered := map[[2]string]bool{}
 		for _, a := range answers {
-			answered[a.scope] = answered[a.scope] || !a.ended
+			if !a.ended {
+				answered[[2]string{a.scope, a.mark}] = true
+			}
 		}
-		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[a.scope] })
+		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[[2]string{a.scope, a.mark}] })
 		slices.SortFunc(answers, func(a, b answer) int {
 			return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.number, b.number))
 		})
@@ -100,14 +107,22 @@ func (t *Tape) sort() {
 }
 
 // next counts a request of a scope, from 1.
-func (t *Tape) next(scope string, k key) int {
+func (t *Tape) next(scope string, k counted) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counts[scope] == nil {
-		t.counts[scope] = map[key]int{}
+		t.counts[scope] = map[counted]int{}
 	}
 	t.counts[scope][k]++
 	return t.counts[scope][k]
+}
+
+// asked is a request without its secrets.
+type asked struct {
+	scope, kind, to string
+	raw             []byte
+	key             key
+	mark            string
 }
 
 // exchange records what ask returns. In a replay it hands what was recorded to load instead. The error says that there
@@ -116,41 +131,60 @@ func (t *Tape) exchange(
 	ctx context.Context, kind, to string, request any, ask func() any, load func([]byte) error,
 ) error {
 	raw, err := jsonv2.Marshal(request) // as lines are written
+	var hidden []byte
+	if err == nil {
+		raw, hidden, err = t.clean(raw)
+	}
 	if err != nil {
 		return fmt.Errorf("encoding a request to %s: %w", to, err)
 	}
-	if raw, err = t.clean(raw); err != nil {
-		return fmt.Errorf("encoding a request to %s: %w", to, err)
+	q := asked{scopeOf(ctx), kind, to, raw, keyOf(kind, to, raw), markOf(hidden)}
+	if t.Replays() {
+		return t.replay(q, load)
 	}
-	scope, k := scopeOf(ctx), keyOf(kind, to, raw)
 	number := 1 // a text has one vector
 	if kind != kindEmbed {
-		number = t.next(scope, k)
-	}
-	if t.Replays() {
-		return t.replay(kind, to, raw, scope, k, number, load)
+		number = t.next(q.scope, counted{key: q.key})
 	}
 	text, err := json.Marshal(ask())
 	if err == nil {
-		text, err = t.clean(text)
+		text, _, err = t.clean(text)
 	}
 	if err != nil {
 		return nil // no JSON, and so no answer; the caller has it already
 	}
-	_ = t.write(&exchange{Kind: kind, Scope: scope, Number: number, To: to, Request: raw, Answer: text}) // Close tells
+	e := exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text, Mark: q.mark}
+	_ = t.write(&e) // Close tells
 	return nil
 }
 
-func (t *Tape) replay(kind, to string, raw []byte, scope string, k key, number int, load func([]byte) error) error {
-	answers := t.index[k]
-	own := slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.scope != scope })
-	if len(own) == 0 && len(answers) > 0 { // in another scope
-		own = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.scope != answers[0].scope })
+// replay finds the answer: in the scope of the request or, if that has none, in another; to the same secrets or, if a
+// recording has taken these out of the request, to any.
+func (t *Tape) replay(q asked, load func([]byte) error) error {
+	found := t.index[q.key]
+	keep := func(fits func(answer) bool) bool {
+		some := slices.DeleteFunc(slices.Clone(found), func(a answer) bool { return !fits(a) })
+		if len(some) > 0 {
+			found = some
+		}
+		return len(some) > 0
 	}
-	if number > len(own) {
-		return t.miss(scope, kind, to, raw, len(own))
+	if !keep(func(a answer) bool { return a.scope == q.scope }) && len(found) > 0 {
+		other := found[0].scope
+		keep(func(a answer) bool { return a.scope == other })
 	}
-	e, err := t.line(own[number-1].place)
+	count := counted{key: q.key}
+	if keep(func(a answer) bool { return a.mark == q.mark }) {
+		count.mark = q.mark
+	}
+	number := 1
+	if q.kind != kindEmbed {
+		number = t.next(q.scope, count)
+	}
+	if number > len(found) {
+		return t.miss(q, len(found))
+	}
+	e, err := t.line(found[number-1].place)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package tape
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
 // shortest is the length of secrets from which they are looked for, in bytes.
@@ -31,27 +34,31 @@ func Secrets(cfg config.Config) []string {
 			all = append(all, values...)
 		}
 	}
+	headers := func(values map[string]secret.String) {
+		for _, value := range values {
+			_, credentials, _ := strings.Cut(value.Reveal(), " ") // after the scheme
+			all = append(all, value.Reveal(), credentials)
+		}
+	}
+	model := func(url string, key secret.String, values map[string]secret.String) {
+		address(url)
+		all = append(all, key.Reveal())
+		headers(values)
+	}
 	for _, s := range cfg.Servers {
 		address(s.URL)
 		for _, value := range s.Env {
 			all = append(all, value.Reveal())
 		}
-		for _, value := range s.Headers {
-			all = append(all, value.Reveal())
-			_, credentials, _ := strings.Cut(value.Reveal(), " ") // after the scheme
-			all = append(all, credentials)
-		}
+		headers(s.Headers)
 	}
 	if l := cfg.LLM; l != nil {
-		address(l.Planner.BaseURL)
-		all = append(all, l.Planner.APIKey.Reveal())
-		if l.Synthesizer != nil {
-			address(l.Synthesizer.BaseURL)
-			all = append(all, l.Synthesizer.APIKey.Reveal())
+		model(l.Planner.BaseURL, l.Planner.APIKey, l.Planner.Headers)
+		if own := l.Synthesizer; own != nil {
+			model(own.BaseURL, own.APIKey, own.Headers)
 		}
-		if l.Embeddings != nil {
-			address(l.Embeddings.BaseURL)
-			all = append(all, l.Embeddings.APIKey.Reveal())
+		if own := l.Embeddings; own != nil {
+			model(own.BaseURL, own.APIKey, nil)
 		}
 	}
 	return all
@@ -70,11 +77,44 @@ func replacer(secrets []string) *strings.Replacer {
 }
 
 // clean removes secrets from JSON: those of the configuration, and what looks like a credential. It writes all JSON in
-// one form.
-func (t *Tape) clean(raw []byte) ([]byte, error) {
-	clean, err := redact.JSON(raw, func(text string) string { return redact.Text(t.secrets.Replace(text)) })
+// one form. hidden is what it has removed.
+func (t *Tape) clean(raw []byte) (cleaned, hidden []byte, err error) {
+	raw, err = jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return jsontext.AppendFormat(nil, clean, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	cleaned, err = redact.JSON(raw, func(text string) string { return redact.Text(t.secrets.Replace(text)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return cleaned, hiddenIn(string(raw), string(cleaned)), nil
+}
+
+// hiddenIn returns what a text has where it has marks once it is cleaned.
+func hiddenIn(raw, cleaned string) (hidden []byte) {
+	if raw == cleaned {
+		return nil
+	}
+	for i, piece := range strings.Split(cleaned, redact.Mark) {
+		piece = strings.Trim(piece, `"`) // numbers and lists have none around
+		at := strings.Index(raw, piece)
+		if at < 0 {
+			return append(hidden, raw...)
+		}
+		if removed := strings.Trim(raw[:at], `"`); i > 0 && removed != redact.Mark {
+			hidden = append(hidden, removed...)
+		}
+		raw = raw[at+len(piece):]
+	}
+	return append(hidden, strings.Trim(raw, `"`)...)
+}
+
+// markOf tells requests apart that differ only in what was removed from them. Its 16 bits fit too many texts to confirm
+// a guess.
+func markOf(hidden []byte) string {
+	if len(hidden) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(hidden)
+	return hex.EncodeToString(sum[:2])
 }

@@ -14,24 +14,29 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// tools are those of a server, as it lists them.
+// tools are those of a server, as it lists them, and what it says about their use.
 type tools struct {
-	Tools []json.RawMessage `json:"tools"`
+	Tools        []json.RawMessage `json:"tools"`
+	Instructions string            `json:"instructions,omitempty"`
 }
 
 // maxPages bounds the pages of a list.
 const maxPages = 1000
 
-// SaveTools records the tools of servers. Those that cannot be listed are left out: a replay cannot reach them either.
-func (t *Tape) SaveTools(ctx context.Context, servers []string, next send) error {
+// SaveTools records the tools and instructions of servers. Those that cannot be listed are left out: a replay cannot
+// reach them either.
+func (t *Tape) SaveTools(
+	ctx context.Context, servers []string, instructions func(server string) string, next send,
+) error {
 	for _, server := range servers {
 		list, err := listTools(ctx, server, next)
 		if err != nil {
 			continue
 		}
+		list.Instructions = instructions(server)
 		raw, err := json.Marshal(list)
 		if err == nil {
-			raw, err = t.clean(raw)
+			raw, _, err = t.clean(raw)
 		}
 		if err != nil {
 			return fmt.Errorf("recording the tools of %s: %w", server, err)
@@ -54,8 +59,8 @@ func listTools(ctx context.Context, server string, next send) (list tools, err e
 			return list, fmt.Errorf("listing the tools: %s", reply.Err)
 		}
 		var page struct {
-			tools
-			Next string `json:"nextCursor"`
+			Tools []json.RawMessage `json:"tools"`
+			Next  string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(reply.Result, &page); err != nil {
 			return list, err
@@ -113,9 +118,10 @@ func (l tools) answer(m jsonrpc.Message) []byte {
 			"protocolVersion": downstream.ProtocolVersion,
 			"capabilities":    map[string]any{"tools": map[string]any{"listChanged": true}},
 			"serverInfo":      map[string]any{"name": "recording", "version": "1"},
+			"instructions":    l.Instructions,
 		}
 	case "tools/list":
-		result = l
+		result = map[string]any{"tools": l.Tools}
 	case "ping":
 	default:
 		unknown := jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Not recorded: " + m.Method}

@@ -11,7 +11,7 @@
 // [Tape.Done] says which one and what is nearest.
 //
 // Secrets are replaced before anything is written: those of the configuration, and what looks like one
-// (package redact). Requests are compared after that.
+// (package redact). Requests are compared after that; a mark of 16 bits tells those apart that differ in secrets only.
 package tape
 
 import (
@@ -45,14 +45,22 @@ type Tape struct {
 	tools map[string]tools // by server
 	wg    sync.WaitGroup   // of their stand-ins
 
+	nearby func() *nearby // read at the first request without an answer
+
 	mu     sync.Mutex
-	counts map[string]map[key]int // requests so far, by scope
-	failed error                  // of writing
+	counts map[string]map[counted]int // requests so far, by scope
+	failed error                      // of writing
 	missed map[string]error
 }
 
-// key is the hash of a request.
+// key is the hash of a request without its secrets.
 type key [32]byte
+
+// counted is what requests have in common that are counted together.
+type counted struct {
+	key
+	mark string
+}
 
 // Record opens a folder, which it makes where it is missing, to append exchanges to. Secrets shorter than eight bytes
 // are not looked for: they would occur by chance.
@@ -60,22 +68,25 @@ func Record(folder string, secrets []string) (*Tape, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	t := newTape(folder, time.Now().Truncate(time.Second))
-	t.secrets = replacer(secrets)
-	out, err := results.Resume(t.path)
+	now := time.Now().Truncate(time.Second)
+	zone, _ := now.Zone()
+	t := newTape(folder, secrets)
+	t.began = inZone(now, zone)
+	out, err := results.Resume(t.path, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	t.out = out
-	err = t.read(func(e *exchange, _ results.Place) {
+	err = t.read(func(e *exchange, _ results.Place) error {
 		t.run = max(t.run, e.Run)
 		if e.Kind == kindStart {
-			t.began = e.At // the day of a recording stays the same
+			t.began = inZone(e.At, e.Zone) // the time of a recording stays the same
 		}
+		return nil
 	})
 	t.run++
 	if err == nil {
-		err = t.write(&exchange{Kind: kindStart, At: t.began})
+		err = t.write(&exchange{Kind: kindStart, At: t.began, Zone: t.began.Location().String()})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("recording: %w", err), out.Close())
@@ -85,11 +96,11 @@ func Record(folder string, secrets []string) (*Tape, error) {
 
 // Replay opens a recording. Requests lack the same secrets as in Record, so that they are found.
 func Replay(folder string, secrets []string) (*Tape, error) {
-	t := newTape(folder, time.Time{})
-	t.secrets = replacer(secrets)
+	t := newTape(folder, secrets)
+	none := fmt.Errorf("replaying: %s has no recording; make one by --record", folder)
 	file, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("replaying: %s has no recording; make one by --record", folder)
+		return nil, none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("replaying: %w", err)
@@ -98,21 +109,36 @@ func Replay(folder string, secrets []string) (*Tape, error) {
 	if err := t.read(t.add); err != nil {
 		return nil, errors.Join(fmt.Errorf("replaying: %w", err), file.Close())
 	}
+	if t.began.IsZero() {
+		return nil, errors.Join(none, file.Close())
+	}
 	t.sort()
 	return t, nil
 }
 
-func newTape(folder string, began time.Time) *Tape {
-	return &Tape{
-		path: filepath.Join(folder, fileName), began: began, index: map[key][]answer{}, tools: map[string]tools{},
-		counts: map[string]map[key]int{}, missed: map[string]error{},
+func newTape(folder string, secrets []string) *Tape {
+	t := &Tape{
+		path: filepath.Join(folder, fileName), secrets: replacer(secrets), index: map[key][]answer{},
+		tools: map[string]tools{}, counts: map[string]map[counted]int{}, missed: map[string]error{},
 	}
+	t.nearby = sync.OnceValue(func() *nearby { return readNearby(t) })
+	return t
+}
+
+// inZone returns a time in a zone of that name. Its offset is that of t, whatever the zone of this machine.
+func inZone(t time.Time, name string) time.Time {
+	_, offset := t.Zone()
+	return t.In(time.FixedZone(name, offset))
 }
 
 // read reads all exchanges. A torn last line is left out.
-func (t *Tape) read(each func(e *exchange, at results.Place)) error {
+func (t *Tape) read(each func(e *exchange, at results.Place) error) error {
+	line := 0
 	_, err := results.Read(t.path, func(e *exchange, at results.Place) error {
-		each(e, at)
+		line++
+		if err := each(e, at); err != nil {
+			return &results.Error{Path: t.path, Line: line, Text: err.Error()}
+		}
 		return nil
 	})
 	return err
@@ -135,7 +161,8 @@ func (t *Tape) Close() error {
 // Replays reports whether the Tape answers instead of models and servers.
 func (t *Tape) Replays() bool { return t != nil && t.out == nil }
 
-// Now is the time for those who plan: that of the recording, so that "tomorrow" is the same day in a replay.
+// Now is the time for those who plan: that at which the recording began, in its zone, so that "tomorrow" is the same
+// day in a replay and models are asked the same.
 func (t *Tape) Now() time.Time {
 	if t == nil {
 		return time.Now()

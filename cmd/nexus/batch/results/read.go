@@ -72,7 +72,7 @@ func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err e
 		offset += int64(len(text))
 		l := new(T)
 		if err := decode(text, l); err != nil {
-			return false, &Error{Path: path, Line: number, Text: "no result: " + err.Error()}
+			return false, &Error{Path: path, Line: number, Text: "is damaged: " + err.Error() + "; remove the line"}
 		}
 		if err := each(l, at); err != nil {
 			return false, err

@@ -41,7 +41,7 @@ func TestResumeCutsTornLine(t *testing.T) {
 		if ids, isTorn := cases(t, path); len(ids) != want || isTorn != (torn != "") {
 			t.Errorf("%.20q: got %q, torn %t", torn, ids, isTorn)
 		}
-		w, err := results.Resume(path)
+		w, err := results.Resume(path, 0o644)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +88,14 @@ func TestTwoWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = results.Resume(path)
+	_, err = results.Resume(path, 0o644)
 	if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another batch writes it")) {
 		t.Errorf("a second writer: got %v, want it refused", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := results.Resume(path)
+	again, err := results.Resume(path, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestBrokenLineIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := results.Read(path, func(*results.Line, results.Place) error { return nil })
-	if err == nil || !strings.HasPrefix(err.Error(), path+":2: no result: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), path+":2: is damaged: ") || !strings.HasSuffix(err.Error(), "; remove the line") {
 		t.Errorf("got %v, want the second line named", err)
 	}
 }

@@ -34,7 +34,7 @@ var ErrExists = errors.New("has results in it")
 
 // Create makes a file, which must be new or empty.
 func Create(path string) (*Writer, error) {
-	f, size, err := open(path)
+	f, size, err := open(path, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func Create(path string) (*Writer, error) {
 	return &Writer{file: f}, nil
 }
 
-// Resume opens a file to append to, after it has cut off a torn last line.
-func Resume(path string) (*Writer, error) {
-	f, size, err := open(path)
+// Resume opens a file to append to, after it has cut off a torn last line. It makes a missing file with the mode.
+func Resume(path string, mode fs.FileMode) (*Writer, error) {
+	f, size, err := open(path, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func Resume(path string) (*Writer, error) {
 }
 
 // open opens a file that no other process writes until it is closed.
-func open(path string) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+func open(path string, mode fs.FileMode) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
 		var failed *fs.PathError
 		if errors.As(err, &failed) {

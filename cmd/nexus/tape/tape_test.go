@@ -1,0 +1,158 @@
+package tape_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+)
+
+// call makes a request that is answered, where it reaches the server, with its arguments.
+func call(t *testing.T, tp *tape.Tape, scope, arguments string) string {
+	t.Helper()
+	ctx := tape.In(t.Context(), scope)
+	r := &downstream.Request{Server: "s", Method: "tools/call", Params: []byte(`{"name":"tool","arguments":` + arguments + `}`)}
+	reply, err := tp.Call(ctx, r, func(context.Context, *downstream.Request) (link.Reply, error) {
+		return link.Reply{Result: []byte(`{"for":` + strings.ReplaceAll(arguments, "password", "saw") + `}`)}, nil
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return string(reply.Result)
+}
+
+// record records calls of a scope and returns the folder.
+func record(t *testing.T, scope string, arguments ...string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "tape")
+	tp, err := tape.Record(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range arguments {
+		call(t, tp, scope, a)
+	}
+	if err := tp.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func replay(t *testing.T, folder string) *tape.Tape {
+	t.Helper()
+	tp, err := tape.Replay(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tp.Close() })
+	return tp
+}
+
+// Requests that differ only in secrets get their own answers in any order. Where a replay lacks the secrets, because
+// they would come out of the recording, the order decides.
+func TestSecretsTellRequestsApart(t *testing.T) {
+	const alpha, beta, none = `{"password":"alpha"}`, `{"password":"beta"}`, `{"password":"[redacted]"}`
+	folder := record(t, "a", alpha, beta, alpha)
+	raw, err := os.ReadFile(filepath.Join(folder, "exchanges.jsonl"))
+	if err != nil || strings.Contains(strings.ReplaceAll(string(raw), `"saw":"alpha"`, ""), "alpha") {
+		t.Errorf("got %s, %v, want no password in a request", raw, err)
+	}
+	for _, scope := range []string{"a", "not recorded"} {
+		tp := replay(t, folder)
+		for _, a := range []string{beta, alpha, alpha} {
+			if got, want := call(t, tp, scope, a), `{"for":`+strings.ReplaceAll(a, "password", "saw")+`}`; got != want {
+				t.Errorf("%s: got %s, want %s", scope, got, want)
+			}
+		}
+		if got := call(t, tp, scope, beta); !strings.Contains(got, "was answered 1 times, and this is one more") {
+			t.Errorf("once more: got %s, want that there was one", got)
+		}
+	}
+	tp := replay(t, folder)
+	for _, want := range []string{"alpha", "beta", "alpha"} {
+		if got := call(t, tp, "a", none); !strings.Contains(got, want) {
+			t.Errorf("without secrets: got %s, want %s", got, want)
+		}
+	}
+}
+
+// Among many requests that have most words in common, the nearest shares the rare ones.
+func TestNearest(t *testing.T) {
+	var all []string
+	for i := range 300 {
+		all = append(all, fmt.Sprintf(`{"text":"number%d about topic%d %s"}`, i, i, strings.Repeat("the usual instructions ", 50)))
+	}
+	tp := replay(t, record(t, "a", all...))
+	for _, i := range []int{17, 250} {
+		got := call(t, tp, fmt.Sprint(i), fmt.Sprintf(`{"text":"a question about topic%d and the usual instructions"}`, i))
+		if want := fmt.Sprintf("number%d ", i); !strings.Contains(got, "nearest is s of a: ") || !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s as the nearest", got, want)
+		}
+		if err := tp.Done(tape.In(t.Context(), fmt.Sprint(i))); err == nil || !strings.Contains(err.Error(), "not recorded") {
+			t.Errorf("got %v, want what was not recorded", err)
+		}
+	}
+}
+
+// What cannot be replayed is told with its file, its line and what to do.
+func TestDamagedRecordings(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(record(t, "a", `{"x":1}`), "exchanges.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ text, want string }{
+		{"", "has no recording; make one by --record"},
+		{"{}\n", "has no recording; make one by --record"},
+		{string(whole) + "{\"kind\":\n", "exchanges.jsonl:3: is damaged: "},
+		{string(whole) + "\x00\x00\n", "; remove the line"},
+		{string(whole) + `{"kind":"tools","to":"s","answer":{"tools":7}}` + "\n", "exchanges.jsonl:3: the tools of s are damaged"},
+	} {
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "exchanges.jsonl"), []byte(row.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tape.Replay(folder, nil); err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want %q", row.text, err, row.want)
+		}
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "exchanges.jsonl"), append(whole, `{"kind":"ca`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, replay(t, folder), "a", `{"x":1}`); got != `{"for":{"x":1}}` {
+		t.Errorf("with a torn last line: got %s, want the answer", got)
+	}
+}
+
+// Only the user who records may read a recording.
+func TestRecordingIsPrivate(t *testing.T) {
+	info, err := os.Stat(filepath.Join(record(t, "a"), "exchanges.jsonl"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want the mode 0600", info.Mode(), err)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	var cfg config.Config
+	model := llm.Config{BaseURL: "https://u:in-the-url@host/v1?key=in-the-query", APIKey: secret.String("the-api-key"),
+		Headers: map[string]secret.String{"X-Gateway": secret.String("Basic the-gateway-key")}}
+	cfg.LLM = &config.LLM{Planner: model}
+	own := model
+	own.Headers = map[string]secret.String{"X-Gateway": secret.String("of-the-synthesizer")}
+	cfg.LLM.Synthesizer = &own
+	got := strings.Join(tape.Secrets(cfg), "\n")
+	for _, want := range []string{"in-the-url", "in-the-query", "the-api-key", "the-gateway-key", "of-the-synthesizer"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %s among them", got, want)
+		}
+	}
+}

@@ -39,9 +39,9 @@ func (c *calls) trace(next roundTrip) roundTrip {
 // attributes are those of the span of an attempt.
 func (r *Request) attributes() []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, 10)
-	out = append(out, tracing.MethodName.String(r.Method), tracing.Server.String(r.Server))
+	out = append(out, tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server))
 	if r.Tool != "" {
-		out = append(out, tracing.ToolName.String(r.Tool), tracing.Operation.String(tracing.OperationTool))
+		out = append(out, tracing.Text(tracing.ToolName, r.Tool), tracing.Operation.String(tracing.OperationTool))
 	}
 	if r.Attempts != nil {
 		out = append(out, tracing.Attempt.Int(*r.Attempts))

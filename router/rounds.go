@@ -289,7 +289,7 @@ func describeOutcomes(span trace.Span, outcomes []plan.Outcome) {
 		if o.Attempts > 0 || o.OK() {
 			continue
 		}
-		about := []attribute.KeyValue{tracing.Step.String(o.Step.ID), tracing.ToolName.String(o.Step.Tool)}
+		about := []attribute.KeyValue{tracing.Text(tracing.Step, o.Step.ID), tracing.Text(tracing.ToolName, o.Step.Tool)}
 		if o.Failed() {
 			about = append(about, tracing.ErrorType.String(o.Err.Reason))
 		}

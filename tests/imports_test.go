@@ -67,7 +67,7 @@ func arrows() []arrow {
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
 		// What holds them together.
-		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
+		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},
 		{"router/edge/output", []string{"internal/jsonrpc", "internal/limit"}},
 		{"router/edge/sessions", nil},

@@ -132,7 +132,8 @@ func TestCardinality(t *testing.T) {
 	if !strings.Contains(got, `{error_type="_OTHER",gen_ai_tool_name="_other",mcp_method_name="tools/call",server="a"} `) {
 		t.Error("got no series for the tools beyond the bound")
 	}
-	if len(got) > 2<<20 {
+	m.ClientCall(ctx, ClientCall{Server: "b", Method: "tools/call", Tool: strings.Repeat("x", 1<<20), Listed: true})
+	if got = read(nil); len(got) > 2<<20 {
 		t.Errorf("/metrics has %d bytes, want at most 2 MiB", len(got))
 	}
 }

@@ -61,8 +61,14 @@ type bounded struct {
 	mu    sync.Mutex
 }
 
+// maxLabel bounds the length of a value in bytes.
+const maxLabel = 200
+
 // label returns the value to use for name of server.
 func (b *bounded) label(server, name string) string {
+	if len(name) > maxLabel {
+		return other
+	}
 	key := [2]string{server, name}
 	known := b.known.Load()
 	if known != nil && (*known)[key] {

@@ -48,7 +48,13 @@ func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []t
 	return ctx, links
 }
 
+// maxState bounds a tracestate, which spans keep, in bytes. The standard asks for at least 512.
+const maxState = 2 << 10
+
 func extract(to []trace.SpanContext, parent, state string) []trace.SpanContext {
+	if len(state) > maxState {
+		state = ""
+	}
 	carrier := propagation.MapCarrier{traceparent: parent, tracestate: state}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), carrier)
 	if c := trace.SpanContextFromContext(ctx); c.IsValid() {

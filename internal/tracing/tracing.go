@@ -8,6 +8,7 @@ package tracing
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -20,8 +21,8 @@ import (
 // maxContent bounds each recorded content in bytes.
 const maxContent = 8 << 10
 
-// maxName bounds the part of a span's name that others choose, in bytes.
-const maxName = 100
+// maxName bounds names that others choose, in those of spans and in attributes, in bytes.
+const maxName = 200
 
 // Tracer starts spans.
 type Tracer struct {
@@ -62,9 +63,21 @@ func (t Tracer) Root(
 // Name returns the name of a span about a target, which others may have chosen.
 func Name(what, target string) string {
 	if target == "" {
-		return short.Prefix(what, maxName)
+		return cut(what, maxName)
 	}
-	return short.Prefix(what, maxName) + " " + short.Prefix(target, maxName)
+	return cut(what, maxName) + " " + cut(target, maxName)
+}
+
+// Text is an attribute with a name that others may have chosen.
+func Text(key attribute.Key, name string) attribute.KeyValue { return key.String(cut(name, maxName)) }
+
+// cut bounds text, and makes it valid UTF-8: exporters refuse other text. What is left of a long text does not keep the
+// whole in memory.
+func cut(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.Clone(short.Prefix(text, limit))
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // With is the option that gives a span its attributes at the start, where samplers see them.
@@ -91,16 +104,21 @@ func (t Tracer) Fail(span trace.Span, errorType, message string) {
 	if t.content == nil {
 		message = ""
 	} else {
-		message = short.Prefix(t.content(message), maxContent)
+		message = t.redact(message, maxContent)
 	}
 	span.SetAttributes(ErrorType.String(errorType))
 	span.SetStatus(codes.Error, message)
 }
 
+// redact returns content as it is recorded. It reads no more than it may need of a long text.
+func (t Tracer) redact(text string, limit int) string {
+	return cut(t.content(short.Prefix(text, 2*maxContent)), limit)
+}
+
 // Content records text, if content is enabled.
 func (t Tracer) Content(span trace.Span, key attribute.Key, text []byte) {
 	if t.content != nil && len(text) > 0 && span.IsRecording() {
-		span.SetAttributes(key.String(short.Prefix(t.content(string(text[:min(len(text), 2*maxContent)])), maxContent)))
+		span.SetAttributes(key.String(t.redact(string(text[:min(len(text), 2*maxContent)]), maxContent)))
 	}
 }
 
@@ -124,20 +142,20 @@ func (t Tracer) Message(span trace.Span, key attribute.Key, role, text string, c
 		Parts []part `json:"parts"`
 	}
 	room := maxContent
-	cut := func(text string) string {
-		text = short.Prefix(t.content(short.Prefix(text, 2*maxContent)), room)
+	take := func(text string) string {
+		text = t.redact(text, room)
 		room -= len(text)
 		return text
 	}
 	var parts []part
 	if text != "" || len(calls) == 0 {
-		parts = append(parts, part{Type: "text", Content: cut(text)})
+		parts = append(parts, part{Type: "text", Content: take(text)})
 	}
 	for _, c := range calls {
 		if room == 0 {
 			break
 		}
-		parts = append(parts, part{Type: "tool_call", Name: cut(c.Name), Arguments: cut(c.Arguments)})
+		parts = append(parts, part{Type: "tool_call", Name: take(c.Name), Arguments: take(c.Arguments)})
 	}
 	raw, err := json.Marshal([]message{{role, parts}})
 	if err == nil {

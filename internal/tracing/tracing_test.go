@@ -3,8 +3,10 @@ package tracing_test
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -151,5 +153,66 @@ func TestTypeOfCode(t *testing.T) {
 		if got := tracing.TypeOfCode([]byte(code)); got != want {
 			t.Errorf("%s: got %s, want %s", code, got, want)
 		}
+	}
+}
+
+// What others choose is cut in spans, and what is left does not keep the whole in memory: a queue of spans would hold
+// as many requests.
+func TestLongNames(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	const spans = 100
+	var kept []sdktrace.ReadOnlySpan
+	tracer, _ := recorder(func(text string) string { return text })
+	for range spans {
+		huge := strings.Repeat("x", 1<<20)
+		remote := tracing.Remote{Parent: []byte(`"` + inMeta + `"`), State: []byte(`"v=1` + strings.Repeat(",", 1<<20) + `"`)}
+		ctx, _ := remote.Context(t.Context(), true)
+		_, span := tracer.Start(ctx, tracing.Name(huge, huge), tracing.With(tracing.Text(tracing.ToolName, huge)))
+		tracer.Content(span, tracing.ToolResult, []byte(huge))
+		tracer.Message(span, tracing.InputMessages, "user", huge)
+		tracer.Fail(span, "timeout", huge)
+		kept = append(kept, span.(sdktrace.ReadOnlySpan))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > spans*64<<10 {
+		t.Errorf("%d spans keep %d bytes, want at most 64 KiB each", len(kept), grown)
+	}
+	if n := len(kept[0].Name()); n > 500 {
+		t.Errorf("got a name of %d bytes, want at most 500", n)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// Of a huge message no more is redacted than may be recorded.
+func TestFailReadsLittle(t *testing.T) {
+	most := 0
+	tracer, _ := recorder(func(text string) string {
+		most = max(most, len(text))
+		return text
+	})
+	_, span := tracer.Start(t.Context(), "x")
+	tracer.Fail(span, "timeout", strings.Repeat("x", 10<<20))
+	if most > 64<<10 {
+		t.Errorf("%d bytes were redacted, want at most 64 KiB", most)
+	}
+}
+
+// Exporters lose whole batches that have a text which is no UTF-8.
+func TestInvalidText(t *testing.T) {
+	tracer, spans := recorder(func(text string) string { return text })
+	_, span := tracer.Start(t.Context(), tracing.Name("x\xff", "y\xff"), tracing.With(tracing.Text(tracing.ToolName, "z\xff")))
+	tracer.Content(span, tracing.ToolResult, []byte("a\xff"))
+	tracer.Fail(span, "timeout", "b\xff")
+	span.End()
+	got := spans.GetSpans()[0]
+	text := got.Name + got.Status.Description
+	for _, kv := range got.Attributes {
+		text += kv.Value.String()
+	}
+	if !utf8.ValidString(text) {
+		t.Errorf("got %q, want valid UTF-8", text)
 	}
 }

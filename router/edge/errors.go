@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -79,7 +80,7 @@ func wireError(err error) *jsonrpc.Error {
 	if errors.As(err, &wire) {
 		return wire
 	}
-	return routerError("", "The request was not served: "+err.Error(), "unavailable", false)
+	return routerError("", "The request was not served: "+err.Error(), reason.Unavailable, false)
 }
 
 // inFlightError returns the error for a request whose id another request in flight has.

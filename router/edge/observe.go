@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 )
@@ -50,7 +51,8 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 // attributesOf returns those of the span of a request. The session id is left out: it is a credential.
 func attributesOf(x *Exchange, tool string) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, 8)
-	out = append(out, tracing.MethodName.String(x.Message.Method), tracing.RequestID.String(x.Message.ID.Text()),
+	out = append(out, tracing.Text(tracing.MethodName, x.Message.Method),
+		tracing.Text(tracing.RequestID, x.Message.ID.Text()),
 		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID))
 	if x.Header == nil {
 		out = append(out, tracing.Transport.String(tracing.TransportPipe))
@@ -58,7 +60,7 @@ func attributesOf(x *Exchange, tool string) []attribute.KeyValue {
 		out = append(out, tracing.Transport.String(tracing.TransportTCP))
 	}
 	if tool != "" {
-		out = append(out, tracing.ToolName.String(tool), tracing.Operation.String(tracing.OperationTool))
+		out = append(out, tracing.Text(tracing.ToolName, tool), tracing.Operation.String(tracing.OperationTool))
 	}
 	return out
 }
@@ -74,7 +76,7 @@ func failureOf(x *Exchange) string {
 	case succeeded, failed:
 		return x.out.failure
 	case cancelled:
-		return "cancelled"
+		return reason.Cancelled
 	}
 	return tracing.ErrorOther
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -98,9 +99,9 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string) {
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refusals.overloaded.Add(1)
-		x.out.failure = "too_large"
+		x.out.failure = reason.TooLarge
 		const text = "The result is more than the caller may hold beside the answers that it has not read"
-		m = output.Error(m.ID, routerError(x.Version, text, "too_large", false))
+		m = output.Error(m.ID, routerError(x.Version, text, reason.TooLarge, false))
 	} else if len(m.Body) > output.ReplayBytes {
 		m.Free = x.out.free
 	}

@@ -5,16 +5,17 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // noRoom counts a refused request and returns its error. During Stop the error says so instead.
 func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 	if e.life.stopping.Load() {
-		return routerError(v, "The router is shutting down", "unavailable", true)
+		return routerError(v, "The router is shutting down", reason.Unavailable, true)
 	}
 	e.refusals.overloaded.Add(1)
-	return routerError(v, "The router is overloaded", "overloaded", true)
+	return routerError(v, "The router is overloaded", reason.Overloaded, true)
 }
 
 // track lists an exchange, so that it can be cancelled and counted, until untrack is called. The error is a

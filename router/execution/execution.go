@@ -170,8 +170,8 @@ func (x *Executor) step(
 	defer span.End()
 	out := x.call(ctx, r, step, arguments, report)
 	if span.IsRecording() {
-		span.SetAttributes(tracing.Operation.String(tracing.OperationTool), tracing.ToolName.String(step.Tool),
-			tracing.Server.String(step.Server), tracing.Step.String(step.ID), tracing.Attempts.Int(out.Attempts))
+		span.SetAttributes(tracing.Operation.String(tracing.OperationTool), tracing.Text(tracing.ToolName, step.Tool),
+			tracing.Server.String(step.Server), tracing.Text(tracing.Step, step.ID), tracing.Attempts.Int(out.Attempts))
 		x.tracer.Content(span, tracing.ToolArguments, arguments)
 		x.tracer.Content(span, tracing.ToolResult, out.Value)
 		if out.Err != nil {

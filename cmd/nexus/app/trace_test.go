@@ -331,6 +331,34 @@ func TestTraceWithContent(t *testing.T) {
 	}
 }
 
+// Spans have no more than the beginning of long names that clients choose: of methods, tools and ids of steps.
+func TestTraceOfLongNames(t *testing.T) {
+	s := collect(t)
+	r := start(t, func(o *app.Options) {
+		o.Demo = true
+		o.Config.Servers = append(o.Config.Servers, server("a", newPeer(textTool("look", object, "seen")).serve(t).URL))
+	})
+	long := strings.Repeat("x", 10_000)
+	send := func(path, method, params string) {
+		r.raw("POST", path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, nil)
+	}
+	for _, path := range []string{"/mcp", "/proxy/mcp", "/servers/a/mcp"} {
+		send(path, long, `{}`)
+		send(path, "tools/call", `{"name":"a__`+long+`","arguments":{}}`)
+		send(path, "tools/call", `{"name":"`+long+`","arguments":{}}`)
+	}
+	send("/mcp", "tools/call", `{"name":"process_query","arguments":{"query":"q","plan":[{"id":"`+long+`","tool":"a__look"},{"id":"t","tool":"`+long+`"}]}}`)
+	r.stop(deadline)
+	for _, span := range s.spans {
+		if n := proto.Size(span); n > 4000 {
+			t.Errorf("got a span of %d bytes, %.200s, want at most 4000", n, span.Name)
+		}
+	}
+	if len(s.spans) < 10 {
+		t.Errorf("got %d spans, want those of 10 requests", len(s.spans))
+	}
+}
+
 // A collector that never answers delays nothing: spans beyond the queue are dropped.
 func TestHangingCollectorDelaysNothing(t *testing.T) {
 	hang := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 // compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
 func (s *rounds) compose(ctx context.Context, late bool) {
 	s.record.Unmet = s.record.unmet(s.q.Text)
+	s.record.Unmet = append(s.record.Unmet, s.omitted()...)
 	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
 		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
 	}

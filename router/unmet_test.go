@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -47,6 +49,34 @@ func TestUnmet(t *testing.T) {
 		if err != nil || string(got) != row.want || r.Answer.Degraded != (row.want != "[]") {
 			t.Errorf("%s: got %s and degraded %v after %s, want %s", name, got, r.Answer.Degraded, brief(r), row.want)
 		}
+	}
+}
+
+// A command that the plan of a model leaves out is unmet, if some tool does it and nothing else may serve it.
+func TestUnmet_Omitted(t *testing.T) {
+	const wiped = `[{"text":"wipe the disk","reason":"failed"}]`
+	for _, row := range []struct{ question, plan, want string }{
+		{"Echo 5 and then wipe the disk.", `[{"tool":"echo","arguments":{"v":5}}]`, wiped},
+		{"Please wipe the disk!", `[]`, `[{"text":"Please wipe the disk","reason":"failed"}]`},
+		{"Write a note about tea, and wipe the disk.", `[{"tool":"note","arguments":{"v":"tea"}}]`, wiped},
+		{"Echo 5 and then wipe the disk.", `{"steps":[{"tool":"echo"}],"unmet":["wiping the disk"]}`, `[{"text":"wiping the disk","reason":"no_tool"}]`},
+		{"Echo 5 and then wipe the disk.", `[{"tool":"echo"},{"tool":"wipe"}]`, `[]`},
+		{"Echo 5 and then wipe the disk.", `[{"tool":"echo"},{"tool":"note","arguments":{"v":"wipe it"}}]`, `[]`},
+		{"Echo 5, but do not wipe the disk.", `[{"tool":"echo"}]`, `[]`},
+		{"Echo 5. Should I wipe the disk?", `[{"tool":"echo"}]`, `[]`},
+		{"Echo 5 and then wipe the table.", `[{"tool":"echo"}]`, `[]`}, // no tool is about tables
+		{"Echo 5 and write me a poem.", `[{"tool":"echo"}]`, `[]`},     // the answer may be one
+	} {
+		k := newKit(t, unconfirmed, row.plan, `[]`)
+		r := k.query(router.Query{Text: row.question})
+		got, err := json.Marshal(r.Content(false).Unmet)
+		if err != nil || string(got) != row.want || r.Answer.Degraded != (row.want != "[]") {
+			t.Errorf("%s: got %s after %s, want %s", row.question, got, brief(r), row.want)
+		}
+	}
+	k := newKit(t, unconfirmed, `[{"tool":"fails"}]`, `[{"tool":"wipe"}]`)
+	if r := k.query(router.Query{Text: "Fail and wipe the disk."}); slices.ContainsFunc(r.Unmet, func(u plan.Unmet) bool { return u.Tool == "" }) {
+		t.Errorf("got %v, want nothing unmet that a later round has done", r.Unmet)
 	}
 }
 

@@ -24,7 +24,7 @@ func (t Tool) Reads() bool {
 	switch {
 	case len(words) > 0 && reads(words[0]), len(own) > 0 && reads(own[0]):
 		return !actsToo(words)
-	case slices.ContainsFunc(words, acts):
+	case slices.ContainsFunc(words, Acts):
 		return false
 	case slices.ContainsFunc(words, reads):
 		return true
@@ -34,7 +34,7 @@ func (t Tool) Reads() bool {
 		switch {
 		case reads(w):
 			return true
-		case acts(w):
+		case Acts(w):
 			return false
 		}
 	}
@@ -50,13 +50,13 @@ func (t Tool) Cumulative() bool {
 	}
 	about := lowerWords(short.Prefix(t.Description, 300))
 	return t.Annotations.ReadOnlyHint != nil || t.Annotations.Destructive() ||
-		slices.ContainsFunc(slices.Concat(lowerWords(t.Tool), about[:min(len(about), 6)]), acts)
+		slices.ContainsFunc(slices.Concat(lowerWords(t.Tool), about[:min(len(about), 6)]), Acts)
 }
 
 // actsToo reports whether a name joins an acting verb to a reading verb, as in "find_and_replace".
 func actsToo(words []string) bool {
 	for i, w := range words[:len(words)-1] {
-		if (w == "and" || w == "or") && acts(words[i+1]) {
+		if (w == "and" || w == "or") && Acts(words[i+1]) {
 			return true
 		}
 	}
@@ -92,7 +92,8 @@ wipe withdraw write`)
 
 func reads(word string) bool { return readingVerbs[word] || readingVerbs[baseForm(word)] }
 
-func acts(word string) bool { return actingVerbs[word] || actingVerbs[baseForm(word)] }
+// Acts reports whether an English verb in lower case is one of those that change something, such as "send".
+func Acts(verb string) bool { return actingVerbs[verb] || actingVerbs[baseForm(verb)] }
 
 // baseForm returns the base form of a third person: of "retrieves", "searches", "classifies".
 func baseForm(word string) string {

@@ -1,0 +1,85 @@
+package router
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+)
+
+// Bounds of the search for commands that a plan leaves out.
+const (
+	maxCommands   = 20 // of a question
+	nearestWrites = 5  // tools that are looked at for each
+)
+
+// omitted are the commands of the question that the plan of a model leaves out without saying so. It rather misses one
+// than names one that was done. A command counts if it asks in English for an act such as sending or deleting, if some
+// tool that writes has its verb in its name and knows another of its words, and if no step of the plan that writes, and
+// no unmet part, shares a word with it.
+func (s *rounds) omitted() (out []plan.Unmet) {
+	if s.record.Plan.Source != plan.SourceModel {
+		return nil
+	}
+	tools := catalog{s.router.opts.Ranking, usable{s.catalog, s.q.Origin.Visible}, true}
+	var served wordSet
+	for _, step := range s.record.Plan.Steps {
+		tool, unknown := tools.tools.Lookup(step.Tool)
+		if unknown != nil || !tool.Reads() {
+			served.add(step.Tool, string(step.Arguments), tool.Title, tool.Description, string(tool.InputSchema))
+		}
+	}
+	for _, u := range s.record.Unmet {
+		served.add(u.Text)
+	}
+	commands := slices.DeleteFunc(intent.Split(s.q.Text), func(c intent.Clause) bool {
+		return !c.Act.MayWrite() || c.Bare || c.Language != "en" || !plan.Acts(c.Verb)
+	})
+	for _, c := range commands[:min(len(commands), maxCommands)] {
+		var words wordSet
+		words.add(c.Text)
+		if !words.meets(served) && slices.ContainsFunc(tools.Look(c.Text, nearestWrites), func(t plan.Tool) bool {
+			return !t.Reads() && words.fits(t, search.Stem(c.Verb))
+		}) {
+			out = append(out, plan.Unmet{Text: strings.TrimRight(c.Text, ".! "), Reason: plan.UnmetFailed})
+		}
+	}
+	return out
+}
+
+// wordSet is a set of stems of words that have a meaning.
+type wordSet map[string]bool
+
+func (w *wordSet) add(texts ...string) {
+	if *w == nil {
+		*w = wordSet{}
+	}
+	for _, text := range texts {
+		for _, word := range search.Words(text) {
+			if !search.IsStopWord(word) {
+				(*w)[search.Stem(word)] = true
+			}
+		}
+	}
+}
+
+// meets reports whether two sets have a word in common.
+func (w wordSet) meets(other wordSet) bool {
+	for word := range w {
+		if other[word] {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether a tool has the verb of a command in its name, and another word of the command, too.
+func (w wordSet) fits(t plan.Tool, verb string) bool {
+	var name, about wordSet
+	name.add(t.Tool)
+	about.add(t.Tool, t.Description)
+	delete(about, verb)
+	return name[verb] && w.meets(about)
+}

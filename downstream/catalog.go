@@ -34,7 +34,11 @@ type shelf struct {
 }
 
 // Missing is a server whose tools could not be listed. Reason is that of a Failure.
-type Missing struct{ Server, Reason, Message string }
+type Missing struct {
+	Server, Reason, Message string
+
+	last *listing // of its tools, from before it was lost; nil = it was never listed
+}
 
 // String returns the name of the server and why it is missing.
 func (m Missing) String() string { return m.Server + " (" + m.Reason + ": " + m.Message + ")" }
@@ -50,6 +54,9 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("the tool name %s is used by the servers %s; "+
 		"rename or filter one, or set name_conflicts to namespace", c.Tool, strings.Join(c.Servers, " and "))
 }
+
+// Conflicts returns the equal names of tools that name_conflicts: error forbids.
+func (c *Catalog) Conflicts() []Conflict { return slices.Clone(c.conflicts) }
 
 // Of returns the tools of one server; the slice is the same until they or their names change.
 func (c *Catalog) Of(server string) []Tool {
@@ -125,7 +132,8 @@ func (c *Catalog) full(name string) (tool *Tool) {
 }
 
 // Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the tools that the
-// caller may see, server__tool, server:tool or server.tool, and the alias that it is listed under.
+// caller may see, server__tool, server:tool or server.tool, and the alias that it is listed under. A name that no
+// listed server has may be that of a tool of a server that is missing, as it was last listed: a call connects anew.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	sees := func(t *Tool) bool { return visible == nil || visible(t.Server, t.Tool.Tool) }
 	if t := c.full(name); t != nil && sees(t) {
@@ -156,15 +164,44 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 		if f := c.Quarantined(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
 		}
+		switch lost := c.remembered(name, sees); {
+		case len(lost) == 1:
+			return lost[0], nil
+		case len(lost) > 1:
+			for _, t := range lost {
+				choices = append(choices, t.Server+"."+t.Tool.Tool)
+			}
+			return nil, ambiguous(name, choices)
+		}
 		if f := c.unlisted(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
 		}
 		return nil, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + name}
 	}
-	return nil, &plan.Error{
+	return nil, ambiguous(name, choices)
+}
+
+func ambiguous(name string, choices []string) *plan.Error {
+	return &plan.Error{
 		Reason:  plan.ReasonAmbiguousTool,
 		Message: fmt.Sprintf("Ambiguous tool: %s is %s; name one of them", name, strings.Join(choices, " and ")),
 	}
+}
+
+// remembered returns the tools that a name means among those that missing servers listed before they were lost.
+func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool) {
+	for _, m := range c.Missing {
+		if m.last == nil {
+			continue
+		}
+		for _, own := range readings(name, m.Server) {
+			if t := m.last.tool(own); t != nil && sees(t) {
+				tools = append(tools, t)
+				break
+			}
+		}
+	}
+	return tools
 }
 
 // unlisted returns why the server that a name begins with could not be listed. It is nil if there is no such server or

@@ -173,10 +173,7 @@ func TestNames(t *testing.T) {
 					t.Errorf("Lookup(%q): got %s, want %s", name, got, want)
 				}
 			}
-			conflicts, err := m.Conflicts(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conflicts := catalogOf(t, m).Conflicts()
 			if tc.policy != downstream.ConflictError {
 				if len(conflicts) > 0 {
 					t.Errorf("got conflicts %v", conflicts)

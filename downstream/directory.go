@@ -92,7 +92,10 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 		if l != nil {
 			continue
 		}
-		lost := Missing{f.order[i].config.Name, link.ReasonUnavailable, "its tools cannot be listed"}
+		lost := Missing{
+			Server: f.order[i].config.Name, Reason: link.ReasonUnavailable, Message: "its tools cannot be listed",
+			last: f.order[i].own.lists.latest("tools/list"),
+		}
 		failure := f.order[i].own.starting() // with the time that has passed by now
 		if failure != nil || errors.As(failed[i], &failure) {
 			lost.Reason, lost.Message = failure.Reason, failure.Message
@@ -102,6 +105,27 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 		missing = append(missing, lost)
 	}
 	return missing
+}
+
+// reconnect connects anew to missing servers, see Manager.Reconnect.
+func (d *directory) reconnect(ctx context.Context, missing []Missing) (back bool) {
+	var reached atomic.Bool
+	var wg sync.WaitGroup
+	for _, m := range missing {
+		quick := m.Reason == link.ReasonUnavailable || m.Reason == link.ReasonDisconnected
+		if s := d.servers.enabled(m.Server); s != nil && quick && m.last != nil {
+			wg.Go(func() {
+				defer s.rescue("connecting", nil)
+				ctx, cancel := context.WithTimeout(ctx, s.deadline)
+				defer cancel()
+				if _, err := s.own.get(ctx); err == nil {
+					reached.Store(true)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return reached.Load()
 }
 
 // snapshot is a catalog and the lists that it was made from.

@@ -24,7 +24,6 @@ package downstream
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -112,13 +111,10 @@ func (m *Manager) Configured(name string) bool { return m.servers.server(name) !
 // once. Servers that do not answer within their deadline are named in Missing.
 func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) { return m.directory.catalog(ctx) }
 
-// Conflicts lists every server's tools and returns the equal names that name_conflicts: error forbids.
-func (m *Manager) Conflicts(ctx context.Context) ([]Conflict, error) {
-	catalog, err := m.directory.catalog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(catalog.conflicts), nil
+// Reconnect tries again, all at once, to connect to those of the missing servers that were listed before and failed
+// without a delay. It reports whether one is back. Each has as much time as a list.
+func (m *Manager) Reconnect(ctx context.Context, missing []Missing) bool {
+	return m.directory.reconnect(ctx, missing)
 }
 
 // Refresh lists again the tools of every server that were last listed before since. Servers that fail are left as

@@ -98,6 +98,11 @@ func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 	if s.catalog, err = list(ctx); err != nil {
 		return false, err
 	}
+	if s.given == nil && s.router.servers.Reconnect(ctx, missing(s.catalog, s.q.Origin.Visible)) {
+		if s.catalog, err = list(ctx); err != nil {
+			return false, err
+		}
+	}
 	var names []string
 	for _, m := range missing(s.catalog, s.q.Origin.Visible) {
 		names = append(names, m.Server)

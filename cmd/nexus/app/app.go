@@ -210,11 +210,11 @@ func (a *App) Connect(ctx context.Context) error {
 	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != downstream.ConflictError {
 		return nil
 	}
-	conflicts, err := a.servers.Conflicts(ctx)
+	catalog, err := a.servers.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the tools: %w", err)
 	}
-	if len(conflicts) > 0 {
+	if conflicts := catalog.Conflicts(); len(conflicts) > 0 {
 		return &conflicts[0]
 	}
 	return nil

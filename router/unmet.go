@@ -13,7 +13,7 @@ func (r *Record) unmet(question string) []plan.Unmet {
 	out := slices.Clone(r.open)
 	for _, o := range r.failed {
 		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, r.part(o.Step, question)), Tool: o.Step.Tool,
-			Missing: r.missing[o.Step.ID]}
+			Missing: r.missing[o.Step.ID], Step: o.Step.ID}
 		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
 		out = append(out, u)
 	}

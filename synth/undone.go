@@ -33,19 +33,26 @@ func undoneOf(req Request) undone {
 	u := undone{outcomes: req.Outcomes, unmet: req.Unmet, note: req.Note, step: map[int]int{}}
 	taken := map[int]bool{}
 	for i, part := range req.Unmet {
-		switch part.Reason {
-		case plan.UnmetFailed, plan.UnmetDeclined, plan.UnmetNeedsApproval:
-		default:
-			continue
-		}
 		for j, o := range req.Outcomes {
-			if !o.OK() && part.Tool != "" && o.Step.Tool == part.Tool && !taken[j] {
+			if !o.OK() && !taken[j] && causes(o.Step, part) {
 				u.step[i], taken[j] = j, true
 				break
 			}
 		}
 	}
 	return u
+}
+
+// causes reports whether a part of the question may be unmet because the step failed.
+func causes(step plan.Step, part plan.Unmet) bool {
+	if part.Step != "" {
+		return step.ID == part.Step
+	}
+	switch part.Reason {
+	case plan.UnmetFailed, plan.UnmetDeclined, plan.UnmetNeedsApproval:
+		return part.Tool != "" && step.Tool == part.Tool
+	}
+	return false
 }
 
 // lines says what was not done: failed steps below the heading, then unmet parts. A step or part that is named already

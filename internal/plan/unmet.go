@@ -6,6 +6,7 @@ type Unmet struct {
 	Reason  string   `json:"reason"`
 	Tool    string   `json:"tool,omitempty"`    // the tool for it, or the most similar tool
 	Missing []string `json:"missing,omitempty"` // required arguments that are not known
+	Step    string   `json:"-"`                 // the failed step that would serve it; empty if there is none
 
 	// Nearest are one to three tools that share a word with the part if no tool fits. Tool is the first of them.
 	Nearest []Nearest `json:"-"`

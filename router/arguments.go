@@ -2,6 +2,8 @@ package router
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -22,6 +24,30 @@ func argumentsOf(params []byte) (arguments, error) {
 		return nil, refuse("Invalid arguments: arguments must be an object")
 	}
 	return a, nil
+}
+
+// parameters are the names of the arguments of each router tool.
+type parameters map[string][]string
+
+// arguments reads the arguments of a call of a router tool.
+func (p parameters) arguments(tool string, params []byte) (arguments, error) {
+	args, err := argumentsOf(params)
+	if err == nil {
+		err = p.check(tool, jsonrpc.Get(params, "arguments"))
+	}
+	return args, err
+}
+
+// check refuses arguments that a router tool does not have: a misspelt dry_run must not run anything.
+func (p parameters) check(tool string, args []byte) (err error) {
+	jsonrpc.Members(args, func(name []byte, _ jsonrpc.Span) bool {
+		if !slices.Contains(p[tool], string(name)) {
+			err = refuse("Invalid argument: %s has no argument %s; it has %s", tool, printable(string(name), maxShownName),
+				strings.Join(p[tool], ", "))
+		}
+		return err == nil
+	})
+	return err
 }
 
 func (a arguments) given(name string) bool {

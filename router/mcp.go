@@ -55,7 +55,7 @@ func (p *Profile) newMCP() (*server.MCPServer, error) {
 		}
 		var handler server.ToolHandlerFunc
 		if f := handlers[name]; f != nil {
-			handler = p.handle(f)
+			handler = p.handle(name, f)
 		}
 		s.AddTool(tool, handler)
 	}
@@ -84,10 +84,10 @@ func define(name string) (mcp.Tool, error) {
 type exchangeKey struct{}
 
 // handle adapts a tool to mcp-go. The arguments are read from the raw message, so that numbers stay exact.
-func (p *Profile) handle(f toolFunc) server.ToolHandlerFunc {
+func (p *Profile) handle(name string, f toolFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		x := ctx.Value(exchangeKey{}).(*edge.Exchange)
-		args, err := argumentsOf(x.Message.Params)
+		args, err := p.parameters.arguments(name, x.Message.Params)
 		var result *mcp.CallToolResult
 		if err == nil {
 			result, err = f(ctx, x, args)

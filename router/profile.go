@@ -30,6 +30,7 @@ type Profile struct {
 	exposed    *lru.Cache[string, []string] // tools that the last search of each session found
 	loose      *lru.Cache[string, []string] // of callers without sessions
 	searchTool []byte                       // the raw definition of search_available_tools
+	parameters parameters
 }
 
 // NewProfile makes a Profile. The error says what is wrong with the options.
@@ -37,7 +38,17 @@ func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p := &Profile{
 		router: opts.Router, opts: opts,
 		exposed: lru.New[string, []string](maxExposed, maxExposedBytes),
-		loose:   lru.New[string, []string](maxLoose, maxExposedBytes),
+		loose:   lru.New[string, []string](maxLoose, maxExposedBytes), parameters: parameters{},
+	}
+	for name := range tools {
+		tool, err := define(name)
+		if err != nil {
+			return nil, err
+		}
+		jsonrpc.Members(jsonrpc.Get(tool.RawInputSchema, "properties"), func(parameter []byte, _ jsonrpc.Span) bool {
+			p.parameters[name] = append(p.parameters[name], string(parameter))
+			return true
+		})
 	}
 	var err error
 	if p.mcp, err = p.newMCP(); err != nil {

@@ -18,9 +18,13 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 		parameters = []byte("{}")
 	}
 	dry := jsonrpc.Get(args, "dry_run")
+	unknown := p.parameters.check(ToolRun, args)
 	switch {
 	case name == "":
 		replyError(x, "Invalid argument: tool is required and must be a string")
+		return
+	case unknown != nil:
+		replyError(x, unknown.Error())
 		return
 	case parameters[0] != '{':
 		replyError(x, "Invalid argument: parameters must be an object")

@@ -35,7 +35,7 @@ type FoundTool struct {
 // ServeSearch serves search_available_tools: what it finds is listed for the caller from then on, and the
 // notification of that stands before the result on the same stream.
 func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
-	args, err := argumentsOf(x.Message.Params)
+	args, err := p.parameters.arguments(ToolSearchTools, x.Message.Params)
 	var query string
 	var limit int
 	if err == nil {

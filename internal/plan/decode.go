@@ -28,8 +28,9 @@ var (
 )
 
 // ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a process_query
-// result, or a JSON string that holds one of these, because some clients write objects so. Text around the JSON and
-// repeated names are errors. The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
+// result, or a JSON string that holds one of these, because some clients write objects so. A string may also be the
+// text of a model, with the plan amid prose. Otherwise text around the JSON and repeated names are errors. The errors
+// wrap ErrNoPlan, ErrTooLong or ErrBroken.
 func ParseJSON(raw json.RawMessage) (Plan, error) {
 	if len(raw) > MaxText {
 		return Plan{}, ErrTooLong
@@ -39,7 +40,10 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return Plan{}, fmt.Errorf("%w: %w", ErrBroken, err)
 		}
-		raw = json.RawMessage(text)
+		raw = bytes.TrimSpace([]byte(text))
+		if len(raw) > 0 && !bytes.ContainsRune([]byte(`{["`), rune(raw[0])) {
+			return Parse(text)
+		}
 	}
 	s, err := scan(new(jsontext.Decoder), raw)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 type configCmd struct {
@@ -64,10 +66,17 @@ type keysNewCmd struct {
 	Name string `arg:"" optional:"" default:"client" help:"Who will use it."`
 }
 
+// plainName is what YAML surely reads as text.
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
 // Run prints a new key once, and what the configuration needs to know of it.
 func (c *keysNewCmd) Run(w *world) error {
 	key := "nx_" + rand.Text() + rand.Text()
+	name := c.Name
+	if !plainName.MatchString(name) {
+		name = string(jsonrpc.StringID(name)) // which YAML reads, too
+	}
 	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %x\n",
-		key, c.Name, sha256.Sum256([]byte(key)))
+		key, name, sha256.Sum256([]byte(key)))
 	return err
 }

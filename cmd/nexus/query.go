@@ -68,7 +68,7 @@ func (c *queryCmd) Run(w *world) error {
 	bar.close()
 	var refusal *router.Refusal
 	if errors.As(err, &refusal) {
-		return &exitError{exitUsage, refusal.Text}
+		return &exitError{exitUsage, advised(refusal.Text)}
 	}
 	if err != nil {
 		return err
@@ -126,11 +126,23 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
 	var refused *exitError
 	if errors.As(err, &refused) && refused.code == exitFailed && !strings.HasPrefix(refused.text, limit.Exceeded) {
 		refused.code = exitUsage // as in this process: what else it refuses is the question's fault
+		refused.text = advised(refused.text)
 	}
 	if err != nil {
 		return err
 	}
 	return c.print(w, result.Text(), result.StructuredContent)
+}
+
+// advised adds to the text of a refusal what to do about it, where clients rely on the bare text.
+func advised(refusal string) string {
+	switch refusal {
+	case "Query too long":
+		return refusal + "; shorten it, or raise limits.query_chars"
+	case "Invalid query content":
+		return refusal + "; write it in other words, or change validation.deny_patterns"
+	}
+	return refusal
 }
 
 // indent breaks JSON into lines and changes nothing else.

@@ -91,7 +91,7 @@ func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	})
 	if err != nil {
 		transport.CloseIdleConnections()
-		return nil, keyed(err)
+		return nil, helped(err)
 	}
 	return &peer{session, transport}, nil
 }
@@ -121,7 +121,7 @@ func (p *peer) ask(ctx context.Context, tool string, args map[string]any, bar *b
 	})
 	switch {
 	case err != nil:
-		return nil, keyed(err)
+		return nil, helped(err)
 	case jsonrpc.Text(jsonrpc.Get(reply.Err, "message")) == "Unknown tool: "+tool:
 		return nil, fmt.Errorf("%w %s; see router.tools in its settings", errNotOffered, tool)
 	case reply.Err != nil:
@@ -146,11 +146,15 @@ func (p *peer) answer(ctx context.Context, tool string, args map[string]any, bar
 	return &result, nil
 }
 
-// keyed says where the key comes from to whom the remote router refuses.
-func keyed(err error) error {
+// helped says what to do if the remote router refuses the key or cannot be reached.
+func helped(err error) error {
 	var failure *link.Failure
-	if errors.As(err, &failure) && failure.Reason == link.ReasonUnauthorized {
+	switch {
+	case !errors.As(err, &failure):
+	case failure.Reason == link.ReasonUnauthorized:
 		return fmt.Errorf("%w; set NEXUS_API_KEY to one of its keys", err)
+	case failure.Reason == link.ReasonUnavailable:
+		return fmt.Errorf("%w; start a router there with nexus serve, or correct --remote", err)
 	}
 	return err
 }

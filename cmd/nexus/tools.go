@@ -66,6 +66,9 @@ func (c *toolsCmd) print(w *world, raw json.RawMessage) error {
 	if columns, ok := width(w.stdout); ok {
 		room = max(20, min(room, columns-nameColumns-serverColumns-2))
 	}
+	if len(listed.Tools) == 0 && c.Search != "" {
+		fmt.Fprintf(w.stderr, "nexus: no tool matches %q; try other words, or nexus tools to list all\n", firstLine(c.Search, 100))
+	}
 	for _, t := range listed.Tools {
 		if _, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, t.Name, serverColumns, t.Server,
 			firstLine(t.Description, room)); err != nil {

@@ -2,6 +2,7 @@ package cases_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,11 @@ func TestMistakes(t *testing.T) {
 		{"a.yaml", "id: a\n", []string{"a.yaml:1: want a list of cases"}},
 		{"a.yaml", "- id: a\n  query: [\n", []string{"no YAML: "}},
 		{"a.yaml", "", []string{"a.yaml: has no cases"}},
+		{"a.yaml", "- id: a\n  plan: " + strings.Repeat("[", 100_000), []string{"a.yaml:2: nests deeper than 1000"}},
+		{"a.yaml", strings.Repeat("- [ # x\n", 100_000), []string{"a.yaml:1000: nests deeper than 1000"}},
+		{"a.yaml", strings.Repeat("- {a:\n\n", 100_000), []string{"nests deeper than 1000"}},
+		{"a.yaml", strings.Repeat("- ", 100_000), []string{"a.yaml:1: nests deeper than 1000"}},
+		{"a.yaml", "- id: a\n  query: q\n" + aliases(), []string{"a.yaml:1: has more than 2000000 values, aliases counted"}},
 	} {
 		_, problems := load(t, row.name, row.text)
 		if len(problems) != len(row.want) {
@@ -113,6 +119,15 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// aliases are members of which each uses the one before nine times.
+func aliases() string {
+	text := "  l0: &l0 [x]\n"
+	for i := range 9 {
+		text += fmt.Sprintf("  l%d: &l%d [%s]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*l%d,", i), 9))
+	}
+	return text
 }
 
 func TestMistakesAreBounded(t *testing.T) {

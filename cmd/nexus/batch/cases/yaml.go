@@ -12,6 +12,10 @@ import (
 
 // readYAML reads a YAML list of cases.
 func readYAML(text []byte, c *collector) {
+	if line := deepCase(text); line > 0 {
+		c.problem(line, "nests deeper than %d", maxNesting)
+		return
+	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		c.yamlProblem(1, err)
@@ -24,6 +28,10 @@ func readYAML(text []byte, c *collector) {
 		list, ok := doc.Body.(*ast.SequenceNode)
 		if !ok {
 			c.problem(doc.Body.GetToken().Position.Line, "want a list of cases, each of which begins with \"- id:\"")
+			return
+		}
+		if (sizes{map[string]int{}}).of(list) > maxValues {
+			c.problem(firstLine(list), "has more than %d values, aliases counted as often as they are used", maxValues)
 			return
 		}
 		var values []any // of the whole list, as an alias may name an anchor of another case

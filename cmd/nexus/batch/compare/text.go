@@ -16,7 +16,7 @@ const maxListed = 20
 func (f *Figures) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+		b.WriteString(report.TextRow(name, fmt.Sprintf(format, args...)))
 	}
 	row("pairs", "%d; only in A %d, only in B %d", f.Pairs, f.Only.A, f.Only.B)
 	row("pass rate", "A %s, B %s", rate(f.A.PassRate), rate(f.B.PassRate))

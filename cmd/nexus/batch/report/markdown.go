@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // WriteMarkdown writes tables for a pull request.
@@ -42,8 +44,8 @@ func (f *Figures) WriteMarkdown(w io.Writer) error {
 // kinds are those of groups, in the order in which they are shown.
 func kinds() []string { return []string{byReason, byTag, byTool, byServer} }
 
-// cell writes text into a table: as it is, and in one line.
+// cell writes text into a table: as it is, in one line, and without calling anybody.
 func cell(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)
+	s = short.Line(s, maxRow)
+	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -102,6 +103,37 @@ func TestJUnitIsXML(t *testing.T) {
 	}
 	if suite.Tests != 30 || len(suite.Cases) != 30 || suite.Cases[9].Failure == nil || suite.Cases[8].Failure != nil {
 		t.Errorf("got %+v", suite)
+	}
+}
+
+// Neither a terminal nor Markdown interprets what stands in results.
+func TestHostileTexts(t *testing.T) {
+	const hostile = `\u001b[2J\u0007\r\n| <img src=x> &lt;b> @everyone`
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	text := `{"case":"a` + hostile + `","repeat":1,"outcome":"failed","tags":["t` + hostile + `"],"checks":[{"name":"c","passed":false,"reason":"` +
+		hostile + `"}],"result":{},"fingerprint":"f"}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain, markdown bytes.Buffer
+	if err := errors.Join(f.WriteText(&plain), f.WriteMarkdown(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []string{plain.String(), markdown.String()} {
+		if strings.ContainsFunc(strings.ReplaceAll(got, "\n", ""), unicode.IsControl) || !strings.Contains(got, "[2J") {
+			t.Errorf("got %q, want the case without control characters", got)
+		}
+	}
+	if got := markdown.String(); strings.ContainsAny(got, "<@") || strings.Contains(got, " &lt;b") {
+		t.Errorf("got %s, want no markup and no mention", got)
 	}
 }
 

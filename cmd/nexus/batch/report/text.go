@@ -7,16 +7,20 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // maxListed is how many failed lines a summary names.
 const maxListed = 10
 
+// maxRow bounds a line of a summary in bytes.
+const maxRow = 4000
+
 // WriteText writes a summary for a terminal.
 func (f *Figures) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+		b.WriteString(TextRow(name, fmt.Sprintf(format, args...)))
 	}
 	f.rates(row)
 	row("latency", "p50 %s, p95 %s, p99 %s, most %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99), seconds(f.Latency.Max))
@@ -31,6 +35,11 @@ func (f *Figures) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// TextRow is a line of a summary. What a terminal would interpret is left out of it.
+func TextRow(name, text string) string {
+	return fmt.Sprintf("%-11s %s\n", name, short.Line(text, maxRow))
 }
 
 // rates gives the rows of a summary that say how many lines have passed.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -107,42 +109,95 @@ func readEntries(tx *bolt.Tx) (found []stored, err error) {
 
 func key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
 
-func (f *file) write(batch []record, oldest uint64) error {
+func (f *file) write(batch []record, gone []uint64) error {
 	return guard(func() error {
 		return f.db.Update(func(tx *bolt.Tx) error {
 			entries, details := tx.Bucket(bucketEntries), tx.Bucket(bucketDetails)
 			entries.FillPercent, details.FillPercent = 0.9, 0.9 // keys ascend
-			size := 0
-			for _, r := range batch {
-				size += len(r.summary) + 1
-			}
-			lines := make([]byte, 0, size)
-			for _, r := range batch {
-				lines = append(append(lines, r.summary...), '\n')
-				if r.whole == nil {
-					continue
-				}
-				if err := details.Put(key(r.entry.ID), r.whole); err != nil {
-					return err
-				}
-			}
-			if err := entries.Put(key(batch[len(batch)-1].entry.ID), lines); err != nil {
-				return err
-			}
-			return errors.Join(dropBelow(entries, oldest), dropBelow(details, oldest))
+			return errors.Join(dropDetails(details, gone), dropLines(entries, gone), put(entries, details, batch))
 		})
 	})
 }
 
-// dropBelow deletes the values with keys below an id.
-func dropBelow(b *bolt.Bucket, id uint64) error {
-	c := b.Cursor()
-	for k, _ := c.First(); k != nil && bytes.Compare(k, key(id)) < 0; k, _ = c.First() {
-		if err := c.Delete(); err != nil {
+// put keeps a batch.
+func put(entries, details *bolt.Bucket, batch []record) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	size := 0
+	for _, r := range batch {
+		size += len(r.summary) + 1
+	}
+	lines := make([]byte, 0, size)
+	for _, r := range batch {
+		lines = append(append(lines, r.summary...), '\n')
+		if r.whole == nil {
+			continue
+		}
+		if err := details.Put(key(r.entry.ID), r.whole); err != nil {
+			return err
+		}
+	}
+	return entries.Put(key(batch[len(batch)-1].entry.ID), lines)
+}
+
+// dropDetails removes the details of entries. Most have none.
+func dropDetails(details *bolt.Bucket, gone []uint64) error {
+	for len(gone) > 0 {
+		next, _ := details.Cursor().Seek(key(gone[0]))
+		if next == nil {
+			return nil
+		}
+		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(next))
+		if gone = gone[passed:]; !found {
+			continue
+		}
+		if err := details.Delete(next); err != nil {
+			return err
+		}
+		gone = gone[1:]
+	}
+	return nil
+}
+
+// dropLines removes the lines of entries from the values that they share with others.
+func dropLines(entries *bolt.Bucket, gone []uint64) error {
+	for len(gone) > 0 {
+		last, lines := entries.Cursor().Seek(key(gone[0]))
+		if last == nil {
+			return nil // the rest was not stored
+		}
+		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(last))
+		if found {
+			passed++
+		}
+		kept := without(lines, gone[:passed])
+		gone = gone[passed:]
+		var err error
+		switch len(kept) {
+		case 0:
+			err = entries.Delete(last)
+		case len(lines): // they were not stored
+		default:
+			err = entries.Put(last, kept)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// without returns lines without those of some ids.
+func without(lines []byte, gone []uint64) (kept []byte) {
+	for line := range bytes.Lines(lines) {
+		digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"id":`)), []byte(","))
+		id, err := strconv.ParseUint(string(digits), 10, 64)
+		if _, found := slices.BinarySearch(gone, id); !found || err != nil {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
 
 func (f *file) detail(id uint64) (detail []byte, err error) {

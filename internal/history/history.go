@@ -5,8 +5,10 @@
 // owns, indexes and stores the entries. What finds its queue full, because the disk is slow, is dropped and counted.
 // [Log.Find] and [Log.Each] read the index, which is in memory; [Log.Detail] reads the store.
 //
-// The number, the bytes and the age of entries are bounded; the oldest go first. A nil *Log keeps nothing. All methods
-// may be called from any goroutine.
+// The number, the bytes and the age of entries are bounded. Queries and calls have half of the room each, and every
+// caller has an equal part of each half; what some do not need is for the others. The oldest entry of who has too much
+// goes first, so that nobody drives out what others have done. What is too old is not shown, and leaves the file with
+// the next write or soon after. A nil *Log keeps nothing. All methods may be called from any goroutine.
 package history
 
 import (
@@ -15,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,11 +81,13 @@ type Tokens struct {
 	Calls  int    `json:"calls"`
 }
 
-// Bounds of what is not stored yet, and how long entries wait for others to be stored with.
+// Bounds of what is not stored yet, of which calls have half; how long entries wait for others to be stored with; and
+// how often entries are dropped that are too old.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20
 	batchTime      = 250 * time.Millisecond
+	sweepTime      = 10 * time.Minute
 )
 
 // Log is the history.
@@ -93,8 +98,8 @@ type Log struct {
 	memory string // why it is in memory only; empty = it is in a file
 
 	queue   queue
-	failing bool   // the last write failed; belongs to the goroutine, as the next
-	oldest  uint64 // id that the store still needs; the next write drops what is older
+	failing bool     // the last write failed; belongs to the goroutine, as the next
+	gone    []uint64 // ids that the next write drops; what the store has not is not in it
 	quit    chan struct{}
 	done    chan struct{}
 }
@@ -102,6 +107,7 @@ type Log struct {
 // queue has what is not stored yet. The goroutine takes all of it at a time, so that most entries wake nobody.
 type queue struct {
 	filled chan struct{} // has a token once there is something
+	many   chan struct{} // has a token once there is much
 
 	mu      sync.Mutex
 	waiting []record
@@ -138,10 +144,11 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 
 func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
 	l := &Log{
-		logger: logger, store: s, memory: memory, index: index{cfg: cfg},
-		queue: queue{filled: make(chan struct{}, 1)}, quit: make(chan struct{}), done: make(chan struct{}),
+		logger: logger, store: s, memory: memory, index: index{cfg: cfg, shares: map[shareKey]*share{}},
+		queue: queue{filled: make(chan struct{}, 1), many: make(chan struct{}, 1)},
+		quit:  make(chan struct{}), done: make(chan struct{}),
 	}
-	l.oldest = l.index.add(time.Now(), found)
+	l.gone = l.index.add(time.Now(), found)
 	go l.run()
 	return l
 }
@@ -157,31 +164,48 @@ func (l *Log) Add(e Entry, detail any, size int) {
 func (q *queue) add(r record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.entries == maxQueued || q.bytes+r.size > maxQueuedBytes {
+	part := 1
+	if r.entry.Kind == KindCall {
+		part = 2 // they come by the thousand
+	}
+	if q.entries >= maxQueued/part || q.bytes+r.size > maxQueuedBytes/part {
 		q.dropped++
 		return
 	}
 	q.entries++
 	q.bytes += r.size
-	if q.waiting = append(q.waiting, r); len(q.waiting) == 1 {
-		select {
-		case q.filled <- struct{}{}:
-		default:
-		}
+	switch q.waiting = append(q.waiting, r); len(q.waiting) {
+	case 1:
+		signal(q.filled)
+	case maxQueued / 4:
+		signal(q.many)
 	}
 }
 
-// take returns what waits; the next entries use the memory of done, which has been stored.
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits; the next entries use the memory of done.
 func (q *queue) take(done []record) (batch []record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := range done {
-		q.bytes -= done[i].size
-	}
-	q.entries -= len(done)
-	clear(done) // for the garbage collector
 	batch, q.waiting = q.waiting, done[:0]
 	return batch
+}
+
+// stored makes room for others than a batch.
+func (q *queue) stored(batch []record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.entries -= len(batch)
+	for i := range batch {
+		q.bytes -= batch[i].size
+	}
+	clear(batch) // for the garbage collector
 }
 
 // Dropped returns how many entries were not kept because the queue was full.
@@ -202,6 +226,9 @@ var ErrNoDetail = errors.New("the details of this entry are not there: it is too
 
 // Detail returns the detail of an entry, as JSON.
 func (l *Log) Detail(id uint64) (json.RawMessage, error) {
+	if _, kept := l.Get(id); !kept {
+		return nil, ErrNoDetail
+	}
 	detail, err := l.store.detail(id)
 	switch {
 	case err != nil:
@@ -230,46 +257,61 @@ func (l *Log) Close(ctx context.Context) error {
 func (l *Log) run() {
 	defer close(l.done)
 	defer l.store.close()
+	sweep := time.NewTicker(sweepTime)
+	defer sweep.Stop()
 	var batch []record
 	for ending := false; !ending; {
 		select {
 		case <-l.queue.filled:
 			ending = l.pause()
+		case <-sweep.C:
 		case <-l.quit:
 			ending = true
 		}
 		batch = l.queue.take(batch)
-		if len(batch) > 0 {
-			l.write(batch)
-		}
+		l.write(batch)
+		l.queue.stored(batch)
 	}
-	l.queue.take(batch)
 }
 
-// pause waits for more entries; it is true if the Log is being closed.
+// pause waits for more entries, unless there are many; it is true if the Log is being closed.
 func (l *Log) pause() (ending bool) {
 	timer := time.NewTimer(batchTime)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return false
+	case <-l.queue.many:
+		return false
 	case <-l.quit:
 		return true
 	}
 }
 
-// write encodes, indexes and stores a batch.
+// write encodes, stores and indexes a batch. Without one it drops what is too old.
 func (l *Log) write(batch []record) {
+	if len(batch) == 0 {
+		if l.gone = append(l.gone, l.index.add(time.Now(), nil)...); len(l.gone) == 0 {
+			return
+		}
+	}
+	slices.Sort(l.gone)
 	next := l.index.next()
-	kept := make([]stored, 0, len(batch))
+	kept := make([]stored, len(batch))
 	for i := range batch {
 		r := &batch[i]
 		r.entry.ID = next + uint64(i)
 		r.encode()
-		kept = append(kept, stored{r.entry, len(r.summary) + len(r.whole)})
+		kept[i] = stored{Entry: r.entry, bytes: len(r.summary) + len(r.whole)}
 	}
-	err := l.store.write(batch, l.oldest)
-	l.oldest = l.index.add(time.Now(), kept) // last: what is listed has its details
+	err := l.store.write(batch, l.gone)
+	if err == nil {
+		l.gone = nil
+	}
+	for i := range kept {
+		kept[i].lost = err != nil
+	}
+	l.gone = append(l.gone, l.index.add(time.Now(), kept)...) // last: what is listed has its details
 	switch {
 	case err != nil && !l.failing:
 		l.logger.Warn("the history cannot be stored; entries without details are kept in memory", "error", err)

@@ -1,16 +1,19 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// stored is an entry and the bytes that it has in the store.
+// stored is an entry that is kept.
 type stored struct {
 	Entry
-	bytes int
+	bytes int  // in the store
+	lost  bool // the store refused it
+	share *share
 }
 
 // index has the entries that are kept, in the order of their ids.
@@ -19,7 +22,8 @@ type index struct {
 
 	mu      sync.RWMutex
 	entries []stored
-	bytes   int
+	kept    amount
+	shares  map[shareKey]*share
 	last    uint64 // the newest id ever
 }
 
@@ -30,24 +34,53 @@ func (x *index) next() uint64 {
 	return x.last + 1
 }
 
-// add adds entries with ascending ids and drops the oldest beyond the bounds. It returns the oldest id that stays.
-func (x *index) add(now time.Time, entries []stored) (oldest uint64) {
+// add adds entries with ascending ids, and drops what is too old or too much. It returns the ids that the store is to
+// drop.
+func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, e := range entries {
-		x.last = e.ID
-		x.bytes += e.bytes
+	for i := range entries {
+		e := &entries[i]
+		e.share = x.shareOf(&e.Entry)
+		e.share.newest, x.last = e.ID, e.ID
+		x.count(e, 1)
 	}
 	x.entries = append(x.entries, entries...)
-	n, expired := 0, now.Add(-x.cfg.Age)
-	for n < len(x.entries) &&
-		(len(x.entries)-n > x.cfg.Entries || x.bytes > int(x.cfg.Bytes) || x.entries[n].At.Before(expired)) {
-		x.bytes -= x.entries[n].bytes
-		n++
+	oldest := x.oldest(now)
+	gone = x.drop(nil, func(e *stored) bool { return e.At.Before(oldest) })
+	for d, bound := range (amount{x.cfg.Entries, int(x.cfg.Bytes)}) {
+		if x.kept[d] > bound {
+			x.allot(d, bound)
+			gone = x.drop(gone, func(e *stored) bool { return e.share.kept[d] > e.share.most })
+		}
 	}
-	x.entries = slices.Delete(x.entries, 0, n) // in place: making room anew would cost more than to move them
-	return x.last + 1 - uint64(len(x.entries))
+	return gone
 }
+
+// drop drops the entries that a function chooses, the oldest first. It appends the ids that the store has to gone.
+func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
+	to := 0
+	for i := range x.entries {
+		e := &x.entries[i]
+		if chosen(e) {
+			x.count(e, -1)
+			if !e.lost {
+				gone = append(gone, e.ID)
+			}
+			continue
+		}
+		if to != i {
+			x.entries[to] = *e // in place: making room anew would cost more than to move them
+		}
+		to++
+	}
+	clear(x.entries[to:])
+	x.entries = x.entries[:to]
+	return gone
+}
+
+// oldest is when the oldest entries that are shown began.
+func (x *index) oldest(now time.Time) time.Time { return now.Add(-x.cfg.Age) }
 
 // Filter chooses entries. Empty fields choose all.
 type Filter struct {
@@ -99,8 +132,9 @@ func (l *Log) Each(f func(e *Entry) bool) {
 	}
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
+	oldest := l.index.oldest(time.Now())
 	for i := range slices.Backward(l.index.entries) {
-		if !f(&l.index.entries[i].Entry) {
+		if e := &l.index.entries[i].Entry; !e.At.Before(oldest) && !f(e) {
 			return
 		}
 	}
@@ -113,25 +147,24 @@ func (l *Log) Get(id uint64) (Entry, bool) {
 	}
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
-	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int {
-		switch {
-		case e.ID < id:
-			return -1
-		case e.ID > id:
-			return 1
-		}
-		return 0
-	})
-	if !ok {
+	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int { return cmp.Compare(e.ID, id) })
+	if !ok || l.index.entries[i].At.Before(l.index.oldest(time.Now())) {
 		return Entry{}, false
 	}
 	return l.index.entries[i].Entry, true
 }
 
-// Newest returns the id of the newest entry. It changes whenever entries are added.
-func (l *Log) Newest() uint64 {
+// Newest returns the id of the newest entry of the callers that see chooses. It changes whenever they add one.
+func (l *Log) Newest(see func(caller string) bool) (id uint64) {
 	if l == nil {
 		return 0
 	}
-	return l.index.next() - 1
+	l.index.mu.RLock()
+	defer l.index.mu.RUnlock()
+	for key, s := range l.index.shares {
+		if s.newest > id && see(key.caller) {
+			id = s.newest
+		}
+	}
+	return id
 }

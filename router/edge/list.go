@@ -1,43 +1,48 @@
 package edge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
-
-	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
 // SessionInfo describes a client session. ID is a digest: the id itself would let its reader use the session.
 type SessionInfo struct {
-	ID       string      `json:"id"`
-	Owner    auth.Caller `json:"-"`
-	Caller   string      `json:"caller"`         // Owner.ID
-	Path     string      `json:"path,omitempty"` // of streamable HTTP
-	Protocol string      `json:"protocol_version"`
-	Client   string      `json:"client,omitempty"` // as it names itself
-	Version  string      `json:"client_version,omitempty"`
-	Idle     float64     `json:"idle_seconds"`
-	Attached bool        `json:"attached"` // it reads the stream of its own
-	InFlight bool        `json:"in_flight"`
+	ID       string  `json:"id"`
+	Caller   string  `json:"caller"`
+	Path     string  `json:"path,omitempty"` // of streamable HTTP
+	Protocol string  `json:"protocol_version"`
+	Client   string  `json:"client,omitempty"` // as it names itself
+	Version  string  `json:"client_version,omitempty"`
+	Idle     float64 `json:"idle_seconds"`
+	Attached bool    `json:"attached"` // it reads the stream of its own
+	InFlight bool    `json:"in_flight"`
 }
 
-// List describes the client sessions, in no order.
-func List(e *Edge) []SessionInfo {
-	all := e.sessions.store.All()
-	list := make([]SessionInfo, len(all))
+// List describes the sessions of the callers that see chooses, at most limit, those used last first. total is how many
+// there are.
+func List(e *Edge, see func(caller string) bool, limit int) (list []SessionInfo, total int) {
+	all := slices.DeleteFunc(e.sessions.store.All(), func(s *session) bool { return !see(s.owner.ID) })
+	slices.SortFunc(all, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(b.LastUsed(), a.LastUsed()), cmp.Compare(a.id, b.id))
+	})
+	list = make([]SessionInfo, min(len(all), limit))
 	now := e.now()
-	for i, s := range all {
+	for i := range list {
+		s := all[i]
 		version, client := s.handshake.agreed()
 		var named struct{ Name, Version string }
 		_ = json.Unmarshal(client.Info, &named) // untrusted; may be missing
 		digest := sha256.Sum256([]byte(s.id))
 		list[i] = SessionInfo{
-			ID: hex.EncodeToString(digest[:6]), Owner: s.owner, Caller: s.owner.ID, Path: s.path, Protocol: string(version),
-			Client: named.Name, Version: named.Version, Idle: (now - s.LastUsed()).Truncate(time.Second).Seconds(),
+			ID: hex.EncodeToString(digest[:6]), Caller: s.owner.ID, Path: s.path, Protocol: string(version),
+			Client: named.Name, Version: named.Version,
+			Idle:     (now - s.LastUsed()).Truncate(time.Second).Seconds(),
 			Attached: s.Attached(), InFlight: s.InFlight(),
 		}
 	}
-	return list
+	return list, len(all)
 }

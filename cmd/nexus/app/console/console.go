@@ -84,21 +84,9 @@ func New(o Options) *Console {
 		"GET /ui/api/models":          c.models,
 		"GET /ui/api/events":          c.events,
 	} {
-		c.mux.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !sameOrigin(r) {
-				fail(w, http.StatusForbidden, "only the page itself may ask for this")
-				return
-			}
-			h(w, r, o.Viewer(r))
-		}))
+		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) { h(w, r, o.Viewer(r)) }))
 	}
-	c.mux.HandleFunc("/ui/mcp", func(w http.ResponseWriter, r *http.Request) {
-		if !sameOrigin(r) {
-			fail(w, http.StatusForbidden, "only the page itself may ask for this")
-			return
-		}
-		o.MCP.ServeHTTP(w, r)
-	})
+	c.mux.Handle("/ui/mcp", own(o.MCP.ServeHTTP))
 	c.mux.HandleFunc("/ui/", c.file)
 	return c
 }
@@ -128,7 +116,17 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/ui/", c.page).ServeHTTP(w, r)
 }
 
-// sameOrigin refuses requests of other pages: a browser adds the password of the page to them, too.
+// own refuses requests of other pages: a browser adds the password of the page to them, too.
+func own(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !sameOrigin(r) {
+			fail(w, http.StatusForbidden, "only the page itself may ask for this")
+			return
+		}
+		h(w, r)
+	})
+}
+
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

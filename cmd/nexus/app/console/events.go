@@ -58,7 +58,7 @@ func (s *streams) close() {
 
 // change says what of the page may have changed: the numbers differ from those before.
 type change struct {
-	History uint64 `json:"history"` // the newest entry
+	History uint64 `json:"history"` // the newest entry that the viewer sees
 	Servers uint64 `json:"servers"` // a digest of the states
 	Live    []Live `json:"live"`    // queries that run
 }
@@ -121,7 +121,7 @@ func (c *Console) change(v Viewer) change {
 		fmt.Fprintln(digest, name, st.Status, st.Breaker, st.InFlight > 0, st.Tools, st.Since)
 	}
 	return change{
-		History: c.opts.Journal.log().Newest(), Servers: digest.Sum64() >> 11, // exact as a number of JavaScript
+		History: c.opts.Journal.log().Newest(v.sees), Servers: digest.Sum64() >> 11, // exact as a number of JavaScript
 		Live: c.opts.Journal.Running(v.sees),
 	}
 }

@@ -213,6 +213,48 @@ func TestLineage(t *testing.T) {
 	}
 }
 
+// manyCites is an answer of sentences with many marks each, and results of so many bytes.
+func manyCites(steps, size, marks, count int) *router.AnswerContent {
+	c := &router.AnswerContent{}
+	for i := range steps {
+		id := fmt.Sprintf("s%d", i+1)
+		result := fmt.Sprintf(`{"items":["%s"],"found":"the quote of %s"}`, strings.Repeat("word ", size/5), id)
+		c.Steps = append(c.Steps, router.StepResult{ID: id, Success: true, Result: json.RawMessage(result)})
+		c.Citations = append(c.Citations, synth.Citation{Step: id, Quote: "the quote of " + id})
+	}
+	for range count {
+		c.Answer += "This is said"
+		for i := range marks {
+			c.Answer += fmt.Sprintf(" [s%d]", 1+i%steps)
+		}
+		c.Answer += ". "
+	}
+	return c
+}
+
+// A step that a sentence names again and again counts once, and sentences and citations are bounded.
+func TestLineageIsBounded(t *testing.T) {
+	found := lineage(manyCites(10, 1000, 300, 5))
+	if len(found) != 5 || len(found[4].Cites) != 10 || found[4].Cites[9].Field != "found" {
+		t.Errorf("got %d sentences, want 5 that cite each step once, with its field: %+v", len(found), found)
+	}
+	cites := 0
+	found = lineage(manyCites(20, 10, 20, 500))
+	for _, s := range found {
+		cites += len(s.Cites)
+	}
+	if len(found) > maxSentences || cites > maxCites {
+		t.Errorf("got %d sentences with %d citations, want at most %d with %d", len(found), cites, maxSentences, maxCites)
+	}
+}
+
+func BenchmarkLineage(b *testing.B) {
+	c := manyCites(100, 1<<20, 100, 20)
+	for b.Loop() {
+		lineage(c)
+	}
+}
+
 // Credentials never reach the store; without contents nothing that users or servers wrote does.
 func TestContents(t *testing.T) {
 	const secret, private = "hunter2hunter2", "private matter"

@@ -29,7 +29,7 @@ type Journal struct {
 
 // Live is a query that runs.
 type Live struct {
-	ID       uint64    `json:"id"` // not that of its entry
+	id       uint64    // not that of its entry
 	At       time.Time `json:"at"`
 	Caller   string    `json:"caller"`
 	Text     string    `json:"text,omitempty"`
@@ -94,11 +94,11 @@ func (j *Journal) begin(live *Live) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last++
-	live.ID = j.last
+	live.id = j.last
 	if len(j.live) < maxLive {
-		j.live[live.ID] = live
+		j.live[live.id] = live
 	}
-	return live.ID
+	return live.id
 }
 
 func (j *Journal) progress(live *Live, fraction float64, message string) {
@@ -120,7 +120,7 @@ func (j *Journal) Running(see func(caller string) bool) []Live {
 			running = append(running, *l)
 		}
 	}
-	slices.SortFunc(running, func(a, b Live) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(running, func(a, b Live) int { return cmp.Compare(b.id, a.id) })
 	return running
 }
 
@@ -134,32 +134,34 @@ func (j *Journal) Call(o downstream.Observation) {
 		Kind: history.KindCall, At: o.Began, Caller: o.Caller, Outcome: o.Outcome, Duration: milliseconds(o.Duration),
 		Bytes: o.Bytes, Attempts: o.Attempts,
 	}
-	use := history.Use{Server: o.Server, Tool: o.Tool, Calls: 1, Time: e.Duration}
+	use := history.Use{Server: o.Server, Tool: short.Text(o.Tool, maxTool), Calls: 1, Time: e.Duration}
 	if e.Outcome != history.OutcomeOK {
 		use.Failed = 1
 	}
 	e.Uses = []history.Use{use}
-	log.Add(e, nil, len(o.Tool))
+	log.Add(e, nil, len(use.Tool))
 }
 
-// maxUses bounds the tools of one entry.
-const maxUses = 100
+const (
+	maxUses = 100 // tools of one entry
+	maxTool = 300 // bytes of a tool's name, which servers and clients make up
+)
 
 // uses counts the calls of a query by tool.
 func uses(steps []router.StepResult) []history.Use {
-	type tool struct{ server, name string }
-	count := map[tool]*history.Use{}
+	count := map[toolID]*history.Use{}
 	for _, s := range steps {
 		if s.Attempts == 0 {
 			continue // it did not run
 		}
-		u := count[tool{s.Server, s.Tool}]
+		id := toolID{s.Server, short.Text(s.Tool, maxTool)}
+		u := count[id]
 		if u == nil {
 			if len(count) == maxUses {
 				continue
 			}
-			u = &history.Use{Server: s.Server, Tool: s.Tool}
-			count[tool{s.Server, s.Tool}] = u
+			u = &history.Use{Server: id.server, Tool: id.tool}
+			count[id] = u
 		}
 		u.Calls++
 		u.Time += s.Duration

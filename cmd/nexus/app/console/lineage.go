@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -30,9 +31,12 @@ var (
 	sentences = regexp.MustCompile(`(?s).*?(?:[.!?](?:\s*\[[^\[\]]*\])*(?:\s+|$)|\n+|$)`)
 )
 
+// Bounds of the lineage.
 const (
 	maxSentences = 200
-	maxVisited   = 20_000 // values of a result that are searched for a quote
+	maxCites     = 1000    // of all sentences
+	maxVisited   = 20_000  // values of a result that are searched for quotes
+	maxSearched  = 4 << 20 // bytes of all results that are
 )
 
 // lineage finds the sentences of the answer that cite steps, and the fields that their quotes come from.
@@ -41,98 +45,141 @@ func lineage(c *router.AnswerContent) []sentence {
 	if len(c.Citations) == 0 {
 		return found
 	}
+	all := sources(c)
+	cites := 0
+	for rest := c.Answer; rest != "" && len(found) < maxSentences && cites < maxCites; {
+		end := sentences.FindStringIndex(rest)[1]
+		s := sentence{Text: strings.TrimSpace(rest[:end]), Cites: []cite{}}
+		said := words(s.Text)
+		cited := map[string]bool{}
+		for _, mark := range marks.FindAllStringSubmatch(rest[:end], -1) {
+			for name := range strings.SplitSeq(mark[1], ",") {
+				if name = strings.TrimSpace(name); !cited[name] {
+					cited[name] = true
+					s.Cites = append(s.Cites, choose(all[name], said)...)
+				}
+			}
+		}
+		s.Cites = s.Cites[:min(len(s.Cites), maxCites-cites)]
+		if cites += len(s.Cites); len(s.Cites) > 0 {
+			found = append(found, s)
+		}
+		rest = rest[end:]
+	}
+	return found
+}
+
+// source is a citation of the answer, with the words of its quote.
+type source struct {
+	cite
+	words map[string]bool
+}
+
+// sources returns the citations of the steps. Each result is read once.
+func sources(c *router.AnswerContent) map[string][]source {
 	results := map[string]json.RawMessage{}
 	for _, s := range c.Steps {
 		if s.Success && results[s.ID] == nil {
 			results[s.ID] = s.Result
 		}
 	}
-	for _, text := range sentences.FindAllString(c.Answer, -1) {
-		s := sentence{Text: strings.TrimSpace(text), Cites: []cite{}}
-		for _, mark := range marks.FindAllStringSubmatch(text, -1) {
-			for name := range strings.SplitSeq(mark[1], ",") {
-				s.cite(c, strings.TrimSpace(name), results)
+	all, fields := map[string][]source{}, map[string][]field{}
+	searched := 0
+	for _, q := range c.Citations {
+		if _, read := fields[q.Step]; !read {
+			fields[q.Step] = []field{}
+			if searched += len(results[q.Step]); searched <= maxSearched {
+				fields[q.Step] = fieldsOf(results[q.Step])
 			}
 		}
-		if len(s.Cites) > 0 && len(found) < maxSentences {
-			found = append(found, s)
+		quoted := cite{Step: q.Step, Quote: q.Quote}
+		if quote := squeeze(q.Quote); quote != "" {
+			at := slices.IndexFunc(fields[q.Step], func(f field) bool { return f.has(quote) })
+			if at >= 0 {
+				quoted.Field = fields[q.Step][at].path
+			}
 		}
+		all[q.Step] = append(all[q.Step], source{quoted, words(q.Quote)})
 	}
-	return found
+	return all
 }
 
-// cite adds the citations of a step: those whose quotes have words of the sentence, else all of them.
-func (s *sentence) cite(c *router.AnswerContent, step string, results map[string]json.RawMessage) {
-	var all, near []cite
-	for _, q := range c.Citations {
-		if q.Step != step {
-			continue
+// choose returns the citations whose quotes have a word that a sentence says, else all of them.
+func choose(all []source, said map[string]bool) (chosen []cite) {
+	for _, near := range []bool{true, false} {
+		for _, s := range all {
+			if !near || shares(s.words, said) {
+				chosen = append(chosen, s.cite)
+			}
 		}
-		found := cite{Step: step, Quote: q.Quote, Field: fieldOf(q.Quote, results[step])}
-		all = append(all, found)
-		if shares(s.Text, q.Quote) {
-			near = append(near, found)
+		if chosen != nil {
+			break
 		}
 	}
-	if len(near) > 0 {
-		all = near
-	}
-	s.Cites = append(s.Cites, all...)
+	return chosen
 }
 
-// shares reports whether a quote has a word of the text with a digit or more than three letters.
-func shares(text, quote string) bool {
-	text = strings.ToLower(text)
-	for word := range strings.FieldsSeq(strings.ToLower(quote)) {
-		word = strings.Trim(word, `.,:;!?"'()[]{}`)
-		if (len(word) > 3 || strings.ContainsAny(word, "0123456789") && word != "") && strings.Contains(text, word) {
+func shares(a, b map[string]bool) bool {
+	for word := range a {
+		if b[word] {
 			return true
 		}
 	}
 	return false
 }
 
-// fieldOf returns the path of the first value that has the quote, in the form of references: items.0.name. It is empty
-// if only the result as a whole has it.
-func fieldOf(quote string, result json.RawMessage) string {
-	var value any
-	if quote == "" || json.Unmarshal(result, &value) != nil {
-		return ""
+// words returns the words of a text that have a digit or more than three letters, in lower case.
+func words(text string) map[string]bool {
+	all := map[string]bool{}
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), between) {
+		if len(word) > 3 || strings.ContainsAny(word, "0123456789") {
+			all[word] = true
+		}
 	}
-	left := maxVisited
-	path, _ := find(squeeze(quote), value, "", &left)
-	return path
+	return all
 }
 
-func find(quote string, value any, path string, left *int) (string, bool) {
-	if *left--; *left < 0 {
-		return "", false
+// field is a text or a number of a result, and its path in the form of references: items.0.name.
+type field struct {
+	path, text string
+	number     bool
+}
+
+func (f field) has(quote string) bool {
+	return f.number && f.text == quote || !f.number && strings.Contains(f.text, quote)
+}
+
+// fieldsOf returns the fields of a result, at most maxVisited values deep and wide.
+func fieldsOf(result json.RawMessage) (fields []field) {
+	var value any
+	if json.Unmarshal(result, &value) != nil {
+		return nil
 	}
-	below := func(name string) string {
-		if path == "" {
-			return name
+	left := maxVisited
+	var visit func(value any, path string)
+	visit = func(value any, path string) {
+		if left--; left < 0 {
+			return
 		}
-		return path + "." + name
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if at, ok := find(quote, v[name], below(name), left); ok {
-				return at, true
+		below := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+		switch v := value.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				visit(v[name], below(name))
 			}
-		}
-	case []any:
-		for i, inner := range v {
-			if at, ok := find(quote, inner, below(strconv.Itoa(i)), left); ok {
-				return at, true
+		case []any:
+			for i, inner := range v {
+				visit(inner, below(strconv.Itoa(i)))
 			}
+		case string:
+			fields = append(fields, field{path: path, text: squeeze(v)})
+		case float64:
+			fields = append(fields, field{path, strconv.FormatFloat(v, 'f', -1, 64), true})
 		}
-	case string:
-		return path, strings.Contains(squeeze(v), quote)
-	case float64:
-		return path, strconv.FormatFloat(v, 'f', -1, 64) == quote
 	}
-	return "", false
+	visit(value, "")
+	return fields
 }
 
 // squeeze makes every space a single one.

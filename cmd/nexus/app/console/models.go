@@ -1,14 +1,12 @@
 package console
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // modelView is a model on the page.
@@ -81,11 +79,4 @@ func host(address string) string {
 		return ""
 	}
 	return u.Host
-}
-
-// sortSessions puts the sessions that were used last first.
-func sortSessions(list []edge.SessionInfo) {
-	slices.SortFunc(list, func(a, b edge.SessionInfo) int {
-		return cmp.Or(cmp.Compare(a.Idle, b.Idle), cmp.Compare(a.ID, b.ID))
-	})
 }

@@ -64,7 +64,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	}
 	n := nowView{
 		Status: health.Status, Version: health.Version, Uptime: health.UptimeSeconds, Servers: len(health.Servers),
-		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(),
+		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(v),
 	}
 	for _, name := range c.visibleServers(v) {
 		st := health.Servers[name]
@@ -75,16 +75,10 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 		n.server(name, st)
 	}
 	n.models(health.LLM)
+	_, n.Sessions = edge.List(c.opts.Edge, v.sees, 0)
 	if v.Visible == nil {
-		n.Sessions = c.opts.Edge.Sessions()
 		if count, at := c.refused.since(c.opts.Edge.Refused()); count > 0 && time.Since(at) < refusedRecent {
 			n.add(bad, "Overload", fmt.Sprintf("%d requests were refused since the start, the last a moment ago", count), "#/sessions", &at)
-		}
-	} else {
-		for _, s := range edge.List(c.opts.Edge) {
-			if v.sees(s.Owner.ID) {
-				n.Sessions++
-			}
 		}
 	}
 	c.recent(&n, v)
@@ -144,7 +138,7 @@ func (n *nowView) models(m router.Models) {
 func (c *Console) recent(n *nowView, v Viewer) {
 	since := time.Now().Add(-recent)
 	n.Series.begin(since)
-	tools := map[toolID]history.Use{}
+	tools := usage{}
 	c.opts.Journal.log().Each(func(e *history.Entry) bool {
 		if !v.sees(e.Caller) {
 			return true
@@ -156,12 +150,7 @@ func (c *Console) recent(n *nowView, v Viewer) {
 			return len(n.Failures) < maxFailures
 		}
 		n.Series.add(e)
-		for _, u := range e.Uses {
-			sum := tools[toolID{u.Server, u.Tool}]
-			sum.Calls += u.Calls
-			sum.Failed += u.Failed
-			tools[toolID{u.Server, u.Tool}] = sum
-		}
+		tools.add(e)
 		return true
 	})
 	n.Series.end()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -33,20 +34,21 @@ func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
 	reply(w, map[string]any{
 		"entries": append([]history.Entry{}, page...), "more": more, "live": c.opts.Journal.Running(v.sees),
-		"history": c.about(),
+		"history": c.about(v),
 	})
 }
 
-// about describes the history itself.
-func (c *Console) about() map[string]any {
-	cfg := c.opts.Config.History
-	if c.opts.Journal.log() == nil {
+// about describes the history itself. Only who sees everything is told of the disk.
+func (c *Console) about(v Viewer) map[string]any {
+	cfg, log := c.opts.Config.History, c.opts.Journal.log()
+	if log == nil {
 		return map[string]any{"off": true}
 	}
-	return map[string]any{
-		"entries": cfg.Entries, "contents": cfg.Contents, "dropped": c.opts.Journal.log().Dropped(),
-		"memory_only": c.opts.Journal.log().MemoryOnly(),
+	about := map[string]any{"entries": cfg.Entries, "contents": cfg.Contents, "dropped": 0}
+	if v.Visible == nil {
+		about["dropped"], about["memory_only"] = log.Dropped(), log.MemoryOnly()
 	}
+	return about
 }
 
 // moment reads a time of the query string: RFC 3339, or a duration before now.
@@ -81,16 +83,15 @@ func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
 	reply(w, answer)
 }
 
+// maxNamed bounds what is shown of what a client says of itself, in bytes.
+const maxNamed = 100
+
 // sessions lists client sessions.
 func (c *Console) sessions(w http.ResponseWriter, _ *http.Request, v Viewer) {
-	list := edge.List(c.opts.Edge)
-	seen := list[:0]
-	for _, s := range list {
-		if v.sees(s.Owner.ID) {
-			seen = append(seen, s)
-		}
+	list, total := edge.List(c.opts.Edge, v.sees, maxPageEntries)
+	for i := range list {
+		s := &list[i]
+		s.Client, s.Version = short.Line(s.Client, maxNamed), short.Line(s.Version, maxNamed)
 	}
-	sortSessions(seen)
-	total := len(seen)
-	reply(w, map[string]any{"sessions": seen[:min(total, maxPageEntries)], "total": total})
+	reply(w, map[string]any{"sessions": list, "total": total})
 }

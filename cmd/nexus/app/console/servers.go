@@ -28,17 +28,17 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 	defer cancel()
 	_, _ = c.opts.Servers.Catalog(ctx) // so that the numbers of tools are there; servers that are late have none yet
 	states := c.opts.Servers.StatusFor(v.Visible)
-	used := c.used(v)
+	calls := map[string]history.Use{}
+	for tool, u := range c.used(v) {
+		sum := calls[tool.server]
+		sum.Calls += u.Calls
+		sum.Failed += u.Failed
+		calls[tool.server] = sum
+	}
 	list := []serverView{}
 	for _, name := range c.visibleServers(v) {
-		s := serverView{Name: name, Status: states[name], Transitions: c.opts.Servers.Transitions(name)}
-		for tool, u := range used {
-			if tool.server == name {
-				s.Calls += u.Calls
-				s.Failed += u.Failed
-			}
-		}
-		list = append(list, s)
+		u := calls[name]
+		list = append(list, serverView{name, states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
 	}
 	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
 }
@@ -73,19 +73,25 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 // toolID names a tool.
 type toolID struct{ server, tool string }
 
+// usage is how often tools were called.
+type usage map[toolID]history.Use
+
+func (u usage) add(e *history.Entry) {
+	for _, use := range e.Uses {
+		sum := u[toolID{use.Server, use.Tool}]
+		sum.Calls += use.Calls
+		sum.Failed += use.Failed
+		sum.Time += use.Time
+		u[toolID{use.Server, use.Tool}] = sum
+	}
+}
+
 // used counts the calls of the tools in the history, as far as the viewer may see them.
-func (c *Console) used(v Viewer) map[toolID]history.Use {
-	used := map[toolID]history.Use{}
+func (c *Console) used(v Viewer) usage {
+	used := usage{}
 	c.opts.Journal.log().Each(func(e *history.Entry) bool {
-		if !v.sees(e.Caller) {
-			return true
-		}
-		for _, u := range e.Uses {
-			sum := used[toolID{u.Server, u.Tool}]
-			sum.Calls += u.Calls
-			sum.Failed += u.Failed
-			sum.Time += u.Time
-			used[toolID{u.Server, u.Tool}] = sum
+		if v.sees(e.Caller) {
+			used.add(e)
 		}
 		return true
 	})

@@ -1,0 +1,71 @@
+package history
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// amount is a number of entries and their bytes.
+type amount [2]int
+
+// share is what is kept of the queries or the calls of a caller.
+type share struct {
+	kept   amount
+	most   int // that it may keep, while others are dropped
+	newest uint64
+}
+
+type shareKey struct{ kind, caller string }
+
+// shareOf returns the share that an entry counts for.
+func (x *index) shareOf(e *Entry) *share {
+	key := shareKey{e.Kind, e.Caller}
+	s := x.shares[key]
+	if s == nil {
+		s = &share{}
+		x.shares[key] = s
+	}
+	return s
+}
+
+// count adds an entry n times to what is kept. A share without entries is forgotten.
+func (x *index) count(e *stored, n int) {
+	for d, size := range (amount{1, e.bytes}) {
+		x.kept[d] += n * size
+		e.share.kept[d] += n * size
+	}
+	if e.share.kept[0] == 0 {
+		delete(x.shares, shareKey{e.Kind, e.Caller})
+	}
+}
+
+// allot divides the room for entries or bytes: between queries and calls, and then between callers. Each has the same,
+// but what some do not need is for the others.
+func (x *index) allot(d, bound int) {
+	sizes, sums := map[string][]int{}, map[string]int{} // by kind
+	for key, s := range x.shares {
+		sizes[key.kind] = append(sizes[key.kind], s.kept[d])
+		sums[key.kind] += s.kept[d]
+	}
+	half := fair(slices.Collect(maps.Values(sums)), bound)
+	most := map[string]int{} // of a share
+	for kind, sum := range sums {
+		most[kind] = fair(sizes[kind], min(sum, half))
+	}
+	for key, s := range x.shares {
+		s.most = most[key.kind]
+	}
+}
+
+// fair returns the most that one of the sizes may keep so that all together are at most bound.
+func fair(sizes []int, bound int) int {
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if each := bound / (len(sizes) - i); size > each {
+			return each
+		}
+		bound -= size
+	}
+	return math.MaxInt
+}

@@ -112,7 +112,7 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 	}
 	one := c.best(a, c.also(a, ranked))
 	if one == nil {
-		return false
+		return len(c.calls) > 0 && c.extend(len(c.calls)-1, unit, filling{})
 	}
 	one.from = unit
 	for i, o := range c.calls {
@@ -120,21 +120,31 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 			continue
 		}
 		needed := one.f.required()
-		if one.fill.within(o.fill) {
-			return true
-		}
 		same := len(needed) > 0 && one.fill.only(needed).within(o.fill)
-		both := c.askFor(slices.Concat(o.from, unit))
-		fill := c.p.fill(both, o.f, c.calls[:i])
-		if fill.complete(o.f) && o.fill.within(fill) && (same || one.fill.within(fill)) {
-			o.fill, o.from = fill, both.clauses
-			return true
-		}
+		added := one.fill
 		if same {
+			added = filling{}
+		}
+		if one.fill.within(o.fill) || c.extend(i, unit, added) || same {
 			return true
 		}
 	}
 	c.calls = append(c.calls, append(one.first, one)...)
+	return true
+}
+
+// extend gives a call what a further part of the question says about it, at least what added has.
+func (c *chooser) extend(i int, unit []intent.Clause, added filling) bool {
+	o := c.calls[i]
+	if !o.f.reads && slices.ContainsFunc(unit, func(cl intent.Clause) bool { return cl.Act == intent.Conditional }) {
+		return false
+	}
+	both := c.askFor(slices.Concat(o.from, unit))
+	fill := c.p.fill(both, o.f, c.calls[:i])
+	if !fill.complete(o.f) || !o.fill.within(fill) || !added.within(fill) || len(fill.chosen) == len(o.fill.chosen) {
+		return false
+	}
+	o.fill, o.from = fill, both.clauses
 	return true
 }
 

@@ -241,8 +241,6 @@ func (l *filler) candidates(q param) (out []choice) {
 		out = l.flags(q)
 	case len(q.Enum) > 0:
 		out = l.choices(q)
-	case slices.Contains(q.stems, "currenc") || q.about["currenc"] && len(q.stems) == 1:
-		out = l.currencies(q)
 	}
 	for _, v := range l.texts {
 		if c, ok := l.take(q, v); ok && (v.Kind != values.Phrase || len(q.Enum) == 0) {
@@ -250,25 +248,6 @@ func (l *filler) candidates(q param) (out []choice) {
 		}
 	}
 	return append(out, l.references(q)...)
-}
-
-// codes are those by which amounts of money are often asked for.
-var codes = strings.Fields("USD EUR GBP JPY CHF CNY INR CAD AUD SEK NOK DKK PLN")
-
-// currencies finds the currencies that the question names without an amount; not "Swiss francs" by its second word.
-func (l *filler) currencies(q param) (out []choice) {
-	for _, m := range values.Enum(l.a.text, codes) {
-		at := slices.IndexFunc(l.a.words, func(w word) bool { return w.start == m.Start })
-		if at < 0 || m.End-m.Start < 2 {
-			continue
-		}
-		proper := at > 1 && l.a.words[at-1].weight > 0 && l.a.text[l.a.words[at-1].start] < 'a' && l.a.text[m.Start] >= 'a'
-		if !proper || l.a.words[at-1].numeral() {
-			out = append(out, choice{value: m.Choice, score: chosen + side(q, values.Value{Cue: l.a.cueAt(at)}),
-				start: m.Start, end: m.End})
-		}
-	}
-	return out
 }
 
 // choices finds the choices of an enumeration that the question names.

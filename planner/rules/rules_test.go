@@ -18,6 +18,7 @@ var (
 	cancelOrder  = tool("cancel_order", "Cancel an order", object("*order_id:string:Id of the order"), destroying)
 	getOrder     = tool("get_order", "Get the state of an order", object("*order_id:string:Id of the order"))
 	convertUnits = tool("convert_units", "Convert a mass between units", object("*amount:number:Amount", "*from:one of kg lb g:Source unit", "*to:one of kg lb g:Target unit"))
+	convertMoney = tool("convert_currency", "Convert money from one currency to another", object("*amount:number:Amount", "*from_currency:string:Source currency", "*to_currency:string:Target currency"))
 	moveFile     = tool("move_file", "Move or rename a file", object("*source:string:Path from", "*destination:string:Path to"))
 	findFlights  = tool("find_flights", "Find flights between two cities", object("*origin:string:City of departure", "*destination:string:City of arrival", "date:string:Day, YYYY-MM-DD"))
 	sendEmail    = tool("send_email", "Send an e-mail message", object("*to:string:E-mail address", "*subject:string:Subject line", "*body:string:Text"))
@@ -62,6 +63,8 @@ func TestPlan_Calls(t *testing.T) {
 		{"latest news about open models", []plan.Tool{calculate, webSearch}, `web_search{"query":"latest news about open models"}`},
 		{"What's the weather in Oslo on 2026-03-12?", []plan.Tool{getWeather, webSearch}, `get_weather{"city":"Oslo","date":"2026-03-12"}`},
 		{"weather in Oslo tomorrow", []plan.Tool{getWeather}, `get_weather{"city":"Oslo","date":"2026-03-11"}`},
+		{"convert 150 euros to Canadian dollars", []plan.Tool{convertMoney}, `convert_currency{"amount":150,"from_currency":"EUR","to_currency":"CAD"}`},
+		{"what are 150 euros in US dollars?", []plan.Tool{convertMoney}, `convert_currency{"amount":150,"from_currency":"EUR","to_currency":"USD"}`},
 		{"convert 5 kg to lb", []plan.Tool{convertUnits}, `convert_units{"amount":5,"from":"kg","to":"lb"}`},
 		{"convert 5 lb to kg", []plan.Tool{convertUnits}, `convert_units{"amount":5,"from":"lb","to":"kg"}`},
 		{"move /tmp/a.txt to /tmp/b.txt", []plan.Tool{moveFile}, `move_file{"destination":"/tmp/b.txt","source":"/tmp/a.txt"}`},

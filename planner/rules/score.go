@@ -123,6 +123,9 @@ func form(v values.Value) string {
 		}
 		return "number"
 	case values.Money:
+		if v.Number == "" {
+			return "currency"
+		}
 		return "money"
 	case values.Percent:
 		return "percent"
@@ -182,7 +185,7 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
 	switch {
-	case !written && last > 0: // the unit may say something else: "250 dollars"
+	case !written && last > 0 && v.Unit != "": // the unit may say something else: "250 dollars"
 		c.score += fitNumber * fitted.Score
 		c.start, c.end = v.Start+first, v.Start+last
 		return c, true
@@ -191,6 +194,10 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 		return c, true
 	case text == v.Unit && last > 0: // a currency, without the amount
 		c.score += unitOnly
+		if v.Cue != "to" {
+			v.Cue = "from" // the currency of an amount is what it is converted from
+			c.score += side(q, v)
+		}
 		if c.start = v.Start + last; last == len(v.Text) {
 			c.start, c.end = v.Start, v.Start+first
 		}

@@ -11,6 +11,11 @@ func (r *reader) amounts(i int) int {
 	if v, ok := r.amount(i); ok {
 		return r.add(v)
 	}
+	if means, next := r.match(i, "currency"); next > 0 && r.ends(next) && (r.tok(i).upper || r.tok(i).fold != strings.ToLower(means)) {
+		v := r.value(Money, i, next) // in Canadian dollars
+		v.Unit = means
+		return r.add(v)
+	}
 	means, next := r.match(i, "ordinal")
 	if next == 0 {
 		return 0

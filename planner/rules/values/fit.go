@@ -176,6 +176,9 @@ func (t *target) numbers(v Value, integer bool) []*big.Rat {
 			return nil
 		}
 	case Money:
+		if v.Number == "" {
+			return nil
+		}
 		if shares(t.words, "cents cent centimes") || t.mentions("smallest currency unit", "minor unit") {
 			n = times(n, rat("100"))
 		}

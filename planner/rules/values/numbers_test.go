@@ -92,6 +92,7 @@ func TestAmounts(t *testing.T) {
 		{"1.250 EUR", "money 1.25 EUR or money 1250 EUR"},
 		{"twenty dollars", "money 20 USD"},
 		{"150 Canadian dollars", "money 150 CAD"},
+		{"in Swiss francs or CHF, try again", "money  CHF; money  CHF"},
 		{"5 pounds", "quantity 5 lb or money 5 GBP"},
 		{"5 lbs", "quantity 5 lb"},
 		{"15% and 3.5 percent", "percent 15; percent 3.5"},

@@ -44,9 +44,11 @@ func (t *target) text(v Value) (string, float64) {
 	switch {
 	case v.Kind == URL && strict && !strings.Contains(v.Text, "://"):
 		return "https://" + v.Text, 0.8
-	case v.Kind == Money && shares(t.words, "currency") && !shares(t.words, "amount"),
+	case v.Kind == Money && (shares(t.name, "currency") || shares(t.words, "currency") && !shares(t.words, "amount")),
 		v.Kind == Quantity && shares(t.name, "unit units"):
 		return v.Unit, 0.8
+	case v.Kind == Money && v.Number == "":
+		return "", 0
 	case v.Kind == Duration && period != "" && (strict || t.mentions("iso 8601")):
 		return strings.Replace(period, "n", string(v.Number), 1), 1
 	case !v.Time.IsZero():

@@ -31,7 +31,7 @@ type Kind uint8
 const (
 	Number     Kind = iota + 1 // 42, 1.250,50, twenty-five
 	Ordinal                    // 3rd, second
-	Money                      // Number, Unit has the ISO 4217 code
+	Money                      // Number, Unit has the ISO 4217 code; a currency alone has no Number
 	Quantity                   // Number and Unit, as in 5 km; the Unit is a symbol
 	Percent                    // Number is 15 for 15 %
 	Duration                   // Number and Unit: millisecond, second, minute, hour, day, week, month, year …

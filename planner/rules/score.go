@@ -38,7 +38,6 @@ const (
 	ownPart     = 2    // it is the part of "owner/name" that the parameter is called after
 	unitOnly    = 1.5  // it is the currency of an amount
 	rightSide   = 1.5  // "from" or "to" is before it, and in the parameter's name
-	counted     = 2    // it counts what the tool is about, and the parameter is a number of things
 	chosen      = 3    // it is one of the parameter's choices
 	choiceStart = 2.2  // it has the same beginning as one of them
 	choiceVerb  = 2.5  // the verb means one of them
@@ -175,9 +174,6 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q,
 		v) + suits[row][q.role]}
-	if row == "number" && lists["count"].any(q.stems) && l.counts(v.End) {
-		c.score += counted
-	}
 	if v.Kind == values.Path && l.misplaced(q, v) {
 		c.score -= 2 * rightSide
 	}
@@ -221,15 +217,6 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	return c, true
 }
 
-// counts reports whether what is counted by the number before a place is what the tool is about.
-func (l *filler) counts(end int) bool {
-	i, _ := slices.BinarySearchFunc(l.a.words, end, func(w word, at int) int { return w.start - at })
-	return slices.ContainsFunc(l.a.words[i:min(i+2, len(l.a.words))], func(w word) bool {
-		return w.weight > 0 &&
-			l.f.words.any(w.stems)
-	})
-}
-
 // misplaced reports whether a path is where to look and the parameter what to look for, or the other way round: "find
 // notes.txt in /tmp".
 func (l *filler) misplaced(q param, v values.Value) bool {
@@ -240,8 +227,6 @@ func (l *filler) misplaced(q param, v values.Value) bool {
 // excluded reports whether ordinary words or a name cannot be what a parameter takes.
 func (l *filler) excluded(q param, v values.Value) bool {
 	lower := strings.ToLower(v.Text)
-	region := slices.Contains(q.stems, "state") || slices.Contains(q.stems, "countri")
-	comma := strings.HasSuffix(strings.TrimRight(l.a.text[:v.Start], " "), ",")
 	// "in Celsius" is no place where that is a choice of a unit
 	choice := slices.ContainsFunc(l.f.params, func(o param) bool {
 		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool {
@@ -249,10 +234,8 @@ func (l *filler) excluded(q param, v values.Value) bool {
 				v.Text)
 		})
 	})
-	elsewhere := q.role != rolePlace && (v.Cue == "in" || v.Cue == "at") && v.Kind == values.Name &&
-		slices.ContainsFunc(l.f.params, func(o param) bool { return o.role == rolePlace })
 	switch {
-	case choice, elsewhere, slices.Contains(q.stems, "currenc") && (len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text):
+	case choice, slices.Contains(q.stems, "currenc") && (len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text):
 		return true
 	case l.labels(v):
 		return true
@@ -263,8 +246,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 	case v.Label == "region":
 		return q.role != rolePlace || slices.Contains(q.stems, "citi") && !strings.Contains(q.Description, ",")
 	}
-	return v.Kind == values.Name && (region && regionOf[lower] != "" || q.role != rolePlace && comma &&
-		regionCode[lower] != "")
+	return false
 }
 
 // digits returns where the number of a text begins and ends; the end is 0 if there is none.

@@ -45,8 +45,10 @@ func (t *target) text(v Value) (string, float64) {
 	case v.Kind == URL && strict && !strings.Contains(v.Text, "://"):
 		return "https://" + v.Text, 0.8
 	case v.Kind == Money && (shares(t.name, "currency") || shares(t.words, "currency") && !shares(t.words, "amount")),
-		v.Kind == Quantity && shares(t.name, "unit units"):
+		v.Kind == Quantity && shares(t.name, "unit units") && len(t.name) > 1:
 		return v.Unit, 0.8
+	case v.Kind == Quantity && shares(t.name, "unit units"): // of the result
+		return "", 0
 	case v.Kind == Money && v.Number == "":
 		return "", 0
 	case v.Kind == Duration && period != "" && (strict || t.mentions("iso 8601")):

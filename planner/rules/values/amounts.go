@@ -64,6 +64,9 @@ func (r *figures) amount(i int) (v Value, ok bool) {
 	if number.other != nil {
 		w := v
 		w.Number = decimal(number.other)
+		if strings.HasSuffix(v.Text, "K") {
+			w.Kind, w.Unit = Quantity, "K"
+		}
 		v.Alternatives = []Value{w}
 	}
 	if unit == "lb" && !strings.HasPrefix(r.tok(next-1).fold, "lb") {
@@ -178,16 +181,27 @@ loop:
 	return v, true
 }
 
-// operand reads a number of a calculation.
+// operand reads a number or a variable of a calculation: 4, x, 2x.
 func (r *figures) operand(i int) (text string, next int) {
 	var c capture
+	if r.variable(i) {
+		return r.tok(i).fold, i + 1
+	}
 	if j := r.skip(i, "currency"); r.tok(j).kind == 'd' {
 		i = j
 	}
 	if next = r.number(i, &c); next == 0 || r.is(i, "one") || c.other != nil || r.is(next, "percent") {
 		return "", 0
 	}
-	return string(decimal(c.n)), r.skip(next, "currency")
+	if text = string(decimal(c.n)); r.variable(next) && !r.tok(next).gap {
+		return text + r.tok(next).fold, next + 1
+	}
+	return text, r.skip(next, "currency")
+}
+
+func (r *figures) variable(i int) bool {
+	t := r.tok(i)
+	return len(t.fold) == 1 && strings.Contains("xyz", t.fold) && (r.ends(i+1) || r.mark(i+1, "^*+-/)"))
 }
 
 // arithmetic reads "add 3, 4 and 5", "divide 10 by 4" and "subtract 4 from 10".

@@ -47,6 +47,9 @@ func (v Value) Fit(p schema.Property) (best Fitted, ok bool) {
 	text := p.Name + " " + p.Title + " " + p.Description
 	t := &target{Schema: p.Schema, name: words(p.Name), words: words(text), hint: fold(text)}
 	for _, reading := range append([]Value{v}, v.Alternatives...) {
+		if reading.Kind == Quantity && v.Kind == Number && (t.unit(reading.Unit) != "" || t.mentions("temp")) {
+			t.found = nil // 298K
+		}
 		t.read(reading)
 	}
 	for i, f := range t.found {

@@ -19,7 +19,7 @@ func TestNumbers(t *testing.T) {
 		{"a dozen eggs", "number 12"},
 		{"half a million people", "number 500000"},
 		{"three and a half", "number 3.5"},
-		{"at 298K", "number 298000 or number 298"},
+		{"at 298K", "number 298000 or quantity 298 K"},
 		{"$298K", "money 298000 USD"},
 		{"2.5k followers", "number 2500"},
 		{"3 million users", "number 3000000"},
@@ -135,6 +135,8 @@ func TestExpressions(t *testing.T) {
 		{"sqrt(16) + 2", "expression sqrt(16) + 2; number 16; number 2"},
 		{"(1+2", "expression 1 + 2; number 1; number 2"},
 		{"3 times a week", "number 3; duration 1 week"},
+		{"the slope of 3x^2 - 2x + 1 at x = 1", "expression 3x ^ 2 - 2x + 1; number 2; id 2x; number 1; number 1"},
+		{"x**2 and 3 x 4", "expression x ^ 2; number 2; expression 3 * 4; number 3; number 4"},
 		{"(10/2)*3", "expression (10 / 2) * 3; number 2; number 3"},
 	})
 	check(t, Options{Language: "de"}, []row{{"15 Prozent von 200", "expression 200 * 0.15; percent 15; number 200"}, {"3 mal 4", "expression 3 * 4; number 3; number 4"}})

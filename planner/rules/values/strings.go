@@ -30,6 +30,7 @@ var (
 	uuid        = regexp.MustCompile(`^(?i)[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$`)
 	layoutShape = regexp.MustCompile(`(?i)\b(?:YY(?:YY)?|DD|MM|HH)(?:[-/.,: T]*(?:YY(?:YY)?|DD|MM|HH|SS))+|` +
 		`(?:%[YmdHMSy][-/:.T]?)+`)
+	hourShape   = regexp.MustCompile(`(?:^|[^:\d])\d{1,2} ?[ap]m\b`)
 	layoutParts = strings.NewReplacer("YYYY", "2006", "YY", "06", "DD", "02", "HH", "15", "SS", "05",
 		"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06")
 )
@@ -114,6 +115,8 @@ func (t *target) moment(v Value) (string, float64) {
 		layout = time.DateOnly
 	case t.Format == "time":
 		layout = "15:04:05Z07:00"
+	case t.Format == "" && !dated && hourShape.MatchString(t.hint) && hourShape.MatchString(strings.ToLower(v.Text)):
+		return v.Text, score // e.g. 3pm
 	case t.Format != "date-time" && !dated && t.mentions("12-hour", "am/pm"):
 		layout = "3:04 PM"
 	case t.Format != "date-time" && !dated:

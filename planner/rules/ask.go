@@ -133,8 +133,10 @@ func (a ask) query() string {
 		b.WriteString(" " + w.lower)
 	}
 	for _, w := range a.words {
-		if w.has("who") {
-			b.WriteString(" person")
+		for i, q := range questions {
+			if w.has(q) {
+				b.WriteString(" " + []string{"person", "date"}[i])
+			}
 		}
 		if a.lang == "en" || a.lang == "" {
 			break

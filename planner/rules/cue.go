@@ -142,6 +142,14 @@ func (l *filler) phrases() []values.Value {
 		for j < len(words) && plain(j) && l.a.adjoin(j) {
 			j++
 		}
+		for k := i; k < j; k++ { // "vegetarian pasta", where the description names "vegetarian"
+			for n := k + 1; n <= min(j, k+2); n++ {
+				v := l.a.phrase(k, n, "")
+				if n-k < j-i && slices.ContainsFunc(l.f.params, func(q param) bool { return q.example(v.Text) }) {
+					out = append(out, v)
+				}
+			}
+		}
 		from, to := i, j
 		for from < to && l.explains(words[from]) {
 			from++

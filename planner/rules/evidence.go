@@ -57,7 +57,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	x := features{place: float64(min(rank, 2)) / 2}
 	topic, topicHit, all, allHit := 0.0, 0.0, 0.0, 0.0
 	for _, w := range slices.Concat(a.words, a.kinds) {
-		if f.knowsPeople(w) {
+		if f.answers(w) {
 			w.weight = 1
 		}
 		if w.weight == 0 || w.numeral() {
@@ -141,9 +141,14 @@ func share(hit, all float64, values bool) float64 {
 	return 0
 }
 
-// knowsPeople reports whether a word asks for a person and the tool is about people.
-func (f *profile) knowsPeople(w word) bool {
-	return w.has("who") && slices.ContainsFunc(slices.Sorted(maps.Keys(lists["person"])), func(s string) bool { return f.words[s] })
+// questions are question words that have a list of what a tool is about that answers them.
+var questions = []string{"who", "when"}
+
+// answers reports whether a word asks for what the tool is about: "who" for a person.
+func (f *profile) answers(w word) bool {
+	return slices.ContainsFunc(questions, func(q string) bool {
+		return w.has(q) && slices.ContainsFunc(slices.Collect(maps.Keys(lists[q])), func(s string) bool { return f.words[s] })
+	})
 }
 
 // knows is how well a tool's own words explain a word of the question.
@@ -151,7 +156,7 @@ func (p *Planner) knows(f *profile, w word) float64 {
 	best := 0.0
 	for _, s := range w.stems {
 		switch {
-		case f.words[s] || f.knowsPeople(w):
+		case f.words[s] || f.answers(w):
 			return 1
 		case f.labels[s]:
 			best = max(best, 0.6)

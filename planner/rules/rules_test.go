@@ -19,6 +19,9 @@ var (
 	getOrder     = tool("get_order", "Get the state of an order", object("*order_id:string:Id of the order"))
 	convertUnits = tool("convert_units", "Convert a mass between units", object("*amount:number:Amount", "*from:one of kg lb g:Source unit", "*to:one of kg lb g:Target unit"))
 	convertMoney = tool("convert_currency", "Convert money from one currency to another", object("*amount:number:Amount", "*from_currency:string:Source currency", "*to_currency:string:Target currency"))
+	eventDate    = tool("get_event_date", "Retrieve the date of a historical event", object("*event:string:The event"))
+	findRecipe   = tool("find_recipe", "Find a recipe", object("*diet:string:Diet, e.g. vegetarian, vegan or none"))
+	bookRoom     = tool("book_room", "Book a room in a hotel", object("*hotel:string:Name of the hotel", "*location:string:Location of the hotel"))
 	moveFile     = tool("move_file", "Move or rename a file", object("*source:string:Path from", "*destination:string:Path to"))
 	findFlights  = tool("find_flights", "Find flights between two cities", object("*origin:string:City of departure", "*destination:string:City of arrival", "date:string:Day, YYYY-MM-DD"))
 	sendEmail    = tool("send_email", "Send an e-mail message", object("*to:string:E-mail address", "*subject:string:Subject line", "*body:string:Text"))
@@ -65,6 +68,9 @@ func TestPlan_Calls(t *testing.T) {
 		{"weather in Oslo tomorrow", []plan.Tool{getWeather}, `get_weather{"city":"Oslo","date":"2026-03-11"}`},
 		{"convert 150 euros to Canadian dollars", []plan.Tool{convertMoney}, `convert_currency{"amount":150,"from_currency":"EUR","to_currency":"CAD"}`},
 		{"what are 150 euros in US dollars?", []plan.Tool{convertMoney}, `convert_currency{"amount":150,"from_currency":"EUR","to_currency":"USD"}`},
+		{"When was the Treaty of Lisbon?", []plan.Tool{eventDate}, `get_event_date{"event":"Treaty of Lisbon"}`},
+		{"find a vegetarian pasta recipe", []plan.Tool{findRecipe}, `find_recipe{"diet":"vegetarian"}`},
+		{"Book a room in Hotel Paradise, Las Vegas", []plan.Tool{bookRoom}, `book_room{"hotel":"Hotel Paradise","location":"Las Vegas"}`},
 		{"convert 5 kg to lb", []plan.Tool{convertUnits}, `convert_units{"amount":5,"from":"kg","to":"lb"}`},
 		{"convert 5 lb to kg", []plan.Tool{convertUnits}, `convert_units{"amount":5,"from":"lb","to":"kg"}`},
 		{"move /tmp/a.txt to /tmp/b.txt", []plan.Tool{moveFile}, `move_file{"destination":"/tmp/b.txt","source":"/tmp/a.txt"}`},

@@ -142,6 +142,8 @@ func form(v values.Value) string {
 		switch {
 		case v.Cue == "named":
 			return v.Cue
+		case at == "" && regionOf[strings.ToLower(v.Text)] != "":
+			at = "@" // Hotel Paradise, Las Vegas
 		case v.Cue != "" && at == "":
 			at = "+"
 		}
@@ -271,6 +273,20 @@ func (q param) exemplifies(text string) bool {
 	return slices.Contains(strings.FieldsFunc(strings.ToLower(about[lead[1]:]), notWord), strings.ToLower(text)) ||
 		strings.Contains(text, " ") && strings.Contains(strings.ToLower(about[lead[1]:]), strings.ToLower(text))
 }
+
+// example reports whether a text is one of the values that a parameter's description names, and the whole of it.
+func (q param) example(text string) bool {
+	about := clip(q.Description, 600)
+	lead := exampleLead.FindStringIndex(about)
+	if lead == nil {
+		return false
+	}
+	listed := exampleSplit.Split(strings.ToLower(about[lead[1]:]), -1)
+	return len(listed) > 1 && slices.Contains(listed, strings.ToLower(text))
+}
+
+// exampleSplit is what stands between values in descriptions.
+var exampleSplit = regexp.MustCompile(`[ ]*(?:[,;:.()'"\[\]]|\b(?:or|and|etc)\b)+[ ]*`)
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
 

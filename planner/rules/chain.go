@@ -43,19 +43,11 @@ func fits(q param, o output, producer *profile) float64 {
 		}
 		return 0
 	}
-	if distinctive(q.stems) && distinctive(o.stems) && (within(q.stems, o.stems) || within(o.stems, q.stems)) {
-		return fitsPartly
-	}
 	return 0
 }
 
 func within(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
-}
-
-// distinctive reports whether one of the stems says more than "name" or "value".
-func distinctive(stems []string) bool {
-	return slices.ContainsFunc(stems, func(s string) bool { return !lists["generic"][s] && s != "id" })
 }
 
 // akin reports whether two tools are named after one kind of thing, apart from the field that one returns and the other

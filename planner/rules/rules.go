@@ -21,10 +21,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -109,7 +106,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	lang := language(clauses)
 	c := chooser{
 		p: p, ctx: ctx, tools: tools, text: query, fills: map[*profile]filling{},
-		values: extract(query, lang, p.now()), profiler: &profiler{lang: lang, made: map[string]*profile{}},
+		values: values.Extract(query, values.Options{Now: p.now(), Language: lang}), profiler: &profiler{lang: lang, made: map[string]*profile{}},
 	}
 	clauses = splitCalculations(query, clauses, c.values)
 	c.choose(clauses[:min(len(clauses), maxClauses)])
@@ -128,29 +125,6 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	}
 	out.Note = note(out)
 	return out, nil
-}
-
-// extract finds the values of a question. The year of one date holds for those that name none.
-func extract(query, lang string, now time.Time) []values.Value {
-	out := values.Extract(query, values.Options{Now: now, Language: lang})
-	for _, v := range out {
-		year := v.Time.Year()
-		if v.Kind >= values.Date && v.Kind <= values.DateRange && year != now.Year() &&
-			strings.Contains(v.Text, strconv.Itoa(year)) {
-			then := values.Extract(query, values.Options{Now: time.Date(year, 1, 1, 0, 0, 0, 0, now.Location()), Language: lang})
-			for i, v := range out {
-				k := slices.IndexFunc(then, func(o values.Value) bool {
-					return o.Kind == v.Kind && o.Start == v.Start &&
-						o.End == v.End
-				})
-				if k >= 0 && strings.ContainsFunc(v.Text, unicode.IsDigit) {
-					out[i] = then[k]
-				}
-			}
-			break
-		}
-	}
-	return out
 }
 
 // vocabulary is the language that knows most words of a clause: of "crea la carpeta" the function words are French, too.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"regexp"
@@ -106,58 +107,50 @@ func roleOf(q param) role {
 // placeCues stand before places.
 var placeCues = strings.Fields("in at from to near of for around")
 
+// rows are the rows of score.txt by kind; other kinds are addresses.
+var rows = map[values.Kind]string{
+	values.Number: "number", values.Money: "money", values.Percent: "percent", values.Ordinal: "amount", values.Quantity: "amount",
+	values.Duration: "amount", values.Date: "moment", values.DateTime: "moment", values.Time: "moment", values.DateRange: "moment",
+	values.TimeRange: "moment", values.Quotation: "quotation", values.Identifier: "identifier", values.Expression: "expression",
+	values.Name: "name", values.Phrase: "phrase",
+}
+
 // form is the row of score.txt for a value.
 func form(v values.Value) string {
-	at := ""
-	if slices.Contains(placeCues, v.Cue) {
-		at = "@"
+	at, row := "", cmp.Or(rows[v.Kind], "address")
+	if slices.Contains(placeCues, v.Cue) || v.Kind == values.Name && regionOf[strings.ToLower(v.Text)] != "" {
+		at = "@" // also "Hotel Paradise, Las Vegas"
 	}
-	switch v.Kind {
-	case values.Number:
-		switch {
-		case len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2'):
+	switch row {
+	case "number":
+		if len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2') {
 			return "yearlike"
-		case !strings.ContainsFunc(v.Text, unicode.IsDigit):
+		} else if !strings.ContainsFunc(v.Text, unicode.IsDigit) {
 			return "spelled"
 		}
-		return "number"
-	case values.Money:
+		return row
+	case "money":
 		if v.Number == "" {
 			return "currency"
 		}
-		return "money"
-	case values.Percent:
-		return "percent"
-	case values.Ordinal, values.Quantity, values.Duration:
-		return "amount"
-	case values.Date, values.DateTime, values.Time, values.DateRange, values.TimeRange:
-		return "moment"
-	case values.Quotation:
-		return "quotation" + at
-	case values.Identifier:
-		return "identifier"
-	case values.Expression:
-		return "expression"
-	case values.Name:
-		switch {
-		case v.Cue == "named":
+		return row
+	case "name":
+		if v.Cue == "named" {
 			return v.Cue
-		case at == "" && regionOf[strings.ToLower(v.Text)] != "":
-			at = "@" // Hotel Paradise, Las Vegas
-		case v.Cue != "" && at == "":
+		} else if v.Cue != "" && at == "" {
 			at = "+"
 		}
-		return "name" + at
-	case values.Phrase:
-		switch {
-		case v.Label == "rest":
+	case "phrase":
+		if v.Label == "rest" {
 			return v.Label
-		case v.Label != "":
+		} else if v.Label != "" {
 			return "keyed"
 		}
-		return "phrase" + at
+	case "quotation":
+	default:
+		return row
 	}
-	return "address"
+	return row + at
 }
 
 // take returns what a value gives a parameter.

@@ -3,6 +3,7 @@ package values
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -123,6 +124,7 @@ func (r *calendar) moment(i int, bare bool) (m moment, ok bool) {
 func (r *calendar) values(m moment) (out []Value) {
 	if m.date != nil && m.clock != nil {
 		v := r.at(DateTime, m.i, m.next, m.date.Time, *m.clock)
+		v.open = m.date.open
 		for _, d := range m.date.Alternatives {
 			w := r.at(DateTime, m.i, m.next, d.Time, *m.clock)
 			v.Alternatives = append(append(v.Alternatives, w), w.Alternatives...)
@@ -161,6 +163,30 @@ func (r *reader) moments(i int) int {
 		out = append(out, d)
 	}
 	return r.add(out...)
+}
+
+// sameYear gives days without a year that of the first date that has one: June 3 at noon until June 5, 2023.
+func (r *reader) sameYear() {
+	i := slices.IndexFunc(r.out, func(v Value) bool {
+		return v.Kind >= Date && v.Kind <= DateRange && strings.Contains(v.Text, strconv.Itoa(v.Time.Year()))
+	})
+	for j := range r.out {
+		v := &r.out[j]
+		if i < 0 || !v.open {
+			continue
+		}
+		v.addYears(r.out[i].Time.Year() - v.Time.Year())
+		for k := range v.Alternatives {
+			v.Alternatives[k].addYears(r.out[i].Time.Year() - v.Alternatives[k].Time.Year())
+		}
+	}
+}
+
+func (v *Value) addYears(n int) {
+	v.Time = v.Time.AddDate(n, 0, 0)
+	if !v.Until.IsZero() {
+		v.Until = v.Until.AddDate(n, 0, 0)
+	}
 }
 
 // opened reports whether a word before token i begins a range.
@@ -215,7 +241,7 @@ func (r *reader) ranges(i int) int {
 		} else if r.is(b.i, "weekday") && a.date.Time.After(b.date.Time) {
 			b.date.Time = b.date.Time.AddDate(0, 0, 7)
 		}
-		v.Time, v.Until = a.date.Time, b.date.Time
+		v.Time, v.Until, v.open = a.date.Time, b.date.Time, a.date.open && b.date.open
 		if b.date.Kind == DateRange {
 			v.Until = b.date.Until
 		}

@@ -85,6 +85,7 @@ func Extract(text string, o Options) []Value {
 	for i := 0; i < len(r.tokens); {
 		i = max(r.read(i), i+1)
 	}
+	r.sameYear()
 	for i := range r.out {
 		v := &r.out[i]
 		v.Cue, v.Label = r.before(v.at)

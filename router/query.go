@@ -104,15 +104,11 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
 
-	s := r.newRounds(q, given, began)
-	work := limit
-	if r.synth.HasModel() || s.model() != nil {
-		work = limit * 4 / 5 // the rest is for the answer
-	}
-	working, stop := context.WithTimeoutCause(bounded, work, errQueryTimeout)
+	working, stop := context.WithTimeoutCause(bounded, limit*4/5, errQueryTimeout) // the rest is for the answer
 	defer stop()
 
 	q.Report.station(atPlanning, "Planning tool calls...")
+	s := r.newRounds(q, given, began)
 	err = s.run(working)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the caller is gone
@@ -122,7 +118,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	} // if only the time for work is up, the answer is written from what is there
 	late := working.Err() != nil
 	if late {
-		s.warn("what still ran after %v of the query's %v was cut; the answer rests on what was there", work, limit)
+		s.warn("after 80 %% of the query's time of %v what still ran was cut; the answer rests on what was there", limit)
 	}
 	s.record.nameServers(r.tools.serversFor(q.Origin.Visible))
 	s.compose(bounded, late)

@@ -42,9 +42,6 @@ func New(opts Options) *Synthesizer {
 	return s
 }
 
-// HasModel reports whether a model writes the answers, which takes time.
-func (s *Synthesizer) HasModel() bool { return s.model != nil }
-
 // Request is what an answer is written from.
 type Request struct {
 	Query    string

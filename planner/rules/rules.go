@@ -98,7 +98,8 @@ const maxText = 16 << 10
 
 // Plan plans a question over the tools of a catalog. The error is ctx's, if it ended.
 func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.Plan, error) {
-	query = clip(query, maxText)
+	asked := quoteTexts(clip(query, maxText))
+	query = asked.text
 	clauses := intent.Split(query)
 	for i := range clauses {
 		clauses[i].Language = vocabulary(clauses[i])
@@ -123,6 +124,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	for i, one := range c.open {
 		out.Open = append(out.Open, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
 	}
+	asked.restore(&out)
 	out.Note = note(out)
 	return out, nil
 }

@@ -65,7 +65,7 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 		}
 	case code >= 300 && code < 400:
 		f.Reason = ReasonProtocol
-		f.Message = fmt.Sprintf("it redirects (%d), which is not followed", code)
+		f.Message = fmt.Sprintf("it redirects (%d) elsewhere, which is not followed; configure the URL that answers", code)
 	default:
 		f.Reason = ReasonProtocol
 	}

@@ -148,7 +148,7 @@ func newRequest(
 func (t *httpTransport) request(
 	ctx context.Context, method string, header http.Header, message []byte, d *dispatch,
 ) (*http.Response, error) {
-	return t.rt.RoundTrip(newRequest(ctx, method, t.url, header, message, d))
+	return follow(t.rt, newRequest(ctx, method, t.url, header, message, d))
 }
 
 func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {

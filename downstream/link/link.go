@@ -41,7 +41,7 @@ type Options struct {
 	Initialize []byte // raw params of the initialize request
 	Handler    Handler
 	MaxMessage int               // bytes of one message from the server
-	HTTP       http.RoundTripper // for URL targets; never follows redirects
+	HTTP       http.RoundTripper // for URL targets; follows no redirects
 	Logger     *slog.Logger
 
 	// ClientDriven leaves notifications/initialized to the owner, who passes on a client's own.

@@ -37,7 +37,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 	// The stream lives as long as the session; only its beginning is bound by ctx.
 	streamCtx, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, cancel)
-	resp, err := t.rt.RoundTrip(newRequest(streamCtx, http.MethodGet, u, get, nil, nil))
+	resp, err := follow(t.rt, newRequest(streamCtx, http.MethodGet, u, get, nil, nil))
 	if err != nil {
 		cancel()
 		return nil, s.requestFailure(err, nil, s.ctx)
@@ -164,7 +164,7 @@ func (t *sseTransport) send(ctx context.Context, message []byte, more http.Heade
 	header := t.header.Clone()
 	maps.Copy(header, more)
 	header.Set("Content-Type", "application/json")
-	resp, err := t.rt.RoundTrip(newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))
+	resp, err := follow(t.rt, newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))
 	if err != nil {
 		return t.s.requestFailure(err, d, t.s.ctx)
 	}

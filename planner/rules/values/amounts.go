@@ -245,6 +245,12 @@ func (r *figures) share(i int) (text string, next int) {
 		return "sqrt(" + of + ")", next
 	}
 	v, ok := r.amount(i)
+	if r.tok(i).kind == 'q' { // "15%" of 2500
+		inner := newReader(r.unquoted(i), nil, r.Options)
+		v, ok = inner.amount(0)
+		ok = ok && v.next == len(inner.tokens)
+		v.next = i + 1
+	}
 	if !ok || v.Kind != Percent {
 		return "", 0
 	}

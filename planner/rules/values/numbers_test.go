@@ -127,6 +127,8 @@ func TestExpressions(t *testing.T) {
 	check(t, Options{Language: "en"}, []row{
 		{"what is 3 * (4+5)?", "expression 3 * (4 + 5); number 3; number 4; number 5"},
 		{"15% of $2500", "expression 2500 * 0.15; percent 15; money 2500 USD"},
+		{`"15%" of 2500`, "expression 2500 * 0.15; quote 15%; percent 15; number 2500"},
+		{`"15" of 2500`, "quote 15; number 15; number 2500"},
 		{"20% off $50", "expression 50 * 0.8; percent 20; money 50 USD"},
 		{"the square root of 144", "expression sqrt(144); number 144"},
 		{"12 divided by 4", "expression 12 / 4; number 12; number 4"},

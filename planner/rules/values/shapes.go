@@ -148,6 +148,17 @@ func (r *reader) name(i int) int {
 	return r.add(r.value(Name, i, next))
 }
 
+// unquoted returns the text of a quotation without its marks.
+func (r *scanner) unquoted(i int) string {
+	text := r.text[r.tok(i).start:r.tok(i).end]
+	opening, size := utf8.DecodeRuneInString(text)
+	text = text[size:]
+	if last, size := utf8.DecodeLastRuneInString(text); strings.ContainsRune(quoteMarks[opening], last) {
+		text = text[:len(text)-size]
+	}
+	return text
+}
+
 // quotation reads a quotation, and its text as another value if that is the whole of it.
 func (r *reader) quotation(i int) int {
 	t := r.tok(i)
@@ -155,11 +166,7 @@ func (r *reader) quotation(i int) int {
 		return 0
 	}
 	v := r.value(Quotation, i, i+1)
-	opening, size := utf8.DecodeRuneInString(v.Text)
-	v.Text = v.Text[size:]
-	if last, size := utf8.DecodeLastRuneInString(v.Text); strings.ContainsRune(quoteMarks[opening], last) {
-		v.Text = v.Text[:len(v.Text)-size]
-	}
+	v.Text = r.unquoted(i)
 	next := r.add(v)
 	inner := newReader(v.Text, nil, r.Options)
 	inner.read(0)

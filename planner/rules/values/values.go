@@ -107,7 +107,8 @@ func Extract(text string, o Options) []Value {
 func (r *reader) read(i int) int {
 	readers := []func(int) int{r.quotation, r.address, r.moments, r.amounts, r.code, r.keyed, r.name}
 	parts, _ := r.parts(i)
-	if r.tok(i).kind != 'd' && parts == nil && !r.variable(i) && len(r.words["first"][r.tok(i).fold]) == 0 && !r.mark(i, "(-−") {
+	begins := r.tok(i).kind == 'd' || r.tok(i).kind == 'q' || r.variable(i) || r.mark(i, "(-−")
+	if !begins && parts == nil && len(r.words["first"][r.tok(i).fold]) == 0 {
 		readers = slices.Delete(readers, 2, 4)
 	} else if e, ok := r.expression(i); ok {
 		r.calculated = r.add(e)

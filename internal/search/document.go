@@ -48,8 +48,9 @@ type weighted struct {
 type document struct {
 	tool  Tool
 	text  textKey    // of its text for embeddings
-	words []weighted // sorted by stem, those that are only in the instructions of the server last
-	own   int        // the number of the others
+	words []weighted // those of the name first, those that are only in the instructions of the server last
+	named int        // the number of the first
+	own   int        // the number of all but the last
 }
 
 // analyze returns a tool with its weighted stems.
@@ -63,7 +64,23 @@ func analyze(t Tool) document {
 	weigh(weights, fieldLabels, text.labels...)
 	weigh(shared, fieldInstructions, short.Prefix(t.Instructions, maxInstructions))
 	maps.DeleteFunc(shared, func(stem string, _ float64) bool { return weights[stem] > 0 })
-	return document{t, keyOf(t.text(text.names)), append(sorted(weights), sorted(shared)...), len(weights)}
+	own := len(weights)
+	words := take(weights, t.Name)
+	named := len(words)
+	words = append(append(words, sorted(weights)...), sorted(shared)...)
+	return document{t, keyOf(t.text(text.names)), words, named, own}
+}
+
+// take moves the stems of a name out of weights.
+func take(weights map[string]float64, name string) (taken []weighted) {
+	for _, w := range Words(name) {
+		stem := Stem(w)
+		if weight, ok := weights[stem]; ok && !IsStopWord(w) {
+			taken = append(taken, weighted{stem, float32(weight)})
+			delete(weights, stem)
+		}
+	}
+	return taken
 }
 
 // weigh adds the stems of one field to weights.

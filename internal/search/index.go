@@ -39,6 +39,7 @@ type entry struct {
 	tool  Tool
 	text  textKey // of its text for embeddings
 	terms []*term
+	named int // the first terms, which are those of the name
 	own   int // the first terms, which are not only in the instructions of the server
 }
 
@@ -126,7 +127,7 @@ func (x *Index) insert(d document) uint32 {
 		}
 		terms[i] = t
 	}
-	x.docs = append(x.docs, entry{d.tool, d.text, terms, d.own})
+	x.docs = append(x.docs, entry{d.tool, d.text, terms, d.named, d.own})
 	x.live++
 	return slot
 }
@@ -164,7 +165,7 @@ func (x *Index) compact() {
 		for i, t := range e.terms {
 			own[i] = renewed[t]
 		}
-		docs = append(docs, entry{e.tool, e.text, own, e.own})
+		docs = append(docs, entry{e.tool, e.text, own, e.named, e.own})
 	}
 	for t, n := range renewed {
 		for _, p := range t.postings {

@@ -26,6 +26,7 @@ const (
 	leastRelated  = 0.05 // weight of a word that WordNet relates
 	verbWeight    = 0.5  // of verbs such as "find" and "create"
 	pathWeight    = 1.0  // of the words for a path
+	nameShare     = 0.7  // of the square of the share of a name that the question has
 	clauseWeight  = 0.35 // of the best clause, against the whole question
 	answeredCost  = 0.25 // discount of a word that an earlier hit has
 	serverShare   = 0.3  // share of the other tools of a server
@@ -63,9 +64,10 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	defer x.mu.RUnlock()
 	b := x.board()
 	defer x.boards.Put(b)
-	b.lists = x.lists(b.lists[:0], q, opts.Literal)
+	x.list(b, q, opts.Literal)
 	x.pool(b, max(2*limit, poolSize), opts.Allow)
 	b.explain(len(q.terms))
+	x.addNameShare(b)
 	x.addServerShare(b, len(q.terms))
 	return x.choose(b.pool, q, limit)
 }
@@ -78,18 +80,23 @@ type postingList struct {
 	exact    bool    // the word of the question, not a synonym
 }
 
-func (x *Index) lists(lists []postingList, q question, literal bool) []postingList {
+// list finds the posting lists of a question, and the words that may be in the names of tools.
+func (x *Index) list(b *board, q question, literal bool) {
+	lists := b.lists[:0]
+	clear(b.asked)
 	share := min(1, expandedTerms/float64(len(q.terms)))
 	for i, t := range q.terms {
 		ceiling := math.Inf(1)
 		if own := x.terms[t.stem]; own != nil {
 			ceiling = x.idf(own.own)
 			lists = append(lists, postingList{own.postings, i, t.weight * ceiling, true})
+			b.asked[own] = 1
 		}
 		for _, s := range thesaurus()[t.stem] {
 			if other := x.terms[s]; other != nil {
 				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.own))
 				lists = append(lists, postingList{other.postings, i, gain, false})
+				b.asked[other] = max(b.asked[other], synonymWeight)
 			}
 		}
 		if literal || RequestVerb(t.word) {
@@ -105,7 +112,7 @@ func (x *Index) lists(lists []postingList, q question, literal bool) []postingLi
 			}
 		}
 	}
-	return lists
+	b.lists = lists
 }
 
 // idf is the weight of a stem that df of the indexed tools have. Instructions do not count: a word in those of a large
@@ -121,6 +128,7 @@ func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (satur
 type board struct {
 	total []float32 // by slot
 	lists []postingList
+	asked map[*term]float64 // words of the question, 1, and of the thesaurus
 	pool  []candidate
 	parts []float64 // of all candidates
 	exact []bool
@@ -132,7 +140,7 @@ type board struct {
 func (x *Index) board() *board {
 	b, _ := x.boards.Get().(*board)
 	if b == nil {
-		b = &board{groups: map[string]int{}}
+		b = &board{groups: map[string]int{}, asked: map[*term]float64{}}
 	}
 	if cap(b.total) < len(x.docs) {
 		b.total = make([]float32, len(x.docs), len(x.docs)+len(x.docs)/8)
@@ -240,6 +248,27 @@ func (b *board) explain(n int) {
 			}
 			c.parts[l.term] = max(c.parts[l.term], l.gain*saturate(rest[0].weight))
 			c.exact[l.term] = c.exact[l.term] || l.exact
+		}
+	}
+}
+
+// addNameShare raises each candidate by how much of its name the question has: it is likelier to be meant the less its
+// name says beyond that.
+func (x *Index) addNameShare(b *board) {
+	for _, c := range b.pool {
+		doc := &x.docs[c.slot]
+		asked, all := 0.0, 0.0
+		for _, t := range doc.terms[:doc.named] {
+			weight := x.idf(t.own)
+			asked += weight * b.asked[t]
+			all += weight
+		}
+		if asked == 0 {
+			continue
+		}
+		raise := 1 + nameShare*(asked/all)*(asked/all)
+		for i := range c.parts {
+			c.parts[i] *= raise
 		}
 	}
 }

@@ -70,6 +70,20 @@ func TestSearchFindsFirst(t *testing.T) {
 	}
 }
 
+// The name that says least beyond the question wins, also where the question has other words for it.
+func TestSearchFindsWholeNames(t *testing.T) {
+	x := New(Options{})
+	x.Update("books", []Tool{
+		tool("books", "total_invoices", "Of a customer"),
+		tool("books", "total_invoices_printer_pages", "Invoices in total"),
+	})
+	for _, query := range []string{"total invoices", "the sum of the invoices"} {
+		if hits := x.Search(query, SearchOptions{}); len(hits) != 2 || hits[0].Score <= hits[1].Score || hits[0].ID != "books::total_invoices" {
+			t.Errorf("%q: got %v, want total_invoices first", query, hits)
+		}
+	}
+}
+
 func TestSearchCoversEveryPartOfAQuestion(t *testing.T) {
 	hits := filled().Search("Get the current weather in Oslo and the forecast, then send an email about it", SearchOptions{Limit: 3})
 	got := ids(hits)

@@ -70,15 +70,11 @@ func (r *Record) Content(full bool) *AnswerContent {
 	c := &AnswerContent{
 		Answer: r.Answer.Text, Degraded: r.Answer.Degraded, NeedsApproval: r.NeedsApproval,
 		Unmet: append([]plan.Unmet{}, r.Unmet...), TraceID: r.TraceID,
-		Warnings: append([]string{}, r.Warnings...), Plan: r.Plan, Steps: []StepResult{},
+		Warnings: append([]string{}, r.Warnings...), Steps: []StepResult{},
 		Citations: append([]synth.Citation{}, r.Answer.Citations...),
 	}
-	c.Plan.Steps = make([]plan.Step, len(r.Plan.Steps))
-	for i, s := range r.Plan.Steps {
-		if s.After == nil {
-			s.After = []string{}
-		}
-		c.Plan.Steps[i] = s
+	if c.Plan = r.WholePlan(); r.NeedsApproval {
+		c.Plan.Steps = withAfter(r.pending)
 	}
 	for _, o := range r.Outcomes {
 		for _, call := range o.Calls() {
@@ -97,6 +93,25 @@ func (r *Record) Content(full bool) *AnswerContent {
 	c.Timings.Plan, c.Timings.Execute = milliseconds(r.Timings.Planning), milliseconds(r.Timings.Executing)
 	c.Timings.Synthesize, c.Timings.Total = milliseconds(r.Timings.Synthesizing), milliseconds(r.Timings.Total)
 	return c
+}
+
+// WholePlan returns the plan of all rounds. In Content a plan that waits for approval lacks the writes that were made.
+func (r *Record) WholePlan() plan.Plan {
+	p := r.Plan
+	p.Steps = withAfter(p.Steps)
+	return p
+}
+
+// withAfter returns steps whose After is a list in JSON.
+func withAfter(steps []plan.Step) []plan.Step {
+	out := make([]plan.Step, len(steps))
+	for i, s := range steps {
+		if s.After == nil {
+			s.After = []string{}
+		}
+		out[i] = s
+	}
+	return out
 }
 
 func stepResult(o plan.Outcome, full bool) StepResult {

@@ -21,6 +21,14 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
 		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
 	}
+	if s.record.NeedsApproval {
+		var left []plan.Step
+		s.record.pending, left = s.record.Plan.Pending(s.record.Outcomes, s.reads)
+		for _, step := range left {
+			s.warn("step %s (%s) is not part of the plan to approve: it needs more of a write that was made than its result; "+
+				"ask for it anew", step.ID, step.Tool)
+		}
+	}
 	degraded := late || len(s.record.Unmet) > 0
 	request := synth.Request{
 		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet,

@@ -190,6 +190,42 @@ func TestConsent_Approval(t *testing.T) {
 	}
 }
 
+// The plan that waits for approval lacks the writes that were made, of this round and of earlier ones: approving it does
+// not make them again.
+func TestConsent_ApprovalRepeatsNoWrite(t *testing.T) {
+	for name, row := range map[string]struct {
+		plans       []string
+		first, then string // steps
+		warns       bool
+	}{
+		"one round": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"v":1}},{"id":"b","tool":"wipe","arguments":{"disk":"c"}}]}`, `[]`},
+			`a=note{"v":1}; b=wipe{"disk":"c"} needs_approval`, `b=wipe{"disk":"c"}`, false},
+		"rounds": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"disk":"c"}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","arguments":{"disk":"$a.disk"}}]}`},
+			`a=note{"disk":"c"}; b=wipe{"disk":"c"} needs_approval`, `b=wipe{"disk":"c"}`, false},
+		"a read again": {[]string{`{"steps":[{"id":"r","tool":"echo","arguments":{"d":"c"}},{"id":"a","tool":"note","arguments":{"v":"$r.d"}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","arguments":{"disk":"$r.d"},"after":["a"]}]}`},
+			`r=echo{"d":"c"}; a=note{"v":"c"}; b=wipe{"disk":"c"} needs_approval`, `r=echo{"d":"c"}; b=wipe{"disk":"c"}`, false},
+		"a list of a write": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"l":["c"]}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","each":"$a.l","arguments":{"disk":"$item"}},{"id":"c","tool":"wipe","arguments":{"disk":"d"}}]}`},
+			`a=note{"l":["c"]}; b=wipe{"disk":"c"} needs_approval; c=wipe{"disk":"d"} needs_approval`, `c=wipe{"disk":"d"}`, true},
+	} {
+		k := newKit(t, nil, row.plans...)
+		r := k.query(router.Query{MaxRounds: 2})
+		if got := brief(r); got != row.first || !r.NeedsApproval || strings.Contains(strings.Join(r.Warnings, " "), "step b (wipe) is not part of the plan") != row.warns {
+			t.Errorf("%s: got %s and %q, want %s", name, got, r.Warnings, row.first)
+		}
+		given, err := json.Marshal(r.Content(false).Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := k.query(router.Query{Plan: given}); brief(again) != row.then {
+			t.Errorf("%s, given back: got %s, want %s", name, brief(again), row.then)
+		}
+		notes := slices.DeleteFunc(k.called(), func(call string) bool { return !strings.HasPrefix(call, "note") })
+		if len(notes) != 1 {
+			t.Errorf("%s: got the writes %q, want one", name, notes)
+		}
+	}
+}
+
 // A dry run asks nobody and needs no approval.
 func TestConsent_DryRun(t *testing.T) {
 	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)

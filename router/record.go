@@ -25,6 +25,7 @@ type Record struct {
 	Rounds []int        // how many steps the plan has after each round that adds some
 	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
+	pending []plan.Step         // of a plan that needs approval, those to give back
 	failed  []plan.Outcome      // that no later round made good
 	open    []plan.Unmet        // parts that the planner made no step for
 	missing map[string][]string // required arguments that steps lack, by id

@@ -30,6 +30,7 @@ type queryDetail struct {
 // newDetail takes what is kept of a record, and estimates its bytes.
 func newDetail(question string, r *router.Record, contents bool) (d *queryDetail, size int) {
 	d = &queryDetail{question, r.Content(false), r.Phases, r.Rounds, contents}
+	d.content.Plan = r.WholePlan()
 	size = len(question) + len(d.content.Answer) + 1024
 	for i := range d.content.Plan.Steps {
 		s := &d.content.Plan.Steps[i]

@@ -22,7 +22,7 @@ const LevelTrace = slog.LevelDebug - 4
 
 // Bounds of what Parse accepts.
 const (
-	MaxDepth = 64   // levels of nesting
+	MaxDepth = 512  // levels of nesting: trees take two a level
 	MaxID    = 1024 // bytes of an id
 	MaxBatch = 1000 // messages of a batch
 )

@@ -26,9 +26,9 @@ func TestParse(t *testing.T) {
 		{"result", `{"jsonrpc":"2.0","id":-7,"result":null}`, 0, `-7   null `},
 		{"error", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, 0, `    {"code":1,"message":"x"}`},
 		{"escaped names", `{"json\u0072pc":"2.0","id":1,"method":"a\/b"}`, 0, `1 a/b   `},
-		{"depth 64", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep(62) + `}}`, 0, `1 m {"a":` + deep(62) + `}  `},
+		{"depth 512", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep(510) + `}}`, 0, `1 m {"a":` + deep(510) + `}  `},
 
-		{"depth 65", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep(63) + `}}`, jsonrpc.CodeParse, "deep"},
+		{"depth 513", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep(511) + `}}`, jsonrpc.CodeParse, "deep"},
 		{"empty", ``, jsonrpc.CodeParse, ""},
 		{"cut", `{"jsonrpc":"2.0","id":1`, jsonrpc.CodeParse, ""},
 		{"trailing", `{"jsonrpc":"2.0","id":1,"method":"m"} x`, jsonrpc.CodeParse, "after"},

@@ -27,7 +27,7 @@ const (
 	maxInPlace      = 64             // nested subschemas that apply to one value
 	maxClosure      = 100_000        // pairs of a schema and another that applies to the same value
 	maxNumber       = 1000           // digits of a number, and its exponent
-	maxInstance     = 2*MaxDepth + 2 // levels of nesting of arguments: those of a plan and of an inserted result
+	maxInstance     = 2*MaxDepth + 2 // levels of nesting of arguments, with what steps before returned
 )
 
 // A compiledSchema is a schema whose cost of validation is known.

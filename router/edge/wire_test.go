@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
@@ -80,7 +81,7 @@ func TestRefusedPosts(t *testing.T) {
 		return h
 	}
 	ok := call("1", "echo", "{}")
-	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
+	deep := strings.Repeat("[", jsonrpc.MaxDepth)
 	rows := []struct {
 		name, body string
 		h          header

@@ -54,6 +54,7 @@ func TestResultsPass(t *testing.T) {
 	results := map[string]string{
 		"odd":        `{"z":9007199254740993,"content":[],"a":[1.0,-0,1E400],"nested":{"b":1,"a":{"d":[],"c":null}},"s":"\u00e9\/\ud83d\ude00"}`,
 		"structured": `{"structuredContent":{"big":18446744073709551616,"x":{"y":1}},"content":[{"type":"text","text":"{}"}],"isError":false,"_meta":{"k":9007199254740993,"progressToken":1}}`,
+		"tree":       `{"content":[],"structuredContent":` + strings.Repeat(`{"children":[`, 200) + strings.Repeat("]}", 200) + `}`,
 		"blocks":     `{"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav","annotations":{"audience":["user"],"priority":0.5}},{"type":"image","data":"","mimeType":"image/png"},{"type":"hologram","future":{"deep":[[]]}}]}`,
 		"error":      `{"content":[{"type":"text","text":"no"}],"isError":true}`,
 		"no content": `{}`,

@@ -17,7 +17,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-const refreshBurst = 5 // times that all servers are listed only because something is missing, at once
+const (
+	refreshBurst  = 5               // times that all servers are listed only because something is missing, at once
+	reconnectTime = 2 * time.Second // that a question waits for lost servers; the attempts go on
+)
 
 // directory knows the tools of all servers.
 type directory struct {
@@ -116,7 +119,7 @@ func (d *directory) reconnect(ctx context.Context, missing []Missing) (back bool
 		if s := d.servers.enabled(m.Server); s != nil && quick && m.last != nil {
 			wg.Go(func() {
 				defer s.rescue("connecting", nil)
-				ctx, cancel := context.WithTimeout(ctx, s.deadline)
+				ctx, cancel := context.WithTimeout(ctx, min(s.deadline, reconnectTime))
 				defer cancel()
 				if _, err := s.own.get(ctx); err == nil {
 					reached.Store(true)

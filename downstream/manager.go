@@ -112,7 +112,7 @@ func (m *Manager) Configured(name string) bool { return m.servers.server(name) !
 func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) { return m.directory.catalog(ctx) }
 
 // Reconnect tries again, all at once, to connect to those of the missing servers that were listed before and failed
-// without a delay. It reports whether one is back. Each has as much time as a list.
+// without a delay. It reports whether one is back. It waits no longer than for a list, and reconnectTime at most.
 func (m *Manager) Reconnect(ctx context.Context, missing []Missing) bool {
 	return m.directory.reconnect(ctx, missing)
 }

@@ -53,13 +53,17 @@ func TestQuery_LostServer(t *testing.T) {
 			t.Errorf("got %v after %d attempts, want it unavailable after three", o.Err, o.Attempts)
 		}
 	}
-	if r := k.query(router.Query{Text: "find a hotel room in the city Oslo"}); !strings.HasPrefix(r.Answer.Text, "No server could be listed: peer.") {
-		t.Errorf("got %q, want the server named", r.Answer.Text)
+	r := k.query(router.Query{Text: "find a hotel room in the city Oslo"})
+	if got := r.Answer.Text; !strings.HasPrefix(got, "No server could be listed: peer.") || strings.Contains(got, "model") {
+		t.Errorf("got %q, want the server named and no word of models, which would not help", got)
+	}
+	if len(r.Unmet) != 1 || r.Unmet[0].Reason != plan.UnmetFailed {
+		t.Errorf("got %+v unmet, want the question as failed", r.Unmet)
 	}
 	mu.Lock()
 	down = false
 	mu.Unlock()
-	r := k.query(router.Query{Text: "find a hotel room in the city Oslo"})
+	r = k.query(router.Query{Text: "find a hotel room in the city Oslo"})
 	if len(r.Outcomes) != 1 || !r.Outcomes[0].OK() || r.Plan.Source != plan.SourceRules {
 		t.Errorf("once it is back: got %q, want it asked", r.Answer.Text)
 	}

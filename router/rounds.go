@@ -109,7 +109,7 @@ func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 		s.warn("the tools of server %s could not be listed: %s", m.Server, m.Message)
 	}
 	if len(names) > 0 && !s.catalog.SeesAny(s.q.Origin.Visible) && s.given == nil {
-		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetNoTool}}
+		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}} // a model would not help
 		s.note = "No server could be listed: " + strings.Join(names, ", ") + "."
 		return false, nil
 	}

@@ -19,9 +19,11 @@ func (c *calls) trace(next roundTrip) roundTrip {
 		on := c.opts.Tracer.On()
 		var span trace.Span
 		if on {
-			ctx, span = c.opts.Tracer.Start(ctx, tracing.Name(r.Method, r.Tool),
-				trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(r.attributes()...))
+			ctx, span = c.opts.Tracer.Start(ctx, tracing.Name(r.Method, r.Tool), trace.WithSpanKind(trace.SpanKindClient))
 			defer span.End()
+			if span.IsRecording() {
+				span.SetAttributes(r.attributes()...)
+			}
 		}
 		if r.Step {
 			own := *r

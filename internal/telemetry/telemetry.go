@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry/otlp"
@@ -56,7 +57,7 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 		return nil, fmt.Errorf("describing the service for telemetry: %w", err)
 	}
 	t := &Telemetry{}
-	if err := t.trace(ctx, cfg, about); err != nil {
+	if err := t.trace(cfg, about); err != nil {
 		return nil, err
 	}
 	if err := t.measure(cfg, about); err != nil {
@@ -65,25 +66,18 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 	return t, nil
 }
 
-func (t *Telemetry) trace(ctx context.Context, cfg Config, about *resource.Resource) error {
-	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
-	exports := exportsTraces(cfg)
-	if exports {
-		exporter, err := spanExporter(ctx)
-		if err != nil {
-			return fmt.Errorf("starting the trace exporter: %w", err)
-		}
-		options = append(options, sdktrace.WithBatcher(exporter)) // OTEL_TRACES_SAMPLER applies
-	} else {
-		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample())))
-	}
-	provider := sdktrace.NewTracerProvider(options...)
-	t.shutdown = append(t.shutdown, provider.Shutdown)
+func (t *Telemetry) trace(cfg Config, about *resource.Resource) error {
 	var content func(string) string
 	if cfg.Content {
 		content = redact.Text
 	}
-	t.tracer = tracing.New(provider.Tracer(scope), exports, content)
+	exports := exportsTraces(cfg)
+	tracer, shutdown, err := newTracer(exports, about)
+	if err != nil {
+		return fmt.Errorf("starting the trace exporter: %w", err)
+	}
+	t.shutdown = append(t.shutdown, shutdown)
+	t.tracer = tracing.New(tracer, exports, content)
 	return nil
 }
 
@@ -98,17 +92,31 @@ func exportsTraces(cfg Config) bool {
 		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// spanExporter follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the
-// protocol.
-func spanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
-	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); name {
-	case "console":
-		return stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
-	case "", "otlp":
-		return otlp.NewTraces(ctx)
+// newTracer follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the protocol.
+// OTEL_TRACES_SAMPLER applies to spans that are exported.
+func newTracer(
+	exports bool, about *resource.Resource,
+) (_ trace.Tracer, shutdown func(context.Context) error, err error) {
+	option := sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample()))
+	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); {
+	case !exports:
+	case name == "console":
+		exporter, err := stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
+		if err != nil {
+			return nil, nil, err
+		}
+		option = sdktrace.WithBatcher(exporter)
+	case name == "" || name == "otlp":
+		t, err := otlp.NewTracer(about, scope)
+		if err != nil {
+			return nil, nil, err
+		}
+		return t, t.Shutdown, nil
 	default:
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: want otlp, console or none, got %q", name)
+		return nil, nil, fmt.Errorf("OTEL_TRACES_EXPORTER: want otlp, console or none, got %q", name)
 	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(about), option)
+	return provider.Tracer(scope), provider.Shutdown, nil
 }
 
 func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {

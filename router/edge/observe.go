@@ -34,7 +34,10 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 	var span trace.Span
 	if e.tracer.On() {
 		ctx, span = e.tracer.Start(ctx, tracing.Name(x.Message.Method, tool), trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithLinks(links...), trace.WithAttributes(attributesOf(x, tool)...))
+			trace.WithLinks(links...))
+		if span.IsRecording() {
+			span.SetAttributes(attributesOf(x, tool)...)
+		}
 	}
 	return ctx, func() {
 		kind := failureOf(x)

@@ -11,6 +11,7 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // NewMetrics returns an exporter of metrics with cumulative temporality. It fails where a variable is malformed; it
@@ -56,7 +57,11 @@ func (m metrics) Export(ctx context.Context, data *metricdata.ResourceMetrics) e
 		}
 		out.ScopeMetrics = append(out.ScopeMetrics, of)
 	}
-	return m.post(ctx, &metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{out}})
+	body, err := proto.Marshal(&metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{out}})
+	if err != nil {
+		return err
+	}
+	return m.post(ctx, body)
 }
 
 // convert turns the aggregations that the default selector makes into their wire form.

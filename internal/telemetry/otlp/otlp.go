@@ -1,10 +1,12 @@
 // Package otlp exports traces and metrics to an OpenTelemetry collector by OTLP over HTTP with binary protobuf.
 //
-// NewTraces and NewMetrics read the standard OTEL_EXPORTER_OTLP_* variables. The exporters of the OpenTelemetry
-// project do the same, but they link gRPC even for HTTP, because the generated code of the collector's requests does.
-// The requests have the wire format of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
+// [NewTracer] and [NewMetrics] read the standard OTEL_EXPORTER_OTLP_* variables, and those of the sampler and of
+// batches (OTEL_TRACES_SAMPLER, OTEL_BSP_*). The exporters of the OpenTelemetry project do the same, but they link
+// gRPC even for HTTP, because the generated code of the collector's requests does. The requests have the wire format
+// of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
 //
-// Exporters are safe for concurrent use and start no goroutines. Errors never contain headers.
+// Everything is safe for concurrent use. A Tracer has one goroutine, which exports, and drops spans beyond the bounds
+// of its queue: 2,048 spans or 16 MiB. Errors never contain headers.
 //
 // See https://opentelemetry.io/docs/specs/otlp/#otlphttp.
 package otlp
@@ -21,7 +23,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -48,9 +49,9 @@ func newPoster(signal string) (*poster, error) {
 
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
-// post sends a message, and again while the endpoint says that it is busy, within the timeout for one export.
-func (p *poster) post(ctx context.Context, m proto.Message) error {
-	body, err := p.encode(m)
+// post sends an encoded message, and again while the endpoint says that it is busy, within the timeout for one export.
+func (p *poster) post(ctx context.Context, body []byte) error {
+	body, err := p.pack(body)
 	if err != nil {
 		return err
 	}
@@ -73,16 +74,14 @@ func (p *poster) post(ctx context.Context, m proto.Message) error {
 	}
 }
 
-func (p *poster) encode(m proto.Message) ([]byte, error) {
-	body, err := proto.Marshal(m)
-	if err != nil || !p.gzip {
-		return body, err
+func (p *poster) pack(body []byte) ([]byte, error) {
+	if !p.gzip {
+		return body, nil
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err = w.Write(body); err == nil {
-		err = w.Close()
-	}
+	_, err := w.Write(body)
+	err = errors.Join(err, w.Close())
 	return packed.Bytes(), err
 }
 

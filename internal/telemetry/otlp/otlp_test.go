@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/resource"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -56,15 +56,13 @@ func collector(t *testing.T, statuses ...int) (url string, got chan *http.Reques
 
 func exportSpan(t *testing.T) error {
 	t.Helper()
-	exporter, err := NewTraces(t.Context())
+	tracer, err := NewTracer(resource.Empty(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider := sdktrace.NewTracerProvider()
-	_, span := provider.Tracer("test").Start(t.Context(), "work")
+	_, span := tracer.Start(t.Context(), "work")
 	span.End()
-	err = exporter.ExportSpans(t.Context(), []sdktrace.ReadOnlySpan{span.(sdktrace.ReadOnlySpan)})
-	return errors.Join(err, exporter.Shutdown(t.Context()))
+	return tracer.Shutdown(t.Context())
 }
 
 func TestTraces(t *testing.T) {
@@ -185,7 +183,7 @@ func TestMalformedVariables(t *testing.T) {
 		t.Run(row.variable, func(t *testing.T) {
 			clean(t)
 			t.Setenv(row.variable, row.value)
-			if _, err := NewTraces(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), row.variable) {
+			if _, err := NewTracer(resource.Empty(), ""); err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), row.variable) {
 				t.Errorf("got %v, want the variable and %q", err, row.want)
 			}
 		})

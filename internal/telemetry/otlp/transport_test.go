@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"go.opentelemetry.io/otel/sdk/resource"
 )
 
 // An entry that is malformed is left out; the others are sent.
@@ -94,7 +96,7 @@ func TestCertificates(t *testing.T) {
 	}
 
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", keyFile)
-	if _, err := NewTraces(t.Context()); err == nil || !strings.Contains(err.Error(), "has no PEM certificate") {
+	if _, err := NewTracer(resource.Empty(), ""); err == nil || !strings.Contains(err.Error(), "has no PEM certificate") {
 		t.Errorf("a key in place of the certificate: got %v, want an error that says so", err)
 	}
 }

@@ -1,0 +1,189 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// maxQueued bounds the encoded spans that wait, in bytes.
+const maxQueued = 16 << 20
+
+// Bounds of the memory that is kept for the next batch and the next span, in bytes.
+const (
+	maxSpare   = 1 << 20
+	maxScratch = 4 << 10
+)
+
+// queue has encoded spans that wait for their export. Beyond its bounds spans are lost: nothing waits for a collector.
+type queue struct {
+	poster   *poster
+	envelope envelope
+	limits   limits
+	scratch  sync.Pool // of *[]byte, to encode into
+
+	mu      sync.Mutex
+	batches []batch // full ones but for the last
+	spans   int     // in all of them
+	bytes   int
+	spare   []byte // to use again
+	closed  bool
+
+	full   chan struct{} // there is a full batch
+	cancel context.CancelFunc
+	stop   chan struct{}
+	done   chan struct{}
+	lost   error // why the last batches were not exported; set before done is closed
+}
+
+type batch struct {
+	spans []byte
+	n     int
+}
+
+// limits are those of the specification's batching processor.
+type limits struct {
+	queue, batch int
+	delay        time.Duration
+}
+
+// readLimits reads OTEL_BSP_…; what is malformed or not above 0 is as by default.
+func readLimits() limits {
+	number := func(name string, usual int) int {
+		if n, err := strconv.Atoi(strings.TrimSpace(os.Getenv("OTEL_BSP_" + name))); err == nil && n > 0 {
+			return n
+		}
+		return usual
+	}
+	l := limits{queue: number("MAX_QUEUE_SIZE", 2048), batch: number("MAX_EXPORT_BATCH_SIZE", 512),
+		delay: time.Duration(number("SCHEDULE_DELAY", 5000)) * time.Millisecond}
+	l.batch = min(l.batch, l.queue)
+	return l
+}
+
+func newQueue(p *poster, about *resource.Resource, scope string) *queue {
+	ctx, cancel := context.WithCancel(context.Background())
+	q := &queue{poster: p, envelope: newEnvelope(about, scope), limits: readLimits(), full: make(chan struct{}, 1),
+		cancel: cancel, stop: make(chan struct{}), done: make(chan struct{})}
+	go q.run(ctx)
+	return q
+}
+
+// add encodes a span that has ended.
+func (q *queue) add(s *span, ended time.Time) {
+	scratch, _ := q.scratch.Get().(*[]byte)
+	if scratch == nil {
+		scratch = new([]byte)
+	}
+	encoded := appendSpan((*scratch)[:0], s, ended)
+	q.put(encoded)
+	if cap(encoded) <= maxScratch {
+		*scratch = encoded
+		q.scratch.Put(scratch)
+	}
+}
+
+// put adds an encoded span.
+func (q *queue) put(span []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.spans == q.limits.queue || q.bytes >= maxQueued {
+		return
+	}
+	if n := len(q.batches); n == 0 || q.batches[n-1].n == q.limits.batch {
+		q.batches = append(q.batches, batch{spans: q.spare})
+		q.spare = nil
+	}
+	last := &q.batches[len(q.batches)-1]
+	last.spans = append(last.spans, span...)
+	last.n++
+	q.spans++
+	q.bytes += len(span)
+	if last.n == q.limits.batch {
+		select {
+		case q.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take returns the oldest batch, one that is not full only if all shall go.
+func (q *queue) take(all bool) (b batch, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.batches) == 0 || !all && q.batches[0].n < q.limits.batch {
+		return b, false
+	}
+	b = q.batches[0]
+	q.batches = slices.Delete(q.batches, 0, 1)
+	q.spans -= b.n
+	q.bytes -= len(b.spans)
+	return b, true
+}
+
+// giveBack keeps the memory of a batch of usual size for another.
+func (q *queue) giveBack(spans []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if cap(spans) <= maxSpare {
+		q.spare = spans[:0]
+	}
+}
+
+// run exports full batches at once and all after a while, until stop is closed.
+func (q *queue) run(ctx context.Context) {
+	defer close(q.done)
+	ticker := time.NewTicker(q.limits.delay)
+	defer ticker.Stop()
+	for stopped := false; !stopped; {
+		all := true
+		select {
+		case <-q.full:
+			all = false
+		case <-ticker.C:
+		case <-q.stop:
+			stopped = true
+		}
+		for {
+			b, ok := q.take(all)
+			if !ok {
+				break
+			}
+			err := q.poster.post(ctx, q.envelope.around(b.spans))
+			if stopped {
+				q.lost = errors.Join(q.lost, err)
+			} else if err != nil {
+				otel.Handle(err)
+			}
+			q.giveBack(b.spans)
+		}
+	}
+}
+
+// shutdown exports what waits, within ctx. The error says why some of it is lost.
+func (q *queue) shutdown(ctx context.Context) (err error) {
+	q.mu.Lock()
+	again := q.closed
+	q.closed = true
+	q.mu.Unlock()
+	if !again {
+		close(q.stop)
+	}
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	q.cancel()
+	<-q.done
+	q.poster.close()
+	return errors.Join(err, q.lost)
+}

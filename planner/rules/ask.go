@@ -133,9 +133,9 @@ func (a ask) query() string {
 		b.WriteString(" " + w.lower)
 	}
 	for _, w := range a.words {
-		for i, q := range questions {
-			if w.has(q) {
-				b.WriteString(" " + []string{"person", "date"}[i])
+		for _, q := range questions {
+			if w.has(q.word) {
+				b.WriteString(" " + q.topic)
 			}
 		}
 		if a.lang == "en" || a.lang == "" {

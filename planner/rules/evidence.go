@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -141,14 +140,19 @@ func share(hit, all float64, values bool) float64 {
 	return 0
 }
 
-// questions are question words that have a list of what a tool is about that answers them.
-var questions = []string{"who", "when"}
+// questions are the question words that have a list of what a tool is about that answers them, each with what to search for.
+var questions = []struct{ word, topic string }{{"who", "person"}, {"when", "date"}}
 
 // answers reports whether a word asks for what the tool is about: "who" for a person.
 func (f *profile) answers(w word) bool {
-	return slices.ContainsFunc(questions, func(q string) bool {
-		return w.has(q) && slices.ContainsFunc(slices.Collect(maps.Keys(lists[q])), func(s string) bool { return f.words[s] })
-	})
+	for _, q := range questions {
+		for stem := range lists[q.word] {
+			if w.has(q.word) && f.words[stem] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // knows is how well a tool's own words explain a word of the question.

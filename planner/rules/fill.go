@@ -129,7 +129,7 @@ func (l *filler) parts() []values.Value {
 			case v.Kind != values.Name:
 			case j > i && o.Kind == values.Name && o.Start > wide.End && strings.TrimSpace(l.a.text[wide.End:o.Start]) == ",":
 				wide.End = o.End
-			case j < i && o.Kind <= values.Ordinal && o.End < v.Start && strings.TrimSpace(l.a.text[o.End:v.Start]) == "":
+			case j < i && (o.Kind <= values.Ordinal || o.Kind == values.Identifier) && o.End < v.Start && strings.TrimSpace(l.a.text[o.End:v.Start]) == "":
 				wide.Start = o.Start
 			}
 		}

@@ -97,6 +97,9 @@ func TestFill_ChoicesAndFlags(t *testing.T) {
 func TestFill_DatesAndPlaces(t *testing.T) {
 	rain := tool("get_rain", "Get the rain of a city on a day", object("*city:string:City and state, such as Denver, CO", "*date:string:Day, YYYY-MM-DD"))
 	report := tool("get_report", "Get the sales report of a period", object("*start_date:string:First day, YYYY-MM-DD", "*end_date:string:Last day, YYYY-MM-DD"))
+	movies := tool("list_movies", "List movies in a city", object("*city:string:The city where the cinema is located, in the form 'City Name'"))
+	tax := tool("get_tax", "Get the tax in a state", object("*state:string:State as an abbreviation, such as 'CA'"))
+	ride := tool("get_ride", "Get a ride from an address", object("*address:string:Where it starts: street, city"))
 	forecast := tool("get_forecast", "Get the forecast for some days", object("*city:string:The city", "*days:integer:Number of days"))
 	for _, tc := range []struct {
 		question string
@@ -108,6 +111,9 @@ func TestFill_DatesAndPlaces(t *testing.T) {
 		{"get the sales report from 2025-01-01 to 2025-03-31", report, `{"end_date":"2025-03-31","start_date":"2025-01-01"}`},
 		{"get the sales report from April 22 until April 27, 2023", report, `{"end_date":"2023-04-27","start_date":"2023-04-22"}`},
 		{"get the sales report of last week", report, `{"end_date":"2026-03-08","start_date":"2026-03-02"}`},
+		{"list movies in Mumbai", movies, `{"city":"Mumbai"}`},
+		{"get the tax in Naples, Florida", tax, `{"state":"FL"}`},
+		{"get a ride from 221B Baker Street, London", ride, `{"address":"221B Baker Street, London"}`},
 		{"get the forecast of Oslo for the next 5 days", forecast, `{"city":"Oslo","days":5}`},
 	} {
 		if got := filled(t, tc.question, tc.tool); got != tc.want {

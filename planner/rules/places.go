@@ -34,7 +34,7 @@ func readPlaces(text string) (cities, regions map[string]string) {
 }
 
 // wantsPair is how descriptions ask for a city together with its state or country.
-var wantsPair = regexp.MustCompile(`(?i)city,? (and |& |or )?(the )?(state|country|st\b)|[A-Z][a-z]+, [A-Z][A-Z]\b`)
+var wantsPair = regexp.MustCompile(`(?i:city,? (?:and |& |or )?(?:the )?(?:state|country|st\b))|[A-Z][a-z]+, [A-Z][A-Z]\b`)
 
 // wantsCode is how descriptions ask for a state by its postal code.
 var wantsCode = regexp.MustCompile(`(?i)abbrev|code|'(?-i:[A-Z]{2})'`)
@@ -44,6 +44,8 @@ func (q param) place(text string) string {
 	city, region, pair := strings.Cut(text, ", ")
 	code := regionCode[strings.ToLower(text)]
 	switch {
+	case slices.Contains(q.stems, "state") && pair && regionCode[strings.ToLower(region)] != "":
+		return q.place(region)
 	case slices.Contains(q.stems, "state") && len(code) == 2 && wantsCode.MatchString(q.Description):
 		return code
 	case !wantsPair.MatchString(q.Description) || slices.Contains(q.stems, "state") || slices.Contains(q.stems, "countri"):

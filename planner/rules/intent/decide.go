@@ -19,7 +19,7 @@ func (s *line) rule(i, n int) (act Act, verb, next int, ok bool) {
 func (s *sentence) decide(spans []span, n int) {
 	asks := len(s.t) > n && strings.ContainsAny(s.t[n].lower, "?？")
 	continued := s.scope.act
-	if first := s.t[spans[0].start]; !first.is(joins) && !goesOn[first.lower] && continued != Hypothetical {
+	if first := s.t[spans[0].start]; !first.is(joins) && !listed("goesOn", first.lower) && continued != Hypothetical {
 		continued = Unknown
 	}
 	s.scope.act = continued
@@ -48,7 +48,7 @@ func (s *sentence) decide(spans []span, n int) {
 		if p.act == Conditional && len(spans) == 1 && asks && s.t[p.head].is(wh) {
 			p.act = Question
 		}
-		if inverted[s.t[p.head].lower] && !asks && k+1 < len(spans) && !spans[k+1].join.and {
+		if listed("inverted", s.t[p.head].lower) && !asks && k+1 < len(spans) && !spans[k+1].join.and {
 			p.act = Conditional
 		}
 		if p.act == retract {
@@ -65,7 +65,7 @@ func (s *sentence) decide(spans []span, n int) {
 				take(k, Conditional)
 			}
 			s.scope.act = p.act
-			if k == len(spans)-1 && p.act == Hypothetical && (asks || !supposes[s.t[spans[0].head].lower]) {
+			if k == len(spans)-1 && p.act == Hypothetical && (asks || !listed("supposes", s.t[spans[0].head].lower)) {
 				s.scope.act = Unknown
 			}
 		case s.scope.act != Unknown && p.act.MayWrite():
@@ -76,19 +76,6 @@ func (s *sentence) decide(spans []span, n int) {
 		s.scope.act = Conditional // "Is it late? Then cancel it."
 	}
 }
-
-// supposes are words whose hypothesis covers the sentences behind it, too.
-var supposes = set(`suppose supposing imagine assume assuming pretend angenommen gesetzt stell supposons imaginons
-	admettons imaginez supongamos imagina pongamos`)
-
-// inverted are auxiliaries that begin a condition as well as a question.
-var inverted = set("should were had sollte sollten")
-
-// otherwise are words that make what follows depend on a condition.
-var otherwise = set("otherwise else sonst ansonsten andernfalls sinon")
-
-// goesOn are words that continue the condition of the sentence before.
-var goesOn = set("then otherwise else dann sonst ansonsten alors sinon ensuite entonces luego")
 
 // classify sets the act of a span by itself. asked tells that it ends with a question mark of its own.
 func (s *sentence) classify(p *span, asked bool) {
@@ -294,14 +281,11 @@ func (s *sentence) tells(p *span, from int) bool {
 			return false
 		}
 		if t.is(reports) {
-			return !firstPerson[s.t[p.head].lower]
+			return !listed("firstPerson", s.t[p.head].lower)
 		}
 	}
 	return false
 }
-
-// firstPerson are the subjects that report nothing by what they say.
-var firstPerson = set("i we ich wir je j nous yo nosotros")
 
 // pastTense reports whether the main clause of [from,end) has an auxiliary of the past or a regular English past tense.
 func (s *line) pastTense(from, end int) bool {

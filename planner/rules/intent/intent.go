@@ -14,10 +14,7 @@
 // All functions are pure and safe for concurrent use. Split takes time linear in its input.
 package intent
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Act is what a clause does.
 type Act uint8
@@ -116,13 +113,4 @@ func read(text string, tokens []token, fallback []*lexicon, before scope) (s sen
 		}
 	}
 	return s, clauses
-}
-
-// set makes a set of the words in s.
-func set(s string) map[string]bool {
-	out := map[string]bool{}
-	for word := range strings.FieldsSeq(s) {
-		out[word] = true
-	}
-	return out
 }

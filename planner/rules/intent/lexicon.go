@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -58,6 +59,8 @@ var (
 	fr string
 	//go:embed es.txt
 	es string
+	//go:embed words.txt
+	common string
 )
 
 // Languages whose rules differ.
@@ -67,16 +70,40 @@ const (
 	spanish = "es"
 )
 
+// readClasses reads lines such as "or: or nor"; a class may have several.
+func readClasses(lines string) map[string]string {
+	classes := map[string]string{}
+	for line := range strings.Lines(lines) {
+		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' {
+			classes[name] += " " + list
+		}
+	}
+	return classes
+}
+
+// general are the words of words.txt by list; each has what it stands for, or itself.
+var general = sync.OnceValue(func() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for name, list := range readClasses(common) {
+		out[name] = map[string]string{}
+		for word := range strings.FieldsSeq(list) {
+			word, meaning, _ := strings.Cut(word, "=")
+			out[name][word] = cmp.Or(meaning, word)
+		}
+	}
+	return out
+})
+
+// means is what a word of a list stands for, "" if it is not one of it.
+func means(list, word string) string { return general()[list][word] }
+
+func listed(list, word string) bool { return means(list, word) != "" }
+
 // newLexicon reads a file of a language.
 func newLexicon(language, file string) *lexicon {
 	lines, rest, _ := strings.Cut(file, "\nstarts\n")
 	starts, trailing, _ := strings.Cut(rest, "\ntrailing\n")
-	classes := map[string]string{}
-	for line := range strings.Lines(lines) {
-		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
-			classes[name] += " " + list
-		}
-	}
+	classes := readClasses(lines)
 	l := &lexicon{language: language, words: map[string]class{}, notVerb: strings.Fields(classes["notVerb"]),
 		verb: strings.Fields(classes["verb"]), final: strings.Fields(classes["final"])}
 	for k, name := range strings.Fields("fillers please joins or restarts dets preps toward clitics subjects wh inner aux " +
@@ -93,16 +120,6 @@ func newLexicon(language, file string) *lexicon {
 var lexicons = sync.OnceValue(func() []*lexicon {
 	return []*lexicon{newLexicon(english, en), newLexicon(german, de), newLexicon("fr", fr), newLexicon(spanish, es)}
 })
-
-// foreign are frequent function words of other languages in Latin script.
-var foreign = set(`non il gli della dello delle degli dei di che sono è perché questo mi cosa dove quali nel nella e per favore puoi ed
-	os uma não dos em você minha meu isso está com ao pelo quem onde nunca qual
-	het een niet van ik je mijn voor aan naar wie waar kun kunt geen dit nooit wat zijn graag alstublieft alsjeblieft
-	nie w z jest się proszę czy dla jak moje mój och inte att det ett är på jag som ikke jeg og af ikkje aldrig aldri
-	ve bir bu için lütfen mi değil nu nem az és ei ole ja että tidak jangan dan yang tolong untuk ne nekad prosím není`)
-
-// negators are the words after which a line break does not end a sentence.
-var negators = set("not never don't please nicht nie niemals bitte ne n pas jamais no nunca")
 
 // languagesOf returns the lexicons of the languages with most function words, fallback or nothing if there are none, and
 // nothing if another language is as likely. The fallback comes first and stands alone among equals.
@@ -139,7 +156,7 @@ func languagesOf(tokens []token, fallback []*lexicon) (out []*lexicon) {
 				votes[k]++
 			}
 		}
-		if foreign[t.lower] {
+		if listed("foreign", t.lower) {
 			votes[other]++
 		}
 	}

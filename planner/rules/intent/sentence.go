@@ -169,7 +169,7 @@ func (s *sentence) open(i, n int, how join) span {
 			if _, _, _, ok := s.rule(p.head, n); ok {
 				break
 			}
-			p.otherwise = p.otherwise || otherwise[t.lower]
+			p.otherwise = p.otherwise || listed("otherwise", t.lower)
 			p.polite = p.polite || t.is(please)
 			p.join.restart = p.join.restart || t.is(restarts) && (p.head > i || how.comma)
 			p.head++
@@ -246,24 +246,17 @@ func (s *sentence) fragment(p span, i int) bool {
 	return first.is(preps) || i-p.head == 1 && (first.capital || first.is(fillers))
 }
 
-// labels are words before a colon that introduce what is asked for.
-var labels = set(`task tasks todo request question query also note important urgent aufgabe frage tâche demande
-	tarea pregunta`)
-
-// doing are verbs before a colon that stand for those behind it.
-var doing = set("do mach mache macht fais faites haz haga")
-
 // afterColon decides on a colon at token i. A clause that is asked for follows a label and "do the following"; otherwise
 // data is true: all that follows belongs to the clause, and so do the next sentences of the line.
 func (s *sentence) afterColon(cur span, i, n int) (label, data bool) {
 	first := s.t[cur.head].lower
-	if i == cur.head+1 && labels[first] {
+	if i == cur.head+1 && listed("labels", first) {
 		return true, false
 	}
 	if act, verb, _, ok := s.rule(cur.head, i); ok && verb >= 0 && act.MayWrite() {
 		first = s.t[verb].lower
 	}
-	if doing[first] && cur.lead != Negated {
+	if listed("doing", first) && cur.lead != Negated {
 		return false, false
 	}
 	s.scope = scope{quoted: true, block: i == n-1, started: i < n-1}

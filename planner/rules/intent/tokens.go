@@ -103,7 +103,7 @@ func (s *scanner) newline(i int) int {
 	r, _ := utf8.DecodeRuneInString(rest)
 	item := len(rest) - len(strings.TrimLeft(rest[:min(len(rest), 4)], "-*•0123456789.)"))
 	isItem := item > 0 && strings.HasPrefix(rest[item:], " ")
-	after := len(s.out) > 0 && negators[s.out[len(s.out)-1].lower] // a line that is broken after "do not" goes on
+	after := len(s.out) > 0 && listed("negators", s.out[len(s.out)-1].lower) // a line that is broken after "do not" goes on
 	empty := strings.Count(s.text[i:end], "\n") > 1
 	if len(s.out) > 0 && (empty || isItem || unicode.IsUpper(r) && !after || r == '>') {
 		s.add(stop, i, i+1)
@@ -173,11 +173,6 @@ func (s *scanner) chunk(i int) int {
 	return end
 }
 
-var abbreviations = set(`mr mrs ms dr prof st vs etc approx z.b d.h u.a bzw usw ca inkl p.ej ej sr sra ud uds mme mlle
-	e.g i.e a.m p.m jan feb apr jun jul aug sep sept oct okt nov dec dez`)
-
-var germanMonths = []string{"jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez"}
-
 // abbreviated reports whether the dot after s belongs to it, as in "e.g." and "3. Mai".
 func abbreviated(s, rest string) bool {
 	lower := strings.ToLower(s)
@@ -186,37 +181,14 @@ func abbreviated(s, rest string) bool {
 		return false
 	}
 	if strings.Trim(s, "0123456789") == "" {
-		rest = strings.ToLower(rest)
-		for _, month := range germanMonths {
-			if len(s) <= 2 && strings.HasPrefix(rest, month) {
-				return true
-			}
-		}
-		return false
+		month := []rune(strings.ToLower(rest))
+		return len(s) <= 2 && listed("germanMonths", string(month[:min(3, len(month))]))
 	}
 	if lower == "no" || lower == "nr" {
 		return rest[0] <= '9'
 	}
-	return abbreviations[lower] || len(lower) == 1 && s != lower
+	return listed("abbreviations", lower) || len(lower) == 1 && s != lower
 }
-
-// elided are the French words that lose a vowel before another word.
-var elided = set("n l d qu j s c m t jusqu lorsqu puisqu")
-
-// attached are the French pronouns that a hyphen ties to a verb.
-var attached = set("tu vous je on il elle ils elles nous moi toi le la les lui leur en y t ce")
-
-// contracted maps what follows an English apostrophe to its word.
-var contracted = map[string]string{"d": "would", "ll": "will", "ve": "have", "re": "are", "m": "am", "s": "is"}
-
-// unmarked are the negated verbs that are often written without an apostrophe, with their stems.
-var unmarked = map[string]string{"cannot": "can", "dont": "do", "didnt": "did", "doesnt": "does", "shouldnt": "should",
-	"wouldnt": "would", "couldnt": "could", "wont": "wo", "isnt": "is", "mustnt": "must"}
-
-var changed = map[string]string{"ca": "can", "wo": "will", "sha": "shall"}
-
-// shortened are the words whose "'s" is "is", not a genitive.
-var shortened = set("what who where when why how it that there here he she let")
 
 // maxContraction bounds the length of what is taken apart.
 const maxContraction = 60
@@ -240,11 +212,12 @@ func (s *scanner) addChunk(start, end int, inner bool) {
 	}
 	stem, ok := strings.CutSuffix(lower, "n't")
 	if !ok {
-		stem, ok = unmarked[lower]
+		stem = means("unmarked", lower)
+		ok = stem != ""
 	}
 	if ok && stem != "" {
 		first := stem
-		if full := changed[stem]; full != "" {
+		if full := means("changed", stem); full != "" {
 			first = full
 		}
 		half(first, start+len(stem), "not")
@@ -253,17 +226,17 @@ func (s *scanner) addChunk(start, end int, inner bool) {
 	if before, after, ok := strings.Cut(lower, "'"); ok && before != "" {
 		at := start + len(before)
 		_, mark := utf8.DecodeRuneInString(s.text[at:])
-		switch full := contracted[after]; {
-		case full != "" && (after != "s" || shortened[before]):
+		switch full := means("contracted", after); {
+		case full != "" && (after != "s" || listed("shortened", before)):
 			half(before, at, full)
 			return
-		case elided[before]:
+		case listed("elided", before):
 			s.add(word, start, at)
 			s.addChunk(at+mark, end, false)
 			return
 		}
 	}
-	if at := strings.LastIndexByte(lower, '-'); at > 1 && attached[lower[at+1:]] && at < end-start {
+	if at := strings.LastIndexByte(lower, '-'); at > 1 && listed("attached", lower[at+1:]) && at < end-start {
 		s.addChunk(start, start+at, false)
 		s.add(word, start+at+1, end)
 		return

@@ -20,7 +20,6 @@ const (
 	filled               // how well required parameters are filled
 	strongArgs           // how many parameters are filled well
 	nothingNeeded        // the tool has no required parameters
-	choiceSaid           // share of the required choices that the question says
 	place                // in the ranking
 	featureCount
 )
@@ -36,7 +35,6 @@ var weights = features{
 	filled:        1.7,
 	strongArgs:    1.15,
 	nothingNeeded: 1.15,
-	choiceSaid:    1.75,
 	place:         -2.2,
 }
 
@@ -81,7 +79,7 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 	if slices.ContainsFunc(a.operation, func(s string) bool { return slices.Contains(f.name, s) }) {
 		x[nameSaid], x[place] = 1, 0 // "3 + 4" needs no verb
 	}
-	required, score, listed, said := 0.0, 0.0, 0.0, 0.0
+	required, score := 0.0, 0.0
 	for _, q := range f.params {
 		c, has := fill.chosen[q.Name]
 		if has && c.score >= strong {
@@ -91,12 +89,6 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 			continue
 		}
 		required++
-		if len(q.Enum) > 1 {
-			listed++
-			if has && c.named {
-				said++
-			}
-		}
 		switch {
 		case !has:
 			x[missing]++
@@ -117,14 +109,9 @@ func (p *Planner) features(a ask, f *profile, fill filling, rank int) features {
 		x[place] += 0.5 // a file is no directory
 	}
 	x[missing], x[weak], x[strongArgs] = min(x[missing], 3)/3, min(x[weak], 3)/3, min(x[strongArgs], 1)
-	x[filled], x[choiceSaid] = score/max(required, 1), said/max(listed, 1)
+	x[filled] = score / max(required, 1)
 	if required == 0 {
 		x[nothingNeeded] = 1
-		for _, c := range fill.chosen {
-			if c.named {
-				x[filled] = max(x[filled], min(c.score, strong)/strong*x[allKnown]*x[allKnown])
-			}
-		}
 	}
 	return x
 }
@@ -166,10 +153,6 @@ func (p *Planner) knows(f *profile, w word) float64 {
 			best = max(best, 0.6)
 		case best < 0.7 && slices.ContainsFunc(f.name, func(n string) bool { return p.related(s, n) }):
 			best = 0.7
-		case best < 0.5 && slices.ContainsFunc(f.params, func(q param) bool {
-			return slices.ContainsFunc(q.stems, func(n string) bool { return search.Related(s, n) })
-		}):
-			best = 0.5
 		}
 	}
 	return best

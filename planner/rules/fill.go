@@ -28,7 +28,6 @@ type choice struct {
 	value      any
 	score      float64
 	start, end int  // bytes of the question; equal for what is not a part of it
-	named      bool // the value is one that the schema or its description lists
 	unclear    bool // the question can be read in more than one way
 }
 
@@ -256,16 +255,15 @@ func (l *filler) choices(q param) (out []choice) {
 	add := func(text string, score float64, start, end int) {
 		var v any
 		if json.Unmarshal(q.Enum[slices.Index(texts, text)], &v) == nil {
-			out = append(out, choice{value: v, score: score, start: start, end: end, named: true})
+			out = append(out, choice{value: v, score: score, start: start, end: end})
 		}
 	}
 	for _, m := range values.Enum(l.a.text, texts) {
-		quoted := func(v values.Value) bool { return v.Kind == values.Quotation && v.Start < m.Start && m.End+1 < v.End }
 		score := chosen + choiceCue*l.cue(q, m.Start, m.End)
 		if search.IsStopWord(strings.ToLower(m.Choice)) {
 			score += stopChoice
 		}
-		if l.a.covers(m.Start, m.End) && !slices.ContainsFunc(l.a.values, quoted) {
+		if l.a.covers(m.Start, m.End) {
 			add(m.Choice, score, m.Start, m.End)
 		}
 	}

@@ -82,8 +82,7 @@ func roleOf(q param) role {
 			}
 		}
 		return roleCount
-	case says("place"), (says("from") || says("to")) && len(q.stems) == 1 &&
-		q.about.any([]string{"citi", "locat", "airport", "station"}):
+	case says("place"):
 		return rolePlace
 	case slices.ContainsFunc(q.stems, func(s string) bool {
 		return s == "date" || s == "time" || s == "datetim" ||
@@ -198,7 +197,6 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	}
 	if q.exemplifies(v.Text) {
 		c.score += exemplified
-		c.named = true
 	}
 	if said || part || v.Label == "region" {
 		c.score += ownPart

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Row is what is kept of a line.
@@ -104,11 +105,12 @@ type line struct {
 	} `json:"result"`
 }
 
-// Load reads a file of results.
+// Load reads a file of results. It refuses a second line of a case and repeat, which would count as evidence.
 func Load(path string) (*Batch, error) {
 	b := &Batch{Path: path, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
 	indexes := map[string]int32{}
 	fingerprints := map[string]bool{}
+	lines := map[[2]int32]bool{}
 	number := 0
 	var err error
 	b.Torn, err = results.Read(path, func(l *line, at results.Place) error {
@@ -121,6 +123,12 @@ func Load(path string) (*Batch, error) {
 			i = int32(len(b.Cases))
 			indexes[l.Case] = i
 			b.Cases = append(b.Cases, l.Case)
+		}
+		if key := [2]int32{i, l.Repeat}; !lines[key] {
+			lines[key] = true
+		} else {
+			text := fmt.Sprintf("case %s, repeat %d has a line already; remove one", short.Line(l.Case, maxLabel), l.Repeat)
+			return &results.Error{Path: path, Line: number, Text: text}
 		}
 		fingerprints[l.Fingerprint] = true
 		b.add(i, l, at)

@@ -106,6 +106,18 @@ func TestJUnitIsXML(t *testing.T) {
 	}
 }
 
+// Lines that are there twice, as of files put together, are no repeats.
+func TestLineTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	const a, b = `{"case":"a","repeat":1,"outcome":"passed"}` + "\n", `{"case":"a","repeat":2,"outcome":"passed"}` + "\n"
+	if err := os.WriteFile(path, []byte(a+b+a), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.Load(path); err == nil || !strings.HasSuffix(err.Error(), ":3: case a, repeat 1 has a line already; remove one") {
+		t.Errorf("got %v, want the third line refused", err)
+	}
+}
+
 // Neither a terminal nor Markdown interprets what stands in results.
 func TestHostileTexts(t *testing.T) {
 	const hostile = `\u001b[2J\u0007\r\n| <img src=x> &lt;b> @everyone`

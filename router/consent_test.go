@@ -284,6 +284,22 @@ func TestConsent_ClientWithoutElicitation(t *testing.T) {
 	}
 }
 
+// Only an answer that says "accept", and nothing else, is a yes.
+func TestConsent_OddAnswers(t *testing.T) {
+	for _, answer := range []string{
+		`{}`, `null`, `[]`, `"accept"`, `{"action":"ACCEPT"}`, `{"action":["accept"]}`, `{"Action":"accept"}`, `{"action":true}`,
+		`{"content":{"action":"accept"}}`, `{"action":"accept","action":"decline"}`, `{"action":"decline","action":"accept"}`,
+	} {
+		k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)
+		s := k.sessionOf(`{"elicitation":{}}`)
+		s.answer = `"result":` + answer
+		lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"q"}}}`)
+		if got := k.called(); len(got) > 0 || len(lines) != 2 || !strings.Contains(lines[1], `"success":false`) {
+			t.Errorf("%s: got the calls %q and %q, want a question and no call", answer, got, lines)
+		}
+	}
+}
+
 // A client that fails to ask leaves the step unapproved, and says why.
 func TestConsent_CannotBeAsked(t *testing.T) {
 	k := newKit(t, nil, byRules+`[{"tool":"wipe"}]`)

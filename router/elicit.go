@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -45,6 +47,9 @@ func elicitor(x *edge.Exchange) Elicit {
 			return nil, err
 		case m.Err != nil:
 			return nil, errors.New("the client could not ask: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
+		}
+		if !jsontext.Value(m.Result).IsValid() { // of two actions one may be a no
+			return nil, errors.New("the client's answer has a member twice")
 		}
 		switch action := jsonrpc.Text(jsonrpc.Get(m.Result, "action")); action {
 		case "accept":

@@ -30,10 +30,10 @@ func (t Tool) Reads() bool {
 		return true
 	}
 	words = lowerWords(short.Prefix(t.Description, 300))
-	for _, w := range words[:min(len(words), 6)] {
+	for i, w := range words[:min(len(words), 6)] {
 		switch {
 		case reads(w):
-			return true
+			return !actsToo(words[i:min(len(words), i+3)])
 		case Acts(w):
 			return false
 		}
@@ -53,7 +53,7 @@ func (t Tool) Cumulative() bool {
 		slices.ContainsFunc(slices.Concat(lowerWords(t.Tool), about[:min(len(about), 6)]), Acts)
 }
 
-// actsToo reports whether a name joins an acting verb to a reading verb, as in "find_and_replace".
+// actsToo reports whether words join an acting verb to a reading verb, as in "find_and_replace".
 func actsToo(words []string) bool {
 	for i, w := range words[:len(words)-1] {
 		if (w == "and" || w == "or") && Acts(words[i+1]) {

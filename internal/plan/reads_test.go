@@ -25,6 +25,8 @@ func TestTool_Reads(t *testing.T) {
 		"the description says it":            {Tool{Tool: "prime_factors", Description: "Calculates the prime factors of a number"}, true},
 		"the description, after an adverb":   {Tool{Tool: "files", Description: "Recursively search for files"}, true},
 		"the description tells of a write":   {Tool{Tool: "records", Description: "Deletes records and lists the rest"}, false},
+		"the description adds a write":       {Tool{Tool: "files", Description: "Finds and deletes records"}, false},
+		"the description adds a read":        {Tool{Tool: "files", Description: "Finds and shows records"}, true},
 		"a verb late in the description":     {Tool{Tool: "frobnicate", Description: "This is the tool of our house that can find"}, false},
 		"nothing is known":                   {Tool{Tool: "frobnicate", Description: "Frobnicates the frobs"}, false},
 		"nothing at all":                     {Tool{}, false},

@@ -1,8 +1,12 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,4 +65,56 @@ func TestConsoleCutsNames(t *testing.T) {
 			t.Errorf("%s: got %d bytes, want names that are cut", path, len(text))
 		}
 	}
+}
+
+// A caller that keeps many requests open gets no more, others do, and so does the caller when they have ended.
+func TestConsoleRequestsAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(func() {
+		close(release)
+		silent.Close()
+	})
+	r := start(t, func(o *app.Options) {
+		o.Config.Auth.APIKeys = keys("one", "two")
+		o.Config.Proxy.ListDeadline = time.Hour
+		slow := server("silent", silent.URL)
+		slow.ConnectTimeout = time.Hour
+		o.Config.Servers = append(o.Config.Servers, slow)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer leave()
+	for range 32 {
+		open.Go(func() {
+			for ctx.Err() == nil { // it is refused while the test asks
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base+"/ui/api/tools", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("X-API-Key", "one")
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	until := func(key string, status int) {
+		t.Helper()
+		for end := time.Now().Add(deadline); ; time.Sleep(5 * time.Millisecond) {
+			resp, text := r.raw("GET", "/ui/api/models", "", bearer(key))
+			if resp.StatusCode == status {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: got %d %s, want %d", key, resp.StatusCode, text, status)
+			}
+		}
+	}
+	until("one", http.StatusServiceUnavailable)
+	until("two", http.StatusOK)
+	leave()
+	until("one", http.StatusOK)
 }

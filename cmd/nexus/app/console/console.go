@@ -5,7 +5,8 @@
 // calls and sessions its own, unless it may see everything. Only such a key switches servers. The page itself asks and
 // calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
 //
-// Handlers may be used from any goroutine. Streams of events are bounded; Close ends them.
+// Handlers may be used from any goroutine. Requests and streams of events are bounded, in all and for each caller, and
+// who does not read is left. Close ends the streams.
 package console
 
 import (
@@ -57,16 +58,19 @@ type Options struct {
 
 // Console serves /ui/.
 type Console struct {
-	opts    Options
-	mux     http.ServeMux
-	streams streams
-	refused refusals
-	page    http.Handler
+	opts     Options
+	mux      http.ServeMux
+	requests *places
+	streams  *places
+	refused  refusals
+	page     http.Handler
+	quit     chan struct{} // closed to end the streams
+	close    sync.Once
 }
 
 // New makes a Console.
 func New(o Options) *Console {
-	c := &Console{opts: o, streams: streams{byCaller: map[string]int{}, quit: make(chan struct{})}}
+	c := &Console{opts: o, requests: newPlaces(128, 32), streams: newPlaces(64, 16), quit: make(chan struct{})}
 	page, err := fs.Sub(files, "page")
 	if err != nil {
 		panic(err) // the name is valid
@@ -82,10 +86,21 @@ func New(o Options) *Console {
 		"GET /ui/api/queries/{id}":    c.query,
 		"GET /ui/api/sessions":        c.sessions,
 		"GET /ui/api/models":          c.models,
-		"GET /ui/api/events":          c.events,
 	} {
-		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) { h(w, r, o.Viewer(r)) }))
+		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {
+			v := o.Viewer(r)
+			c.requests.within(w, v.Caller.ID, func() {
+				out := http.NewResponseController(w)
+				_ = out.SetWriteDeadline(time.Now().Add(readTime))
+				h(w, r, v)
+				_ = out.SetWriteDeadline(time.Time{}) // the connection serves others
+			})
+		}))
 	}
+	c.mux.Handle("GET /ui/api/events", own(func(w http.ResponseWriter, r *http.Request) {
+		v := o.Viewer(r)
+		c.streams.within(w, v.Caller.ID, func() { c.events(w, r, v) })
+	}))
 	c.mux.Handle("/ui/mcp", own(o.MCP.ServeHTTP))
 	c.mux.HandleFunc("/ui/", c.file)
 	return c
@@ -95,7 +110,7 @@ func New(o Options) *Console {
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
 
 // Close ends the streams of events.
-func (c *Console) Close() { c.streams.close() }
+func (c *Console) Close() { c.close.Do(func() { close(c.quit) }) }
 
 // policy lets the page load its own files and talk to its own origin, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
@@ -113,6 +128,8 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	http.StripPrefix("/ui/", c.page).ServeHTTP(w, r)
 }
 

@@ -5,56 +5,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"sync"
 	"time"
 )
 
-// Bounds of the streams of events.
 const (
-	maxStreams    = 64 // of all viewers
-	maxOwnStreams = 16 // of one
-	eventPause    = time.Second
-	keepAlive     = 15 * time.Second
+	eventPause = time.Second
+	keepAlive  = 15 * time.Second
 )
-
-// streams counts the streams of events.
-type streams struct {
-	mu       sync.Mutex
-	open     int
-	byCaller map[string]int
-	quit     chan struct{}
-	closed   bool
-}
-
-// enter reports whether there is room for another stream of a caller.
-func (s *streams) enter(caller string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.open >= maxStreams || s.byCaller[caller] >= maxOwnStreams {
-		return false
-	}
-	s.open++
-	s.byCaller[caller]++
-	return true
-}
-
-func (s *streams) leave(caller string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
-	if s.byCaller[caller]--; s.byCaller[caller] == 0 {
-		delete(s.byCaller, caller)
-	}
-}
-
-func (s *streams) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.closed = true
-		close(s.quit)
-	}
-}
 
 // change says what of the page may have changed: the numbers differ from those before.
 type change struct {
@@ -65,12 +22,6 @@ type change struct {
 
 // events serves a stream of server-sent events: a change, at most one a second, and only if something has changed.
 func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
-	if !c.streams.enter(v.Caller.ID) {
-		w.Header().Set("Retry-After", "10")
-		fail(w, http.StatusServiceUnavailable, "there are too many streams of events; close a page")
-		return
-	}
-	defer func(caller string) { c.streams.leave(caller) }(v.Caller.ID)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -101,7 +52,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
 		}
 		select {
 		case <-tick.C:
-		case <-c.streams.quit:
+		case <-c.quit:
 			return
 		case <-r.Context().Done():
 			return

@@ -134,7 +134,8 @@ func (j *Journal) Call(o downstream.Observation) {
 		Kind: history.KindCall, At: o.Began, Caller: o.Caller, Outcome: o.Outcome, Duration: milliseconds(o.Duration),
 		Bytes: o.Bytes, Attempts: o.Attempts,
 	}
-	use := history.Use{Server: o.Server, Tool: short.Text(o.Tool, maxTool), Calls: 1, Time: e.Duration}
+	id := idOf(o.Server, o.Tool)
+	use := history.Use{Server: id.server, Tool: id.tool, Calls: 1, Time: e.Duration}
 	if e.Outcome != history.OutcomeOK {
 		use.Failed = 1
 	}
@@ -142,10 +143,8 @@ func (j *Journal) Call(o downstream.Observation) {
 	log.Add(e, nil, len(use.Tool))
 }
 
-const (
-	maxUses = 100 // tools of one entry
-	maxTool = 300 // bytes of a tool's name, which servers and clients make up
-)
+// maxUses bounds the tools of one entry.
+const maxUses = 100
 
 // uses counts the calls of a query by tool.
 func uses(steps []router.StepResult) []history.Use {
@@ -154,7 +153,7 @@ func uses(steps []router.StepResult) []history.Use {
 		if s.Attempts == 0 {
 			continue // it did not run
 		}
-		id := toolID{s.Server, short.Text(s.Tool, maxTool)}
+		id := idOf(s.Server, s.Tool)
 		u := count[id]
 		if u == nil {
 			if len(count) == maxUses {

@@ -21,7 +21,7 @@ const (
 func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 	q := r.URL.Query() // the body is not read
 	f := history.Filter{
-		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: q.Get("tool"),
+		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: short.Text(q.Get("tool"), maxTool),
 		Outcome: q.Get("outcome"), Text: q.Get("text"), Failed: q.Get("failed") != "",
 		Longer: number(q, "longer"), Since: moment(q, "since"), Until: moment(q, "until"),
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // serverView is a server on the page.
@@ -70,8 +71,13 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 	}
 }
 
-// toolID names a tool.
+// toolID names a tool in the history.
 type toolID struct{ server, tool string }
+
+// maxTool bounds what is kept of a tool's name, which servers and clients make up, in bytes.
+const maxTool = 300
+
+func idOf(server, tool string) toolID { return toolID{server, short.Text(tool, maxTool)} }
 
 // usage is how often tools were called.
 type usage map[toolID]history.Use

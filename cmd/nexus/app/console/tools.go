@@ -41,7 +41,7 @@ func (c *Console) tools(w http.ResponseWriter, r *http.Request, v Viewer) {
 			return
 		}
 		if total++; len(list) < maxListed {
-			list = append(list, viewOf(t, used[toolID{t.Server, t.Tool.Tool}]))
+			list = append(list, viewOf(t, used[idOf(t.Server, t.Tool.Tool)]))
 		}
 	}
 	missing := []string{}
@@ -85,7 +85,7 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 		fail(w, http.StatusNotFound, "there is no tool of that name; its server may be down")
 		return
 	}
-	view := viewOf(&all[i], c.used(v)[toolID{server, name}])
+	view := viewOf(&all[i], c.used(v)[idOf(server, name)])
 	view.Schema, view.Output = all[i].InputSchema, all[i].OutputSchema
 	reply(w, view)
 }

@@ -10,7 +10,7 @@ import { ask } from "./ask.js";
 import { sessions, models } from "./others.js";
 
 // A view gets { main, path, params, go } and returns { title, refresh(change), leave() }, all optional but the title.
-const views = {
+const views = { __proto__: null,
   now: () => now, servers: (p) => p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
   queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models,
 };

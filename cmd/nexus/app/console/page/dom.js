@@ -16,9 +16,12 @@ function fill(element, props, children) {
 function add(element, children) {
   for (const c of children) {
     if (Array.isArray(c)) add(element, c);
-    else if (c !== null && c !== undefined && c !== false && c !== "") element.append(c);
+    else if (c !== null && c !== undefined && c !== false && c !== "") element.append(typeof c === "string" ? visible(c) : c);
   }
 }
+
+// visible shows control characters, and those that change the direction of the text around, as one that does nothing.
+const visible = (text) => text.replace(/[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 // put replaces what an element has. The focus stays on what it was on, if that is there again.
 export function put(element, ...children) {
@@ -68,7 +71,7 @@ export const caller = (id) => (id || "").replace(/^key:/, "").replace(/^addr:/, 
 
 // Tones of states and outcomes. A mark of its own goes with each, so that color is never all there is.
 const tones = {
-  ok: "good", connected: "good", healthy: "good",
+  __proto__: null, ok: "good", connected: "good", healthy: "good",
   degraded: "warn", connecting: "warn", partly: "warn", warn: "warn", cancelled: "calm", refused: "warn", unknown: "calm",
   disabled: "calm", skipped: "calm", not_run: "calm",
 };

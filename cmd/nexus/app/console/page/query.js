@@ -32,7 +32,7 @@ export async function query({ main, path }) {
 
 query.within = (shown, path) => (shown + "/").startsWith(`#/queries/${path[0]}/`);
 
-const call = (e) => [h("div", { class: "head" }, h("h1", {}, e.uses[0].tool), badge(e.outcome)),
+const call = (e) => [h("div", { class: "head" }, h("h1", { class: "clamp" }, e.uses[0].tool), badge(e.outcome)),
   facts(["Server", h("a", { href: `#/servers/${encodeURIComponent(e.uses[0].server)}` }, e.uses[0].server)], ["Tool", h("a", { href: `#/tools/${encodeURIComponent(e.uses[0].server)}/${encodeURIComponent(e.uses[0].tool)}` }, e.uses[0].tool)],
     ["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)], ["Attempts", e.attempts], ["Result", bytes(e.bytes || 0)], ["Outcome", words(e.outcome)]),
   h("p", { class: "muted" }, "Calls that clients make themselves are forwarded as they are; their arguments and results are not kept.")];
@@ -57,7 +57,7 @@ function answer(d, at, to) {
     const ids = part[0] === "[" ? part.slice(1, -1).split(/\s*,\s*/) : [];
     return ids.length && ids.every((x) => at.has(x)) ? ["[", ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]), "]"] : part;
   });
-  return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "prose answer" }, parts),
+  return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "prose answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, parts),
     d.unmet.length ? h("details", {}, h("summary", {}, `Not done: ${count(d.unmet.length, "part")} of the question`), h("ul", {}, d.unmet.map((u) => h("li", {}, u.text || "a part of the question", " – ", words(u.reason), u.tool ? [" (", u.tool, u.missing?.length ? ` needs ${u.missing.join(", ")}` : "", ")"] : "")))) : "",
     d.lineage.length ? h("details", { class: "lineage" }, h("summary", {}, `Where it comes from: ${count(d.lineage.length, "cited sentence")}`), h("ol", {}, d.lineage.map((x) => h("li", {}, h("span", { class: "prose" }, x.text), h("ul", {}, x.cites.map((c) => h("li", {},
       h("a", { href: to(c.step, c.field) }, c.field ? `${c.step} › ${c.field}` : c.step), c.quote ? [" ", h("q", {}, c.quote)] : " as a whole"))))))) : "");
@@ -102,7 +102,7 @@ function stepPanel(n, calls, d, nodes, to, field) {
   const links = (ids) => ids.length ? ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]) : "";
   const error = calls.find((c) => c.error);
   return [
-    h("div", { class: "head" }, h("h2", {}, `${n.id}: ${n.tool}`), badge(n.state)),
+    h("div", { class: "head" }, h("h2", { class: "clamp" }, `${n.id}: ${n.tool}`), badge(n.state)),
     error ? h("p", { class: "problem" }, words(error.error.reason) + (error.error.message ? ": " + error.error.message : ""), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
     field && calls.length ? h("div", { class: "cited" }, h("h3", {}, "Cited field ", h("code", {}, field)), block(pick(calls[0].result, field) ?? "the kept part of the result does not have it", "Cited field")) : "",
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],

@@ -21,7 +21,7 @@ export async function tools({ main, params }) {
       h("p", { class: "muted", role: "status" }, search.value ? `${count(found.total, "tool")} found, the best first` : count(found.total, "tool") + (found.total > most ? `, the first ${most} are shown` : "")),
       found.missing?.length ? h("p", { class: "problem" }, "Not listed: " + found.missing.join("; ")) : "",
       list.length ? table("Tools", ["Tool", "Server", "Kind", "#Calls", "#Failed", "#Mean"], list.map((t) => [
-        [h("a", { href: link(t), class: "name" }, t.title || t.tool), h("div", { class: "note clamp" }, t.description)],
+        [h("a", { href: link(t), class: "name clamp" }, t.title || t.tool), h("div", { class: "note clamp" }, t.description)],
         h("a", { href: `#/servers/${encodeURIComponent(t.server)}`, class: "cut" }, t.server), kind(t), t.calls, rate(t), t.calls ? ms(t.mean_ms) : "–"])) :
         search.value ? empty("No tool fits.", "Try other words, or ", h("a", { href: "#/tools" }, "list all tools"), ".") :
           empty("There are no tools that your key may use.", "Look at the ", h("a", { href: "#/servers" }, "servers"), ": are they connected?"));
@@ -61,7 +61,7 @@ export async function tool({ main, path }) {
   const at = `server=${encodeURIComponent(server)}&tool=${encodeURIComponent(name)}`;
   put(main, 
     h("p", { class: "crumbs" }, h("a", { href: "#/tools" }, "Tools"), " / ", h("a", { href: `#/tools?server=${encodeURIComponent(server)}` }, server)),
-    h("div", { class: "head" }, h("h1", {}, t.title || name), kind(t)),
+    h("div", { class: "head" }, h("h1", { class: "clamp" }, t.title || name), kind(t)),
     h("p", { class: "prose" }, t.description || "It has no description."),
     facts(["Name", h("code", {}, t.name)], ["Calls in the history", t.calls ? h("a", { href: "#/queries?" + at }, count(t.calls, "call")) : "none"],
       ["Failed", t.failed ? h("a", { href: `#/queries?failed=1&${at}` }, `${t.failed} (${rate(t)})`) : "none"], ["Mean time", t.calls ? ms(t.mean_ms) : ""]),

@@ -1,0 +1,52 @@
+package console
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// readTime is how long a viewer may take to read an answer that is no stream.
+const readTime = 30 * time.Second
+
+// places bounds the requests under way: those of all viewers, and those of one.
+type places struct {
+	all, own int
+
+	mu       sync.Mutex
+	taken    int
+	byCaller map[string]int
+}
+
+func newPlaces(all, own int) *places { return &places{all: all, own: own, byCaller: map[string]int{}} }
+
+// within serves a request in one of the places, or refuses it.
+func (p *places) within(w http.ResponseWriter, caller string, serve func()) {
+	if !p.enter(caller) {
+		w.Header().Set("Retry-After", "10")
+		fail(w, http.StatusServiceUnavailable, "there are too many requests of this kind at once; close a page")
+		return
+	}
+	defer p.leave(caller)
+	serve()
+}
+
+func (p *places) enter(caller string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken >= p.all || p.byCaller[caller] >= p.own {
+		return false
+	}
+	p.taken++
+	p.byCaller[caller]++
+	return true
+}
+
+func (p *places) leave(caller string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if p.byCaller[caller]--; p.byCaller[caller] == 0 {
+		delete(p.byCaller, caller)
+	}
+}

@@ -136,8 +136,12 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 // extend gives a call what a further part of the question says about it, at least what added has.
 func (c *chooser) extend(i int, unit []intent.Clause, added filling) bool {
 	o := c.calls[i]
-	if !o.f.reads && slices.ContainsFunc(unit, func(cl intent.Clause) bool { return cl.Act == intent.Conditional }) {
-		return false
+	if slices.ContainsFunc(unit, func(cl intent.Clause) bool {
+		verb := verbStems(cl)
+		another := cl.Act.MayWrite() && cl.Verb != "" && !o.f.does(verb) && !lists["light"].any(verb)
+		return !o.f.reads && (another || cl.Act == intent.Conditional) || another && lists["changes"].any(verb)
+	}) {
+		return false // it asks for something else
 	}
 	both := c.askFor(slices.Concat(o.from, unit))
 	fill := c.p.fill(both, o.f, c.calls[:i])

@@ -11,6 +11,7 @@ import (
 func TestChoose_Parts(t *testing.T) {
 	weather := tool("get_weather", "Get the current weather of a city", object("*city:string:The city", "unit:one of celsius fahrenheit:Unit of temperature"))
 	read := tool("read_file", "Read the text of a file", object("*path:string:Path of the file"))
+	event := tool("create_event", "Create an event in the calendar", object("*title:string:Title", "end:string:Time of the end, HH:MM"))
 	rounding := tool("convert_mass", "Convert a mass between units", object("*amount:number:Amount", "*from:one of kg lb:Source unit", "*to:one of kg lb:Target unit", "round:boolean:Whether to round the result"))
 	for _, tc := range []struct {
 		name, question string
@@ -22,6 +23,8 @@ func TestChoose_Parts(t *testing.T) {
 		{"the same again", "Show order A-1. Please show order A-1.", []plan.Tool{getOrder}, `get_order{"order_id":"A-1"}`},
 		{"more about it", "What's the weather in Oslo? Give me the temperature in celsius.", []plan.Tool{weather}, `get_weather{"city":"Oslo","unit":"celsius"}`},
 		{"an argument in a sentence of its own", "Convert 5 kg to lb. Round the result, please.", []plan.Tool{rounding}, `convert_mass{"amount":5,"from":"kg","round":true,"to":"lb"}`},
+		{"another command gives a write nothing", "Create an event titled \"Lunch\". Remind Bob at 17:00.", []plan.Tool{event}, `create_event{"title":"Lunch"}`},
+		{"a change gives a read nothing", "What's the weather in Oslo? Delete the celsius column.", []plan.Tool{weather}, `get_weather{"city":"Oslo"}`},
 		{"a statement first", "My order is A-99812. Show it.", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`},
 		{"only the read", "Don't cancel order A-1, only show the order", []plan.Tool{getOrder, cancelOrder}, `get_order{"order_id":"A-1"}`},
 		{"a write and a read", "Cancel order A-1 and read /tmp/a.txt", []plan.Tool{cancelOrder, read}, `cancel_order{"order_id":"A-1"}; read_file{"path":"/tmp/a.txt"}`},

@@ -221,7 +221,7 @@ func (t *target) calendar(v Value) *big.Rat {
 		return part(int(v.Time.Month()))
 	case shares(t.name, "day") && day:
 		return part(v.Time.Day())
-	case shares(t.name, "hour hours") && (v.Kind == Time || v.Kind == DateTime):
+	case (shares(t.name, "hour") || shares(t.name, "opening operating closing")) && (v.Kind == Time || v.Kind == DateTime):
 		return part(v.Time.Hour())
 	case unix && shares(t.words, "ms milliseconds millis"):
 		return part(int(v.Time.UnixMilli()))

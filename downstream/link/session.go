@@ -38,6 +38,7 @@ type Session struct {
 	inbox      inbox
 	courtesies courtesies
 	begun      atomic.Bool // notifications/initialized has been sent
+	batches    atomic.Bool // the server may send batches: it speaks 2025-03-26
 
 	modern bool // the server speaks 2026-07-28, which has no handshake
 
@@ -173,7 +174,7 @@ func withToken(params []byte, token jsonrpc.ID) []byte {
 func (s *Session) messages(raw []byte) iter.Seq[*jsonrpc.Message] {
 	return func(yield func(*jsonrpc.Message) bool) {
 		s.trace("from server", raw)
-		if s.Version != string(protocol.V20250326) || !jsonrpc.IsBatch(raw) {
+		if !s.batches.Load() || !jsonrpc.IsBatch(raw) {
 			if m := s.parse(raw); m != nil {
 				yield(m)
 			}
@@ -246,6 +247,7 @@ func (s *Session) initialize(ctx context.Context) error {
 	if s.Version = jsonrpc.Text(jsonrpc.Get(reply.Result, "protocolVersion")); s.Version == "" {
 		return s.failure(ReasonProtocol, "the answer to initialize names no protocol version")
 	}
+	s.batches.Store(s.Version == string(protocol.V20250326))
 	s.transport.opened()
 	if s.opts.ClientDriven {
 		return nil

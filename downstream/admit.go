@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // admit lets calls wait in the server's fair queue, and refuses them at once while the circuit breaker is open. If a
@@ -42,10 +43,10 @@ func (e *endpoint) admit(ctx context.Context, r *Request, next roundTrip) (link.
 	case err == nil:
 		return e.guarded(ctx, r, next)
 	case errors.Is(err, admission.ErrFull):
-		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonOverloaded,
+		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: reason.Overloaded,
 			Message: fmt.Sprintf("%d calls are in flight and %d wait", e.config.places(), e.config.room())}}
 	case timedOut(err): // while it waited
-		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonOverloaded,
+		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: reason.Overloaded,
 			Message: fmt.Sprintf("the %d calls in flight left no place in time", e.config.places())}}
 	default:
 		return link.Reply{}, err
@@ -58,7 +59,7 @@ func (e *endpoint) broken(wait time.Duration) error {
 	if last := e.health.machine.LastError(); last != nil {
 		message += ": " + last.Message
 	}
-	return refused{&link.Failure{Server: e.config.Name, Reason: link.ReasonUnavailable, Message: message, After: wait}}
+	return refused{&link.Failure{Server: e.config.Name, Reason: reason.Unavailable, Message: message, After: wait}}
 }
 
 // guarded makes a call that has a place, unless the breaker refuses it, and reports the result to the breaker.
@@ -93,9 +94,9 @@ func (e *endpoint) blames(ctx context.Context, err error) (unreached, counts boo
 		return false, false
 	}
 	switch failure.Reason {
-	case link.ReasonUnavailable, link.ReasonDisconnected, link.ReasonOutcomeUnknown:
+	case reason.Unavailable, reason.Disconnected, reason.OutcomeUnknown:
 		return !failure.Delivered, ctx.Err() == nil && e.ctx.Err() == nil
-	case link.ReasonTimeout:
+	case reason.Timeout:
 		return false, !e.health.machine.Connected()
 	}
 	return false, false

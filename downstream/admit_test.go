@@ -14,7 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -49,7 +49,7 @@ func TestBreaker(t *testing.T) {
 		down.Store(true)
 		for range 5 {
 			breaker("closed")
-			if took, err := call(); failureOf(err).Reason != link.ReasonUnavailable && failureOf(err).Reason != link.ReasonDisconnected || took < time.Second {
+			if took, err := call(); failureOf(err).Reason != reason.Unavailable && failureOf(err).Reason != reason.Disconnected || took < time.Second {
 				t.Errorf("got %v after %v, want a failure after retries", err, took)
 			}
 		}
@@ -59,7 +59,7 @@ func TestBreaker(t *testing.T) {
 		}
 		was := m.Status()["a"]
 		took, err := call()
-		if f := failureOf(err); f.Reason != link.ReasonUnavailable || !downstream.Retryable(f) || took > 0 || !strings.Contains(f.Message, "down") {
+		if f := failureOf(err); f.Reason != reason.Unavailable || !downstream.Retryable(f) || took > 0 || !strings.Contains(f.Message, "down") {
 			t.Errorf("got %v after %v, want unavailable at once, with the cause", err, took)
 		}
 		if now := m.Status()["a"]; now.LastError.Message != was.LastError.Message || now.Latency != was.Latency {
@@ -137,7 +137,7 @@ func TestBreakerAndSilence(t *testing.T) {
 			go m.Call(t.Context(), hold)
 			time.Sleep(36 * time.Second) // a ping has failed
 			for range 5 {
-				if _, err := m.Call(t.Context(), request("a", "hang")); failureOf(err).Reason != link.ReasonTimeout {
+				if _, err := m.Call(t.Context(), request("a", "hang")); failureOf(err).Reason != reason.Timeout {
 					t.Errorf("got %v, want a timeout", err)
 				}
 			}
@@ -174,7 +174,7 @@ func TestQueueIsFair(t *testing.T) {
 				switch f := failureOf(err); {
 				case err == nil:
 					order = append(order, caller)
-				case f.Reason == link.ReasonOverloaded && downstream.Retryable(f) && time.Since(began) == 0:
+				case f.Reason == reason.Overloaded && downstream.Retryable(f) && time.Since(began) == 0:
 					overloaded[caller]++
 				default:
 					t.Errorf("got %v after %v", err, time.Since(began))
@@ -291,7 +291,7 @@ func TestQueuedCallRunsOutOfTime(t *testing.T) {
 		wg.Go(func() { m.Call(t.Context(), hold) })
 		synctest.Wait()
 		_, err := m.Call(t.Context(), request("a", "echo"))
-		if f := failureOf(err); f.Reason != link.ReasonOverloaded || !downstream.Retryable(f) {
+		if f := failureOf(err); f.Reason != reason.Overloaded || !downstream.Retryable(f) {
 			t.Errorf("got %v, want overloaded", err)
 		}
 		wg.Wait()
@@ -313,7 +313,7 @@ func TestServerThatSpeaksSomethingElse(t *testing.T) {
 		m := start(t, pipes([]string{"a"}, s))
 		time.Sleep(time.Minute)
 		st := m.Status()["a"]
-		if st.Status != downstream.StateQuarantined || st.LastError == nil || st.LastError.Reason != link.ReasonProtocol {
+		if st.Status != downstream.StateQuarantined || st.LastError == nil || st.LastError.Reason != reason.Protocol {
 			t.Errorf("got %+v, want it quarantined with a protocol error", st)
 		}
 		if age := time.Since(st.Since); age < 50*time.Second {
@@ -337,7 +337,7 @@ func TestBreakerAndOneLoss(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if _, err := m.Call(t.Context(), request("a", "hang")); failureOf(err).Reason != link.ReasonOutcomeUnknown {
+				if _, err := m.Call(t.Context(), request("a", "hang")); failureOf(err).Reason != reason.OutcomeUnknown {
 					t.Errorf("got %v, want outcome_unknown", err)
 				}
 			})

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Callers with the same token never see each other's progress, and the server sees tokens of our own.
@@ -90,7 +91,7 @@ func TestTimeouts(t *testing.T) {
 					if err != nil {
 						t.Errorf("got %v", err)
 					}
-				} else if f := failureOf(err); f.Reason != link.ReasonTimeout || f.Message != tc.text {
+				} else if f := failureOf(err); f.Reason != reason.Timeout || f.Message != tc.text {
 					t.Errorf("got %v, want a timeout with %q", err, tc.text)
 				}
 				synctest.Wait()
@@ -144,7 +145,7 @@ func TestAskingStopsTheClock(t *testing.T) {
 					if err != nil || resultText(reply) != `"sampling/createMessage"` {
 						t.Errorf("got %s, %v", resultText(reply), err)
 					}
-				case f.Reason != link.ReasonTimeout || !strings.Contains(f.Message, "did not answer") || time.Since(began) != tc.ended || told != 1:
+				case f.Reason != reason.Timeout || !strings.Contains(f.Message, "did not answer") || time.Since(began) != tc.ended || told != 1:
 					t.Errorf("got %v after %v, told the client %d times; want a timeout after %v, told once", err, time.Since(began), told, tc.ended)
 				}
 				m.Stop()
@@ -312,18 +313,18 @@ func TestRetry(t *testing.T) {
 		state    string
 	}{
 		{name: "nobody there", dial: func(int) error { return errors.New("no") }, call: "echo", unlisted: true,
-			reason: link.ReasonUnavailable, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond, state: downstream.StateDisconnected},
+			reason: reason.Unavailable, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond, state: downstream.StateDisconnected},
 		{name: "there at last", dial: func(n int) error {
 			if n < 3 {
 				return errors.New("not yet")
 			}
 			return nil
 		}, call: "echo", unlisted: true, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond, state: downstream.StateConnected},
-		{name: "lost, unknown tool", tools: dies(""), call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
-		{name: "lost, never listed", tools: dies(readOnly), unlisted: true, call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
-		{name: "lost, read only", tools: dies(readOnly), call: "die", reason: link.ReasonDisconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
-		{name: "lost, idempotent", tools: dies(`,"annotations":{"idempotentHint":true,"destructiveHint":true}`), call: "die", reason: link.ReasonDisconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
-		{name: "lost, read only but not trusted", tools: dies(readOnly), mistrust: true, call: "die", reason: link.ReasonOutcomeUnknown, attempts: 1},
+		{name: "lost, unknown tool", tools: dies(""), call: "die", reason: reason.OutcomeUnknown, attempts: 1},
+		{name: "lost, never listed", tools: dies(readOnly), unlisted: true, call: "die", reason: reason.OutcomeUnknown, attempts: 1},
+		{name: "lost, read only", tools: dies(readOnly), call: "die", reason: reason.Disconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
+		{name: "lost, idempotent", tools: dies(`,"annotations":{"idempotentHint":true,"destructiveHint":true}`), call: "die", reason: reason.Disconnected, attempts: 3, least: 2700 * time.Millisecond, most: 3300 * time.Millisecond},
+		{name: "lost, read only but not trusted", tools: dies(readOnly), mistrust: true, call: "die", reason: reason.OutcomeUnknown, attempts: 1},
 		{name: "the server's answer stands", tools: []string{tool("refuse", readOnly)}, call: "refuse", attempts: 1, state: downstream.StateConnected},
 		{name: "the tool's failure stands", tools: []string{tool("fail", readOnly)}, call: "fail", attempts: 1, state: downstream.StateConnected},
 	} {
@@ -382,7 +383,7 @@ func TestFailedHandshakeIsNoCall(t *testing.T) {
 	attempts := 0
 	r := request("a", "echo")
 	r.Attempts = &attempts
-	if _, err := m.Call(t.Context(), r); failureOf(err).Reason != link.ReasonUnavailable || attempts != 3 {
+	if _, err := m.Call(t.Context(), r); failureOf(err).Reason != reason.Unavailable || attempts != 3 {
 		t.Errorf("got %v after %d attempts, want unavailable after 3", err, attempts)
 	}
 	if got := m.Status()["a"].Status; got != downstream.StateDisconnected {
@@ -503,7 +504,7 @@ func TestServerRequestsReachWhoCausedThem(t *testing.T) {
 
 // Failures say on the wire what the contract promises, in both eras.
 func TestFailed(t *testing.T) {
-	f := &link.Failure{Server: "a\"b", Reason: link.ReasonTimeout, Message: "m"}
+	f := &link.Failure{Server: "a\"b", Reason: reason.Timeout, Message: "m"}
 	for _, tc := range []struct {
 		err    error
 		modern bool
@@ -512,8 +513,8 @@ func TestFailed(t *testing.T) {
 	}{
 		{f, false, -32000, `{"server":"a\"b","reason":"timeout","retryable":true}`},
 		{f, true, -32603, `{"server":"a\"b","reason":"timeout","retryable":true}`},
-		{fmt.Errorf("x: %w", &link.Failure{Server: "s", Reason: link.ReasonOutcomeUnknown}), false, -32000, `{"server":"s","reason":"outcome_unknown","retryable":false}`},
-		{&link.Failure{Server: "s", Reason: link.ReasonOverloaded}, false, -32000, `{"server":"s","reason":"overloaded","retryable":true}`},
+		{fmt.Errorf("x: %w", &link.Failure{Server: "s", Reason: reason.OutcomeUnknown}), false, -32000, `{"server":"s","reason":"outcome_unknown","retryable":false}`},
+		{&link.Failure{Server: "s", Reason: reason.Overloaded}, false, -32000, `{"server":"s","reason":"overloaded","retryable":true}`},
 		{&downstream.UnknownError{What: "tool", Name: "x"}, true, -32602, ""},
 		{errors.New("odd"), false, -32603, ""},
 	} {

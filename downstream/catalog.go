@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration order,
@@ -176,14 +177,14 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 		if f := c.unlisted(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
 		}
-		return nil, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + name}
+		return nil, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + name}
 	}
 	return nil, ambiguous(name, choices)
 }
 
 func ambiguous(name string, choices []string) *plan.Error {
 	return &plan.Error{
-		Reason:  plan.ReasonAmbiguousTool,
+		Reason:  reason.AmbiguousTool,
 		Message: fmt.Sprintf("Ambiguous tool: %s is %s; name one of them", name, strings.Join(choices, " and ")),
 	}
 }
@@ -256,7 +257,7 @@ func readings(name, server string) []string {
 }
 
 func quarantined(server, tool, why string) *link.Failure {
-	return &link.Failure{Server: server, Reason: link.ReasonQuarantined, Message: tool + ": " + why}
+	return &link.Failure{Server: server, Reason: reason.Quarantined, Message: tool + ": " + why}
 }
 
 // aliased finds the tool that is listed under an alias.

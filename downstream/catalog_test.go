@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -86,19 +85,19 @@ func TestDeadServersDelayNobody(t *testing.T) {
 			t.Errorf("the catalog took %v, want the deadline of a list at most", took)
 		}
 		if got := names(c.See(nil)); got != "echo@fine" || len(c.Missing) != 2 || c.Missing[0].Server != "hanging" ||
-			c.Missing[1] != (downstream.Missing{Server: "dead", Reason: link.ReasonUnavailable, Message: "nobody there"}) {
+			c.Missing[1] != (downstream.Missing{Server: "dead", Reason: reason.Unavailable, Message: "nobody there"}) {
 			t.Errorf("got tools %s, missing %v", got, c.Missing)
 		}
 		hidden := func(server, _ string) bool { return server != "dead" }
 		for name, want := range map[string]string{
-			"dead__x": link.ReasonUnavailable, "dead:x": link.ReasonUnavailable, "dead.x": link.ReasonUnavailable,
-			"x": plan.ReasonUnknownTool, "fine__x": plan.ReasonUnknownTool, "nobody__x": plan.ReasonUnknownTool,
+			"dead__x": reason.Unavailable, "dead:x": reason.Unavailable, "dead.x": reason.Unavailable,
+			"x": reason.UnknownTool, "fine__x": reason.UnknownTool, "nobody__x": reason.UnknownTool,
 		} {
 			if _, err := c.Lookup(name, nil); err == nil || err.Reason != want {
 				t.Errorf("%s: got %v, want the reason %s", name, err, want)
 			}
 		}
-		if _, err := c.Lookup("dead__x", hidden); err == nil || err.Reason != plan.ReasonUnknownTool {
+		if _, err := c.Lookup("dead__x", hidden); err == nil || err.Reason != reason.UnknownTool {
 			t.Errorf("a server that the caller must not see: got %v, want the tool unknown", err)
 		}
 		for i, limit := range []time.Duration{100 * time.Millisecond, 0} {
@@ -126,12 +125,12 @@ func TestNames(t *testing.T) {
 	}{
 		{downstream.ConflictNamespace, "search@a a.both@a x__y@a x:y@a x.y@a b.both@b other@b b.a__search@b b.a.both@b", map[string]string{
 			"search": "a/search", "a__search": "a/search", "a:search": "a/search", "a.search": "a/search",
-			"both": plan.ReasonAmbiguousTool, "a.both": "a/both", "b__both": "b/both",
+			"both": reason.AmbiguousTool, "a.both": "a/both", "b__both": "b/both",
 			"x__y": "a/x__y", "a__x__y": "a/x__y", "a:x__y": "a/x__y", "a.x__y": "a/x__y",
 			"x:y": "a/x:y", "a:x:y": "a/x:y", "a__x:y": "a/x:y", "a.x:y": "a/x:y",
 			"x.y": "a/x.y", "a.x.y": "a/x.y", "a:x.y": "a/x.y", "a__x.y": "a/x.y",
 			"b__a__search": "b/a__search", "b.a.both": "b/a.both", "b:a__search": "b/a__search",
-			"nothing": plan.ReasonUnknownTool, "a__other": plan.ReasonUnknownTool, "": plan.ReasonUnknownTool, "a__": plan.ReasonUnknownTool, "__search": plan.ReasonUnknownTool,
+			"nothing": reason.UnknownTool, "a__other": reason.UnknownTool, "": reason.UnknownTool, "a__": reason.UnknownTool, "__search": reason.UnknownTool,
 		}},
 		{downstream.ConflictLastWins, "search@a a.both@a x__y@a x:y@a x.y@a both@b other@b b.a__search@b b.a.both@b", map[string]string{
 			"both": "b/both", "a.both": "a/both", "a__both": "a/both", "b:both": "b/both",
@@ -215,7 +214,7 @@ func TestVisibility(t *testing.T) {
 	for name, want := range map[string]string{"both": "b", "b.both": "b", "a.both": "", "a__one": "", "one": ""} {
 		found, err := c.Lookup(name, onlyB)
 		switch {
-		case want == "" && (err == nil || err.Reason != plan.ReasonUnknownTool || strings.Contains(err.Message, "mbiguous")):
+		case want == "" && (err == nil || err.Reason != reason.UnknownTool || strings.Contains(err.Message, "mbiguous")):
 			t.Errorf("Lookup(%q): got %v, %v; want it unknown", name, found, err)
 		case want != "" && (err != nil || found.Server != want):
 			t.Errorf("Lookup(%q): got %v, %v; want that of %s", name, found, err, want)
@@ -279,7 +278,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		t.Errorf("calling a tool of the server: %v", err)
 	}
 	// Who asks for one of them learns why it cannot be used.
-	for name, want := range map[string]string{"bad_schema": link.ReasonQuarantined, "big": link.ReasonQuarantined, "fine": "", "other": ""} {
+	for name, want := range map[string]string{"bad_schema": reason.Quarantined, "big": reason.Quarantined, "fine": "", "other": ""} {
 		known, err := m.Has(t.Context(), "a", "", name, nil)
 		if want == "" {
 			if err != nil || known != (name == "fine") {
@@ -290,12 +289,12 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"bad_schema", "a__bad_schema", "a.bad_schema", "a:bad_schema"} {
-		if _, fault := c.Lookup(name, nil); fault == nil || fault.Reason != link.ReasonQuarantined || !strings.Contains(fault.Message, "its inputSchema is no object") {
+		if _, fault := c.Lookup(name, nil); fault == nil || fault.Reason != reason.Quarantined || !strings.Contains(fault.Message, "its inputSchema is no object") {
 			t.Errorf("looking up %s: got %v, want it quarantined, and why", name, fault)
 		}
 	}
 	hidden := func(string, string) bool { return false }
-	if _, fault := c.Lookup("bad_schema", hidden); fault == nil || fault.Reason != plan.ReasonUnknownTool {
+	if _, fault := c.Lookup("bad_schema", hidden); fault == nil || fault.Reason != reason.UnknownTool {
 		t.Errorf("for somebody who may not see it: got %v, want it unknown", fault)
 	}
 	if known, err := m.Has(t.Context(), "a", "", "big", hidden); known || err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // The state of clients is indexed in several ways; nothing is left of a client in any of them when it has gone.
@@ -189,7 +190,7 @@ func TestClients_ChargeSubscriptions(t *testing.T) {
 		t.Fatalf("got %v and %d bytes, want it charged", err, held)
 	}
 	var f *link.Failure
-	if _, err := cs.subscribe(resource{"a", "x:2"}, "c", false, params, hold); !errors.As(err, &f) || f.Reason != link.ReasonOverloaded {
+	if _, err := cs.subscribe(resource{"a", "x:2"}, "c", false, params, hold); !errors.As(err, &f) || f.Reason != reason.Overloaded {
 		t.Errorf("beyond what the caller may hold: got %v, want overloaded", err)
 	}
 	undo()

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const (
@@ -96,7 +97,7 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 			continue
 		}
 		lost := Missing{
-			Server: f.order[i].config.Name, Reason: link.ReasonUnavailable, Message: "its tools cannot be listed",
+			Server: f.order[i].config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
 			last: f.order[i].own.lists.latest("tools/list"),
 		}
 		failure := f.order[i].own.starting() // with the time that has passed by now
@@ -115,7 +116,7 @@ func (d *directory) reconnect(ctx context.Context, missing []Missing) (back bool
 	var reached atomic.Bool
 	var wg sync.WaitGroup
 	for _, m := range missing {
-		quick := m.Reason == link.ReasonUnavailable || m.Reason == link.ReasonDisconnected
+		quick := m.Reason == reason.Unavailable || m.Reason == reason.Disconnected
 		if s := d.servers.enabled(m.Server); s != nil && quick && m.last != nil {
 			wg.Go(func() {
 				defer s.rescue("connecting", nil)

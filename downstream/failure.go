@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // UnknownError names what a caller asked for, which does not exist or is hidden from it.
@@ -31,7 +32,7 @@ func (e *InputError) Error() string {
 // retryable reports whether another attempt may succeed. No other code decides this.
 func retryable(f *link.Failure) bool {
 	switch f.Reason {
-	case link.ReasonUnavailable, link.ReasonDisconnected, link.ReasonOverloaded:
+	case reason.Unavailable, reason.Disconnected, reason.Overloaded:
 		return true
 	}
 	return false
@@ -61,7 +62,7 @@ func mayHaveArrived(err error) bool {
 }
 
 // Retryable reports whether the same request may succeed later.
-func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == link.ReasonTimeout }
+func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == reason.Timeout }
 
 // Failed turns an error of Call into the error object of a JSON-RPC response; modern says for which era.
 func Failed(err error, modern bool) *jsonrpc.Error {
@@ -70,7 +71,7 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 	var input *InputError
 	switch {
 	case errors.As(err, &input):
-		e := Failed(&link.Failure{Server: input.Server, Reason: link.ReasonProtocol}, modern)
+		e := Failed(&link.Failure{Server: input.Server, Reason: reason.Protocol}, modern)
 		e.Message = input.Error()
 		return e
 	case errors.As(err, &unknown):
@@ -92,9 +93,6 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 // Failure is the error of a request that got no answer.
 type Failure = link.Failure
 
-// ReasonTimeout is the reason of a Failure after a time limit.
-const ReasonTimeout = link.ReasonTimeout
-
 // refused marks a failure of a call that was refused before it reached its server.
 type refused struct{ *link.Failure }
 
@@ -103,5 +101,5 @@ func (r refused) Unwrap() error { return r.Failure }
 
 func timedOut(err error) bool {
 	var f *link.Failure
-	return errors.As(err, &f) && f.Reason == link.ReasonTimeout
+	return errors.As(err, &f) && f.Reason == reason.Timeout
 }

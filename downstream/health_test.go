@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -109,7 +109,7 @@ func TestBusyServerIsDegraded(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := m.Call(t.Context(), r); done <- err }()
 		time.Sleep(50 * time.Second)
-		if st := m.Status()["a"]; st.Status != downstream.StateDegraded || st.LastError == nil || st.LastError.Reason != link.ReasonTimeout || st.InFlight != 1 {
+		if st := m.Status()["a"]; st.Status != downstream.StateDegraded || st.LastError == nil || st.LastError.Reason != reason.Timeout || st.InFlight != 1 {
 			t.Errorf("got %+v, want degraded with a timeout and one call in flight", st)
 		}
 		busy.Store(false)
@@ -240,7 +240,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 			notify := m.Sessions().Notify(t.Context(), "a", client, "notifications/roots/list_changed", nil)
 			catalogOf(t, m)
 			for what, err := range map[string]error{"initialize": hello, "a list": list, "a notification": notify} {
-				if reason := failureOf(err).Reason; reason != link.ReasonTimeout {
+				if got := failureOf(err).Reason; got != reason.Timeout {
 					t.Fatalf("%s: got %v, want why the server cannot be reached", what, err)
 				}
 				m.Sessions().LeftOut("a", what, err)
@@ -369,7 +369,7 @@ func TestClosedPortIsNoticed(t *testing.T) {
 			}
 			mcptest.Eventually(t, "it is connected", func() bool { return m.Status()["a"].Status == downstream.StateConnected })
 			w.shut()
-			if _, err := m.Call(t.Context(), r); failureOf(err).Reason != link.ReasonUnavailable {
+			if _, err := m.Call(t.Context(), r); failureOf(err).Reason != reason.Unavailable {
 				t.Fatalf("got %v, want unavailable", err)
 			}
 			if st := m.Status()["a"]; st.Status != downstream.StateDisconnected || st.LastError == nil {

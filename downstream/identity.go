@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -33,7 +34,7 @@ func (i *identity) perClient() bool {
 func (i *identity) rescue(doing string, failed func(f *link.Failure)) {
 	safe.Caught(recover(), i.logger, doing+", server "+i.config.Name, func(err error) {
 		if failed != nil {
-			failed(i.failure(link.ReasonUnavailable, err.Error()))
+			failed(i.failure(reason.Unavailable, err.Error()))
 		}
 	})
 }

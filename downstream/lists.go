@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const (
@@ -207,7 +208,7 @@ func (ls *lister) tool(name string) *Tool {
 func (ls *lister) fill(l *listing, method string) {
 	sl, s := ls.slot, ls.slot.s
 	defer s.queue.Unpin() // a server that is replaced finishes its lists, too
-	late := s.failure(link.ReasonTimeout, method+" took longer than "+s.deadline.String())
+	late := s.failure(reason.Timeout, method+" took longer than "+s.deadline.String())
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.deadline, late)
 	defer cancel()
 	err := ls.readTwice(ctx, l, method)

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // The tools of a server that is lost are not listed but found by their names, so that a call of one connects anew.
@@ -40,14 +40,14 @@ func TestLookup_LostServer(t *testing.T) {
 		}
 		nobody := func(string, string) bool { return false }
 		for _, name := range []string{"echo", "a__echo"} {
-			if _, err := c.Lookup(name, nobody); err == nil || err.Reason != plan.ReasonUnknownTool {
+			if _, err := c.Lookup(name, nobody); err == nil || err.Reason != reason.UnknownTool {
 				t.Errorf("%s: got %v for whom it is hidden, want it unknown", name, err)
 			}
 		}
 		wellB.Store(false)
 		b.cut()
 		time.Sleep(time.Minute)
-		if _, err := catalogOf(t, m).Lookup("echo", nil); err == nil || err.Reason != plan.ReasonAmbiguousTool {
+		if _, err := catalogOf(t, m).Lookup("echo", nil); err == nil || err.Reason != reason.AmbiguousTool {
 			t.Errorf("got %v, want it ambiguous between two lost servers", err)
 		}
 		m.Stop()

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // monitor follows one server: its health, its circuit breaker and the duration of calls. Everything that happens to
@@ -64,9 +65,9 @@ func (m *monitor) unconnected(client string, err error) {
 	m.logger.Warn("cannot connect to server", "server", m.config.Name, "error", err)
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
-	unreached := []string{link.ReasonUnavailable, link.ReasonTimeout, link.ReasonDisconnected}
+	unreached := []string{reason.Unavailable, reason.Timeout, reason.Disconnected}
 	switch {
-	case own && known && f.Reason == link.ReasonProtocol:
+	case own && known && f.Reason == reason.Protocol:
 		m.on(health.Garbled, err)
 	case own, known && slices.Contains(unreached, f.Reason):
 		m.on(health.Refused, err)
@@ -76,7 +77,7 @@ func (m *monitor) unconnected(client string, err error) {
 
 // unreached records that a request failed, if the reason may be that there was no connection for it.
 func (m *monitor) unreached(err error) {
-	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == link.ReasonUnavailable && !f.Delivered {
+	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == reason.Unavailable && !f.Delivered {
 		m.on(health.Refused, err)
 		m.doubt()
 	}
@@ -104,7 +105,7 @@ func (m *monitor) leftOut(method string, err error) {
 func (m *monitor) failed(err error) {
 	var f *link.Failure
 	if !errors.As(err, &f) {
-		f = m.failure(link.ReasonDisconnected, err.Error())
+		f = m.failure(reason.Disconnected, err.Error())
 	}
 	m.machine.Failed(f)
 }

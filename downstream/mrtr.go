@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -99,7 +100,7 @@ func (in *input) required(reply link.Reply) (bool, error) {
 
 func (in *input) fails(format string, args ...any) error {
 	return &link.Failure{
-		Server: in.Server, Reason: link.ReasonProtocol, Message: fmt.Sprintf(format, args...), Delivered: true,
+		Server: in.Server, Reason: reason.Protocol, Message: fmt.Sprintf(format, args...), Delivered: true,
 	}
 }
 
@@ -151,7 +152,7 @@ func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err 
 		}
 		answers = jsonrpc.Set(answers, string(key), answer)
 		if len(answers) > maxInputBytes {
-			err = &link.Failure{Server: in.Server, Reason: link.ReasonTooLarge,
+			err = &link.Failure{Server: in.Server, Reason: reason.TooLarge,
 				Message: fmt.Sprintf("the answers that it asked for have more than %d bytes", maxInputBytes)}
 		}
 		return err == nil

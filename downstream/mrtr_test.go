@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // modern is a server of 2026-07-28 with the tools named.
@@ -50,8 +50,8 @@ func TestLostContinuation(t *testing.T) {
 		annotations, reason string
 		calls               int
 	}{
-		{"", link.ReasonOutcomeUnknown, 2},
-		{readOnly, link.ReasonDisconnected, 4},
+		{"", reason.OutcomeUnknown, 2},
+		{readOnly, reason.Disconnected, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := modern(tool("form then die", row.annotations))
@@ -77,7 +77,7 @@ func TestUnknownResultType(t *testing.T) {
 		r := request("a", "raw")
 		r.Params = []byte(`{"name":"raw","result":{"resultType":` + kind + `,"content":[]}}`)
 		_, err := m.Call(t.Context(), r)
-		if f := failureOf(err); f.Reason != link.ReasonProtocol || !strings.Contains(f.Message, "resultType") {
+		if f := failureOf(err); f.Reason != reason.Protocol || !strings.Contains(f.Message, "resultType") {
 			t.Errorf("%s: got %v, want a failure that names it", kind, err)
 		}
 	}

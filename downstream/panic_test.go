@@ -10,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -28,7 +29,7 @@ func TestPanics(t *testing.T) {
 				return nil
 			}
 		}, func(_ link.Reply, err error) bool {
-			return failureOf(err).Reason == link.ReasonUnavailable && strings.Contains(err.Error(), "internal error")
+			return failureOf(err).Reason == reason.Unavailable && strings.Contains(err.Error(), "internal error")
 		}},
 		{"asking a client", func(s *server, _ *downstream.Options, r *downstream.Request, _ *atomic.Bool) {
 			r.Tool, r.Params, r.Client = "ask", []byte(`{"name":"ask"}`), "c"
@@ -37,7 +38,7 @@ func TestPanics(t *testing.T) {
 		{"progress", func(s *server, _ *downstream.Options, r *downstream.Request, _ *atomic.Bool) {
 			r.Tool, r.Params = "progress", []byte(`{"name":"progress"}`)
 			r.Progress = func([]byte) { panic("out of order") }
-		}, func(_ link.Reply, err error) bool { return failureOf(err).Reason == link.ReasonOutcomeUnknown }},
+		}, func(_ link.Reply, err error) bool { return failureOf(err).Reason == reason.OutcomeUnknown }},
 		{"a notification", func(s *server, o *downstream.Options, _ *downstream.Request, _ *atomic.Bool) {
 			o.OnMessage = func(downstream.Message) { panic("out of order") }
 			s.hello = func() string {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // growing is a server that promises to announce changes of its tools, and does not.
@@ -144,7 +144,7 @@ func TestCatalog_AfterSlowList(t *testing.T) {
 				t.Errorf("got a catalog after %v, want it within %v", took, within)
 			}
 			for _, gap := range catalog.Missing {
-				if gap.Reason != link.ReasonTimeout {
+				if gap.Reason != reason.Timeout {
 					t.Errorf("got %+v, want a timeout", gap)
 				}
 			}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -353,7 +353,7 @@ func TestApplyUnderLoad(t *testing.T) {
 	cancel()
 	wg.Wait()
 	within(t, 20*time.Second, "Stop", m.Stop)
-	if st := m.Status()["http"]; st.LastError != nil && st.LastError.Reason != link.ReasonDisconnected {
+	if st := m.Status()["http"]; st.LastError != nil && st.LastError.Reason != reason.Disconnected {
 		t.Errorf("got the last error %+v", st.LastError)
 	}
 }

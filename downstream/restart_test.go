@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -138,7 +138,7 @@ func TestKilledInMidCall(t *testing.T) {
 	syscall.Kill(pid, syscall.SIGKILL)
 	select {
 	case err := <-done:
-		if f := failureOf(err); f.Reason != link.ReasonOutcomeUnknown || !strings.Contains(f.Message, "killed") {
+		if f := failureOf(err); f.Reason != reason.OutcomeUnknown || !strings.Contains(f.Message, "killed") {
 			t.Errorf("got %v, want outcome_unknown and that the process was killed", err)
 		}
 	case <-time.After(10 * time.Second):
@@ -200,7 +200,7 @@ func TestUnreachableServerIsDisconnected(t *testing.T) {
 	mcptest.Eventually(t, "calls fail as they should", func() bool {
 		_, err := m.Call(t.Context(), request("a", "echo"))
 		// What was written to a connection whose end had not been seen may have arrived.
-		return failureOf(err).Reason == link.ReasonUnavailable
+		return failureOf(err).Reason == reason.Unavailable
 	})
 	// Attempts to connect go on beside the calls.
 	mcptest.Eventually(t, "it counts as disconnected", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })

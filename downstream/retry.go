@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // retry repeats a call that certainly never reached the tool, or that may be repeated. The next attempt connects
@@ -35,9 +36,9 @@ func (c *calls) retry(next roundTrip) roundTrip {
 				return reply, err
 			}
 			if failure.Delivered && !c.repeatable(r) {
-				if failure.Reason == link.ReasonDisconnected || failure.Reason == link.ReasonUnavailable {
+				if failure.Reason == reason.Disconnected || failure.Reason == reason.Unavailable {
 					unknown := *failure
-					unknown.Reason = link.ReasonOutcomeUnknown
+					unknown.Reason = reason.OutcomeUnknown
 					failure = &unknown
 				}
 				return link.Reply{}, failure

@@ -11,8 +11,8 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // faulty serves s over streamable HTTP but answers one method with fault. calls counts the requests of that method,
@@ -57,13 +57,13 @@ func TestRetryAfterStatus(t *testing.T) {
 		calls       int64  // of a tool that writes; one that reads is called 3 times where it is retried
 		reads       int64
 	}{
-		{500, link.ReasonOutcomeUnknown, link.ReasonUnavailable, 1, 3},
-		{502, link.ReasonOutcomeUnknown, link.ReasonUnavailable, 1, 3},
-		{503, link.ReasonOutcomeUnknown, link.ReasonUnavailable, 1, 3},
-		{504, link.ReasonOutcomeUnknown, link.ReasonUnavailable, 1, 3},
-		{429, link.ReasonOverloaded, link.ReasonOverloaded, 1, 3},
-		{413, link.ReasonTooLarge, link.ReasonTooLarge, 1, 1},
-		{401, link.ReasonUnauthorized, link.ReasonUnauthorized, 1, 1},
+		{500, reason.OutcomeUnknown, reason.Unavailable, 1, 3},
+		{502, reason.OutcomeUnknown, reason.Unavailable, 1, 3},
+		{503, reason.OutcomeUnknown, reason.Unavailable, 1, 3},
+		{504, reason.OutcomeUnknown, reason.Unavailable, 1, 3},
+		{429, reason.Overloaded, reason.Overloaded, 1, 3},
+		{413, reason.TooLarge, reason.TooLarge, 1, 1},
+		{401, reason.Unauthorized, reason.Unauthorized, 1, 1},
 	} {
 		m, calls, _ := faulty(t, newServer(tool("pay"), tool("see", readOnly)), "tools/call", answer(tc.status, ""))
 		catalogOf(t, m)
@@ -91,12 +91,12 @@ func TestRetryOfOtherMethods(t *testing.T) {
 	} {
 		m, calls, _ := faulty(t, newServer(), method, abort)
 		_, err := m.Call(t.Context(), &downstream.Request{Server: "a", Method: method, Params: []byte("{}")})
-		reason, want := link.ReasonOutcomeUnknown, int64(1)
+		why, want := reason.OutcomeUnknown, int64(1)
 		if again {
-			reason, want = link.ReasonDisconnected, 3
+			why, want = reason.Disconnected, 3
 		}
-		if n := calls.Load(); failureOf(err).Reason != reason || n != want {
-			t.Errorf("%s: got %v after %d calls, want %s after %d", method, err, n, reason, want)
+		if n := calls.Load(); failureOf(err).Reason != why || n != want {
+			t.Errorf("%s: got %v after %d calls, want %s after %d", method, err, n, why, want)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestBadRequestsFailAlone(t *testing.T) {
 			m, calls, sessions := faulty(t, newServer(tool("echo")), "tools/call", answer(400, body))
 			for range 20 {
 				reply, err := m.Call(t.Context(), request("a", "echo"))
-				if name == "text" && failureOf(err).Reason != link.ReasonProtocol || name != "text" && (err != nil || reply.Err == nil) {
+				if name == "text" && failureOf(err).Reason != reason.Protocol || name != "text" && (err != nil || reply.Err == nil) {
 					t.Fatalf("got %s %s, %v; want the refusal", reply.Result, reply.Err, err)
 				}
 			}
@@ -128,12 +128,12 @@ func TestUnknownSession(t *testing.T) {
 	m, calls, sessions := faulty(t, newServer(tool("pay"), tool("see", readOnly)), "tools/call", answer(404, ""))
 	catalogOf(t, m)
 	_, err := m.Call(t.Context(), request("a", "pay"))
-	if failureOf(err).Reason != link.ReasonDisconnected || calls.Load() != 2 || sessions.Load() != 2 {
+	if failureOf(err).Reason != reason.Disconnected || calls.Load() != 2 || sessions.Load() != 2 {
 		t.Errorf("a write: got %v after %d calls in %d sessions, want disconnected after 2 in 2", err, calls.Load(), sessions.Load())
 	}
 	calls.Store(0)
 	_, err = m.Call(t.Context(), request("a", "see"))
-	if failureOf(err).Reason != link.ReasonDisconnected || calls.Load() != 3 {
+	if failureOf(err).Reason != reason.Disconnected || calls.Load() != 3 {
 		t.Errorf("a read: got %v after %d calls, want disconnected after 3", err, calls.Load())
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -359,7 +359,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		}
 	}
 	for _, client := range []string{"one", "other"} {
-		if err := ask(client, "subscribe", most); failureOf(err).Reason != link.ReasonOverloaded {
+		if err := ask(client, "subscribe", most); failureOf(err).Reason != reason.Overloaded {
 			t.Errorf("one more by %s: got %v, want it overloaded", client, err)
 		}
 	}

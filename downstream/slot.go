@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // slot holds one session with a server: connected, connecting or none. A session that is lost is replaced when it is
@@ -110,7 +111,7 @@ func (sl *slot) starting() *link.Failure {
 	if sl.attempt.done == nil || sl.attempt.ended {
 		return nil
 	}
-	return sl.s.failure(link.ReasonUnavailable, fmt.Sprintf("still starting (%s of at most %s)",
+	return sl.s.failure(reason.Unavailable, fmt.Sprintf("still starting (%s of at most %s)",
 		seconds(time.Since(sl.attempt.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit())))
 }
 
@@ -132,11 +133,11 @@ func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Sess
 }
 
 func (sl *slot) unused() error {
-	reason := link.ReasonUnavailable
+	why := reason.Unavailable
 	if sl.s.ctx.Err() == nil && !sl.s.config.Disabled {
-		reason = link.ReasonDisconnected // its client has left, which says nothing about the server
+		why = reason.Disconnected // its client has left, which says nothing about the server
 	}
-	return sl.s.failure(reason, "it is not in use")
+	return sl.s.failure(why, "it is not in use")
 }
 
 // connect replaces the old session by a new one.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -26,10 +26,10 @@ func TestSlowCommandIsNotKilled(t *testing.T) {
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}, ListDeadline: 20 * time.Millisecond})
 	defer m.Stop()
 	starting := regexp.MustCompile(`^still starting \(\d+s of at most 120s\)$`)
-	check := func(what, reason, message string) {
+	check := func(what, why, message string) {
 		t.Helper()
-		if reason != link.ReasonUnavailable || !starting.MatchString(message) {
-			t.Errorf("%s: got %s: %s, want unavailable: still starting", what, reason, message)
+		if why != reason.Unavailable || !starting.MatchString(message) {
+			t.Errorf("%s: got %s: %s, want unavailable: still starting", what, why, message)
 		}
 	}
 	for range 3 {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -137,7 +137,7 @@ func TestStopWithoutStart(t *testing.T) {
 	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
 	within(t, 15*time.Second, "Stop", m.Stop)
 	m.Stop()
-	if _, err := m.Call(t.Context(), request("a", "echo")); failureOf(err).Reason != link.ReasonUnavailable {
+	if _, err := m.Call(t.Context(), request("a", "echo")); failureOf(err).Reason != reason.Unavailable {
 		t.Errorf("got %v after Stop, want unavailable", err)
 	}
 	if c, err := m.Catalog(t.Context()); err != nil || len(c.Missing) != 1 {

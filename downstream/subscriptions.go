@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const (
@@ -141,7 +142,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 	size := len(of.uri) + len(params)
 	switch {
 	case c.subscriptions >= maxSubscriptions, shared && len(cs.interest.about(of.server).watches) > maxSubscriptions:
-		err = &link.Failure{Server: of.server, Reason: link.ReasonOverloaded, Message: fmt.Sprintf(
+		err = &link.Failure{Server: of.server, Reason: reason.Overloaded, Message: fmt.Sprintf(
 			"there are %d subscriptions already; unsubscribe from some resources first", maxSubscriptions)}
 	case c.bytes+size > maxRecord:
 		err = tooMuch(of.server)
@@ -150,7 +151,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 	if err == nil {
 		var ok bool
 		if release, ok = hold.take(size); !ok {
-			err = &link.Failure{Server: of.server, Reason: link.ReasonOverloaded,
+			err = &link.Failure{Server: of.server, Reason: reason.Overloaded,
 				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the answers that wait"}
 		}
 	}
@@ -178,7 +179,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 }
 
 func tooMuch(server string) error {
-	return &link.Failure{Server: server, Reason: link.ReasonOverloaded, Message: fmt.Sprintf(
+	return &link.Failure{Server: server, Reason: reason.Overloaded, Message: fmt.Sprintf(
 		"the client's subscriptions take more than %d bytes; unsubscribe from some resources first", maxRecord)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // supervise keeps a session in the slot until ctx ends: it connects, watches and reconnects. rest pauses between
@@ -107,7 +108,7 @@ func (e *endpoint) ping(ctx context.Context, session *link.Session) error {
 	defer cancel()
 	err := session.Ping(ctx)
 	if errors.Is(err, cause) {
-		return e.failure(link.ReasonTimeout, cause.Error())
+		return e.failure(reason.Timeout, cause.Error())
 	}
 	return err
 }

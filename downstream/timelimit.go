@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // limitTime ends a call without a sign of life within its limit. Progress restarts the limit, up to a cap. While the
@@ -24,7 +25,7 @@ func (c *calls) limitTime(next roundTrip) roundTrip {
 		patience := c.opts.Execution.ToolTimeoutMax
 		w := &watchdog{idle: min(idle, most), most: most, end: time.Now().Add(most), patience: patience}
 		w.begin(func(message string) {
-			cancel(&link.Failure{Server: r.Server, Reason: link.ReasonTimeout, Message: message})
+			cancel(&link.Failure{Server: r.Server, Reason: reason.Timeout, Message: message})
 		})
 		defer w.stop()
 		report := r.Progress

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -92,7 +93,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	}
 	switch len(bare) {
 	case 0:
-		return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + short.Text(name, 200)}
+		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + short.Text(name, 200)}
 	case 1:
 		return bare[0], nil
 	}
@@ -101,7 +102,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 		choices = append(choices, t.Name)
 	}
 	return plan.Tool{}, &plan.Error{
-		Reason: plan.ReasonAmbiguousTool,
+		Reason: reason.AmbiguousTool,
 		Message: fmt.Sprintf("several servers have a tool %s; use one of %s",
 			short.Text(name, 200), strings.Join(choices, ", ")),
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/planner"
 )
 
@@ -412,7 +413,7 @@ func (p *paced) Complete(_ context.Context, req llm.Request) (llm.Response, erro
 func TestRounds(t *testing.T) {
 	done := []plan.Outcome{
 		{Step: plan.Step{ID: "s1", Tool: "web_search", Server: "search", Arguments: json.RawMessage(`{"query":"a"}`)}, Value: json.RawMessage(`{"results":[]}`)},
-		{Step: plan.Step{ID: "s2", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{"expression":"1/0"}`)}, Err: &plan.Error{Reason: plan.ReasonToolError, Message: "division by zero"}},
+		{Step: plan.Step{ID: "s2", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{"expression":"1/0"}`)}, Err: &plan.Error{Reason: reason.ToolError, Message: "division by zero"}},
 	}
 	f := connect(t, nil)
 	f.Answer(

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/synth"
@@ -120,11 +121,11 @@ func approvalNote(outcomes []plan.Outcome, mode string) string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")
 	for _, o := range outcomes {
-		if !o.Failed() || o.Err.Reason != plan.ReasonNeedsApproval {
+		if !o.Failed() || o.Err.Reason != reason.NeedsApproval {
 			continue
 		}
 		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool {
-			return !c.Failed() || c.Err.Reason != plan.ReasonNeedsApproval
+			return !c.Failed() || c.Err.Reason != reason.NeedsApproval
 		})
 		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
 			printable(string(calls[0].Sent), maxShownArguments))

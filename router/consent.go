@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
@@ -104,7 +105,7 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 		return nil
 	case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
 		record.Consents.Declined.Add(1)
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: err.Error()}
+		return &plan.Error{Reason: reason.Declined, Message: err.Error()}
 	case ctx.Err() != nil:
 		return execution.StepError(context.Cause(ctx))
 	}
@@ -184,7 +185,7 @@ func (w *writes) again(tool *downstream.Tool, calls []json.RawMessage) bool {
 
 func unapproved(tool *downstream.Tool, why string) *plan.Error {
 	return &plan.Error{
-		Reason:  plan.ReasonNeedsApproval,
+		Reason:  reason.NeedsApproval,
 		Message: fmt.Sprintf("%s was not called: it needs your approval, and %s", printable(tool.Name, maxShownName), why),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // directory finds tools by their names, as far as a caller may see them. It keeps the search index up to date.
@@ -117,7 +117,7 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 		return "", "", err
 	}
 	t, unknown := catalog.Lookup(name, visible)
-	if _, _, asked := d.qualified(name, visible); !asked && unknown != nil && unknown.Reason == plan.ReasonUnknownTool {
+	if _, _, asked := d.qualified(name, visible); !asked && unknown != nil && unknown.Reason == reason.UnknownTool {
 		if catalog, err = d.lookAgain(ctx, began, []string{name}, visible); err != nil {
 			return "", "", err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -162,7 +163,7 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	var none *unanswered
 	switch {
 	case errors.As(err, &none):
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name,
+		return &plan.Error{Reason: reason.Declined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name,
 			enumerate(missing))}
 	case err != nil:
 		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)

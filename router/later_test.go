@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -54,7 +55,7 @@ func TestRepeats_InOtherWords(t *testing.T) {
 		"an unknown outcome": {`{"steps":[{"id":"a","tool":"note","arguments":{"text":"Buy some milk"}}],"more":true}`,
 			`{"steps":[{"id":"b","tool":"note","arguments":{"text":"buy some milk!"}}]}`,
 			`a=note{"text":"Buy some milk"} outcome_unknown; b=note{"text":"buy some milk!"} needs_approval`,
-			&downstream.Failure{Server: "peer", Reason: link.ReasonOutcomeUnknown, Delivered: true}},
+			&downstream.Failure{Server: "peer", Reason: reason.OutcomeUnknown, Delivered: true}},
 	} {
 		k := newKit(t, func(o *router.Options, d *downstream.Options) {
 			unconfirmed(o, d)
@@ -85,8 +86,8 @@ func failsOnce(tool string, failure *downstream.Failure) downstream.Around {
 func TestRepeats_AfterAFailure(t *testing.T) {
 	const loop = `"tool":"note","each":"$l.l","arguments":{"v":"$item"}` // is no repeat of the step, but makes its call
 	for reason, want := range map[string]string{
-		link.ReasonUnavailable:    `a=note{"v":1} unavailable; b=note{"v":1}; c=note{"v":1} needs_approval`,
-		link.ReasonOutcomeUnknown: `a=note{"v":1} outcome_unknown; b=note{"v":1} needs_approval; c=note{"v":"$item"} dependency_failed`,
+		reason.Unavailable:    `a=note{"v":1} unavailable; b=note{"v":1}; c=note{"v":1} needs_approval`,
+		reason.OutcomeUnknown: `a=note{"v":1} outcome_unknown; b=note{"v":1} needs_approval; c=note{"v":"$item"} dependency_failed`,
 	} {
 		k := newKit(t, func(o *router.Options, d *downstream.Options) {
 			unconfirmed(o, d)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -110,7 +111,7 @@ func (r *Record) add(round []plan.Outcome) {
 		}
 		if o.Failed() {
 			r.failed = append(r.failed, o)
-			r.NeedsApproval = r.NeedsApproval || o.Err.Reason == plan.ReasonNeedsApproval
+			r.NeedsApproval = r.NeedsApproval || o.Err.Reason == reason.NeedsApproval
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // unsatisfied reports whether a round that a model planned calls for another plan: a step failed, or one that only
@@ -47,10 +48,10 @@ func (r *round) refused(step string) bool {
 
 // mayBeMended reports whether another plan could do without a step that failed for this reason. What follows from
 // another failure, or from a word of the user, is no reason of its own.
-func mayBeMended(reason string) bool {
-	switch reason {
-	case plan.ReasonDependencyFailed, plan.ReasonNeedsApproval, plan.ReasonDeclined, plan.ReasonCancelled,
-		plan.ReasonInternal:
+func mayBeMended(why string) bool {
+	switch why {
+	case reason.DependencyFailed, reason.NeedsApproval, reason.Declined, reason.Cancelled,
+		reason.Internal:
 		return false
 	}
 	return true

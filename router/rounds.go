@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
@@ -231,7 +232,7 @@ func (r *round) tellsAbout() bool {
 // unknown returns the tools of the plan that are not in the catalog.
 func (r *round) unknown() (names []string) {
 	for _, p := range r.problems {
-		if p.Error.Reason != plan.ReasonUnknownTool {
+		if p.Error.Reason != reason.UnknownTool {
 			continue
 		}
 		for _, step := range r.plan.Steps {

@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
@@ -20,7 +21,7 @@ const (
 // others cannot be listed, or take a tool that is spelt nearly so.
 func (d *directory) explain(unknown *plan.Error, name string, catalog *downstream.Catalog,
 	visible downstream.Visible) error {
-	if unknown.Reason != plan.ReasonUnknownTool {
+	if unknown.Reason != reason.UnknownTool {
 		return unknown
 	}
 	status := d.servers.Status()
@@ -38,7 +39,7 @@ func (d *directory) explain(unknown *plan.Error, name string, catalog *downstrea
 	}
 	if len(starting) > 0 {
 		return &link.Failure{
-			Server: starting[0], Reason: link.ReasonUnavailable,
+			Server: starting[0], Reason: reason.Unavailable,
 			Message: "it is still starting, and no other server has the tool " + name + others(starting[1:]) + "; try again in a moment",
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // unmet lists the parts of the question that no successful step serves: those that the planner made no step for, and
@@ -35,13 +36,13 @@ func (r *Record) part(s plan.Step, question string) string {
 	return s.Tool + " " + printable(string(s.Arguments), maxShownPart)
 }
 
-func unmetReason(reason string, lacks bool) string {
+func unmetReason(why string, lacks bool) string {
 	switch {
-	case reason == plan.ReasonNeedsApproval:
+	case why == reason.NeedsApproval:
 		return plan.UnmetNeedsApproval
-	case reason == plan.ReasonDeclined:
+	case why == reason.Declined:
 		return plan.UnmetDeclined
-	case reason == plan.ReasonInvalidArguments && lacks:
+	case why == reason.InvalidArguments && lacks:
 		return plan.UnmetMissingArgument
 	}
 	return plan.UnmetFailed
@@ -53,7 +54,7 @@ func (r *Record) cause(o plan.Outcome) plan.Outcome {
 		return slices.ContainsFunc(r.failed, func(f plan.Outcome) bool { return f.Step.ID == id })
 	}
 	for range r.failed { // no longer than the chain of failures
-		if o.Err.Reason != plan.ReasonDependencyFailed {
+		if o.Err.Reason != reason.DependencyFailed {
 			break
 		}
 		needs := o.Step.Needs(isStep)

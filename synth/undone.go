@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -93,7 +94,7 @@ func (u undone) because(i int) string {
 		failed := u.outcomes[cause]
 		message := strings.TrimRight(failureMessage(failed), ".")
 		switch {
-		case failed.Err.Reason == plan.ReasonDependencyFailed:
+		case failed.Err.Reason == reason.DependencyFailed:
 			return tool + " was not called: " + message
 		case part.Reason == plan.UnmetDeclined:
 			return tool + " was not allowed: " + message

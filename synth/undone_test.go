@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -54,13 +55,13 @@ func TestUnmetParts(t *testing.T) {
 			want: "Not done: email them, because late hour."},
 		{name: "failed step", outcomes: []plan.Outcome{sum, mail}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "send_email")},
 			want: "Not done: email them, because send_email failed: Tool execution timed out after 30s."},
-		{name: "declined step", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDeclined, "The user said no.")},
+		{name: "declined step", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.Declined, "The user said no.")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "send_email")},
 			want:  "Not done: email them, because send_email was not allowed: The user said no."},
-		{name: "step that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonNeedsApproval, "not called")},
+		{name: "step that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.NeedsApproval, "not called")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
 			want:  "Not done: email them, because send_email needs your approval."},
-		{name: "step behind one that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", plan.ReasonDependencyFailed, "Step s2, which this step needs, failed")},
+		{name: "step behind one that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.DependencyFailed, "Step s2, which this step needs, failed")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
 			want:  "Not done: email them, because send_email was not called: Step s2, which this step needs, failed."},
 		{name: "failed step of another tool", outcomes: []plan.Outcome{mail, sum}, unmet: []plan.Unmet{unmet("sum up", plan.UnmetNoTool, "send_email")},

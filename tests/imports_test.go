@@ -73,7 +73,7 @@ func arrows() []arrow {
 		{"router/edge/sessions", nil},
 		{"router/edge/access", []string{"router/edge/inbound", "internal/auth"}},
 		{"router/edge/sessionid", []string{"router/edge/inbound", "internal/jsonrpc", "internal/protocol"}},
-		{"router/execution/dataflow", []string{"internal/plan", "internal/progress"}},
+		{"router/execution/dataflow", []string{"internal/plan", "internal/progress", "internal/reason"}},
 		{"router/execution", []string{"router/execution/...", "downstream/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/llm/...", "!internal/search"}},
 		{"router", []string{"router/...", "!router", "planner/...", "synth/...", "downstream/...", "internal/..."}},
 		{"config", []string{"config/...", "planner/...", "downstream/...", "router/...", "internal/..."}},

@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -99,7 +100,7 @@ func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answ
 			pauses++
 		case !errors.As(err, &failure):
 			return batch.Answer{}, err
-		case failure.Reason == link.ReasonUnauthorized:
+		case failure.Reason == reason.Unauthorized:
 			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err, Lost: true}
 		case !gone(failure):
 			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err}
@@ -116,12 +117,12 @@ func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answ
 		}
 	}
 	last = fmt.Errorf("the router is gone: %w", last)
-	return batch.Answer{}, &batch.Failure{Reason: link.ReasonUnavailable, Err: last, Lost: true}
+	return batch.Answer{}, &batch.Failure{Reason: reason.Unavailable, Err: last, Lost: true}
 }
 
 // check returns the failure of a question that may have reached a router, which is lost where it does not come back.
 func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, failure *link.Failure) error {
-	f := &batch.Failure{Reason: link.ReasonOutcomeUnknown, Err: failure, Sent: true}
+	f := &batch.Failure{Reason: reason.OutcomeUnknown, Err: failure, Sent: true}
 	for range comeBack {
 		if _, err := r.get(ctx, used); err == nil {
 			return f
@@ -138,7 +139,7 @@ func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, 
 
 // gone reports whether the router, and not the question, is what failed.
 func gone(f *link.Failure) bool {
-	return f.Lost || f.Unknown || f.Reason == link.ReasonUnavailable || f.Reason == link.ReasonDisconnected
+	return f.Lost || f.Unknown || f.Reason == reason.Unavailable || f.Reason == reason.Disconnected
 }
 
 // refusedFor returns how long a router asks to wait that has too much to do.
@@ -152,7 +153,7 @@ func refusedFor(err error) (wait time.Duration, refused bool) {
 		return turnAway, true
 	}
 	var failure *link.Failure
-	if errors.As(err, &failure) && failure.Reason == link.ReasonOverloaded {
+	if errors.As(err, &failure) && failure.Reason == reason.Overloaded {
 		return max(failure.After, turnAway), true
 	}
 	return 0, false

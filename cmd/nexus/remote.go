@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -151,9 +152,9 @@ func helped(err error) error {
 	var failure *link.Failure
 	switch {
 	case !errors.As(err, &failure):
-	case failure.Reason == link.ReasonUnauthorized:
+	case failure.Reason == reason.Unauthorized:
 		return fmt.Errorf("%w; set NEXUS_API_KEY to one of its keys", err)
-	case failure.Reason == link.ReasonUnavailable:
+	case failure.Reason == reason.Unavailable:
 		return fmt.Errorf("%w; start a router there with nexus serve, or correct --remote", err)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // States of a server.
@@ -189,7 +190,7 @@ func (m *Machine) Refuses() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var f *link.Failure
-	if m.why == nil || !errors.As(m.why, &f) || f.Reason != link.ReasonUnavailable || time.Since(m.tried) < lookAgain {
+	if m.why == nil || !errors.As(m.why, &f) || f.Reason != reason.Unavailable || time.Since(m.tried) < lookAgain {
 		return m.why
 	}
 	m.tried = time.Now()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // TestTransitions checks what must hold for each entry of the table.
@@ -121,18 +122,18 @@ func TestTimes(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(false)
-		for reason, again := range map[string]bool{link.ReasonUnavailable: true, link.ReasonTimeout: false} {
-			why := &link.Failure{Reason: reason}
+		for cause, again := range map[string]bool{reason.Unavailable: true, reason.Timeout: false} {
+			why := &link.Failure{Reason: cause}
 			m.On(Refused, why)
 			if got := m.Refuses(); got != why {
-				t.Errorf("%s: got %v at once, want %v", reason, got, why)
+				t.Errorf("%s: got %v at once, want %v", cause, got, why)
 			}
 			time.Sleep(lookAgain)
 			if got := m.Refuses() == nil; got != again {
-				t.Errorf("%s: got a look after %v: %t, want %t", reason, lookAgain, got, again)
+				t.Errorf("%s: got a look after %v: %t, want %t", cause, lookAgain, got, again)
 			}
 			if m.Refuses() != why {
-				t.Errorf("%s: got a second look, want one", reason)
+				t.Errorf("%s: got a second look, want one", cause)
 			}
 		}
 		m.On(Opened, nil)

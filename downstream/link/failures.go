@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"io"
 	"net/http"
 	"strconv"
@@ -20,21 +21,21 @@ func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *
 		return &f
 	}
 	if !started {
-		return l.failure(ReasonUnavailable, "%v", err)
+		return l.failure(reason.Unavailable, "%v", err)
 	}
-	f := l.failure(ReasonDisconnected, "%v", err)
+	f := l.failure(reason.Disconnected, "%v", err)
 	f.Delivered = true
 	return f
 }
 
 // readFailure judges an error in the middle of an answer.
 func (l *lifetime) readFailure(err error, most int) *Failure {
-	f := l.failure(ReasonDisconnected, "the answer was cut: %v", err)
+	f := l.failure(reason.Disconnected, "the answer was cut: %v", err)
 	switch {
 	case errors.Is(err, errTooLong):
-		f = l.failure(ReasonTooLarge, "its answer is over %d bytes", most)
+		f = l.failure(reason.TooLarge, "its answer is over %d bytes", most)
 	case errors.Is(err, errNoRoom):
-		f = l.failure(ReasonTooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
+		f = l.failure(reason.TooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
 	case errors.Is(err, io.EOF):
 		f.Message = "the stream ended without a response"
 	}
@@ -45,18 +46,18 @@ func (l *lifetime) readFailure(err error, most int) *Failure {
 // statusFailure judges an HTTP status that is no success.
 func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	code := resp.StatusCode
-	f := l.failure(ReasonUnavailable, "it answered %d %s", code, http.StatusText(code))
+	f := l.failure(reason.Unavailable, "it answered %d %s", code, http.StatusText(code))
 	f.status = code
 	switch {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		f.Reason = ReasonUnauthorized
+		f.Reason = reason.Unauthorized
 	case code == http.StatusTooManyRequests:
 		// It says that the request was counted instead of handled (RFC 6585 §4). But a tool may pass on the 429 of
 		// another service after it has done half of its work.
-		f.Reason, f.Delivered = ReasonOverloaded, true
+		f.Reason, f.Delivered = reason.Overloaded, true
 		f.After = retryAfter(resp.Header)
 	case code == http.StatusRequestEntityTooLarge:
-		f.Reason = ReasonTooLarge
+		f.Reason = reason.TooLarge
 	case code >= 500:
 		// Proxies answer 502, 503 or 504 also when a server is lost that has read the request.
 		f.Delivered = true
@@ -64,10 +65,10 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 			f.After = retryAfter(resp.Header)
 		}
 	case code >= 300 && code < 400:
-		f.Reason = ReasonProtocol
+		f.Reason = reason.Protocol
 		f.Message = fmt.Sprintf("it redirects (%d) elsewhere, which is not followed; configure the URL that answers", code)
 	default:
-		f.Reason = ReasonProtocol
+		f.Reason = reason.Protocol
 	}
 	return f
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -313,7 +314,7 @@ func TestLastWords(t *testing.T) {
 			MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{},
 		})
 		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
+		if !errors.As(err, &f) || f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
 			t.Errorf("%s: got %.200v, want %q", script, err, want)
 		}
 	}
@@ -431,9 +432,9 @@ func TestManyCalls(t *testing.T) {
 // themselves.
 func TestSSEStatus(t *testing.T) {
 	for status, want := range map[int]link.Failure{
-		401: {Reason: link.ReasonUnauthorized}, 404: {Reason: link.ReasonDisconnected, Lost: true, Unknown: true}, 400: {Reason: link.ReasonProtocol},
-		413: {Reason: link.ReasonTooLarge}, 429: {Reason: link.ReasonOverloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: link.ReasonUnavailable, Delivered: true},
-		503: {Reason: link.ReasonUnavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: link.ReasonProtocol},
+		401: {Reason: reason.Unauthorized}, 404: {Reason: reason.Disconnected, Lost: true, Unknown: true}, 400: {Reason: reason.Protocol},
+		413: {Reason: reason.TooLarge}, 429: {Reason: reason.Overloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: reason.Unavailable, Delivered: true},
+		503: {Reason: reason.Unavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: reason.Protocol},
 	} {
 		fine := newScript().sse(t)
 		var bad atomic.Bool
@@ -462,9 +463,9 @@ func TestSSEStatus(t *testing.T) {
 
 func TestHandshake(t *testing.T) {
 	for _, tc := range []struct{ name, answer, reason string }{
-		{"refused", `"error":{"code":-32602,"message":"not you"}`, link.ReasonProtocol},
-		{"no version", `"result":{}`, link.ReasonProtocol},
-		{"no object", `"result":[]`, link.ReasonProtocol},
+		{"refused", `"error":{"code":-32602,"message":"not you"}`, reason.Protocol},
+		{"no version", `"result":{}`, reason.Protocol},
+		{"no object", `"result":[]`, reason.Protocol},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
@@ -505,7 +506,7 @@ func TestHandshake(t *testing.T) {
 			_, err := link.Connect(ctx, link.Options{Server: "srv", Target: target, MaxMessage: 1000, HTTP: transport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 			cancel()
 			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != link.ReasonTimeout || !strings.Contains(f.Message, "it is too late") {
+			if !errors.As(err, &f) || f.Reason != reason.Timeout || !strings.Contains(f.Message, "it is too late") {
 				t.Errorf("got %v, want a timeout", err)
 			}
 			if took := time.Since(began); took > 15*time.Second {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const (
@@ -58,7 +59,7 @@ func openHTTP(s *Session) (transport, error) {
 func httpTarget(s *Session) (*url.URL, http.Header, error) {
 	u, err := url.Parse(s.opts.Target.URL)
 	if err != nil || u.Host == "" {
-		return nil, nil, s.failure(ReasonUnavailable, "%q is no URL", s.opts.Target.URL)
+		return nil, nil, s.failure(reason.Unavailable, "%q is no URL", s.opts.Target.URL)
 	}
 	header := http.Header{}
 	for name, v := range s.opts.Target.Headers {
@@ -204,7 +205,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 	if kind == "application/json" {
 		return t.single(resp, c)
 	}
-	f := t.s.failure(ReasonProtocol, "it answered with content type %.100q", kind)
+	f := t.s.failure(reason.Protocol, "it answered with content type %.100q", kind)
 	f.Delivered = true
 	return jsonrpc.Message{}, f
 }
@@ -218,7 +219,7 @@ func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message
 	if m := t.reply(body, c); m != nil {
 		return *m, nil
 	}
-	f := t.s.failure(ReasonProtocol, "its answer is no response to the request")
+	f := t.s.failure(reason.Protocol, "its answer is no response to the request")
 	f.Delivered = true
 	return jsonrpc.Message{}, f
 }

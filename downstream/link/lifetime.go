@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -77,7 +78,7 @@ func (l *lifetime) asFailure(err error) *Failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	return l.failure(ReasonDisconnected, "%v", err)
+	return l.failure(reason.Disconnected, "%v", err)
 }
 
 // spawn runs f in a goroutine that Close waits for. After the end of the session it does nothing and
@@ -96,7 +97,7 @@ func (l *lifetime) spawn(f func()) bool {
 func (l *lifetime) run(f func()) {
 	l.wg.Go(func() {
 		defer safe.Recover(l.logger, "handling messages of server "+l.server, func(err error) {
-			l.lose(l.failure(ReasonDisconnected, "%v", err))
+			l.lose(l.failure(reason.Disconnected, "%v", err))
 		})
 		f()
 	})
@@ -105,7 +106,7 @@ func (l *lifetime) run(f func()) {
 // gone ends a session that the server does not know.
 func (l *lifetime) gone() *Failure {
 	l.forgotten.Store(true)
-	f := l.failure(ReasonDisconnected, "the session is gone")
+	f := l.failure(reason.Disconnected, "the session is gone")
 	l.lose(f)
 	return &Failure{Server: f.Server, Reason: f.Reason, Message: f.Message, Lost: true, Unknown: true}
 }

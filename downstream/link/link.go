@@ -90,19 +90,6 @@ type Reply struct {
 // Free returns the memory of a large answer for reuse. No reference to it may remain.
 func (r Reply) Free() { memory.keep(r.raw) }
 
-// Reasons why a request failed.
-const (
-	ReasonUnavailable    = reason.Unavailable
-	ReasonDisconnected   = reason.Disconnected
-	ReasonTimeout        = reason.Timeout
-	ReasonTooLarge       = reason.TooLarge
-	ReasonOverloaded     = reason.Overloaded
-	ReasonUnauthorized   = reason.Unauthorized
-	ReasonOutcomeUnknown = reason.OutcomeUnknown
-	ReasonQuarantined    = reason.Quarantined
-	ReasonProtocol       = reason.Protocol
-)
-
 // Failure is the error of a call that got no answer.
 type Failure struct {
 	Server    string
@@ -121,20 +108,20 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("server %s is %s: %s", f.Server, reasonText(f.Reason), f.Message)
 }
 
-func reasonText(reason string) string {
-	switch reason {
-	case ReasonTimeout:
+func reasonText(why string) string {
+	switch why {
+	case reason.Timeout:
 		return "too slow"
-	case ReasonTooLarge:
+	case reason.TooLarge:
 		return "over a size limit"
-	case ReasonProtocol:
+	case reason.Protocol:
 		return "not speaking MCP"
-	case ReasonQuarantined:
+	case reason.Quarantined:
 		return "offering a tool that cannot be used"
-	case ReasonOutcomeUnknown:
+	case reason.OutcomeUnknown:
 		return "gone before it answered"
 	}
-	return reason
+	return why
 }
 
 // CancelParams is implemented by a context's cause that knows the raw params of the cancellation which
@@ -162,7 +149,7 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 	}
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = s.failure(ReasonTimeout, "cannot connect: %v", context.Cause(ctx))
+			err = s.failure(reason.Timeout, "cannot connect: %v", context.Cause(ctx))
 		}
 		limit := farewellTime
 		if errors.Is(ctx.Err(), context.Canceled) && opts.Target.URL == "" {

@@ -26,6 +26,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -379,7 +380,7 @@ func TestTooLarge(t *testing.T) {
 			s := connect(t, target, &listener{}, 100_000)
 			_, err := call(t, s, "big")
 			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != link.ReasonTooLarge || !f.Delivered {
+			if !errors.As(err, &f) || f.Reason != reason.TooLarge || !f.Delivered {
 				t.Errorf("got %v (%+v), want too_large, delivered", err, f)
 			}
 		})
@@ -402,7 +403,7 @@ func TestReserve(t *testing.T) {
 				switch {
 				case room == 1<<20 && (err != nil || asked.Load() < int64(len(r.Result))):
 					t.Errorf("with room: got %v and %d bytes reserved, want those of the result", err, asked.Load())
-				case room < 1<<20 && (!errors.As(err, &f) || f.Reason != link.ReasonTooLarge || !f.Delivered || f.Lost):
+				case room < 1<<20 && (!errors.As(err, &f) || f.Reason != reason.TooLarge || !f.Delivered || f.Lost):
 					t.Errorf("without room: got %v (%+v), want too_large, delivered", err, f)
 				}
 			}
@@ -419,23 +420,23 @@ func TestHTTPFailures(t *testing.T) {
 		delivered bool
 		lost      bool
 	}{
-		{"401", status(401, ""), link.ReasonUnauthorized, false, false},
-		{"404", status(404, ""), link.ReasonDisconnected, false, true},
-		{"429", status(429, ""), link.ReasonOverloaded, true, false},
-		{"502", status(502, ""), link.ReasonUnavailable, true, false},
-		{"503", status(503, ""), link.ReasonUnavailable, true, false},
-		{"504", status(504, ""), link.ReasonUnavailable, true, false},
-		{"500", status(500, ""), link.ReasonUnavailable, true, false},
-		{"413", status(413, ""), link.ReasonTooLarge, false, false},
+		{"401", status(401, ""), reason.Unauthorized, false, false},
+		{"404", status(404, ""), reason.Disconnected, false, true},
+		{"429", status(429, ""), reason.Overloaded, true, false},
+		{"502", status(502, ""), reason.Unavailable, true, false},
+		{"503", status(503, ""), reason.Unavailable, true, false},
+		{"504", status(504, ""), reason.Unavailable, true, false},
+		{"500", status(500, ""), reason.Unavailable, true, false},
+		{"413", status(413, ""), reason.TooLarge, false, false},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://10.0.0.1/", http.StatusTemporaryRedirect)
-		}, link.ReasonProtocol, false, false},
-		{"HTML", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, link.ReasonProtocol, true, false},
-		{"another id", body("application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`), link.ReasonProtocol, true, false},
-		{"no JSON", body("application/json", `{"jsonrpc":`), link.ReasonProtocol, true, false},
-		{"stream without response", body("text/event-stream", ": nothing\n\n"), link.ReasonDisconnected, true, false},
-		{"stream cut in an event", body("text/event-stream", "data: {\"jsonrpc\""), link.ReasonDisconnected, true, false},
-		{"connection cut", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, link.ReasonDisconnected, true, false},
+		}, reason.Protocol, false, false},
+		{"HTML", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, reason.Protocol, true, false},
+		{"another id", body("application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`), reason.Protocol, true, false},
+		{"no JSON", body("application/json", `{"jsonrpc":`), reason.Protocol, true, false},
+		{"stream without response", body("text/event-stream", ": nothing\n\n"), reason.Disconnected, true, false},
+		{"stream cut in an event", body("text/event-stream", "data: {\"jsonrpc\""), reason.Disconnected, true, false},
+		{"connection cut", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, reason.Disconnected, true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fine := newScript().http()
@@ -460,7 +461,7 @@ func TestHTTPFailures(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: "http://127.0.0.1:1"}, HTTP: &http.Transport{}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != link.ReasonUnavailable || f.Delivered {
+		if !errors.As(err, &f) || f.Reason != reason.Unavailable || f.Delivered {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	})
@@ -495,7 +496,7 @@ func TestSSEFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f *link.Failure
-			if err := open(answer); !errors.As(err, &f) || f.Reason != link.ReasonProtocol {
+			if err := open(answer); !errors.As(err, &f) || f.Reason != reason.Protocol {
 				t.Errorf("got %v, want a protocol failure", err)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -155,7 +156,7 @@ func TestRefusalAndSilence(t *testing.T) {
 		began := time.Now()
 		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: refusing(), MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 		f, ok := err.(*link.Failure)
-		if took := time.Since(began); !ok || f.Reason != link.ReasonProtocol || !strings.Contains(f.Message, "not you") || took > 5*time.Second {
+		if took := time.Since(began); !ok || f.Reason != reason.Protocol || !strings.Contains(f.Message, "not you") || took > 5*time.Second {
 			t.Errorf("got %+v after %v, want the refusal within 5 s", err, took)
 		}
 	})

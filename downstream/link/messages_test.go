@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // A server of 2025-03-26 may send several messages in an array.
@@ -77,7 +78,7 @@ func TestInvalidResponse(t *testing.T) {
 			for _, tool := range []string{"latin-1", "both", "neither"} {
 				reply, err := call(t, s, tool)
 				var f *link.Failure
-				if !errors.As(err, &f) || f.Reason != link.ReasonProtocol || !f.Delivered {
+				if !errors.As(err, &f) || f.Reason != reason.Protocol || !f.Delivered {
 					t.Errorf("%s: got %s, %v; want a delivered call to fail with the reason protocol", tool, reply.Result, err)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -52,7 +53,7 @@ func TestChildProcess(t *testing.T) {
 		select {
 		case err := <-done:
 			var f *link.Failure
-			if !errors.As(err, &f) || !f.Delivered || !f.Lost || f.Reason != link.ReasonDisconnected {
+			if !errors.As(err, &f) || !f.Delivered || !f.Lost || f.Reason != reason.Disconnected {
 				t.Errorf("got %v (%+v), want disconnected, delivered, lost", err, f)
 			}
 		case <-time.After(2 * time.Second):
@@ -66,14 +67,14 @@ func TestChildProcess(t *testing.T) {
 	t.Run("no such program", func(t *testing.T) {
 		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"/no/such/program"}}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != link.ReasonUnavailable || f.Delivered {
+		if !errors.As(err, &f) || f.Reason != reason.Unavailable || f.Delivered {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	})
 	t.Run("it ends while connecting", func(t *testing.T) {
 		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"false"}}, MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
 		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected {
+		if !errors.As(err, &f) || f.Reason != reason.Disconnected {
 			t.Errorf("got %v, want disconnected", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -64,7 +65,7 @@ func TestRedirectNotFollowed(t *testing.T) {
 			target := link.Target{URL: srv.URL + "/mcp", Headers: map[string]secret.String{"Authorization": "Bearer x"}}
 			_, err := tryConnect(t, target, &listener{}, 1<<20)
 			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != link.ReasonProtocol || foreign.Load() != 0 {
+			if !errors.As(err, &f) || f.Reason != reason.Protocol || foreign.Load() != 0 {
 				t.Errorf("got %v and %d requests elsewhere, want the reason protocol and none", err, foreign.Load())
 			}
 		})

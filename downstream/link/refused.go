@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // refused turns an answer other than 200 into an error, or into the JSON-RPC error in its body.
@@ -28,7 +29,7 @@ func (t *httpTransport) refused(
 		}
 	}
 	f := t.s.statusFailure(resp)
-	if f.Reason == ReasonProtocol && explained {
+	if f.Reason == reason.Protocol && explained {
 		return m, nil
 	}
 	return jsonrpc.Message{}, f

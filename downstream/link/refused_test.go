@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // answering serves script over streamable HTTP. answer deals with a message before it and returns false to leave it.
@@ -66,7 +67,7 @@ func TestBadRequest(t *testing.T) {
 			switch {
 			case tc.want != "" && (err != nil || string(got.Err) != tc.want):
 				t.Errorf("got %s, %v; want %s", got.Err, err, tc.want)
-			case tc.want == "" && (!errors.As(err, &f) || f.Reason != link.ReasonProtocol || f.Lost):
+			case tc.want == "" && (!errors.As(err, &f) || f.Reason != reason.Protocol || f.Lost):
 				t.Errorf("got %s, %+v; want a failure of the call alone", got.Err, err)
 			}
 			if s.Err() != nil || pings.Load() != 1 {
@@ -89,7 +90,7 @@ func TestBadRequestForUnknownSession(t *testing.T) {
 	restarted.Store(true)
 	_, err := call(t, s, "echo")
 	var f *link.Failure
-	if !errors.As(err, &f) || f.Reason != link.ReasonDisconnected || !f.Lost || f.Delivered {
+	if !errors.As(err, &f) || f.Reason != reason.Disconnected || !f.Lost || f.Delivered {
 		t.Errorf("got %+v, want that the session is lost and the call was not delivered", f)
 	}
 	if s.Err() == nil {
@@ -188,7 +189,7 @@ func TestHandshakeRefusedLate(t *testing.T) {
 			})
 			if !modern {
 				var f *link.Failure
-				if _, err := tryConnect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20); !errors.As(err, &f) || f.Reason != link.ReasonProtocol {
+				if _, err := tryConnect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20); !errors.As(err, &f) || f.Reason != reason.Protocol {
 					t.Errorf("got %v, want the failure of the handshake", err)
 				}
 				return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -125,7 +126,7 @@ func TestPostAfterTheStream(t *testing.T) {
 				var f *link.Failure
 				if err := <-failures; err == nil && tc.delivered {
 					continue // the notification
-				} else if !errors.As(err, &f) || f.Delivered != tc.delivered || f.Reason != link.ReasonDisconnected {
+				} else if !errors.As(err, &f) || f.Delivered != tc.delivered || f.Reason != reason.Disconnected {
 					t.Errorf("got %+v, want disconnected, delivered: %t", f, tc.delivered)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // transport moves the messages of one session.
@@ -86,7 +87,7 @@ func (s *Session) CloseWithin(limit time.Duration) {
 	defer time.AfterFunc(limit, s.hurry).Stop()
 	s.once.Do(func() {
 		s.courtesies.flush()
-		s.end(s.failure(ReasonDisconnected, "the session was closed")) // new calls go elsewhere from here on
+		s.end(s.failure(reason.Disconnected, "the session was closed")) // new calls go elsewhere from here on
 		if s.transport != nil {
 			s.transport.close(s.polite, !s.forgotten.Load())
 		}
@@ -126,7 +127,7 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 		return Reply{}, err
 	}
 	if m.Result == nil && m.Err == nil {
-		f := s.failure(ReasonProtocol, "its response is invalid")
+		f := s.failure(reason.Protocol, "its response is invalid")
 		f.Delivered = true
 		return Reply{}, f
 	}
@@ -227,7 +228,7 @@ func (s *Session) handshake(ctx context.Context) error {
 	}
 	// A server of the modern protocol alone refuses initialize or, with 400, what follows it.
 	f := s.asFailure(err)
-	refused := f.Reason == ReasonProtocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
+	refused := f.Reason == reason.Protocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
 	if !refused || !s.discover(ctx) {
 		return err
 	}
@@ -241,11 +242,11 @@ func (s *Session) initialize(ctx context.Context) error {
 		return err
 	}
 	if reply.Err != nil {
-		return s.failure(ReasonProtocol, "initialize was refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+		return s.failure(reason.Protocol, "initialize was refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 	}
 	s.Initialized = reply.Result
 	if s.Version = jsonrpc.Text(jsonrpc.Get(reply.Result, "protocolVersion")); s.Version == "" {
-		return s.failure(ReasonProtocol, "the answer to initialize names no protocol version")
+		return s.failure(reason.Protocol, "the answer to initialize names no protocol version")
 	}
 	s.batches.Store(s.Version == string(protocol.V20250326))
 	s.transport.opened()

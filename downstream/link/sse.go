@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
@@ -49,7 +50,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		if resp.StatusCode >= 300 {
 			return nil, s.statusFailure(resp)
 		}
-		return nil, s.failure(ReasonProtocol, "it answered %d with content type %.100q where an event stream belongs",
+		return nil, s.failure(reason.Protocol, "it answered %d with content type %.100q where an event stream belongs",
 			resp.StatusCode, kind)
 	}
 	er := sse.NewReader(resp.Body, s.opts.MaxMessage)
@@ -62,7 +63,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 	if !stop() {
 		resp.Body.Close()
 		cancel()
-		return nil, s.failure(ReasonTimeout, "no endpoint in time")
+		return nil, s.failure(reason.Timeout, "no endpoint in time")
 	}
 	s.run(func() {
 		defer cancel()
@@ -77,14 +78,14 @@ func (t *sseTransport) readEndpoint(er *sse.Reader) error {
 	for {
 		e, err := er.Next()
 		if err != nil {
-			return t.s.failure(ReasonProtocol, "the stream has no endpoint: %v", err)
+			return t.s.failure(reason.Protocol, "the stream has no endpoint: %v", err)
 		}
 		if e.Name != "endpoint" {
 			continue
 		}
 		u, err := t.url.Parse(string(bytes.TrimSpace(e.Data)))
 		if err != nil || u.Host != t.url.Host || u.Scheme != t.url.Scheme {
-			return t.s.failure(ReasonProtocol, "the endpoint %.200q is not on the server itself", e.Data)
+			return t.s.failure(reason.Protocol, "the endpoint %.200q is not on the server itself", e.Data)
 		}
 		t.endpoint.Store(u)
 		return nil
@@ -95,9 +96,9 @@ func (t *sseTransport) read(er *sse.Reader) {
 	for {
 		e, err := er.Next()
 		if err != nil {
-			f := t.s.failure(ReasonDisconnected, "the stream ended: %v", err)
+			f := t.s.failure(reason.Disconnected, "the stream ended: %v", err)
 			if errors.Is(err, errTooLong) {
-				f = t.s.failure(ReasonTooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+				f = t.s.failure(reason.TooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
 			}
 			t.s.lose(f)
 			return

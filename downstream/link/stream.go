@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/lines"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const outQueue = 1024 // messages that wait for a slow server; then senders wait, within their contexts
@@ -45,13 +46,13 @@ func openStream(ctx context.Context, s *Session) (transport, error) {
 	if dial := s.opts.Target.Dial; dial != nil {
 		conn, err := dial(ctx)
 		if err != nil {
-			return nil, s.failure(ReasonUnavailable, "%v", err)
+			return nil, s.failure(reason.Unavailable, "%v", err)
 		}
 		t.conn, t.end = conn, func(context.Context) { conn.Close() }
 	} else {
 		p, err := startProcess(s)
 		if err != nil {
-			return nil, s.failure(ReasonUnavailable, "%v", err)
+			return nil, s.failure(reason.Unavailable, "%v", err)
 		}
 		t.conn, t.end, t.last = p, p.stop, p.ending
 	}
@@ -119,7 +120,7 @@ func (t *streamTransport) write() {
 			line := append(jsonrpc.SingleLine(o.message), '\n')
 			if n, err := t.conn.Write(line); err != nil {
 				o.cut = n < len(line)-1
-				f := t.s.failure(ReasonDisconnected, "writing: %v", err)
+				f := t.s.failure(reason.Disconnected, "writing: %v", err)
 				if t.last != nil && t.s.ctx.Err() == nil {
 					f.Message = t.last()
 				}
@@ -146,10 +147,10 @@ func (t *streamTransport) read() {
 		if err == nil {
 			continue
 		}
-		f := t.s.failure(ReasonDisconnected, "the server closed its output")
+		f := t.s.failure(reason.Disconnected, "the server closed its output")
 		switch {
 		case errors.Is(err, errTooLong):
-			f = t.s.failure(ReasonTooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+			f = t.s.failure(reason.TooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
 		case t.s.ctx.Err() != nil:
 		case t.last != nil:
 			f.Message = t.last()

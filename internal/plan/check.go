@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"slices"
 	"strings"
 )
@@ -14,8 +15,8 @@ type Problem struct {
 	Missing []string // required arguments that the step lacks, if nothing else is wrong with its arguments
 }
 
-// A Lookup finds a tool by any name that a plan may use for it. The error has a reason such as ReasonUnknownTool or
-// ReasonAmbiguousTool. The model is shown its message.
+// A Lookup finds a tool by any name that a plan may use for it. The error has a reason such as reason.UnknownTool or
+// reason.AmbiguousTool. The model is shown its message.
 type Lookup func(name string) (Tool, *Error)
 
 // Check reports the problems of the steps of a plan, in the order of the plan. A step may have several. Call Check
@@ -74,12 +75,12 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 		for _, id := range s.After {
 			if !isStep(id) {
-				report(&Error{ReasonMissingReference, fmt.Sprintf("after names %s, which is no step", quoteShort(id))})
+				report(&Error{reason.MissingReference, fmt.Sprintf("after names %s, which is no step", quoteShort(id))})
 			}
 		}
 		if s.Tool == "" {
 			if s.Invalid == nil {
-				report(&Error{ReasonUnknownTool, "step names no tool"})
+				report(&Error{reason.UnknownTool, "step names no tool"})
 			}
 			continue
 		}
@@ -90,10 +91,10 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 		s.Tool, s.Server = tool.Name, tool.Server
 		if before, ok := earlier[s.ID]; ok && !sameCall(before, *s) {
-			report(&Error{ReasonDuplicateID, fmt.Sprintf(
+			report(&Error{reason.DuplicateID, fmt.Sprintf(
 				"id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
-		if s.Invalid == nil || s.Invalid.Reason != ReasonInvalidArguments {
+		if s.Invalid == nil || s.Invalid.Reason != reason.InvalidArguments {
 			if err := stray(s); err != nil && h.strict {
 				report(err)
 				continue
@@ -131,7 +132,7 @@ func strays(steps []Step, earlier map[string]Step) func(*Step) *Error {
 	}
 	return func(s *Step) *Error {
 		for _, value := range referring(s.Arguments, s.outside(resembles)) {
-			return &Error{ReasonMissingReference, fmt.Sprintf("reference %s: there is no step %s",
+			return &Error{reason.MissingReference, fmt.Sprintf("reference %s: there is no step %s",
 				quoteShort(value.refs[0].written), quoteShort(value.refs[0].step))}
 		}
 		return nil
@@ -151,7 +152,7 @@ func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	}
 	tool, err = other, unknown
 	if err == nil && tool.Server != s.Server {
-		err = &Error{ReasonUnknownTool, fmt.Sprintf("server %s has no tool %s", quoteShort(s.Server), quoteShort(s.Tool))}
+		err = &Error{reason.UnknownTool, fmt.Sprintf("server %s has no tool %s", quoteShort(s.Server), quoteShort(s.Tool))}
 	}
 	return tool, err
 }
@@ -201,7 +202,7 @@ func findCycles(steps []Step, index map[string]int, isStep func(string) bool) ma
 		}
 		slices.Sort(component)
 		for _, i := range component {
-			errs[i] = &Error{ReasonCycle, cycleMessage(steps, component)}
+			errs[i] = &Error{reason.Cycle, cycleMessage(steps, component)}
 		}
 	}
 	return errs

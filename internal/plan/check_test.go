@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // catalog has search at two servers, calc at one, and a tool whose own name looks like another's.
@@ -33,9 +34,9 @@ func catalog(name string) (plan.Tool, *plan.Error) {
 		return tool, nil
 	}
 	if name == "search" {
-		return plan.Tool{}, &plan.Error{Reason: plan.ReasonAmbiguousTool, Message: "search is ambiguous: a.search or b.search"}
+		return plan.Tool{}, &plan.Error{Reason: reason.AmbiguousTool, Message: "search is ambiguous: a.search or b.search"}
 	}
-	return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + name}
+	return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + name}
 }
 
 func problemsOf(t *testing.T, text string, done ...plan.Outcome) (plan.Plan, []string) {
@@ -60,8 +61,8 @@ func TestCheckArgumentsOnce(t *testing.T) {
 		invalid string
 		want    []string
 	}{
-		{plan.ReasonInvalidArguments, []string{plan.ReasonInvalidArguments}},
-		{plan.ReasonDuplicateID, []string{plan.ReasonDuplicateID, plan.ReasonInvalidArguments}},
+		{reason.InvalidArguments, []string{reason.InvalidArguments}},
+		{reason.DuplicateID, []string{reason.DuplicateID, reason.InvalidArguments}},
 	} {
 		p := plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "calc", Arguments: json.RawMessage(`{"nope":1}`), Invalid: &plan.Error{Reason: row.invalid, Message: "m"}}}}
 		var got []string

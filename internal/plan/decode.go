@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -212,14 +213,14 @@ func decodeStep(object jsontext.Value) Step {
 			given = name == "arguments"
 			arguments, err := decodeArguments(value)
 			if err != nil {
-				invalid(ReasonInvalidArguments, "%s", err.Error())
+				invalid(reason.InvalidArguments, "%s", err.Error())
 				continue
 			}
 			s.Arguments = arguments
 		case "after":
 			after, ok := labels(value)
 			if !ok {
-				invalid(ReasonMissingReference, "after: want a list of step ids")
+				invalid(reason.MissingReference, "after: want a list of step ids")
 				continue
 			}
 			s.After = after
@@ -232,7 +233,7 @@ func decodeStep(object jsontext.Value) Step {
 		}
 	}
 	if s.Tool == "" {
-		invalid(ReasonUnknownTool, "step names no tool")
+		invalid(reason.UnknownTool, "step names no tool")
 	}
 	if err := s.readExpressions(); err != nil && s.Invalid == nil {
 		s.Invalid = err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -66,7 +67,7 @@ func (s *compiledSchema) validate(instance any, unknown []string) (refused *Erro
 		}
 		lines = append(lines, short.Line(e.place(f.path)+": "+f.text, maxFinding))
 	}
-	return &Error{ReasonInvalidArguments, strings.Join(lines, "; ")}
+	return &Error{reason.InvalidArguments, strings.Join(lines, "; ")}
 }
 
 // A finding is one error of the arguments.

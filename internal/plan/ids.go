@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"strconv"
 )
 
@@ -27,7 +28,7 @@ func (n ids) give(s *Step, place int) {
 	}
 	if n.given[s.ID] {
 		s.Invalid = &Error{
-			Reason:  ReasonDuplicateID,
+			Reason:  reason.DuplicateID,
 			Message: fmt.Sprintf("step %d: id %s is used by an earlier step", place, quoteShort(s.ID)),
 		}
 		s.ID = ""

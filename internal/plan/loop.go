@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // MaxElements is how many elements the list of a loop may have. A longer one fails the step before any of its calls.
@@ -67,7 +68,7 @@ func (s *Step) readExpressions() *Error {
 		}
 		read, err := expression.Parse(e.source)
 		if err != nil {
-			return &Error{ReasonInvalidArguments, e.name + ": " + err.Error()}
+			return &Error{reason.InvalidArguments, e.name + ": " + err.Error()}
 		}
 		*e.to = read
 	}
@@ -114,7 +115,7 @@ func (s Step) loopNeeds(isStep func(string) bool) (needs []string) {
 // checkLoop finds what is wrong with the step's list and expressions, whatever the values turn out to be.
 func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	if _, ok := s.list(isStep); s.loops() && !ok {
-		return &Error{ReasonMissingReference, fmt.Sprintf(
+		return &Error{reason.MissingReference, fmt.Sprintf(
 			"each: %s is no reference to the list of a step, such as $s1 or $s1.items", quoteShort(s.Each))}
 	}
 	if err := s.readExpressions(); err != nil {
@@ -127,7 +128,7 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 		}
 		for _, name := range e.Locals() {
 			if isStep(name) || name == itemName || name == indexName || name == valueName {
-				return &Error{ReasonInvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; call it otherwise",
+				return &Error{reason.InvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; call it otherwise",
 					[]string{"when", "pick"}[i], quoteShort(name))}
 			}
 		}
@@ -135,7 +136,7 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	for i, names := range [][]string{when, pick} {
 		for _, name := range names {
 			if !isStep(name) {
-				return &Error{ReasonMissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i],
+				return &Error{reason.MissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i],
 					quoteShort(name))}
 			}
 		}
@@ -178,7 +179,7 @@ func (c *Scope) Elements() ([]Item, *Error) {
 		return nil, err
 	}
 	if list.Kind() != '[' {
-		return nil, &Error{ReasonInvalidArguments, fmt.Sprintf("each: %s is of type %s, want an array", quoteShort(c.step.Each), kindName(list.Kind()))}
+		return nil, &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is of type %s, want an array", quoteShort(c.step.Each), kindName(list.Kind()))}
 	}
 	d := newDecoder(list)
 	if _, err := d.ReadToken(); err != nil {
@@ -191,7 +192,7 @@ func (c *Scope) Elements() ([]Item, *Error) {
 			return nil, missing(r, "the step's value is no JSON")
 		}
 		if len(items) == MaxElements {
-			return nil, &Error{ReasonTooLarge, fmt.Sprintf("each: the list has more than %d elements; nothing was called", MaxElements)}
+			return nil, &Error{reason.TooLarge, fmt.Sprintf("each: the list has more than %d elements; nothing was called", MaxElements)}
 		}
 		items = append(items, Item{len(items), json.RawMessage(element.Clone())})
 	}
@@ -211,11 +212,11 @@ func (c *Scope) Wanted(ctx context.Context, item *Item) (bool, *Error) {
 	}
 	v, err := c.eval(ctx, c.step.when, item, nil)
 	if err != nil {
-		return false, &Error{ReasonInvalidArguments, "when: " + err.Error()}
+		return false, &Error{reason.InvalidArguments, "when: " + err.Error()}
 	}
 	wanted, ok := v.(bool)
 	if !ok {
-		return false, &Error{ReasonInvalidArguments, "when: the value is neither true nor false"}
+		return false, &Error{reason.InvalidArguments, "when: the value is neither true nor false"}
 	}
 	return wanted, nil
 }
@@ -247,7 +248,7 @@ func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) 
 		picked, err = expression.Encode(v)
 	}
 	if err != nil {
-		return nil, &Error{ReasonInvalidArguments, "pick: " + err.Error() + "; the tool was called and has answered"}
+		return nil, &Error{reason.InvalidArguments, "pick: " + err.Error() + "; the tool was called and has answered"}
 	}
 	return picked, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Of a plan that has run in part, the writes that may have been made are not repeated, and what they returned stands in
@@ -22,8 +23,8 @@ func TestPending(t *testing.T) {
 		"a new reference":      {`{"id":"x","tool":"send","arguments":{"v":"$w.id","r":"$r.a"}}`, `{"id":"$r.secret"}`, "", ``, `x`},
 		"a reference in text":  {`{"id":"x","tool":"send","arguments":{"v":"${w.id}"}}`, `{"id":"$r"}`, "", ``, `x`},
 		"an element":           {`{"id":"x","tool":"send","each":"$r.l","arguments":{"v":"$item.w","t":"${w.id}"}}`, `{"id":7}`, "", `x{"v":"$item.w","t":"7"}`, ``},
-		"unavailable":          {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}}`, ``, plan.ReasonUnavailable, `w{} x{"v":"$w.id"}`, ``},
-		"an unknown outcome":   {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}},{"id":"y","tool":"send","after":["w"]},{"id":"z","tool":"send"}`, ``, plan.ReasonOutcomeUnknown, `z{}`, `x y`},
+		"unavailable":          {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}}`, ``, reason.Unavailable, `w{} x{"v":"$w.id"}`, ``},
+		"an unknown outcome":   {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}},{"id":"y","tool":"send","after":["w"]},{"id":"z","tool":"send"}`, ``, reason.OutcomeUnknown, `z{}`, `x y`},
 	} {
 		p, err := plan.Parse(`{"steps":[{"id":"r","tool":"get"},{"id":"w","tool":"send"},` + row.steps + `]}`)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -55,7 +56,7 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 // inserted values are not searched for references.
 //
 // value returns the value of a finished step, and false if it has none. A reference to a missing part of a value, or to
-// a value that is a short text "Error: …", gives ReasonMissingReference; arguments of more than 64 MiB give ReasonInvalidArguments.
+// a value that is a short text "Error: …", gives reason.MissingReference; arguments of more than 64 MiB give reason.InvalidArguments.
 func Substitute(
 	arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool),
 ) (json.RawMessage, *Error) {
@@ -79,7 +80,7 @@ func Substitute(
 				return nil, missing(r, "the result of the step is the text of an error: "+quoteShort(unquote(whole)))
 			}
 			if searched += len(whole); searched > maxSearched {
-				return nil, &Error{ReasonInvalidArguments, "arguments: references to too much data"}
+				return nil, &Error{reason.InvalidArguments, "arguments: references to too much data"}
 			}
 			v, err := r.find(whole)
 			if err != nil {
@@ -153,7 +154,7 @@ func renameIn(text string, isStep func(string) bool, from, to string) string {
 }
 
 func tooLarge() *Error {
-	return &Error{ReasonInvalidArguments, "arguments: larger than 64 MiB after substitution"}
+	return &Error{reason.InvalidArguments, "arguments: larger than 64 MiB after substitution"}
 }
 
 func appendText(dst []byte, v jsontext.Value) []byte {
@@ -378,5 +379,5 @@ func descend(d *jsontext.Decoder, segment string) (bool, error) {
 }
 
 func missing(r reference, why string) *Error {
-	return &Error{ReasonMissingReference, fmt.Sprintf("reference %s: %s", quoteShort(r.written), why)}
+	return &Error{reason.MissingReference, fmt.Sprintf("reference %s: %s", quoteShort(r.written), why)}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 var values = map[string]string{
@@ -92,9 +93,9 @@ func TestSubstitute(t *testing.T) {
 
 func TestSubstituteReasons(t *testing.T) {
 	for arguments, want := range map[string]string{
-		`{"a":"$s1.nope"}`: plan.ReasonMissingReference,
-		`{"a":"$pending"}`: plan.ReasonMissingReference,
-		`{"a":"` + strings.Repeat(`${big}`, 100) + `"}`: plan.ReasonInvalidArguments,
+		`{"a":"$s1.nope"}`: reason.MissingReference,
+		`{"a":"$pending"}`: reason.MissingReference,
+		`{"a":"` + strings.Repeat(`${big}`, 100) + `"}`: reason.InvalidArguments,
 	} {
 		if _, err := plan.Substitute(json.RawMessage(arguments), isStep, value); err == nil || err.Reason != want {
 			t.Errorf("%.40s: got %v, want reason %s", arguments, err, want)

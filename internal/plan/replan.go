@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"io"
 	"math/big"
 	"slices"
@@ -22,7 +23,7 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
 	for i := 0; i < len(p.Steps); {
 		earlier, ok := repeated(p.Steps[i], done)
-		unreached := earlier.Err != nil && earlier.Err.Reason == ReasonUnavailable
+		unreached := earlier.Err != nil && earlier.Err.Reason == reason.Unavailable
 		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || unreached) ||
 			usedInExpressions(p.Steps, p.Steps[i].ID, earlier) {
 			i++
@@ -53,7 +54,7 @@ func Twins(p *Plan, lookup Lookup) (problems []Problem) {
 	for i, s := range p.Steps {
 		twin := slices.IndexFunc(p.Steps[:i], func(o Step) bool { return sameCall(o, s) })
 		if tool, unknown := lookup(s.Tool); twin >= 0 && unknown == nil && tool.Cumulative() {
-			problems = append(problems, Problem{Step: s.ID, Error: Error{ReasonNeedsApproval, fmt.Sprintf(
+			problems = append(problems, Problem{Step: s.ID, Error: Error{reason.NeedsApproval, fmt.Sprintf(
 				"makes the very call of step %s; leave it out unless the user asks for both", quoteShort(p.Steps[twin].ID))}})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 func step(id, tool, arguments string, after ...string) plan.Step {
@@ -15,9 +16,9 @@ func TestWithoutRepeats(t *testing.T) {
 	done := []plan.Outcome{
 		{Step: step("a", "find", `{"q":"x"}`), Sent: json.RawMessage(`{"q":"x"}`), Value: json.RawMessage(`{"id":7}`)},
 		{Step: step("b", "get", `{"id":"$a.id"}`), Sent: json.RawMessage(`{"id":7}`), Value: json.RawMessage(`"text"`)},
-		{Step: step("c", "send", `{"to":"y"}`), Sent: json.RawMessage(`{"to":"y"}`), Attempts: 1, Err: &plan.Error{Reason: plan.ReasonOutcomeUnknown}},
+		{Step: step("c", "send", `{"to":"y"}`), Sent: json.RawMessage(`{"to":"y"}`), Attempts: 1, Err: &plan.Error{Reason: reason.OutcomeUnknown}},
 		{Step: step("e", "note", `{"at":{"a":"A","b":2},"n":1.0}`), Sent: json.RawMessage(`{"at":{"a":"A","b":2},"n":1.0}`), Value: json.RawMessage(`""`)},
-		{Step: step("d", "get", `{"id":"$c.id"}`), Err: &plan.Error{Reason: plan.ReasonDependencyFailed}},
+		{Step: step("d", "get", `{"id":"$c.id"}`), Err: &plan.Error{Reason: reason.DependencyFailed}},
 	}
 	for name, row := range map[string]struct{ steps, want []plan.Step }{
 		"nothing":                   {nil, nil},
@@ -68,11 +69,11 @@ func TestUnsettled(t *testing.T) {
 		want bool
 	}{
 		{plan.Outcome{Attempts: 1}, false},
-		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonToolError}}, false},
-		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonUnavailable}}, false},
-		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonTimeout}}, true},
-		{plan.Outcome{Attempts: 2, Err: &plan.Error{Reason: plan.ReasonOutcomeUnknown}}, true},
-		{plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTimeout}}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.ToolError}}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.Unavailable}}, false},
+		{plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.Timeout}}, true},
+		{plan.Outcome{Attempts: 2, Err: &plan.Error{Reason: reason.OutcomeUnknown}}, true},
+		{plan.Outcome{Err: &plan.Error{Reason: reason.Timeout}}, false},
 	} {
 		if got := row.o.Unsettled(); got != row.want {
 			t.Errorf("%+v: got %t, want %t", row.o, got, row.want)
@@ -140,7 +141,7 @@ func TestWithoutRepeats_MayBeRepeated(t *testing.T) {
 	done := []plan.Outcome{
 		{Step: plan.Step{ID: "a", Tool: "get", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)},
 		{Step: plan.Step{ID: "b", Tool: "set", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)},
-		{Step: plan.Step{ID: "c", Tool: "put", Arguments: json.RawMessage(`{}`)}, Err: &plan.Error{Reason: plan.ReasonUnavailable}},
+		{Step: plan.Step{ID: "c", Tool: "put", Arguments: json.RawMessage(`{}`)}, Err: &plan.Error{Reason: reason.Unavailable}},
 	}
 	p, err := plan.ParseJSON(json.RawMessage(`{"steps":[{"id":"a","tool":"get"},{"id":"d","tool":"get"},{"id":"e","tool":"set"},{"id":"f","tool":"put"}]}`))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
@@ -220,7 +221,7 @@ func (p *patterns) relax(v any) {
 // readInstance reads arguments for validation.
 func readInstance(arguments json.RawMessage) (any, *Error) {
 	refuse := func(format string, a ...any) (any, *Error) {
-		return nil, &Error{ReasonInvalidArguments, "arguments: " + fmt.Sprintf(format, a...)}
+		return nil, &Error{reason.InvalidArguments, "arguments: " + fmt.Sprintf(format, a...)}
 	}
 	if kind := jsontext.Value(arguments).Kind(); kind != '{' {
 		return refuse("got %s, want object", kindName(kind))

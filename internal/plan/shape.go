@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func (h *shapes) check(s *Step, input Tool) *Error {
 			}
 			wanted := place{schema: h.validator.compiledOf(input.InputSchema), path: tokens(value.pointer)}
 			if !given.fits(wanted, h.strict) {
-				return &Error{ReasonInvalidArguments, fmt.Sprintf("arguments%s: the result of %s is declared as %s, want %s",
+				return &Error{reason.InvalidArguments, fmt.Sprintf("arguments%s: the result of %s is declared as %s, want %s",
 					strings.ReplaceAll(value.pointer, "/", "."), quoteShort(r.written), given.look(h.strict).kinds,
 					wanted.look(false).kinds)}
 			}
@@ -65,7 +66,7 @@ func (h *shapes) list(s *Step) (place, *Error) {
 		return place{}, err
 	}
 	if kinds := list.look(h.strict).kinds; kinds&arrayKind == 0 {
-		return place{}, &Error{ReasonInvalidArguments, fmt.Sprintf("each: %s is declared as %s, want array",
+		return place{}, &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is declared as %s, want array",
 			quoteShort(r.written), kinds)}
 	}
 	return list, nil

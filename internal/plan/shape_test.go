@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // shop has tools that declare their results: order does in full, loose leaves it open, and silent says nothing.
@@ -30,7 +31,7 @@ func shop(name string) (plan.Tool, *plan.Error) {
 	}
 	output, ok := outputs[name]
 	if !ok {
-		return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool, Message: "Unknown tool: " + name}
+		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + name}
 	}
 	return plan.Tool{Name: name, Server: "shop", Tool: name, InputSchema: json.RawMessage(number), OutputSchema: json.RawMessage(output)}, nil
 }
@@ -251,7 +252,7 @@ func TestTwins(t *testing.T) {
 		if tool, ok := tools[name]; ok {
 			return tool, nil
 		}
-		return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool}
+		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool}
 	}
 	for _, row := range []struct{ steps, want string }{
 		{`{"id":"a","tool":"send_mail","arguments":{"to":"x","n":1}},{"id":"b","tool":"send_mail","arguments":{"n":1.0,"to":"\u0078"},"after":["a"]}`, "b"},

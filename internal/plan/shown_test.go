@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 func TestShown(t *testing.T) {
@@ -28,13 +29,13 @@ func TestShown(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			o := plan.Outcome{Value: json.RawMessage(row.value)}
 			if row.message != "" {
-				o = plan.Outcome{Err: &plan.Error{Reason: plan.ReasonToolError, Message: row.message}}
+				o = plan.Outcome{Err: &plan.Error{Reason: reason.ToolError, Message: row.message}}
 			}
 			value, failure, cut := o.Shown(row.limit)
 			if string(value) != row.want || cut != row.cut {
 				t.Errorf("got %s, cut %v, want %s, %v", value, cut, row.want, row.cut)
 			}
-			if (failure != nil) != (row.message != "") || failure != nil && (failure.Message != row.failure || failure.Reason != plan.ReasonToolError) {
+			if (failure != nil) != (row.message != "") || failure != nil && (failure.Message != row.failure || failure.Reason != reason.ToolError) {
 				t.Errorf("got failure %+v, want %q", failure, row.failure)
 			}
 			if o.Err != nil && o.Err.Message != row.message {

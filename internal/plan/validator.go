@@ -28,7 +28,7 @@ func NewValidator() *Validator {
 //
 //	arguments.limit: got string, want integer
 //
-// with ReasonInvalidArguments, or nil. Schemas without $schema are read as 2020-12, else as draft-07 or draft-04 if
+// with reason.InvalidArguments, or nil. Schemas without $schema are read as 2020-12, else as draft-07 or draft-04 if
 // only these accept them. "format" and patterns that Go's regexp cannot compile assert nothing.
 //
 // Schemas come from servers. A schema accepts every object if it is invalid or too large, refers to anything outside of

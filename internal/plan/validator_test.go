@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 var validateTests = []struct {
@@ -76,8 +77,8 @@ func TestValidate(t *testing.T) {
 					}
 				case err == nil || !strings.Contains(err.Message, tt.want):
 					t.Errorf("got %v, want %s", err, tt.want)
-				case err.Reason != plan.ReasonInvalidArguments || strings.ContainsAny(err.Message, "\n\r"):
-					t.Errorf("got %q (%s), want one line and %s", err.Message, err.Reason, plan.ReasonInvalidArguments)
+				case err.Reason != reason.InvalidArguments || strings.ContainsAny(err.Message, "\n\r"):
+					t.Errorf("got %q (%s), want one line and %s", err.Message, err.Reason, reason.InvalidArguments)
 				}
 			}
 		})
@@ -276,7 +277,7 @@ func FuzzValidate(f *testing.F) {
 			}
 			return
 		}
-		if err.Reason != plan.ReasonInvalidArguments || strings.ContainsAny(err.Message, "\n\r") || !strings.HasPrefix(err.Message, "arguments") {
+		if err.Reason != reason.InvalidArguments || strings.ContainsAny(err.Message, "\n\r") || !strings.HasPrefix(err.Message, "arguments") {
 			t.Errorf("got %s: %q", err.Reason, err.Message)
 		}
 	})

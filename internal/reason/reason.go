@@ -1,7 +1,6 @@
 // Package reason has the reasons why a step of a plan, or a request to a server, failed.
 //
-// The list is closed: docs/queries.md explains each reason to users. Packages have constants for those that they use,
-// such as plan.ReasonTimeout.
+// The list is closed: docs/queries.md explains each reason to users.
 package reason
 
 // The plan is wrong; the step was not called.

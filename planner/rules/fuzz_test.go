@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Words that generated questions are made of, by what the rules look for.
@@ -83,7 +84,7 @@ func lookup(tools []plan.Tool) plan.Lookup {
 	return func(name string) (plan.Tool, *plan.Error) {
 		i := slices.IndexFunc(tools, func(t plan.Tool) bool { return t.Name == name })
 		if i < 0 {
-			return plan.Tool{}, &plan.Error{Reason: plan.ReasonUnknownTool}
+			return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool}
 		}
 		return tools[i], nil
 	}

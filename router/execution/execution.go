@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
@@ -136,7 +137,7 @@ const MaxCalls = 10_000
 // allow reports whether the calls of a step may be made.
 func (r *Request) allow(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error {
 	if !r.Calls.take(len(calls)) {
-		return &plan.Error{Reason: plan.ReasonTooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
+		return &plan.Error{Reason: reason.TooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
 	}
 	if r.Confirm == nil {
 		return nil
@@ -225,11 +226,11 @@ func (x *Executor) call(
 		out.Err = StepError(err)
 	case !r.Results.take(len(reply.Result) + len(reply.Err)):
 		out.Err = &plan.Error{
-			Reason:  plan.ReasonTooLarge,
+			Reason:  reason.TooLarge,
 			Message: "the results of this query are larger together than limits.query_bytes allows; ask for less",
 		}
 	case reply.Err != nil:
-		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
+		out.Err = &plan.Error{Reason: reason.ToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
 	default:
 		readResult(&out, reply.Result)
 		if x.learn != nil && out.OK() {
@@ -243,12 +244,12 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	value, text, blocks, isError, err := plan.ValueOf(result)
 	switch {
 	case err != nil:
-		out.Err = &plan.Error{Reason: link.ReasonProtocol, Message: fmt.Sprintf("the result is no tool result: %v", err)}
+		out.Err = &plan.Error{Reason: reason.Protocol, Message: fmt.Sprintf("the result is no tool result: %v", err)}
 	case isError:
 		if text == "" {
 			text = "the tool failed without saying why"
 		}
-		out.Err = &plan.Error{Reason: plan.ReasonToolError, Message: text}
+		out.Err = &plan.Error{Reason: reason.ToolError, Message: text}
 	default:
 		out.Value, out.Text, out.Blocks = value, text, blocks
 	}
@@ -261,17 +262,17 @@ func StepError(err error) *plan.Error {
 	var input *downstream.InputError
 	switch {
 	case errors.As(err, &input) && input.Declined:
-		return &plan.Error{Reason: plan.ReasonDeclined, Message: input.Error()}
+		return &plan.Error{Reason: reason.Declined, Message: input.Error()}
 	case errors.As(err, &input):
-		return &plan.Error{Reason: plan.ReasonToolError, Message: input.Error()}
+		return &plan.Error{Reason: reason.ToolError, Message: input.Error()}
 	case errors.As(err, &unknown):
-		return &plan.Error{Reason: plan.ReasonUnknownTool, Message: unknown.Error()}
-	case errors.As(err, &failure) && failure.Reason == link.ReasonTimeout:
+		return &plan.Error{Reason: reason.UnknownTool, Message: unknown.Error()}
+	case errors.As(err, &failure) && failure.Reason == reason.Timeout:
 		return &plan.Error{Reason: failure.Reason, Message: failure.Message}
 	case errors.As(err, &failure):
 		return &plan.Error{Reason: failure.Reason, Message: failure.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &plan.Error{Reason: link.ReasonTimeout, Message: "the query's time was up"}
+		return &plan.Error{Reason: reason.Timeout, Message: "the query's time was up"}
 	}
-	return &plan.Error{Reason: plan.ReasonCancelled, Message: "cancelled: " + err.Error()}
+	return &plan.Error{Reason: reason.Cancelled, Message: "cancelled: " + err.Error()}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -44,7 +45,7 @@ func TestExecute(t *testing.T) {
 			defer mu.Unlock()
 			messages = append(messages, message)
 		}})
-	want := []string{"", "", "", plan.ReasonInvalidArguments, plan.ReasonUnknownTool, plan.ReasonDependencyFailed}
+	want := []string{"", "", "", reason.InvalidArguments, reason.UnknownTool, reason.DependencyFailed}
 	for i, o := range out {
 		got := ""
 		if o.Err != nil {
@@ -77,17 +78,17 @@ func TestFailedSteps(t *testing.T) {
 		k := newKit(t, nil, script(tool("hang"), tool("fail"), tool("refuse"), tool("nonsense"), tool("die")), script(tool("far")))
 		out := k.execute(t.Context(), `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, execution.Request{})
 		for i, want := range []struct{ reason, text string }{
-			{link.ReasonTimeout, "Error: Tool execution timed out after 30s"},
-			{plan.ReasonToolError, "Error: no luck"},
-			{plan.ReasonToolError, "Error: refused"},
-			{link.ReasonProtocol, "Error: the result is no tool result"},
+			{reason.Timeout, "Error: Tool execution timed out after 30s"},
+			{reason.ToolError, "Error: no luck"},
+			{reason.ToolError, "Error: refused"},
+			{reason.Protocol, "Error: the result is no tool result"},
 		} {
 			if o := out[i]; o.OK() || o.Err.Reason != want.reason || !strings.HasPrefix(o.Text, want.text) {
 				t.Errorf("%s: got %+v with text %q, want %s, %q", o.Step.Tool, o.Err, o.Text, want.reason, want.text)
 			}
 		}
 		out = k.execute(t.Context(), `[{"tool":"die"}]`, execution.Request{})
-		if o := out[0]; o.OK() || o.Err.Reason != link.ReasonOutcomeUnknown {
+		if o := out[0]; o.OK() || o.Err.Reason != reason.OutcomeUnknown {
 			t.Errorf("die: got %+v", o.Err)
 		}
 		for _, tc := range []struct {
@@ -95,12 +96,12 @@ func TestFailedSteps(t *testing.T) {
 			ctx    func() (context.Context, context.CancelFunc)
 			reason string
 		}{
-			{"deadline", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }, link.ReasonTimeout},
+			{"deadline", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }, reason.Timeout},
 			{"cancelled", func() (context.Context, context.CancelFunc) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
 				return ctx, cancel
-			}, plan.ReasonCancelled},
+			}, reason.Cancelled},
 		} {
 			ctx, cancel := tc.ctx()
 			began := time.Now()
@@ -124,16 +125,16 @@ func TestConfirm(t *testing.T) {
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintf("%s%s", tool.Full(), calls))
 		if strings.Contains(string(calls[0]), "no") {
-			return &plan.Error{Reason: plan.ReasonDeclined, Message: "the user said no"}
+			return &plan.Error{Reason: reason.Declined, Message: "the user said no"}
 		}
 		return nil
 	}
 	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
 	out := k.execute(t.Context(), given, execution.Request{Confirm: confirm})
-	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != plan.ReasonDeclined || out[1].Text != "Error: the user said no" || out[1].Attempts != 0 {
+	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.Declined || out[1].Text != "Error: the user said no" || out[1].Attempts != 0 {
 		t.Errorf("got %+v and %+v, want the second declined", out[0].Err, out[1].Err)
 	}
-	if out[2].OK() || out[2].Err.Reason != plan.ReasonDependencyFailed || len(s.params()) != 1 {
+	if out[2].OK() || out[2].Err.Reason != reason.DependencyFailed || len(s.params()) != 1 {
 		t.Errorf("got %+v and %d calls, want what depends on a declined step not to run", out[2].Err, len(s.params()))
 	}
 	if want := []string{`a__look[{}]`, `a__drop[{"x":"no"}]`}; !slices.Equal(asked, want) {
@@ -161,7 +162,7 @@ func TestHiddenToolsAreNoSteps(t *testing.T) {
 	s := script(tool("open"), tool("hidden"))
 	k := newKit(t, nil, s)
 	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Request{Origin: execution.Origin{Visible: func(_, tool string) bool { return tool != "hidden" }}})
-	if out[0].OK() || out[0].Err.Reason != plan.ReasonUnknownTool || !out[1].OK() {
+	if out[0].OK() || out[0].Err.Reason != reason.UnknownTool || !out[1].OK() {
 		t.Errorf("got %+v and %+v, want the hidden tool to be unknown", out[0].Err, out[1].Err)
 	}
 }
@@ -183,8 +184,8 @@ func TestSpeculativeStepsPanicAlone(t *testing.T) {
 		r.Speculation.Start(step)
 	}
 	out := k.Execute(t.Context(), r)
-	if o := out[0]; o.OK() || o.Err.Reason != plan.ReasonInternal || !strings.HasPrefix(o.Text, "Error: internal error") {
-		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, plan.ReasonInternal)
+	if o := out[0]; o.OK() || o.Err.Reason != reason.Internal || !strings.HasPrefix(o.Text, "Error: internal error") {
+		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, reason.Internal)
 	}
 	if !out[1].OK() {
 		t.Errorf("the other step: got %+v, want success", out[1].Err)
@@ -254,7 +255,7 @@ func TestStepsAreCharged(t *testing.T) {
 	}
 	free = size / 2
 	out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}})
-	if err := out[0].Err; err == nil || err.Reason != link.ReasonTooLarge || held != 0 {
+	if err := out[0].Err; err == nil || err.Reason != reason.TooLarge || held != 0 {
 		t.Errorf("without room: got %v and %d bytes in the end, want too_large and none", err, held)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
@@ -80,7 +81,7 @@ func (s *Speculation) Start(step plan.Step) {
 		defer func() { <-s.slots }()
 		defer close(c.done)
 		defer safe.Recover(s.x.logger, "running a step speculatively", func(err error) {
-			c.outcome.Err = &plan.Error{Reason: plan.ReasonInternal, Message: err.Error()}
+			c.outcome.Err = &plan.Error{Reason: reason.Internal, Message: err.Error()}
 		})
 		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
 		c.outcome = dataflow.Run(ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -22,7 +22,7 @@ func (p *Proxy) each(ctx context.Context, x *edge.Exchange, servers []string,
 // returns the first error in order if all did. What takes too long is a *downstream.Failure with the reason timeout.
 func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string,
 	f func(ctx context.Context, i int) error) error {
-	slow := &downstream.Failure{Reason: downstream.ReasonTimeout,
+	slow := &downstream.Failure{Reason: reason.Timeout,
 		Message: x.Message.Method + " took longer than " + limit.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
@@ -31,7 +31,7 @@ func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchang
 	for i, server := range servers {
 		wg.Go(func() {
 			defer safe.Recover(p.log, "asking server "+server, func(err error) {
-				failed[i] = &downstream.Failure{Server: server, Reason: link.ReasonUnavailable, Message: err.Error()}
+				failed[i] = &downstream.Failure{Server: server, Reason: reason.Unavailable, Message: err.Error()}
 			})
 			p.inOrder(bounded, x.Session, server)
 			failed[i] = failureOf(server, f(bounded, i))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -96,7 +96,7 @@ func TestPlans(t *testing.T) {
 			if text := jsonText(s.Result); text != "Error: "+s.Error.Message {
 				t.Errorf("result of failed step %s: got %s, want Error: %s", s.ID, s.Result, s.Error.Message)
 			}
-			if s.Error.Reason != plan.ReasonToolError && s.Attempts != 0 {
+			if s.Error.Reason != reason.ToolError && s.Attempts != 0 {
 				t.Errorf("attempts of step %s: got %d, want 0", s.ID, s.Attempts)
 			}
 		}

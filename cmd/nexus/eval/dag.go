@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
@@ -163,7 +164,7 @@ func run(ctx context.Context, t task) float64 {
 			case <-timer.C:
 				return plan.Outcome{Step: s, Value: json.RawMessage(`{}`), Attempts: 1}
 			case <-ctx.Done():
-				return plan.Outcome{Step: s, Err: &plan.Error{Reason: plan.ReasonToolError, Message: "cancelled"}, Attempts: 1}
+				return plan.Outcome{Step: s, Err: &plan.Error{Reason: reason.ToolError, Message: "cancelled"}, Attempts: 1}
 			}
 		},
 	})

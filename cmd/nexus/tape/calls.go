@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // send sends a request to a server.
@@ -50,7 +51,7 @@ func (t *Tape) Call(ctx context.Context, r *downstream.Request, next send) (repl
 		return nil
 	}
 	if missing := t.exchange(ctx, kindCall, r.Server, request, asked, answered); missing != nil {
-		return link.Reply{}, &link.Failure{Server: r.Server, Reason: link.ReasonUnavailable, Message: missing.Error()}
+		return link.Reply{}, &link.Failure{Server: r.Server, Reason: reason.Unavailable, Message: missing.Error()}
 	}
 	return reply, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // run runs one unit in a goroutine of its own and sends what came of it, come what may.
@@ -21,7 +22,7 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 			r.opts.Log.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack", string(debug.Stack()))
 		}
 		if !done { // the caller's code panicked or ended the goroutine
-			f.outcome = plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonInternal,
+			f.outcome = plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.Internal,
 				Message: "internal error while running this step"}}
 		}
 		if f.outcome.Sent == nil {
@@ -99,7 +100,7 @@ func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, argu
 	case scope.Step().Pick == "":
 	case r.opts.Hold != nil && !r.opts.Hold(len(picked)):
 		o.Err = &plan.Error{
-			Reason:  plan.ReasonTooLarge,
+			Reason:  reason.TooLarge,
 			Message: "pick: the values of this query are too large together; the tool was called and has answered",
 		}
 	default:

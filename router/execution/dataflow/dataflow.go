@@ -24,6 +24,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Options say how to run a plan. Only Call is required.
@@ -54,7 +55,7 @@ type Options struct {
 }
 
 // Run runs a plan and returns one outcome per step, in the plan's order. When ctx is done, running steps
-// are awaited and the others fail with ReasonTimeout, if its deadline has passed, or ReasonCancelled.
+// are awaited and the others fail as timeout, if its deadline has passed, or as cancelled.
 // The text of a failed step is "Error: " and the message. Step ids are distinct, as plan.Parse sees to.
 func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 	if opts.Elapsed == nil {
@@ -152,7 +153,7 @@ func (r *run) settle() {
 				r.waiting[i]++
 				r.children[j] = append(r.children[j], i)
 			} else if o, before := r.done[id]; !before {
-				known[i] = r.failure(&plan.Error{Reason: plan.ReasonMissingReference,
+				known[i] = r.failure(&plan.Error{Reason: reason.MissingReference,
 					Message: fmt.Sprintf("after names %q, which is no step", id)})
 			} else if !o.OK() {
 				known[i] = r.passOn(o)
@@ -209,7 +210,7 @@ func (r *run) loop(ctx context.Context) {
 			r.finish(f.step, f.outcome)
 		}
 	}
-	err := &plan.Error{Reason: plan.ReasonCycle, Message: "steps wait for each other"}
+	err := &plan.Error{Reason: reason.Cycle, Message: "steps wait for each other"}
 	if ctx.Err() != nil {
 		err = ended(ctx)
 	}
@@ -225,9 +226,9 @@ func (r *run) loop(ctx context.Context) {
 // ended is the failure of a step that has not started when ctx is done.
 func ended(ctx context.Context) *plan.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return &plan.Error{Reason: plan.ReasonTimeout, Message: "Query timed out before this step started"}
+		return &plan.Error{Reason: reason.Timeout, Message: "Query timed out before this step started"}
 	}
-	return &plan.Error{Reason: plan.ReasonCancelled, Message: "Query was cancelled before this step started"}
+	return &plan.Error{Reason: reason.Cancelled, Message: "Query was cancelled before this step started"}
 }
 
 // finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that
@@ -278,6 +279,6 @@ func (r *run) failure(err *plan.Error) plan.Outcome {
 }
 
 func dependencyFailed(id string) *plan.Error {
-	return &plan.Error{Reason: plan.ReasonDependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed",
+	return &plan.Error{Reason: reason.DependencyFailed, Message: fmt.Sprintf("Step %s, which this step needs, failed",
 		id)}
 }

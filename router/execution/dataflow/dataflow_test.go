@@ -20,6 +20,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
@@ -37,7 +38,7 @@ func parse(t testing.TB, text string) plan.Plan {
 // echo answers with its arguments; the tool "fail" fails.
 func echo(_ context.Context, s plan.Step, arguments json.RawMessage, _ progress.Func) plan.Outcome {
 	if s.Tool == "fail" {
-		return plan.Outcome{Attempts: 1, Value: json.RawMessage(`1`), Err: &plan.Error{Reason: plan.ReasonToolError, Message: "no luck"}}
+		return plan.Outcome{Attempts: 1, Value: json.RawMessage(`1`), Err: &plan.Error{Reason: reason.ToolError, Message: "no luck"}}
 	}
 	return plan.Outcome{Attempts: 1, Value: arguments, Text: string(arguments)}
 }
@@ -76,19 +77,19 @@ func TestRun(t *testing.T) {
 		{"missing path", `[{"tool":"a","arguments":{"x":"$s2.y"}},{"tool":"b"}]`, dataflow.Options{}, `s1!missing_reference s2:{}`},
 		{"after nothing", `[{"tool":"a","after":["s9"]},{"tool":"b","after":["s1"]}]`, dataflow.Options{}, `s1!missing_reference s2!dependency_failed`},
 		{"problems", `[{"tool":"a"},{"tool":"b","after":["s1"]},{"tool":"c"}]`,
-			dataflow.Options{Problems: []plan.Problem{{Step: "s1", Error: plan.Error{Reason: plan.ReasonUnknownTool, Message: "x"}}, {Step: "s1", Error: plan.Error{Reason: plan.ReasonCycle, Message: "y"}}}},
+			dataflow.Options{Problems: []plan.Problem{{Step: "s1", Error: plan.Error{Reason: reason.UnknownTool, Message: "x"}}, {Step: "s1", Error: plan.Error{Reason: reason.Cycle, Message: "y"}}}},
 			`s1!unknown_tool s2!dependency_failed s3:{}`},
 		{"cycle unchecked", `[{"tool":"a","after":["s2"]},{"tool":"b","after":["s1"]},{"tool":"c","after":["s3"]},{"tool":"d"}]`, dataflow.Options{}, `s1!cycle s2!cycle s3!cycle s4:{}`},
 		{"earlier rounds", `{"steps":[{"id":"b","tool":"x","arguments":{"v":"$a.k"},"after":["a"]},{"id":"c","tool":"x","arguments":{"v":"$f"}},{"id":"d","tool":"x","after":["f"]},{"id":"g","tool":"fail"}]}`,
 			dataflow.Options{Done: []plan.Outcome{
 				{Step: plan.Step{ID: "a"}, Value: json.RawMessage(`{"k":7}`)},
-				{Step: plan.Step{ID: "f"}, Err: &plan.Error{Reason: plan.ReasonToolError, Message: "x"}},
+				{Step: plan.Step{ID: "f"}, Err: &plan.Error{Reason: reason.ToolError, Message: "x"}},
 				{Step: plan.Step{ID: "g"}, Attempts: 1, Sent: json.RawMessage(`{}`), Value: json.RawMessage(`8`)},
 			}}, `b:{"v":7} c!dependency_failed d!dependency_failed g:8`},
 		{"validation", `[{"tool":"a","arguments":{"x":"$s2"}},{"tool":"b","arguments":{"n":1}},{"tool":"c","after":["s1"]}]`,
 			dataflow.Options{Validate: func(_ plan.Step, arguments json.RawMessage) *plan.Error {
 				if bytes.Contains(arguments, []byte(`"x":{"n":1}`)) {
-					return &plan.Error{Reason: plan.ReasonInvalidArguments, Message: "x"}
+					return &plan.Error{Reason: reason.InvalidArguments, Message: "x"}
 				}
 				return nil
 			}}, `s1!invalid_arguments s2:{"n":1} s3!dependency_failed`},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // maxLoopArguments bounds the arguments of all calls of a loop together, in bytes.
@@ -51,7 +52,7 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 		}
 		arguments, o, ready := r.arguments(ctx, scope, step, &item)
 		if size += len(arguments); size > maxLoopArguments {
-			return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonTooLarge, Message: "the arguments of this loop are larger than 64 MiB together; nothing was called"}}, nil
+			return plan.Outcome{Err: &plan.Error{Reason: reason.TooLarge, Message: "the arguments of this loop are larger than 64 MiB together; nothing was called"}}, nil
 		}
 		l.elements = append(l.elements, element{Item: item})
 		if !ready {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
@@ -52,7 +53,7 @@ func calls(outcomes []plan.Outcome) string {
 func uneven(ctx context.Context, s plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
 	var a struct{ N int }
 	if json.Unmarshal(arguments, &a); s.Tool == "uneven" && a.N%2 == 1 {
-		return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonToolError, Message: fmt.Sprint(a.N, " is odd")}}
+		return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.ToolError, Message: fmt.Sprint(a.N, " is odd")}}
 	}
 	return echo(ctx, s, arguments, report)
 }
@@ -114,7 +115,7 @@ func TestLoopBounds(t *testing.T) {
 			}
 			return echo(ctx, s, a, f)
 		}})[1]
-		if out.OK() != want || want && made != n || !want && (made != 0 || out.Err.Reason != plan.ReasonTooLarge) {
+		if out.OK() != want || want && made != n || !want && (made != 0 || out.Err.Reason != reason.TooLarge) {
 			t.Errorf("%d elements: got %d calls and %v, want all calls or none", n, made, out.Err)
 		}
 	}
@@ -123,7 +124,7 @@ func TestLoopBounds(t *testing.T) {
 // TestLoopIsAllowedOnce holds that consent is asked once for a loop, with what each call sends, and before any call.
 func TestLoopIsAllowedOnce(t *testing.T) {
 	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3]}},{"id":"e","tool":"w","each":"$l.items","when":"item != 2","arguments":{"n":"$item"}}]}`
-	for _, refused := range []*plan.Error{nil, {Reason: plan.ReasonDeclined, Message: "no"}} {
+	for _, refused := range []*plan.Error{nil, {Reason: reason.Declined, Message: "no"}} {
 		var mu sync.Mutex
 		var asked []string
 		out := dataflow.Run(t.Context(), parse(t, steps), dataflow.Options{
@@ -155,7 +156,7 @@ func TestLoopIsAllowedOnce(t *testing.T) {
 
 // TestRefusalIsTheLoops holds that a no is the failure of the loop, whatever else is wrong with some elements.
 func TestRefusalIsTheLoops(t *testing.T) {
-	no := &plan.Error{Reason: plan.ReasonDeclined, Message: "no"}
+	no := &plan.Error{Reason: reason.Declined, Message: "no"}
 	out := dataflow.Run(t.Context(), parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{}]}},{"id":"e","tool":"w","each":"$l.items","arguments":{"n":"$item.n"}}]}`), dataflow.Options{
 		Call: echo,
 		Allow: func(_ context.Context, s plan.Step, _ []json.RawMessage) *plan.Error {
@@ -178,7 +179,7 @@ func TestLoopEndsWithItsQuery(t *testing.T) {
 	p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items+`}},{"id":"e","tool":"x","each":"$l.items","when":"count(1..400000, true) > 0 and item == 0"}]}`)
 	start := time.Now()
 	out := dataflow.Run(ctx, p, dataflow.Options{Call: echo})[1]
-	if took := time.Since(start); took > 30*time.Second || out.OK() || out.Err.Reason != plan.ReasonTimeout || out.Attempts > 0 {
+	if took := time.Since(start); took > 30*time.Second || out.OK() || out.Err.Reason != reason.Timeout || out.Attempts > 0 {
 		t.Errorf("got %+v and %d calls after %v, want the loop to fail soon", out.Err, out.Attempts, took)
 	}
 }
@@ -190,7 +191,7 @@ func TestPicksAreHeld(t *testing.T) {
 		Call: echo,
 		Hold: func(n int) bool { held += n; return held < 1500 },
 	})
-	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != plan.ReasonTooLarge {
+	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.TooLarge {
 		t.Errorf("got %+v and %+v, want the second value to be too large", out[0].Err, out[1].Err)
 	}
 }
@@ -233,7 +234,7 @@ func TestLoopIsCut(t *testing.T) {
 				select {
 				case <-time.After(10 * time.Millisecond):
 				case <-ctx.Done():
-					return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: plan.ReasonTimeout, Message: "late"}}
+					return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.Timeout, Message: "late"}}
 				}
 			}
 			return echo(ctx, s, a, f)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 	"github.com/agenticnexus/agenticnexus/synth"
@@ -71,7 +72,7 @@ func ran(p plan.Plan, fails string) map[string]bool {
 			defer mu.Unlock()
 			called[s.ID] = true
 			if s.ID == fails {
-				return plan.Outcome{Err: &plan.Error{Reason: plan.ReasonToolError, Message: "as the test wants it"}}
+				return plan.Outcome{Err: &plan.Error{Reason: reason.ToolError, Message: "as the test wants it"}}
 			}
 			return plan.Outcome{Value: json.RawMessage(`{"items":[1,2]}`)}
 		},

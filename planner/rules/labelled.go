@@ -2,6 +2,7 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,20 @@ var textEnd = regexp.MustCompile(`[.!?](?:\s|$)|\n|(?i:,? +(?:saying|stating|tel
 // noText is what follows the name of a part where no text does: "with the subject of the last mail".
 var noText = regexp.MustCompile(`(?i)^(?:of|in|from|for|to|with|and|or|about|on|at|that|which|as|by|containing)\b`)
 
+// notText is what an announced text without quotation marks may not have, as it may be said to the router instead.
+var notText = regexp.MustCompile(`(?i)\b(?:but|if|unless|instead|never|do not|don['’]?t)\b`)
+
+// nextVerb is a word that may begin another command.
+var nextVerb = regexp.MustCompile(`(?i)\b(?:and|then|,) *(?:then +|also +|please +)*([a-z]+)`)
+
+// saysMore reports whether an announced text may have more than the text in it: a condition, a "do not", or another
+// command, as in "body Hello and delete order 5".
+func saysMore(text string) bool {
+	return notText.MatchString(text) || slices.ContainsFunc(nextVerb.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		return plan.Acts(strings.ToLower(m[1]))
+	})
+}
+
 // quoted is a question in which announced texts stand in quotation marks, as extraction reads them surely:
 // with subject Hi and body Hello becomes with subject "Hi" and body "Hello". After a comma the name gets a colon.
 type quoted struct {
@@ -28,7 +43,7 @@ type quoted struct {
 }
 
 // quoteTexts adds the marks where a question announces a subject or several texts. Other announced words are too often
-// plain ones.
+// plain ones. Where a text may have more in it, there are no marks at all: the user is asked for the texts.
 func quoteTexts(query string) quoted {
 	type mark struct {
 		place int
@@ -52,6 +67,9 @@ func quoteTexts(query string) quoted {
 		text := strings.TrimRight(query[start:end], " ,")
 		if text == "" || noText.MatchString(text) {
 			continue
+		}
+		if saysMore(text) {
+			return quoted{text: query}
 		}
 		announced++
 		subject = subject || name == "subject"

@@ -8,17 +8,20 @@ import (
 
 func TestQuoteTexts(t *testing.T) {
 	for asked, want := range map[string]string{
-		"Email a@b.co with subject Hi and body Hello, Bob":            `Email a@b.co with subject "Hi" and body "Hello, Bob"`,
-		"Email a@b.co with the subject Hi and the text See you. Now?": `Email a@b.co with the subject "Hi" and the text "See you." Now?`,
-		"Email with subject Hi there to a@b.co saying hello":          `Email with subject "Hi there" to a@b.co saying hello`,
-		`Email a@b.co with subject "Hi" and body Hello`:               `Email a@b.co with subject "Hi" and body "Hello"`,
-		"Email a@b.co, subject Hi, body Hello":                        `Email a@b.co, subject: "Hi", body: "Hello"`,
-		"File an issue with title Crash and body It crashes!":         `File an issue with title "Crash" and body "It crashes!"`,
-		"Email a@b.co with subject: Hi and body: Hello":               "",
-		"Email a@b.co with the subject of the last mail":              "",
-		"Find the report and message Bob":                             "",
-		"Open the page with title Home":                               "",
-		"with subject ":                                               "",
+		"Email a@b.co with subject Hi and body Hello, Bob":             `Email a@b.co with subject "Hi" and body "Hello, Bob"`,
+		"Email a@b.co with the subject Hi and the text See you. Now?":  `Email a@b.co with the subject "Hi" and the text "See you." Now?`,
+		"Email with subject Hi there to a@b.co saying hello":           `Email with subject "Hi there" to a@b.co saying hello`,
+		`Email a@b.co with subject "Hi" and body Hello`:                `Email a@b.co with subject "Hi" and body "Hello"`,
+		"Email a@b.co, subject Hi, body Hello":                         `Email a@b.co, subject: "Hi", body: "Hello"`,
+		"File an issue with title Crash and body It crashes!":          `File an issue with title "Crash" and body "It crashes!"`,
+		"Email a@b.co with subject: Hi and body: Hello":                "",
+		"Email a@b.co with the subject of the last mail":               "",
+		"Find the report and message Bob":                              "",
+		"Open the page with title Home":                                "",
+		"with subject ":                                                "",
+		"Email a@b.co with subject Hi and body Hello, but do not send": "",
+		"Email a@b.co with subject Hi and body Hello and delete it":    "",
+		"Email a@b.co with subject Hi and body Hello if Bob is there":  "",
 	} {
 		if want == "" {
 			want = asked

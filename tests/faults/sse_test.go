@@ -31,7 +31,7 @@ func sseFaults() []fault {
 			write("data: ")
 			flood(writer(write))
 		})},
-		{name: "HTTP+SSE: invalid responses before the right one", outcome: fine, run: onStream(func(m mcptest.Message, write func(string), _ func()) {
+		{name: "HTTP+SSE: invalid messages before the response", outcome: fine, run: onStream(func(m mcptest.Message, write func(string), _ func()) {
 			say("invalid", m, func(line string) { write("data: " + strings.TrimSuffix(line, "\n") + "\n\n") })
 		})},
 		{name: "HTTP+SSE: responses with wrong, unknown and repeated ids", outcome: fine, run: onStream(func(m mcptest.Message, write func(string), _ func()) {

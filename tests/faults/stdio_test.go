@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,7 +46,8 @@ func stdioFaults() []fault {
 		{name: "a stdio server prints noise", outcome: "result, then result", run: after("noise")},
 		{name: "a stdio server floods its error output", outcome: "result, then result", run: after("stderr")},
 		{name: "a line of 128 MiB on stdio", outcome: "-32000 too_large, then result", run: after("line")},
-		{name: "invalid responses on stdio before the right one", outcome: "result, then result", run: after("invalid")},
+		{name: "invalid messages on stdio before the response", outcome: "result, then result", run: after("invalid")},
+		{name: "invalid responses on stdio", outcome: "-32000 protocol, then result", run: after("broken")},
 		{name: "responses with wrong, unknown and repeated ids", outcome: "result, then result", run: after("ids")},
 		{name: "a request of the server with the id of a call", outcome: "result, then result", run: after("question")},
 		{name: "progress after the response", outcome: "result, then result", run: after("late")},
@@ -87,7 +89,7 @@ func misbehave(manner string, s *mcptest.Server) {
 			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
 			os.Exit(1)
 		}
-		if len(writes) > 0 && (manner == "line" || manner == "close") {
+		if len(writes) > 0 && slices.Contains([]string{"line", "close", "broken"}, manner) {
 			write(m.Response("{}") + "\n") // once was enough
 			return true
 		}
@@ -112,12 +114,13 @@ func say(manner string, m mcptest.Message, write func(string)) {
 		_ = os.Stdout.Close() // it ends with the process at the latest
 		return
 	case "invalid":
-		send(`{"jsonrpc":"2.0","id":%s,"result":{"text":"%s"}}`, id, "\xff\xfe")
 		send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, strings.Repeat("[", 1<<20))
 		send(`{"jsonrpc":"2.0","id":%s,"id":%s,"result":{"of":"two ids"}}`, id, id)
+		send(`[{"jsonrpc":"2.0","id":%s,"result":{"of":"a batch"}}]`, id)
+	case "broken":
+		send(`{"jsonrpc":"2.0","id":%s,"result":{"text":"%s"}}`, id, "\xff\xfe")
 		send(`{"jsonrpc":"2.0","id":%s,"result":{"of":"one"},"Result":{"of":"another"}}`, id)
 		send(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"both"}}`, id)
-		send(`[{"jsonrpc":"2.0","id":%s,"result":{"of":"a batch"}}]`, id)
 	case "ids":
 		send(`{"jsonrpc":"2.0","id":987654,"result":{"of":"nobody"}}`)
 		send(`{"jsonrpc":"2.0","id":%q,"result":{"of":"a string"}}`, id)

@@ -24,8 +24,15 @@ type index struct {
 	entries []stored
 	kept    amount
 	shares  map[shareKey]*share
-	last    uint64 // the newest id ever
+	last    uint64    // the newest id ever
+	aged    time.Time // when entries were last dropped for their age
 }
+
+// agePause is the least time between two looks at the age of all entries.
+const agePause = time.Minute
+
+// small are bounds at which each addition looks at all entries. Of what is beyond, a sixteenth is made free at once.
+var small = amount{1000, 1 << 20}
 
 // next returns the id after the newest.
 func (x *index) next() uint64 {
@@ -34,8 +41,8 @@ func (x *index) next() uint64 {
 	return x.last + 1
 }
 
-// add adds entries with ascending ids, and drops what is too old or too much. It returns the ids that the store is to
-// drop.
+// add adds entries with ascending ids, and drops what is too much and, now and then, what is too old. It returns the
+// ids that the store is to drop.
 func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,11 +53,15 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 		x.count(e, 1)
 	}
 	x.entries = append(x.entries, entries...)
-	oldest := x.oldest(now)
-	gone = x.drop(nil, func(e *stored) bool { return e.At.Before(oldest) })
-	for d, bound := range (amount{x.cfg.Entries, int(x.cfg.Bytes)}) {
+	bounds := amount{x.cfg.Entries, int(x.cfg.Bytes)}
+	if now.Sub(x.aged) >= agePause || x.kept[0] > bounds[0] || x.kept[1] > bounds[1] {
+		x.aged = now
+		oldest := x.oldest(now)
+		gone = x.drop(gone, func(e *stored) bool { return e.At.Before(oldest) })
+	}
+	for d, bound := range bounds {
 		if x.kept[d] > bound {
-			x.allot(d, bound)
+			x.allot(d, bound-max(bound-small[d], 0)/16)
 			gone = x.drop(gone, func(e *stored) bool { return e.share.kept[d] > e.share.most })
 		}
 	}

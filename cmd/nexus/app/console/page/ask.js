@@ -52,5 +52,5 @@ export async function ask({ main, params, alive }) {
   put(main, h("h1", {}, "Ask"),
     servers.length ? h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); if (box.value.trim()) run({ query: box.value }); } }, h("label", { for: "question" }, "Your question"), box, h("p", { class: "buttons" }, send, stop, h("span", { class: "muted" }, "Ctrl+Enter asks. Writes ask for your consent."))) :
       empty("There is no server to ask.", "Look at the ", h("a", { href: "#/servers" }, "servers"), "."), progress, forms, out);
-  return { title: "Ask", shown: () => box.focus(), leave: () => { abort?.abort(); client.close(); } };
+  return { title: "Ask", shown: () => box.focus(), leave: () => { client.close(); abort?.abort(); } };
 }

@@ -60,8 +60,10 @@ export class Client {
     const id = ++this.id;
     if (progress) params = { ...params, _meta: { progressToken: id } };
     const response = await this.send({ id, method, params }, signal);
-    signal?.addEventListener("abort", () => this.send({ method: "notifications/cancelled", params: { requestId: id } }).catch(() => {}));
     let reply;
+    signal?.addEventListener("abort", () => {
+      if (this.session && !reply) this.send({ method: "notifications/cancelled", params: { requestId: id } }).catch(() => {});
+    });
     const take = (m) => {
       if (m.id === id && !m.method) reply = m;
       else if (m.method === "notifications/progress") progress?.(m.params);

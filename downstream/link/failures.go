@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // requestFailure judges an error before any answer: what never got a connection never reached the server.

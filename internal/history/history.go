@@ -7,8 +7,8 @@
 //
 // The number, the bytes and the age of entries are bounded. Queries and calls have half of the room each, and every
 // caller has an equal part of each half; what some do not need is for the others. The oldest entry of who has too much
-// goes first, so that nobody drives out what others have done. What is too old is not shown, and leaves the file with
-// the next write or soon after. A nil *Log keeps nothing. All methods may be called from any goroutine.
+// goes first, so that nobody drives out what others have done. What is too old is not shown, and leaves the file within
+// ten minutes. A nil *Log keeps nothing. All methods may be called from any goroutine.
 package history
 
 import (

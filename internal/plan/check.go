@@ -3,9 +3,10 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // Problem is a reason why a step cannot run.

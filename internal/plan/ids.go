@@ -2,8 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"strconv"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // ids gives every step of a plan a unique id.

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"io"
 	"math/big"
 	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome. Two calls

@@ -3,11 +3,12 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // shapes are what is known, before a plan runs, of the values that its steps produce and take: what the schemas of

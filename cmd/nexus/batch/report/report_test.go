@@ -34,8 +34,14 @@ func write(t *testing.T, n, steps int) *report.Batch {
 		fmt.Fprintf(&text, `{"case":"case %05d </script>","repeat":1,"outcome":%q,"checks":[%s],"result":{"answer":%q,"plan":{"steps":[%s]},"steps":[%s]},"seconds":%g,"tokens":{"input":1,"output":1},"trace_id":"","fingerprint":"f","query":"what?"}`+"\n",
 			i, outcome, check, strings.Repeat("<b>long</b> ", 300), strings.Join(plan, ","), strings.Join(ran, ","), float64(i)/1000)
 	}
+	return load(t, text.String())
+}
+
+// load reads lines of results.
+func load(t *testing.T, lines string) *report.Batch {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.jsonl")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b, err := report.Load(path)
@@ -45,13 +51,20 @@ func write(t *testing.T, n, steps int) *report.Batch {
 	return b
 }
 
-// The page of 10,000 lines has less than 5 MB, and what stands in results stays text.
-func TestHTML(t *testing.T) {
-	b := write(t, 10_000, 12)
+// figures computes the figures of a batch.
+func figures(t *testing.T, b *report.Batch) *report.Figures {
+	t.Helper()
 	f, err := b.Figures()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// The page of 10,000 lines has less than 5 MB, and what stands in results stays text.
+func TestHTML(t *testing.T) {
+	b := write(t, 10_000, 12)
+	f := figures(t, b)
 	var page bytes.Buffer
 	if err := b.WriteHTML(&page, f); err != nil {
 		t.Fatal(err)
@@ -121,20 +134,9 @@ func TestLineTwice(t *testing.T) {
 // Neither a terminal nor Markdown interprets what stands in results.
 func TestHostileTexts(t *testing.T) {
 	const hostile = `\u001b[2J\u0007\r\n| <img src=x> &lt;b> @everyone`
-	path := filepath.Join(t.TempDir(), "r.jsonl")
 	text := `{"case":"a` + hostile + `","repeat":1,"outcome":"failed","tags":["t` + hostile + `"],"checks":[{"name":"c","passed":false,"reason":"` +
 		hostile + `"}],"result":{},"fingerprint":"f"}` + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := report.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := b.Figures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := figures(t, load(t, text))
 	var plain, markdown bytes.Buffer
 	if err := errors.Join(f.WriteText(&plain), f.WriteMarkdown(&markdown)); err != nil {
 		t.Fatal(err)
@@ -151,19 +153,9 @@ func TestHostileTexts(t *testing.T) {
 
 // Steps that wait for each other, as a refused plan may have, end in a drawing, too.
 func TestPlanWithCycle(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.jsonl")
 	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{"x":"$b"}},{"id":"b","tool":"t","arguments":{"x":"${a.y}"}},{"id":"c","tool":"t","when":"a.x > 1","arguments":{"x":"$abc"}}]}},"seconds":1,"tokens":{"input":0,"output":0},"trace_id":"","fingerprint":"f"}`
-	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := report.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := b.Figures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := load(t, line+"\n")
+	f := figures(t, b)
 	if steps := f.Failures[0].Steps; fmt.Sprint(steps[0].After, steps[1].After, steps[2].After) != "[b] [a] [a]" {
 		t.Errorf("got %+v", steps)
 	}
@@ -203,20 +195,9 @@ func TestGates(t *testing.T) {
 // A drawing has the edges that the router runs by: those of shapes, too, and none of texts or elements that are named
 // like a step.
 func TestPlanEdges(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.jsonl")
 	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}},{"id":"item","tool":"t","arguments":{}},` +
 		`{"id":"b","tool":"t","arguments":{},"pick":"value + a"},{"id":"c","tool":"t","when":"b == \"a\"","arguments":{}},{"id":"d","tool":"t","each":"$a","arguments":{"x":"$item.y"}}]}},"seconds":1,"trace_id":"","fingerprint":"f"}`
-	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := report.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := b.Figures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := figures(t, load(t, line+"\n"))
 	got := ""
 	for _, s := range f.Failures[0].Steps {
 		got += fmt.Sprint(s.ID, s.After)

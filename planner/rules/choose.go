@@ -271,6 +271,11 @@ func (c *chooser) complete(f *profile, fill *filling) {
 			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
 		}
 		if ok && v.score >= known {
+			for name, o := range fill.chosen { // one part of the question is not two things
+				if other, ok := c.wholeFill(f).chosen[name]; ok && o.overlaps(v.start, v.end) {
+					fill.chosen[name] = other
+				}
+			}
 			v.score -= 0.5
 			v.start, v.end = 0, 0
 			fill.chosen[q.Name] = v

@@ -36,6 +36,18 @@ func TestChoose_Parts(t *testing.T) {
 	}
 }
 
+// TestChoose_ByItsMeans checks that a verb asks for a tool that is described to do so, but for none that changes otherwise.
+func TestChoose_ByItsMeans(t *testing.T) {
+	control := tool("lamp_control", "Controls a lamp by setting its colour", object("*colour:one of red green:Colour"))
+	remove := tool("delete_user", "Deletes a user by sending a request", object("*name:string:Name of the user"))
+	if got, want := calls(planned(t, "set the lamp to red", control)), `lamp_control{"colour":"red"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := calls(planned(t, "send a request to the user named Bob", remove)); got != "" {
+		t.Errorf("got %s, want no call", got)
+	}
+}
+
 // TestChoose_OfNearTwins checks that of tools whose arguments fit alike the one is called that does what is asked for.
 func TestChoose_OfNearTwins(t *testing.T) {
 	info := tool("get_file_info", "Get the size, owner and times of a file", object("*path:string:Path of the file"))

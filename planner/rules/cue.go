@@ -32,7 +32,7 @@ func (l *filler) cue(q param, start, end int) float64 {
 	for i, content := at-1, 0; i >= 0 && content < 4 && at-i < 9; i-- {
 		between := l.a.text[words[i].end:max(edge, words[i].end)]
 		edge = words[i].start
-		if strings.ContainsAny(between, ".?!;") || i < at-1 && words[i+1].numeral() {
+		if strings.ContainsAny(between, ".?!;") || i < at-1 && words[i+1].numeral() || slices.Contains(relative, words[i].lower) {
 			break
 		}
 		if strings.Contains(between, ",") {
@@ -84,7 +84,7 @@ func (l *filler) names(q param, w word) float64 {
 		case q.about[s] && l.f.words[s]:
 			best = max(best, ofTool)
 		case q.about[s]:
-			best = max(best, inAbout/float64(l.describing(s)))
+			best = max(best, inAbout/float64(l.f.describing(s)))
 		case !search.RequestVerb(w.lower) && slices.ContainsFunc(q.stems, func(n string) bool {
 			return shortens(n, s) || len(n) >= 5 && shortens(s, n) || search.Related(s, n) && l.f.shared[s] == 0
 		}):
@@ -95,8 +95,8 @@ func (l *filler) names(q param, w word) float64 {
 }
 
 // describing is how many parameters' descriptions have a stem.
-func (l *filler) describing(stem string) (n int) {
-	for _, q := range l.f.params {
+func (f *profile) describing(stem string) (n int) {
+	for _, q := range f.params {
 		if q.about[stem] {
 			n++
 		}
@@ -106,6 +106,9 @@ func (l *filler) describing(stem string) (n int) {
 
 // shortens reports whether a is a shortened b, as in "temp" and "temperature".
 func shortens(a, b string) bool { return len(a) >= 3 && len(b) > len(a) && b[:len(a)] == a }
+
+// relative words begin a clause about the word before them: "Rome, the city where Mr. Gates lives".
+var relative = strings.Fields("where who which whose")
 
 // sayings are words before what a message says.
 var sayings = strings.Fields("saying says stating telling")
@@ -119,6 +122,7 @@ func (l *filler) phrases() []values.Value {
 		return words[i].weight > 0 && !slices.ContainsFunc(l.a.values,
 			func(v values.Value) bool { return v.Start < words[i].end && words[i].start < v.End })
 	}
+	out = append(out, l.announcedTexts()...)
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) &&
@@ -129,7 +133,7 @@ func (l *filler) phrases() []values.Value {
 		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said"))
 		}
-		if i > 0 && l.onlyText() && slices.ContainsFunc(l.a.verb, words[i-1].has) && words[i-1].has(l.f.verb) {
+		if i > 0 && l.f.onlyText() && slices.ContainsFunc(l.a.verb, words[i-1].has) && words[i-1].has(l.f.verb) {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said")) // "echo hello world"
 		}
 		if j := l.a.written(i); j > i {
@@ -181,8 +185,8 @@ func (a ask) written(i int) int {
 }
 
 // onlyText reports whether a text is all that a tool takes.
-func (l *filler) onlyText() bool {
-	return len(l.f.params) == 1 && kindOf(l.f.params[0].Schema) == "string" && lists["body"].any(l.f.params[0].stems)
+func (f *profile) onlyText() bool {
+	return len(f.params) == 1 && kindOf(f.params[0].Schema) == "string" && lists["body"].any(f.params[0].stems)
 }
 
 // adjoin reports whether only a space or a hyphen stands before word i.

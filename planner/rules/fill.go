@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
@@ -123,6 +122,10 @@ func (l *filler) parts() []values.Value {
 			}
 		}
 		wide := v
+		if i := slices.IndexFunc(l.a.words, func(w word) bool { return w.end+1 == v.Start }); i >= 0 && v.Kind == values.Name &&
+			regionOf[strings.ToLower(l.a.text[l.a.words[i].start:v.End])] != "" {
+			wide.Start, wide.End = l.a.words[i].start, v.End // "San Francisco" at the beginning of a sentence
+		}
 		for j, o := range l.a.values {
 			switch {
 			case v.Kind != values.Name:
@@ -240,6 +243,8 @@ func (l *filler) candidates(q param) (out []choice) {
 		out = l.flags(q)
 	case len(q.Enum) > 0:
 		out = l.choices(q)
+	default:
+		out = l.codes(q)
 	}
 	for _, v := range l.texts {
 		if c, ok := l.take(q, v); ok && (v.Kind != values.Phrase || len(q.Enum) == 0) {
@@ -248,93 +253,3 @@ func (l *filler) candidates(q param) (out []choice) {
 	}
 	return append(out, l.references(q)...)
 }
-
-// choices finds the choices of an enumeration that the question names.
-func (l *filler) choices(q param) (out []choice) {
-	texts := choices(q.Schema)
-	add := func(text string, score float64, start, end int) {
-		var v any
-		if json.Unmarshal(q.Enum[slices.Index(texts, text)], &v) == nil {
-			out = append(out, choice{value: v, score: score, start: start, end: end})
-		}
-	}
-	for _, m := range values.Enum(l.a.text, texts) {
-		score := chosen + choiceCue*l.cue(q, m.Start, m.End)
-		if search.IsStopWord(strings.ToLower(m.Choice)) {
-			score += stopChoice
-		}
-		if l.a.covers(m.Start, m.End) {
-			add(m.Choice, score, m.Start, m.End)
-		}
-	}
-	for _, text := range texts { // "PostgreSQL" for postgres
-		for _, w := range l.a.words {
-			one := strings.ToLower(text)
-			if w.weight > 0 && len(w.lower) >= 4 && (shortens(one, w.lower) && len(one) >= 4 || shortens(w.lower, one)) {
-				add(text, choiceStart, w.start, w.end)
-			}
-		}
-	}
-	meant := func(text string) bool { // "remove" for delete
-		return slices.ContainsFunc(l.a.verb, func(v string) bool { return sameGroup(v, search.Stem(strings.ToLower(text))) })
-	}
-	if i := slices.IndexFunc(texts, meant); len(out) == 0 && i >= 0 && !slices.ContainsFunc(texts[i+1:], meant) {
-		add(texts[i], choiceVerb, 0, 0)
-	}
-	return out
-}
-
-var negators = strings.Fields("no not without dont excluding ohne sans sin")
-
-// flags finds where the question names a flag by the words of its name.
-func (l *filler) flags(q param) []choice {
-	hit, all, at := 0.0, 0.0, word{}
-	for _, s := range q.stems {
-		i := slices.IndexFunc(l.a.words, func(w word) bool {
-			return slices.ContainsFunc(w.stems, func(o string) bool { return o == s || shortens(s, o) || shortens(o, s) })
-		})
-		switch {
-		case lists["flag"][s]:
-			continue
-		case i >= 0:
-			hit++
-			at = l.a.words[i]
-		}
-		all++
-	}
-	if hit == 0 || hit/all < 0.6 {
-		return nil
-	}
-	value := !slices.ContainsFunc(search.Words(l.a.text[max(0, at.start-25):at.start]),
-		func(w string) bool { return slices.Contains(negators, w) })
-	return []choice{{value: value, score: flagged + flaggedWord*hit, start: at.start, end: at.start}}
-}
-
-// lists joins values that stand in a row.
-func (l *filler) lists(q param) (out []choice) {
-	if q.Items == nil {
-		return nil
-	}
-	item := q
-	item.Property.Schema = q.Items
-	single := l.candidates(item)
-	slices.SortStableFunc(single, func(a, b choice) int { return cmp.Compare(a.start, b.start) })
-	for i, c := range single {
-		row := c
-		elements := []any{c.value}
-		row.value, row.score = elements, c.score-lone
-		out = append(out, row)
-		for _, next := range single[i+1:] {
-			if next.start < row.end || !joined.MatchString(l.a.text[row.end:next.start]) {
-				continue
-			}
-			elements = append(slices.Clone(elements), next.value)
-			row.value, row.end, row.score = elements, next.end, max(row.score, next.score)+listed
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// joined is what stands between two values of a list.
-var joined = regexp.MustCompile("(?i)^[ \"'`“”«»]*(,|,? ?(and|or)|&|und|oder|et|ou|y|e|o)[ \"'`“”«»]*$")

@@ -44,10 +44,39 @@ func TestFill_Texts(t *testing.T) {
 	}
 }
 
+// TestFill_Announced checks texts and commands that no quotation marks delimit.
+func TestFill_Announced(t *testing.T) {
+	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done", "list:string:Name of the list"))
+	run := tool("execute_command", "Execute a command of the system", object("*command:string:The command"))
+	play := tool("play_song", "Play a song", object("*song_id:string:Identifier of the song", "device_id:string:Identifier of the device"))
+	for _, tc := range []struct {
+		question string
+		tool     plan.Tool
+		want     string
+	}{
+		{"add a todo with content go to sleep at 9 pm", todo, `{"content":"go to sleep at 9 pm"}`},
+		{"add a todo with the content - call Ann. Thanks!", todo, `{"content":"call Ann"}`},
+		{"add a todo with the content 'call Ann' to my list", todo, `{"content":"call Ann"}`},
+		{"add a todo with content call Ann and delete the others", todo, ``},
+		{"shut down the computer, using the exact command shutdown /s /t 0", run, `{"command":"shutdown /s /t 0"}`},
+		{"show me the date using the echo %date% command", run, `{"command":"echo %date%"}`},
+		{"do not shut down the computer using the command shutdown /s", run, ``},
+		{"should I shut down the computer using the command shutdown /s?", run, ``},
+		{"shut down the computer", run, ``},
+		{"Play the song. The song_id is roar_1.", play, `{"song_id":"roar_1"}`},
+	} {
+		if got := filled(t, tc.question, tc.tool); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.question, got, tc.want)
+		}
+	}
+}
+
 func TestFill_Numbers(t *testing.T) {
 	gcd := tool("calculate_gcd", "Calculate the greatest common divisor of two numbers", object("*number1:integer:First number", "*number2:integer:Second number"))
 	loan := tool("calculate_loan", "Calculate the payment of a loan", object("*principal:number:Amount of the loan", "*interest_rate:number:Rate as a decimal, such as 0.05", "*years:integer:Term in years"))
 	area := tool("calculate_area", "Calculate the area of a rectangle", object("*width:number:Width", "*height:number:Height"))
+	elevation := tool("get_elevation", "Get the elevation of a place", object("*coordinates:list of number:Latitude and longitude"))
+	climate := tool("get_climate", "Get the climate of a place", object("*latitude:number:Latitude", "*longitude:number:Longitude"))
 	stats := tool("calculate_mean", "Calculate the mean of a list of numbers", object("*numbers:list of number:The numbers"))
 	for _, tc := range []struct {
 		question string
@@ -62,6 +91,8 @@ func TestFill_Numbers(t *testing.T) {
 		{"Calculate the area of a rectangle with a width of 4 and a height of 3", area, `{"height":3,"width":4}`},
 		{"Calculate the mean of 3, 4, 5 and 6", stats, `{"numbers":[3,4,5,6]}`},
 		{"Calculate the mean of [200,300,400]", stats, `{"numbers":[200,300,400]}`},
+		{"get the elevation at latitude 37.5 and longitude -122.25", elevation, `{"coordinates":[37.5,-122.25]}`},
+		{"get the climate of the next 10 days at 37.5 N, 122.25 W", climate, `{"latitude":37.5,"longitude":-122.25}`},
 		{"Calculate the area of a rectangle", area, ``},
 	} {
 		if got := filled(t, tc.question, tc.tool); got != tc.want {
@@ -74,6 +105,9 @@ func TestFill_ChoicesAndFlags(t *testing.T) {
 	weather := tool("get_weather", "Get the current weather of a city", object("*city:string:The city", "unit:one of celsius fahrenheit:Unit of temperature"))
 	files := tool("list_files", "List the files of a folder", object("*folder:string:Path of the folder", "include_hidden:boolean:Whether hidden files are listed", "limit:integer:How many files at most"))
 	convert := tool("convert_mass", "Convert a mass between units", object("*amount:number:Amount", "*from:one of kg lb g:Source unit", "*to:one of kg lb g:Target unit"))
+	greeting := tool("get_greeting", "Get a greeting", object("*language:one of en-US es-ES zh-CN:Language of the greeting"))
+	clock := tool("get_time", "Get the time in a zone", object("*zone:one of UTC Europe/London America/New_York:Time zone"))
+	helpers := tool("find_helpers", "Find helpers for a service", object("*service:integer:1 for cleaning service, 2 for ironing service, 3 for big cleaning service", "province:integer:1 represents Bangkok, 2 represents Chiang Mai"))
 	servers := tool("list_servers", "List the servers of a kind", object("*kind:one of postgres mysql redis:Kind of server"))
 	for _, tc := range []struct {
 		question string
@@ -87,6 +121,11 @@ func TestFill_ChoicesAndFlags(t *testing.T) {
 		{"list 5 files of /tmp", files, `{"folder":"/tmp","limit":5}`},
 		{"convert 5 kg to lb", convert, `{"amount":5,"from":"kg","to":"lb"}`},
 		{"list the PostgreSQL servers", servers, `{"kind":"postgres"}`},
+		{"get the greeting in Spanish", greeting, `{"language":"es-ES"}`},
+		{"get the time in New York", clock, `{"zone":"America/New_York"}`},
+		{"find helpers for ironing", helpers, `{"service":2}`},
+		{"find helpers for big cleaning in the province of Chiang Mai", helpers, `{"province":2,"service":3}`},
+		{"find helpers for gardening", helpers, ``},
 	} {
 		if got := filled(t, tc.question, tc.tool); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.question, got, tc.want)
@@ -97,7 +136,7 @@ func TestFill_ChoicesAndFlags(t *testing.T) {
 func TestFill_DatesAndPlaces(t *testing.T) {
 	rain := tool("get_rain", "Get the rain of a city on a day", object("*city:string:City and state, such as Denver, CO", "*date:string:Day, YYYY-MM-DD"))
 	report := tool("get_report", "Get the sales report of a period", object("*start_date:string:First day, YYYY-MM-DD", "*end_date:string:Last day, YYYY-MM-DD"))
-	movies := tool("list_movies", "List movies in a city", object("*city:string:The city where the cinema is located, in the form 'City Name'"))
+	movies := tool("list_movies", "List movies in a city", object("*city:string:The city where the cinema is located, in the form 'City Name'", "date:string:Day, YYYY-MM-DD. Default is the current date"))
 	tax := tool("get_tax", "Get the tax in a state", object("*state:string:State as an abbreviation, such as 'CA'"))
 	ride := tool("get_ride", "Get a ride from an address", object("*address:string:Where it starts: street, city"))
 	forecast := tool("get_forecast", "Get the forecast for some days", object("*city:string:The city", "*days:integer:Number of days"))
@@ -112,6 +151,10 @@ func TestFill_DatesAndPlaces(t *testing.T) {
 		{"get the sales report from April 22 until April 27, 2023", report, `{"end_date":"2023-04-27","start_date":"2023-04-22"}`},
 		{"get the sales report of last week", report, `{"end_date":"2026-03-08","start_date":"2026-03-02"}`},
 		{"list movies in Mumbai", movies, `{"city":"Mumbai"}`},
+		{"What movies are in Mumbai today? Thanks.", movies, `{"city":"Mumbai"}`},
+		{"list movies of tomorrow in Mumbai", movies, `{"city":"Mumbai","date":"2026-03-11"}`},
+		{"list movies, please. San Francisco", movies, `{"city":"San Francisco"}`},
+		{"list movies in Rome, the city where Mr. Gates lives", movies, `{"city":"Rome"}`},
 		{"get the tax in Naples, Florida", tax, `{"state":"FL"}`},
 		{"get a ride from 221B Baker Street, London", ride, `{"address":"221B Baker Street, London"}`},
 		{"get the forecast of Oslo for the next 5 days", forecast, `{"city":"Oslo","days":5}`},

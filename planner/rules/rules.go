@@ -104,7 +104,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	for i := range clauses {
 		clauses[i].Language = vocabulary(clauses[i])
 	}
-	lang := language(clauses)
+	lang := mostly(clauses)
 	c := chooser{
 		p: p, ctx: ctx, tools: tools, text: query, fills: map[*profile]filling{},
 		values: values.Extract(query, values.Options{Now: p.now(), Language: lang}), profiler: &profiler{lang: lang, made: map[string]*profile{}},
@@ -149,8 +149,8 @@ func vocabulary(cl intent.Clause) string {
 	return best
 }
 
-// language is that of most of the question.
-func language(clauses []intent.Clause) string {
+// mostly is the language of most of the question.
+func mostly(clauses []intent.Clause) string {
 	best, most, size := "", 0, map[string]int{}
 	for _, c := range clauses {
 		size[c.Language] += c.End - c.Start

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -162,8 +163,11 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	said := v.Label == "said"
 	bound := v.Label == "bound" && lists["from"].any(q.stems) == lists["to"].any(q.stems)
 	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
-	if !ok || how || glob || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part &&
+	if !ok || how || glob || slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }) || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part &&
 		!slices.Contains(q.stems, v.Label) {
+		return c, false
+	}
+	if v.Kind == values.Date && v.Time.Equal(l.p.today()) && !q.Required && todayByDefault.MatchString(q.Description) {
 		return c, false
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q,
@@ -171,7 +175,7 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	if v.Kind == values.Path && l.misplaced(q, v) {
 		c.score -= 2 * rightSide
 	}
-	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
+	c.unclear = said && saysMore(v.Text) || fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
 	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
 	switch {
@@ -208,6 +212,14 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 		c.value = q.place(text)
 	}
 	return c, true
+}
+
+// todayByDefault is how descriptions say that a date need not be given for today.
+var todayByDefault = regexp.MustCompile(`(?i)\bdefault\w*\b.{0,20}\b(?:today|current date)`)
+
+func (p *Planner) today() time.Time {
+	year, month, day := p.now().Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, p.now().Location())
 }
 
 // misplaced reports whether a path is where to look and the parameter what to look for, or the other way round: "find

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ type profile struct {
 	tool    plan.Tool
 	reads   bool
 	verb    string   // stem of what the tool does: the verb of its name, or of its description
+	by      string   // stem of how it does that: "controls a lamp by setting its colour"
+	first   string   // stem of the first word of the name
 	name    []string // stems of name and title, without stop words
 	module  stems    // stems that only say where the tool belongs: of its server, and "geo" of "geo.find_city"
 	words   stems    // of name and description
@@ -71,6 +74,12 @@ func (r *profiler) profile(t plan.Tool) *profile {
 	}
 	f := &profile{tool: t, reads: t.Reads(), verb: toolVerb(t), name: r.stems(t.Tool + " " + t.Title),
 		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
+	if m := byDoing.FindStringSubmatch(clip(t.Description, 300)); m != nil && !lists["changes"][f.verb] {
+		f.by = search.Stem(m[1])
+	}
+	if words := search.Words(t.Tool); len(words) > 0 {
+		f.first = search.Stem(words[0])
+	}
 	if i := strings.LastIndexAny(t.Tool, "./:"); i > 0 {
 		for _, s := range r.stems(t.Tool[:i]) {
 			f.module[s] = !slices.Contains(r.stems(t.Tool[i:]), s)
@@ -180,12 +189,15 @@ func toolVerb(t plan.Tool) string {
 	return search.Stem(name[0])
 }
 
+// byDoing is how descriptions say how a tool does what it does.
+var byDoing = regexp.MustCompile(`\bby (\w+ing)\b`)
+
 // does reports whether a verb of a question, given by its stems, asks for what a tool does.
 func (f *profile) does(verb []string) bool {
 	return slices.ContainsFunc(verb, func(v string) bool {
-		noun := slices.Contains(f.name, v) && !f.module[v] && (lists["creating"][f.verb] || f.name[0] == v)
+		noun := !f.module[v] && (lists["creating"][f.verb] && slices.Contains(f.name, v) || f.first == v)
 		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) }) // "add" for get_sum
-		return v == f.verb || sameGroup(v, f.verb) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
+		return v == f.verb || v == f.by || sameGroup(v, f.by) || sameGroup(v, f.verb) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
 			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
 				s := search.Stem(strings.ToLower(c))
 				return s == v || sameGroup(s, v)

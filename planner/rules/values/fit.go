@@ -159,6 +159,9 @@ func (t *target) number(n *big.Rat, integer bool, kind Kind) {
 	if score == 0 {
 		score = 0.9
 	}
+	if t.unsure {
+		score = 0.5
+	}
 	switch x, _ := n.Float64(); {
 	case !n.IsInt():
 		t.keep(x, score)

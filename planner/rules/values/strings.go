@@ -50,7 +50,7 @@ func (t *target) text(v Value) (string, float64) {
 		return v.Unit, 0.8
 	case v.Kind == Quantity && shares(t.name, "unit units"): // of the result
 		return "", 0
-	case v.Kind == Money && v.Number == "":
+	case v.Kind == Number && t.layout() != "", v.Kind == Money && v.Number == "":
 		return "", 0
 	case v.Kind == Duration && period != "" && (strict || t.mentions("iso 8601")):
 		return strings.Replace(period, "n", string(v.Number), 1), 1

@@ -76,19 +76,18 @@ func (h *shapes) list(s *Step) (place, *Error) {
 // find returns the place that a reference in the step s refers to. list is that of the loop s.
 func (h *shapes) find(r reference, s *Step, list place) (place, *Error) {
 	var at place
-	tool := ""
 	switch i, here := h.index[r.step]; {
 	case s.loops() && r.step == itemName:
 		at = list.part("0")
 	case s.loops() && isElement(r.step):
 	case here:
-		at, tool = h.output(i), h.tools[i].Name
+		at = h.output(i)
 	}
 	for n, segment := range r.path {
 		next := at.part(segment)
 		if f := next.look(h.strict); f.kinds == 0 || h.strict && f.said == undeclared {
 			return place{}, missing(r, fmt.Sprintf("%s is not in %s, which %s declares as %s", quoteShort(segment),
-				quoteShort("$"+strings.Join(append([]string{r.step}, r.path[:n]...), ".")), quoteShort(tool),
+				quoteShort("$"+strings.Join(append([]string{r.step}, r.path[:n]...), ".")), quoteShort(at.tool),
 				at.describe(h.strict)))
 		}
 		at = next
@@ -98,7 +97,7 @@ func (h *shapes) find(r reference, s *Step, list place) (place, *Error) {
 
 // output returns the place of the value of a step.
 func (h *shapes) output(i int) place {
-	out := place{loops: h.steps[i].loops()}
+	out := place{tool: h.tools[i].Name, loops: h.steps[i].loops()}
 	if h.steps[i].Pick == "" {
 		out.schema = h.validator.compiledOf(h.tools[i].OutputSchema)
 	}
@@ -107,6 +106,7 @@ func (h *shapes) output(i int) place {
 
 // A place is a part of a value that a schema describes.
 type place struct {
+	tool   string             // that declares it
 	schema *jsonschema.Schema // nil allows anything
 	loops  bool               // the value is a list, and the schema is that of its elements
 	path   []string

@@ -59,7 +59,7 @@ func TestCheckShapes(t *testing.T) {
 		{`{"id":"s2","tool":"send","arguments":{"text":"$s1.extra.any","any":"$s1.free.x.y","tags":"$s1.open.z"}}`, "", ""},
 		{`{"id":"s2","tool":"send","arguments":{"n":"$s1.extra.any"}}`, `declared as string, want integer`, `want integer`},
 		{`{"id":"s2","tool":"send","each":"$s1.lines","arguments":{"text":"$item.sku","n":"$index"}}`, "", ""},
-		{`{"id":"s2","tool":"send","each":"$s1.lines","arguments":{"text":"$item.name"}}`, `"name" is not in "$item"`, ""},
+		{`{"id":"s2","tool":"send","each":"$s1.lines","arguments":{"text":"$item.name"}}`, `"name" is not in "$item", which "order" declares as object with "parent", "sku"`, ""},
 		{`{"id":"s2","tool":"send","each":"$s1.count","arguments":{}}`, `each: "$s1.count" is declared as integer, want array`, `want array`},
 		{`{"id":"s2","tool":"send","each":"$s1","arguments":{}}`, `each: "$s1" is declared as object, want array`, `want array`},
 		{`{"id":"s2","tool":"order","each":"$s1.lines"},{"id":"s3","tool":"send","arguments":{"text":"$s2.0.id","n":"$s2.1.count"}}`, "", ""},

@@ -73,7 +73,7 @@ func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls [
 	switch {
 	case c.mode == downstream.ConfirmNever && twice:
 		return unapproved(tool, "the very same call was made before")
-	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.nearly(tool, calls):
+	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.resembles(tool, calls):
 		return unapproved(tool, "it was called before with nearly the same arguments")
 	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool.Tool):
 		return nil
@@ -113,10 +113,10 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 	return unapproved(tool, err.Error())
 }
 
-// nearly reports whether a call is nearly the same as one that an earlier round has made. In a round for what failed or
-// found nothing that may be any, for a model that plans again must not do twice what was asked for once. In a round
+// resembles reports whether a call is nearly the same as one that an earlier round has made. In a round for what failed
+// or found nothing that may be any, for a model that plans again must not do twice what was asked for once. In a round
 // that was planned it is only one that may have been done without our knowing.
-func (c *confirming) nearly(tool *downstream.Tool, calls []json.RawMessage) bool {
+func (c *confirming) resembles(tool *downstream.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
 		if c.toolOf(o.Step) != tool {
 			continue

@@ -1,10 +1,7 @@
 package router
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -55,37 +52,4 @@ func mayBeMended(why string) bool {
 		return false
 	}
 	return true
-}
-
-// alike reports whether at least half of the arguments of two calls are nearly the same.
-func alike(a, b []byte) bool {
-	one, other := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
-		return false
-	}
-	same := 0
-	for name, value := range one {
-		if v, ok := other[name]; ok && nearly(string(value), string(v)) {
-			same++
-		}
-	}
-	return 2*same >= max(len(one), len(other))
-}
-
-// minCommon is how long a beginning two texts have in common that are nearly the same.
-const minCommon = 8
-
-// nearly reports whether two texts have the same letters and digits, or one goes on where the other ends.
-func nearly(a, b string) bool {
-	a, b = letters(a), letters(b)
-	return a == b || min(len(a), len(b)) >= minCommon && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
-}
-
-func letters(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, text)
 }

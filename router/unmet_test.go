@@ -101,7 +101,7 @@ func TestFailuresOfOneTool(t *testing.T) {
 	k := newKit(t, nil)
 	r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"hotel","arguments":{"city":7}},{"tool":"hotel","arguments":{}},{"tool":"hotel","arguments":{"city":"Oslo","class":"no"}}]`)})
 	want := `- Not done: hotel {"city":7}, because hotel failed: arguments.city: got number, want string.
-- Not done: hotel, because hotel needs city.
+- Not done: "hotel", because hotel needs city.
 - Not done: hotel {"city":"Oslo","class":"no"}, because hotel failed: arguments.class: `
 	if got := r.Answer.Text; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want it to begin with %q", got, want)
@@ -131,7 +131,7 @@ func TestModelDeclines(t *testing.T) {
 			if len(r.Plan.Steps) > 0 || r.Plan.Source != "model" || len(r.Unmet) != 1 || !r.Answer.Degraded || len(k.called()) > 0 {
 				t.Errorf("%s: got %s by %s and %+v, want no plan and that it is unmet", name, brief(r), r.Plan.Source, r.Unmet)
 			}
-			if got := r.Answer.Text; !strings.Contains(got, row.says) || !strings.Contains(got, "Not done: find a hotel room in Oslo") {
+			if got := r.Answer.Text; !strings.Contains(got, row.says) || !strings.Contains(got, `Not done: "find a hotel room in Oslo"`) {
 				t.Errorf("%s: got the answer %q, want %q in it", name, got, row.says)
 			}
 		}
@@ -145,7 +145,7 @@ func TestModelDeclinesLater(t *testing.T) {
 	k.model.When(llmtest.Structured, llmtest.Reply{Text: `{"steps":[{"id":"a","tool":"echo","arguments":{}}],"more":true}`}, llmtest.Reply{Text: "x", Finish: "content_filter"})
 	k.model.Answer(llmtest.Reply{Text: "All well [a]."})
 	r := k.query(router.Query{Text: "wipe it"})
-	if got := r.Answer.Text; brief(r) != `a=echo{}` || !r.Answer.Degraded || !strings.Contains(got, "The model declined: ") || !strings.Contains(got, "Not done: wipe it") {
+	if got := r.Answer.Text; brief(r) != `a=echo{}` || !r.Answer.Degraded || !strings.Contains(got, "The model declined: ") || !strings.Contains(got, `Not done: "wipe it"`) {
 		t.Errorf("got %s and %q, want the read and that the model declined", brief(r), got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of a digest, in bytes.
@@ -20,9 +21,15 @@ const (
 func Digest(req Request) string {
 	var parts []string
 	limit := max(min(maxPart, maxDigest/max(len(req.Outcomes), 1)), minPart)
+	steps := map[string]int{}
 	for _, o := range req.Outcomes {
 		if o.OK() {
-			parts = append(parts, part(o, limit))
+			steps[o.Step.Tool]++
+		}
+	}
+	for _, o := range req.Outcomes {
+		if o.OK() {
+			parts = append(parts, part(o, limit, steps[o.Step.Tool] > 1))
 		}
 	}
 	heading := someFailed
@@ -57,10 +64,17 @@ func modelHint(unmet []plan.Unmet) string {
 	return ""
 }
 
-// part is a step's heading and its result: on one line if it is short, below otherwise.
-func part(o plan.Outcome, limit int) string {
+// part is a step's heading and its result: on one line if it is short, below otherwise. The heading of one of several
+// steps with the same tool has the arguments, unless the result repeats them.
+func part(o plan.Outcome, limit int, several bool) string {
 	heading := "**" + toolLabel(o) + "**"
 	text := clean(markdown(o.Value, limit))
+	if several && len(o.Sent) > 0 {
+		arguments := clean(short.Text(parse(o.Sent, true).members(), maxInline))
+		if arguments != "" && !strings.Contains(text, arguments) {
+			heading += " (" + arguments + ")"
+		}
+	}
 	if names := blockNames(o.Blocks); names != "" {
 		text = strings.TrimSpace(text + "\n(also: " + names + ")")
 	}

@@ -82,8 +82,8 @@ func (p *page) object(n node, indent int) {
 		p.line(indent, "%s", line)
 		return
 	}
-	if len(n.items) == 1 && !n.items[0].blank() {
-		p.line(indent, "%s: %s", n.keys[0], short.Line(n.items[0].text, maxSnippet))
+	if i, ok := n.single(); ok {
+		p.line(indent, "%s: %s", n.keys[i], short.Line(n.items[i].text, maxSnippet))
 		return
 	}
 	if n.titled() {
@@ -109,6 +109,20 @@ func (p *page) object(n node, indent int) {
 			p.value(item, indent+1)
 		}
 	}
+}
+
+// single returns the place of the only member that is not blank, if that is a scalar.
+func (n node) single() (place int, ok bool) {
+	for i, item := range n.items {
+		switch {
+		case item.blank():
+		case ok || !item.scalar():
+			return 0, false
+		default:
+			place, ok = i, true
+		}
+	}
+	return place, ok
 }
 
 // wrapped returns the list of an object that has one list of objects and else a few scalars, such as the question and

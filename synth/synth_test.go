@@ -241,6 +241,12 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// sent is an outcome with the arguments of its call.
+func sent(o plan.Outcome, arguments string) plan.Outcome {
+	o.Sent = json.RawMessage(arguments)
+	return o
+}
+
 func TestDigest(t *testing.T) {
 	image := worked("s1", "draw", "plot", `""`)
 	image.Blocks = []json.RawMessage{json.RawMessage(`{"type":"image","mimeType":"image/png","data":"AAAA"}`), json.RawMessage(`{"type":"resource_link","uri":"file:///a.txt"}`)}
@@ -269,6 +275,10 @@ func TestDigest(t *testing.T) {
 			worked("s2", "a", "get_file", `{"path":"notes.txt","size":120,"modified":"2026-11-22"}`),
 			worked("s3", "a", "list_events", `[{"at":"09:00","place":{"room":"A1","floor":2},"guests":["Ann","Bob"],"links":[{"rel":"self","n":[1,[2,3]]}]},{"at":"10:00"}]`),
 			worked("s4", "a", "count", `{"count":12}`), worked("s5", "a", "read", `"All is well."`), worked("s6", "a", "colour", "\"\u001b[1;31mred\u001b[0m alert\"")}},
+		"same_tool": {Outcomes: []plan.Outcome{
+			sent(worked("s1", "web", "web_search", `{"results":[],"count":0}`), `{"query":"chips","days":7}`),
+			sent(worked("s2", "web", "web_search", `"Nothing new."`), `{"query":"bread"}`), sent(worked("s3", "a", "add", `{"result":4,"expression":"2 + 2"}`), `{"expression":"2 + 2"}`),
+			sent(worked("s4", "a", "add", `{"result":5,"expression":"2 + 3"}`), `{"expression":"2 + 3"}`)}},
 		"binary": {Outcomes: []plan.Outcome{worked("s1", "a", "shot", `{"png":"`+strings.Repeat("iVBORw0KGgo", 50)+`"}`)}},
 		"blocks": {Outcomes: []plan.Outcome{image}},
 	} {

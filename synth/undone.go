@@ -67,7 +67,7 @@ func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed 
 			continue
 		}
 		told[cause] = told[cause] || caused
-		parts = append(parts, "Not done: "+short.Line(part.Text, maxUnmetText)+", because "+u.because(i)+".")
+		parts = append(parts, "Not done: "+quoted(part.Text)+", because "+u.because(i)+".")
 	}
 	for i, o := range u.outcomes {
 		if !o.OK() && !told[i] && !stepNamed(o.Step.ID) {
@@ -84,6 +84,15 @@ func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed 
 		lines = append(lines, parts...)
 	}
 	return lines
+}
+
+// quoted is a part of the question in quotes, without them if it has some of its own.
+func quoted(text string) string {
+	text = short.Line(text, maxUnmetText)
+	if strings.Contains(text, `"`) {
+		return text
+	}
+	return `"` + text + `"`
 }
 
 // because says why a part of the question is unmet.

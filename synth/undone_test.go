@@ -30,48 +30,48 @@ func TestUnmetParts(t *testing.T) {
 		want     string // below the results, or the model's words
 	}{
 		{name: "no tool", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetNoTool, "")},
-			want: "Not done: email them, because no tool fits."},
+			want: "Not done: \"email them\", because no tool fits."},
 		{name: "nearest tool", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetNoTool, "send_fax", "to", "text")},
-			want: "Not done: email them, because no tool fits; closest: send_fax (needs to and text)."},
+			want: "Not done: \"email them\", because no tool fits; closest: send_fax (needs to and text)."},
 		{name: "nearest tools", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{near},
-			want: "Not done: who is king, because no tool fits; closest: query_hr (needs name), web_search, wiki (needs page and lang)."},
+			want: "Not done: \"who is king\", because no tool fits; closest: query_hr (needs name), web_search, wiki (needs page and lang)."},
 		{name: "missing argument", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetMissingArgument, "send_email", "to", "subject", "body")},
-			want: "Not done: email them, because send_email needs to, subject and body."},
+			want: "Not done: \"email them\", because send_email needs to, subject and body."},
 		{name: "many missing arguments", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("x", plan.UnmetMissingArgument, "t", many...)},
-			want: "Not done: x, because t needs a, b, c, d, e, f, g, h, i, j and 2 more."},
+			want: "Not done: \"x\", because t needs a, b, c, d, e, f, g, h, i, j and 2 more."},
 		{name: "something missing", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetMissingArgument, "")},
-			want: "Not done: email them, because it needs something that is not given."},
+			want: "Not done: \"email them\", because it needs something that is not given."},
 		{name: "needs approval", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("delete it", plan.UnmetNeedsApproval, "delete_file")},
-			want: "Not done: delete it, because delete_file needs your approval."},
+			want: "Not done: \"delete it\", because delete_file needs your approval."},
 		{name: "unclear", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("do the thing", plan.UnmetUnclear, "")},
-			want: "Not done: do the thing, because it is not clear what to do."},
+			want: "Not done: \"do the thing\", because it is not clear what to do."},
 		{name: "failed without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "send_email")},
-			want: "Not done: email them, because send_email failed."},
+			want: "Not done: \"email them\", because send_email failed."},
 		{name: "failed without a tool", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "")},
-			want: "Not done: email them, because it could not be planned."},
+			want: "Not done: \"email them\", because it could not be planned."},
 		{name: "declined without a step", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "")},
-			want: "Not done: email them, because it was not allowed."},
+			want: "Not done: \"email them\", because it was not allowed."},
 		{name: "another reason", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("email them", "late\nhour", "")},
-			want: "Not done: email them, because late hour."},
+			want: "Not done: \"email them\", because late hour."},
 		{name: "failed step", outcomes: []plan.Outcome{sum, mail}, unmet: []plan.Unmet{unmet("email them", plan.UnmetFailed, "send_email")},
-			want: "Not done: email them, because send_email failed: Tool execution timed out after 30s."},
+			want: "Not done: \"email them\", because send_email failed: Tool execution timed out after 30s."},
 		{name: "declined step", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.Declined, "The user said no.")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetDeclined, "send_email")},
-			want:  "Not done: email them, because send_email was not allowed: The user said no."},
+			want:  "Not done: \"email them\", because send_email was not allowed: The user said no."},
 		{name: "step that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.NeedsApproval, "not called")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
-			want:  "Not done: email them, because send_email needs your approval."},
+			want:  "Not done: \"email them\", because send_email needs your approval."},
 		{name: "step behind one that needs approval", outcomes: []plan.Outcome{sum, failed("s3", "mail", "send_email", reason.DependencyFailed, "Step s2, which this step needs, failed")},
 			unmet: []plan.Unmet{unmet("email them", plan.UnmetNeedsApproval, "send_email")},
-			want:  "Not done: email them, because send_email was not called: Step s2, which this step needs, failed."},
+			want:  "Not done: \"email them\", because send_email was not called: Step s2, which this step needs, failed."},
 		{name: "failed step of another tool", outcomes: []plan.Outcome{mail, sum}, unmet: []plan.Unmet{unmet("sum up", plan.UnmetNoTool, "send_email")},
-			want: mailFailed + "\n\nNot done: sum up, because no tool fits; closest: send_email."},
+			want: mailFailed + "\n\nNot done: \"sum up\", because no tool fits; closest: send_email."},
 		{name: "several", outcomes: []plan.Outcome{sum, mail, failed("s4", "mail", "send_email", "timeout", "too late")},
 			unmet: []plan.Unmet{unmet("fly", plan.UnmetNoTool, ""), unmet("email them", plan.UnmetFailed, "send_email")},
-			want: "Not everything worked:\n- send_email: too late\n\n- Not done: fly, because no tool fits.\n" +
-				"- Not done: email them, because send_email failed: Tool execution timed out after 30s."},
+			want: "Not everything worked:\n- send_email: too late\n\n- Not done: \"fly\", because no tool fits.\n" +
+				"- Not done: \"email them\", because send_email failed: Tool execution timed out after 30s."},
 		{name: "long text", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet(strings.Repeat("word ", 100), plan.UnmetUnclear, "")},
-			want: "Not done: " + strings.Repeat("word ", 40) + "…, because it is not clear what to do."},
+			want: "Not done: \"" + strings.Repeat("word ", 40) + "…\", because it is not clear what to do."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			req := synth.Request{Query: question, Outcomes: row.outcomes, Unmet: row.unmet, Note: row.note}
@@ -109,12 +109,12 @@ func TestNothingFits(t *testing.T) {
 		name, says, want string
 		req              synth.Request
 	}{
-		{"digest", "", note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"digest with results", "", "**calculate**: 375 (expression: 2500 * 0.15)\n\nNot done: who is king, because no tool fits.\n\n" + note,
+		{"digest", "", note + "\n\nNot done: \"who is king\", because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
+		{"digest with results", "", "**calculate**: 375 (expression: 2500 * 0.15)\n\nNot done: \"who is king\", because no tool fits.\n\n" + note,
 			synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
-		{"model", "I do not know.", "I do not know.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"model that repeats the note", "Sorry: " + note, "Sorry: " + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
-		{"model with results", "375.", "375.\n\n" + note + "\n\nNot done: who is king, because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
+		{"model", "I do not know.", "I do not know.\n\n" + note + "\n\nNot done: \"who is king\", because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
+		{"model that repeats the note", "Sorry: " + note, "Sorry: " + note + "\n\nNot done: \"who is king\", because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}}},
+		{"model with results", "375.", "375.\n\n" + note + "\n\nNot done: \"who is king\", because no tool fits.", synth.Request{Note: note, Unmet: []plan.Unmet{part}, Outcomes: []plan.Outcome{sum}}},
 		{"small talk", "Hello!", "Hello!", synth.Request{Note: note}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestMarkedAsNotDone(t *testing.T) {
 		{"part, but not the step that failed", "No [n1 not done], [n2 not done].", "No [not done: fly], [not done: email them].\n\n" + mailFailed},
 		{"unknown part", "No [n3 not done] [n1 not done] [s3 failed].", "No [n3 not done] [not done: fly] [s3: send_email failed]."},
 		{"words", "I cannot fly, and send_email failed (n1, not done).",
-			"I cannot fly, and send_email failed (n1, not done).\n\n- Not done: fly, because no tool fits.\n- Not done: email them, because send_email failed: Tool execution timed out after 30s."},
+			"I cannot fly, and send_email failed (n1, not done).\n\n- Not done: \"fly\", because no tool fits.\n- Not done: \"email them\", because send_email failed: Tool execution timed out after 30s."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := synth.New(synth.Options{Model: says(row.says)}).Compose(t.Context(), synth.Request{Outcomes: []plan.Outcome{sum, mail}, Unmet: two})
@@ -204,5 +204,17 @@ func TestDigestOfManySteps(t *testing.T) {
 	outcomes = []plan.Outcome{{Step: plan.Step{Tool: "list"}, Value: json.RawMessage(`[` + strings.Repeat(`{"name":"x","n":1},`, 100_000) + `{"name":"last"}]`)}}
 	if got := synth.New(synth.Options{}).Compose(t.Context(), synth.Request{Outcomes: outcomes}).Text; len(got) > 5000 || !strings.HasSuffix(got, "… (and more)") {
 		t.Errorf("got %d bytes that end with %q", len(got), got[max(0, len(got)-50):])
+	}
+}
+
+// TestQuotedParts: a part of the question stands in quotes, so that its punctuation does not run into the reason.
+func TestQuotedParts(t *testing.T) {
+	for text, want := range map[string]string{
+		"what time is it?": `Not done: "what time is it?", because it is not clear what to do.`,
+		`write "hi" to x`:  `Not done: write "hi" to x, because it is not clear what to do.`,
+	} {
+		if got := synth.Digest(synth.Request{Unmet: []plan.Unmet{unmet(text, plan.UnmetUnclear, "")}}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -38,10 +38,10 @@ func newTool(name, description, schema string, takes time.Duration) tool {
 // found is what every tool returns.
 const found = `{"content":[{"type":"text","text":"done"}],"structuredContent":{"results":[{"title":"Done"}],"rows":[{"email":"ann@example.org"}]}}`
 
-// toolServer is a downstream server with those tools. It counts the calls.
+// toolServer is a downstream server with those tools. It counts the calls, and how long they took in it.
 type toolServer struct {
 	*httptest.Server
-	calls atomic.Int64
+	calls, napped atomic.Int64
 }
 
 func serveTools(tb testing.TB, tools []tool) *toolServer {
@@ -70,7 +70,9 @@ func serveTools(tb testing.TB, tools []tool) *toolServer {
 			result = list
 		case "tools/call":
 			s.calls.Add(1)
+			began := time.Now()
 			time.Sleep(takes[jsonrpc.Text(jsonrpc.Get(m.Params, "name"))])
+			s.napped.Add(int64(time.Since(began)))
 		default:
 			w.WriteHeader(http.StatusAccepted)
 			return
@@ -114,28 +116,44 @@ func startRouter(tb testing.TB, tools *toolServer, model *llmtest.Server) *app.A
 	return a
 }
 
-// ask has the router answer a question, with that many steps, all of which succeed.
-func ask(tb testing.TB, a *app.App, question string, steps int) *router.AnswerContent {
+// post sends a request as a plain client and reads the whole answer.
+func post(tb testing.TB, url string, body []byte) []byte {
 	tb.Helper()
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-		"params": map[string]any{"name": "process_query", "arguments": map[string]any{"query": question}}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	resp, err := http.Post("http://"+a.Addr()+"/mcp", "application/json", bytes.NewReader(body))
+	resp, err := http.Post(url, "application/json", bytes.NewReader(body))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		tb.Fatalf("%s: %s: %s, %v", url, resp.Status, answer, err)
+	}
+	return answer
+}
+
+// query has the router answer a call of process_query.
+func query(tb testing.TB, a *app.App, arguments map[string]any) *router.AnswerContent {
+	tb.Helper()
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": "process_query", "arguments": arguments}})
+	if err != nil {
+		tb.Fatal(err)
+	}
 	var reply struct {
 		Result struct {
 			StructuredContent router.AnswerContent `json:"structuredContent"`
 		} `json:"result"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+	if err := json.Unmarshal(post(tb, "http://"+a.Addr()+"/mcp", body), &reply); err != nil {
 		tb.Fatal(err)
 	}
-	got := &reply.Result.StructuredContent
+	return &reply.Result.StructuredContent
+}
+
+// ask has the router answer a question, with that many steps, all of which succeed.
+func ask(tb testing.TB, a *app.App, question string, steps int) *router.AnswerContent {
+	tb.Helper()
+	got := query(tb, a, map[string]any{"query": question})
 	if got.Degraded || len(got.Steps) != steps {
 		tb.Fatalf("got degraded %v and %d steps, want %d that succeed; warnings %q", got.Degraded, len(got.Steps), steps, got.Warnings)
 	}

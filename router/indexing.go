@@ -9,10 +9,10 @@ import (
 )
 
 // indexing keeps a search index up to date with the catalog. Only the tools that have changed are analysed, once for
-// all who wait for them; whoever searches a catalog that is indexed waits for nobody.
+// all who wait for them; whoever searches a catalog that is indexed waits for nobody. The vectors of tools follow.
 type indexing struct {
-	index *search.Index
-	known atomic.Pointer[downstream.Catalog] // what the index has
+	finder *search.Finder
+	known  atomic.Pointer[downstream.Catalog] // what the index has
 
 	mu sync.Mutex // one update after the other; guards writes of known
 }
@@ -35,7 +35,8 @@ func (x *indexing) follow(c *downstream.Catalog) {
 			entries[i] = search.Tool{ID: t.Full(), Server: server, Instructions: instructions, Name: t.Tool.Tool, Title: t.Title,
 				Description: t.Description, InputSchema: t.InputSchema}
 		}
-		x.index.Update(server, entries)
+		x.finder.Index().Update(server, entries)
 	}
 	x.known.Store(c)
+	x.finder.Refresh()
 }

@@ -105,7 +105,7 @@ func New(opts Options) (*Router, error) {
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
-		tools: &directory{servers: opts.Servers, index: indexing{index: opts.Ranking.Finder.Index()}},
+		tools: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
 	}
 	r.executor = execution.New(execution.Options{
 		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
@@ -147,6 +147,9 @@ type Found struct {
 	downstream.Tool
 	Score float64
 }
+
+// Index has searches know a catalog before the first of them.
+func (r *Router) Index(c *downstream.Catalog) { r.tools.index.follow(c) }
 
 // Search ranks the tools that a caller may see, best first.
 func (r *Router) Search(ctx context.Context, query string, limit int, visible downstream.Visible) ([]Found, error) {

@@ -61,5 +61,5 @@ type EmbeddingsConfig struct {
 
 // DefaultEmbeddings returns the documented defaults.
 func DefaultEmbeddings() EmbeddingsConfig {
-	return EmbeddingsConfig{BaseURL: Default().BaseURL, Model: "text-embedding-3-small", Timeout: 3 * time.Second}
+	return EmbeddingsConfig{BaseURL: Default().BaseURL, Model: "text-embedding-3-small", Timeout: time.Second}
 }

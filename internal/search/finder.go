@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/lru"
@@ -25,106 +23,182 @@ type Embedder interface {
 // FinderOptions are the settings of a Finder.
 type FinderOptions struct {
 	Embedder Embedder      // nil ranks by words only
-	Timeout  time.Duration // for all texts of one search; 0 is three seconds
+	Timeout  time.Duration // for what a search waits for; 0 is one second
 	Logger   *slog.Logger  // nil discards
 }
 
-// Finder searches an Index. If it has an Embedder, it orders the best hits by words and meaning: by a convex
-// combination of both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS
-// 2023), which keeps their distances, unlike a fusion of ranks.
+// Finder searches an Index. If it has an Embedder, a search has two first stages, by words and by meaning, and orders
+// what both find by a convex combination of their scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
+// Hybrid Retrieval", TOIS 2023), which keeps their distances, unlike a fusion of ranks.
 //
-// A tool is embedded when it is first among the best hits of a question, in batches. The Finder keeps the vectors, so
-// a later question costs one embedding, its own, and a changed list of tools those of the changed tools. When the
-// Embedder fails, the order is that of words, and the Embedder is not used for half a minute. A Finder allows
-// concurrent use and has no goroutine.
+// The vectors of tools are requested once the index has these, in batches, and stay in it as long as the tools; see
+// [Finder.Refresh]. A question is one request, unless it was asked lately. A search waits for its vectors for at most
+// the Timeout, and no later than that after a refresh began for those of new tools; a tool without a vector is found
+// by its words. When the Embedder fails for a question, the order is that of words, and none is sent to it for half a
+// minute.
+//
+// A Finder allows concurrent use. It has one goroutine while it requests vectors of tools; Close waits for it.
 type Finder struct {
-	index   *Index
-	opts    FinderOptions
-	vectors *lru.Cache[textKey, vector]
+	index     *Index
+	opts      FinderOptions
+	questions *lru.Cache[textKey, vector]
 
-	dimensions atomic.Int64 // of the vectors
+	ctx    context.Context // of the goroutine
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	failing bool
-	resume  time.Time // when a failing Embedder is used again
+	work    chan struct{} // closed when no more vectors of tools are requested; nil while there is no work
+	began   time.Time     // when work did
+	full    bool          // some tools have no vectors for want of room
+	rest    time.Time     // after a failure, when work may begin again
+	failing bool          // for questions
+	resume  time.Time     // when a failing Embedder is asked for questions again
 }
 
 const (
-	rerankDepth   = 50   // hits by words that are reordered
-	meaningWeight = 0.4  // of meaning against words; see docs/evaluation.md
-	embedBatch    = 32   // texts of one request; the results of complete requests are kept
-	maxAspects    = 8    // clauses of a question that are embedded, too
-	maxEmbedded   = 2000 // bytes of a text that are embedded
-	embedPause    = 30 * time.Second
+	fusionDepth    = 50   // hits of each stage
+	meaningWeight  = 0.3  // of meaning against words; see docs/evaluation.md
+	embedBatch     = 32   // texts of one request
+	maxAspects     = 8    // clauses of a question that are embedded, too
+	maxEmbedded    = 2000 // bytes of a text that are embedded
+	maxQuestions   = 1 << 20
+	embedPause     = 30 * time.Second
+	batchTime      = 30 * time.Second // for one request of vectors of tools
+	defaultTimeout = time.Second
 )
 
-// NewFinder returns a Finder over an index, which it never changes.
+// NewFinder returns a Finder over an index. It changes nothing in it but the vectors of tools.
 func NewFinder(index *Index, opts FinderOptions) *Finder {
 	if opts.Timeout <= 0 {
-		opts.Timeout = 3 * time.Second
+		opts.Timeout = defaultTimeout
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Finder{index: index, opts: opts, vectors: lru.New[textKey, vector](math.MaxInt, maxVectorBytes)}
+	f := &Finder{index: index, opts: opts, questions: lru.New[textKey, vector](maxQuestions/64, maxQuestions)}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f
 }
 
 // Index returns the index that is searched.
 func (f *Finder) Index() *Index { return f.index }
 
+// Close ends the requests for vectors of tools and waits. The Finder can still be used, with the vectors that it has.
+func (f *Finder) Close() {
+	f.mu.Lock()
+	f.cancel()
+	f.mu.Unlock()
+	f.done.Wait()
+}
+
 // Search returns the tools that fit a question best, best first. It never fails: without vectors in time the order is
-// that of [Index.Search].
+// that of [Index.Search]. A literal search finds by words alone, and orders that by words and meaning.
 func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions) []Hit {
-	if f.opts.Embedder == nil || !f.available() {
+	meaning := f.meaningOf(ctx, question)
+	if meaning == nil {
 		return f.index.Search(question, opts)
 	}
 	limit := opts.limit()
-	opts.Limit = max(limit, rerankDepth)
+	opts.Limit = max(limit, fusionDepth)
 	hits := f.index.Search(question, opts)
-	if len(hits) > 1 {
-		f.byMeaning(ctx, question, hits)
+	if !opts.Literal {
+		hits = union(hits, f.index.nearest(meaning, opts.Limit, opts.Allow))
 	}
+	blend(hits, meaning)
 	return hits[:min(limit, len(hits))]
 }
 
-// byMeaning orders hits by words and meaning, unless the Embedder fails.
-func (f *Finder) byMeaning(ctx context.Context, question string, hits []Hit) {
-	aspects := aspectsOf(question)
-	var texts []passage
-	for _, a := range aspects {
-		texts = append(texts, passage{keyOf(a), func() string { return a }})
-	}
-	for _, h := range hits {
-		texts = append(texts, passage{h.text, func() string { return h.tool.text(readSchema(h.tool.InputSchema).names) }})
+// meaningOf returns the vectors of a question and of its clauses once those of new tools are there, too, or the time
+// for them is up. It returns nil without an Embedder that works.
+func (f *Finder) meaningOf(ctx context.Context, question string) []vector {
+	if f.opts.Embedder == nil || !f.available() {
+		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, f.opts.Timeout)
 	defer cancel()
-	vectors, err := f.embed(limited, texts)
+	f.Refresh()
+	meaning, err := f.embed(limited, aspectsOf(question))
 	if err != nil {
 		f.failed(ctx, err)
-		return
+		return nil
 	}
 	f.recovered()
-	blend(hits, vectors[:len(aspects)], vectors[len(aspects):])
+	f.expect(meaning[0])
+	f.await(limited)
+	return meaning
 }
 
-// blend orders hits by a convex combination of both scores, each scaled to 0..1 within this search.
-func blend(hits []Hit, question, tools []vector) {
-	similarity := make([]float64, len(hits))
-	for i := range hits {
-		similarity[i] = question[0].cosine(tools[i])
-		for _, aspect := range question[1:] {
-			similarity[i] = max(similarity[i], aspect.cosine(tools[i]))
+// expect drops the vectors of tools if the model that made that of a question is another.
+func (f *Finder) expect(question vector) {
+	x := f.index
+	x.mu.RLock()
+	same := x.vectors.dimensions == len(question.parts)
+	x.mu.RUnlock()
+	if same {
+		return
+	}
+	x.mu.Lock()
+	x.vectors.adopt(len(question.parts), x.docs)
+	x.mu.Unlock()
+	f.Refresh()
+}
+
+// union appends the hits by meaning that are not among those by words. Their score by words is 0.
+func union(hits, near []Hit) []Hit {
+	found := make(map[string]bool, len(hits))
+	for _, h := range hits {
+		found[h.ID] = true
+	}
+	for _, h := range near {
+		if h.Score = 0; !found[h.ID] {
+			hits = append(hits, h)
 		}
 	}
-	highest, lowest, best := slices.Max(similarity), slices.Min(similarity), hits[0].Score
+	return hits
+}
+
+// blend orders hits by a convex combination of both scores, each scaled to 0..1 within this search. A tool without a
+// vector counts as one of mean similarity.
+func blend(hits []Hit, question []vector) {
+	similar := make([]float64, 0, len(hits))
+	var known []float64
+	sum, best := 0.0, 0.0
+	for _, h := range hits {
+		best = max(best, h.Score)
+		if h.vector.parts == nil {
+			similar = append(similar, math.NaN())
+			continue
+		}
+		s := similarity(question, h.vector)
+		similar, known, sum = append(similar, s), append(known, s), sum+s
+	}
+	if len(known) == 0 {
+		return
+	}
+	mean, lowest, highest := sum/float64(len(known)), slices.Min(known), slices.Max(known)
 	for i := range hits {
-		hits[i].Score *= (1 - meaningWeight) / best
+		if best > 0 {
+			hits[i].Score *= (1 - meaningWeight) / best
+		}
+		s := similar[i]
+		if math.IsNaN(s) {
+			s = mean
+		}
 		if highest > lowest {
-			hits[i].Score += meaningWeight * (similarity[i] - lowest) / (highest - lowest)
+			hits[i].Score += meaningWeight * (s - lowest) / (highest - lowest)
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+}
+
+// similarity is the cosine of the nearest of a question's vectors.
+func similarity(question []vector, tool vector) float64 {
+	nearest := question[0].cosine(tool)
+	for _, aspect := range question[1:] {
+		nearest = max(nearest, aspect.cosine(tool))
+	}
+	return nearest
 }
 
 // aspectsOf returns the texts of a question that are compared with tools: the whole, and its clauses if it has several.
@@ -136,57 +210,29 @@ func aspectsOf(question string) []string {
 	return aspects
 }
 
-// passage is a text to embed. Its text is made only if its vector is unknown.
-type passage struct {
-	key  textKey
-	text func() string
-}
-
-// text returns the text of a tool for embeddings.
-func (t Tool) text(params []string) string {
-	parts := []string{t.Server + " " + t.Name}
-	for _, s := range []string{t.Title, t.Description, strings.Join(params, ", ")} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return short.Prefix(strings.Join(parts, ". "), maxEmbedded)
-}
-
-// embed returns the vectors of texts. It requests only unknown ones.
-func (f *Finder) embed(ctx context.Context, texts []passage) ([]vector, error) {
+// embed returns the vectors of the texts of a question. Those of questions asked lately are kept.
+func (f *Finder) embed(ctx context.Context, texts []string) ([]vector, error) {
 	out := make([]vector, len(texts))
-	var unknown []int
+	var unknown []string
+	var places []int
 	for i, text := range texts {
-		v, ok := f.vectors.Get(text.key)
-		if !ok {
-			unknown = append(unknown, i)
+		var ok bool
+		if out[i], ok = f.questions.Get(keyOf(text)); !ok {
+			unknown, places = append(unknown, text), append(places, i)
 		}
-		out[i] = v
 	}
-	for batch := range slices.Chunk(unknown, embedBatch) {
-		ask := make([]string, len(batch))
-		for j, i := range batch {
-			ask[j] = texts[i].text()
-		}
-		answer, err := f.opts.Embedder.Embed(ctx, ask)
-		if err != nil {
-			return nil, err
-		}
-		for j, i := range batch {
-			out[i] = quantize(answer[j])
-			f.keep(texts[i].key, out[i])
-		}
+	if len(unknown) == 0 {
+		return out, nil
+	}
+	answer, err := f.opts.Embedder.Embed(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	for j, i := range places {
+		out[i] = quantize(answer[j])
+		f.questions.Put(keyOf(texts[i]), out[i], len(out[i].parts))
 	}
 	return out, nil
-}
-
-// keep keeps the vector of a text. A new length means that the model behind the endpoint has changed.
-func (f *Finder) keep(key textKey, v vector) {
-	if n := int64(len(v.parts)); f.dimensions.Swap(n) != n {
-		f.vectors.Clear()
-	}
-	f.vectors.Put(key, v, len(v.parts))
 }
 
 // available reports whether the Embedder may be used.

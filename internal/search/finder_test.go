@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,20 +17,26 @@ import (
 // stub embeds by the words that texts contain, one dimension a word, and keeps what it was asked.
 type stub struct {
 	words []string
-	asked []string
-	err   error
 	delay time.Duration
+	fails func(texts []string) error // nil never
+
+	mu    sync.Mutex
+	asked [][]string // by request
 }
 
 func (s *stub) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	s.asked = append(s.asked, texts...)
+	s.mu.Lock()
+	s.asked = append(s.asked, texts)
+	s.mu.Unlock()
 	select {
 	case <-time.After(s.delay):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s.err != nil {
-		return nil, s.err
+	if s.fails != nil {
+		if err := s.fails(texts); err != nil {
+			return nil, err
+		}
 	}
 	var out [][]float32
 	for _, text := range texts {
@@ -45,10 +52,23 @@ func (s *stub) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return out, nil
 }
 
-func (s *stub) take() []string {
-	asked := s.asked
+// take returns the texts that were asked for since, in order.
+func (s *stub) take() (texts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, request := range s.asked {
+		texts = append(texts, request...)
+	}
 	s.asked = nil
-	return asked
+	slices.Sort(texts)
+	return texts
+}
+
+// finding returns a Finder whose searches wait for all vectors.
+func finding(t *testing.T, x *Index, e Embedder) *Finder {
+	f := NewFinder(x, FinderOptions{Embedder: e, Timeout: time.Hour})
+	t.Cleanup(f.Close)
+	return f
 }
 
 // notes are two tools of which the question's words prefer the first and its meaning the second.
@@ -68,33 +88,48 @@ func TestMeaningChangesTheOrder(t *testing.T) {
 	if !slices.Equal(words, []string{"n::read_note", "n::take_note"}) {
 		t.Fatalf("by words: got %v", words)
 	}
-	e := &stub{words: []string{"into", "append"}}
-	f := NewFinder(notes(), FinderOptions{Embedder: synonyms{e}})
+	f := finding(t, notes(), synonyms{&stub{words: []string{"into", "append"}}})
 	if got := ids(f.Search(t.Context(), writeNote, SearchOptions{})); got[0] != "n::take_note" {
 		t.Errorf("by meaning: got %v, want n::take_note first", got)
 	}
 	if got := ids(f.Search(t.Context(), writeNote, SearchOptions{Limit: 1})); !slices.Equal(got, []string{"n::take_note"}) {
 		t.Errorf("the best alone: got %v", got)
 	}
-	if got := f.Search(t.Context(), "xyzzy", SearchOptions{}); len(got) != 0 {
-		t.Errorf("unknown word: got %v", got)
-	}
 }
 
-// synonyms tells its embedder that to append is to write into.
+// synonyms tells its embedder that to append, or to jot, is to write into.
 type synonyms struct{ *stub }
 
 func (s synonyms) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	var same []string
 	for _, text := range texts {
-		same = append(same, strings.ReplaceAll(text, "into", "append"))
+		same = append(same, strings.NewReplacer("into", "append", "jot", "append").Replace(text))
 	}
 	return s.stub.Embed(ctx, same)
 }
 
+// A tool that shares no word with the question is found by meaning, unless the search is literal or may not find it.
+func TestMeaningFindsOtherWords(t *testing.T) {
+	f := finding(t, notes(), synonyms{&stub{words: []string{"append", "read"}}})
+	all := func(string, string) bool { return true }
+	for name, c := range map[string]struct {
+		opts SearchOptions
+		want []string
+	}{
+		"found":    {SearchOptions{Limit: 1, Allow: all}, []string{"n::take_note"}},
+		"literal":  {SearchOptions{Limit: 1, Literal: true}, nil},
+		"hidden":   {SearchOptions{Allow: func(_, name string) bool { return name != "take_note" }}, []string{"n::read_note"}},
+		"the rest": {SearchOptions{}, []string{"n::take_note", "n::read_note"}},
+	} {
+		if got := ids(f.Search(t.Context(), "jot", c.opts)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestOnlyWhatIsNewIsEmbedded(t *testing.T) {
 	x, e := notes(), &stub{words: []string{"note"}}
-	f := NewFinder(x, FinderOptions{Embedder: e})
+	f := finding(t, x, e)
 	f.Search(t.Context(), writeNote, SearchOptions{})
 	if got := e.take(); len(got) != 3 {
 		t.Errorf("first question: got %q, want it and two tools", got)
@@ -103,10 +138,16 @@ func TestOnlyWhatIsNewIsEmbedded(t *testing.T) {
 	if got := e.take(); len(got) != 0 {
 		t.Errorf("the same question: got %q, want nothing", got)
 	}
-	x.Update("n", []Tool{tool("n", "read_note", "Read a note"), tool("n", "take_note", "Write into a note"), tool("n", "list_notes", "List notes")})
+	f.Search(t.Context(), "read", SearchOptions{})
+	if got := e.take(); !slices.Equal(got, []string{"read"}) {
+		t.Errorf("another question: got %q, want it alone", got)
+	}
+	changed := tool("n", "read_note", "Read a note")
+	changed.Instructions = "Notes are texts."
+	x.Update("n", []Tool{changed, tool("n", "take_note", "Write into a note"), tool("n", "list_notes", "List notes")})
 	f.Search(t.Context(), writeNote, SearchOptions{})
-	if got := e.take(); len(got) != 2 || !strings.Contains(got[0]+got[1], "Write into") || !strings.Contains(got[0]+got[1], "list_notes") {
-		t.Errorf("after an update: got %q, want the new and the changed tool", got)
+	if got := e.take(); len(got) != 2 || !strings.Contains(got[1], "Write into") || !strings.Contains(got[0], "list_notes") {
+		t.Errorf("after an update: got %q, want the new tool and the one with another text", got)
 	}
 	f.Search(t.Context(), "Read a note. Then write into the notes.", SearchOptions{})
 	if got := e.take(); len(got) != 3 {
@@ -114,39 +155,66 @@ func TestOnlyWhatIsNewIsEmbedded(t *testing.T) {
 	}
 }
 
-func TestManyToolsAreEmbeddedInBatches(t *testing.T) {
-	x, e := New(Options{}), &stub{words: []string{"7"}}
-	var tools []Tool
-	for i := range 200 {
-		tools = append(tools, tool("n", fmt.Sprintf("note_%d", i), "Read a note"))
+// Vectors are requested as soon as tools are indexed, in batches.
+func TestToolsAreEmbeddedBeforeTheFirstQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, e := New(Options{}), &stub{words: []string{"7"}}
+		var tools []Tool
+		for i := range 200 {
+			tools = append(tools, tool("n", fmt.Sprintf("note_%d", i), "Read a note"))
+		}
+		x.Update("n", tools)
+		f := finding(t, x, e)
+		f.Refresh()
+		synctest.Wait()
+		if n := len(e.asked); n != (200+embedBatch-1)/embedBatch || len(e.take()) != 200 {
+			t.Errorf("got %d requests, want batches of %d tools", n, embedBatch)
+		}
+		hits := f.Search(t.Context(), "note", SearchOptions{Limit: 5})
+		if got := e.take(); len(got) != 1 || len(hits) != 5 {
+			t.Errorf("the question: got requests for %q and %d hits, want one text and 5", got, len(hits))
+		}
+	})
+}
+
+// Compaction and removal keep the vectors of the tools that stay.
+func TestVectorsOutliveCompaction(t *testing.T) {
+	x, e := notes(), &stub{words: []string{"append", "other"}}
+	f := finding(t, x, synonyms{e})
+	f.Search(t.Context(), "jot", SearchOptions{})
+	e.take()
+	for i := range minDead + 10 {
+		x.Update("o", []Tool{tool("o", "other", fmt.Sprint("Other ", i))})
 	}
-	x.Update("n", tools)
-	calls := &counted{Embedder: e}
-	hits := NewFinder(x, FinderOptions{Embedder: calls}).Search(t.Context(), "note", SearchOptions{Limit: 5})
-	if len(e.asked) != rerankDepth+1 || calls.n != 2 || len(hits) != 5 {
-		t.Errorf("got %d texts in %d requests and %d hits, want %d, 2 and 5", len(e.asked), calls.n, len(hits), rerankDepth+1)
+	got := ids(f.Search(t.Context(), "jot", SearchOptions{Limit: 1}))
+	if asked := e.take(); len(asked) != 1 || !slices.Equal(got, []string{"n::take_note"}) {
+		t.Errorf("got %v after requests for %q, want n::take_note and one for the other tool", got, asked)
 	}
 }
 
-type counted struct {
-	Embedder
-	n int
-}
-
-func (c *counted) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	c.n++
-	return c.Embedder.Embed(ctx, texts)
+func TestAnotherModelReplacesAllVectors(t *testing.T) {
+	x, e := notes(), &stub{words: []string{"append"}}
+	f := finding(t, x, synonyms{e})
+	f.Search(t.Context(), "jot", SearchOptions{})
+	e.take()
+	e.words = []string{"some", "append"}
+	got := ids(f.Search(t.Context(), "jot some", SearchOptions{Limit: 1})) // notices it
+	got = append(got, ids(f.Search(t.Context(), "jot some more", SearchOptions{Limit: 1}))...)
+	if asked := e.take(); len(asked) != 4 || got[len(got)-1] != "n::take_note" {
+		t.Errorf("got %v after requests for %q, want both tools again", got, asked)
+	}
 }
 
 func TestFailingEmbedderIsLeftAlone(t *testing.T) {
 	for name, e := range map[string]*stub{
-		"error":    {err: errors.New("out of order")},
-		"too slow": {delay: time.Minute},
+		"error":    {fails: func([]string) error { return errors.New("out of order") }},
+		"too slow": {delay: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				f := NewFinder(notes(), FinderOptions{Embedder: e, Timeout: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				defer f.Close()
 				search := func() {
 					t.Helper()
 					start := time.Now()
@@ -159,20 +227,23 @@ func TestFailingEmbedderIsLeftAlone(t *testing.T) {
 				}
 				for range 5 {
 					search()
+					synctest.Wait()
 				}
 				if n := len(e.take()); n != 3 {
 					t.Errorf("asked for %d texts, want 3 of one attempt", n)
 				}
-				time.Sleep(embedPause)
+				time.Sleep(2 * embedPause)
 				search()
+				synctest.Wait()
 				if n := len(e.take()); n != 3 {
 					t.Errorf("after the pause: asked for %d texts, want 3", n)
 				}
-				if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "by words alone") {
-					t.Errorf("got %d warnings, want 1:\n%s", n, log.String())
+				time.Sleep(2 * embedPause)
+				synctest.Wait()
+				if n := strings.Count(log.String(), "level=WARN"); n != 2 || !strings.Contains(log.String(), "by words alone") {
+					t.Errorf("got %d warnings, want one of the question and one of the tools:\n%s", n, log.String())
 				}
-				time.Sleep(embedPause)
-				e.err, e.delay, e.words = nil, 0, []string{"write", "take_note"}
+				e.fails, e.delay, e.words = nil, 0, []string{"write", "take_note"}
 				f.Search(t.Context(), writeNote, SearchOptions{})
 				if !strings.Contains(log.String(), "by meaning again") {
 					t.Errorf("the recovery is not logged:\n%s", log.String())
@@ -182,9 +253,39 @@ func TestFailingEmbedderIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Slow vectors of tools hold searches up for the time limit after they were first requested, and no longer. Tools that
+// have vectors are ranked by these while others cannot be embedded.
+func TestSearchWaitsOnceForTheVectorsOfTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, e := notes(), &stub{words: []string{"append"}}
+		f := NewFinder(x, FinderOptions{Embedder: synonyms{e}, Timeout: time.Second})
+		defer f.Close()
+		f.Search(t.Context(), writeNote, SearchOptions{})
+		e.fails = func(texts []string) error {
+			if strings.Contains(texts[0], "list_notes") {
+				time.Sleep(20 * time.Second)
+				return errors.New("not this one")
+			}
+			return nil
+		}
+		x.Update("m", []Tool{tool("m", "list_notes", "List notes")})
+		for i, want := range []time.Duration{time.Second, 0, 0} {
+			start := time.Now()
+			got := ids(f.Search(t.Context(), fmt.Sprint("jot ", i), SearchOptions{Limit: 1}))
+			if took := time.Since(start); took != want || !slices.Equal(got, []string{"n::take_note"}) {
+				t.Errorf("search %d: got %v after %v, want n::take_note after %v", i, got, took, want)
+			}
+		}
+		time.Sleep(25 * time.Second)
+		if got := ids(f.Search(t.Context(), "jot", SearchOptions{Limit: 1})); !slices.Equal(got, []string{"n::take_note"}) {
+			t.Errorf("after the failure: got %v, want n::take_note", got)
+		}
+	})
+}
+
 func TestCancelledSearchIsNoFailure(t *testing.T) {
 	e := &stub{delay: time.Hour}
-	f := NewFinder(notes(), FinderOptions{Embedder: e})
+	f := finding(t, notes(), e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := f.Search(ctx, writeNote, SearchOptions{}); len(got) != 2 {
@@ -193,6 +294,22 @@ func TestCancelledSearchIsNoFailure(t *testing.T) {
 	if !f.available() {
 		t.Error("the embedder is blamed for a caller that went away")
 	}
+}
+
+// Closing ends a request for vectors of tools.
+func TestCloseWaitsForNoEmbedder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &stub{delay: time.Hour}
+		f := NewFinder(notes(), FinderOptions{Embedder: e})
+		f.Refresh()
+		start := time.Now()
+		f.Close()
+		f.Refresh()
+		synctest.Wait()
+		if took := time.Since(start); took > 0 || len(e.asked) > 1 {
+			t.Errorf("took %v and %d requests, want no time and one", took, len(e.asked))
+		}
+	})
 }
 
 func TestVectors(t *testing.T) {
@@ -208,23 +325,32 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func TestVectorsKeptAreBounded(t *testing.T) {
-	f := NewFinder(New(Options{}), FinderOptions{})
-	v := vector{parts: make([]int8, 8192)}
-	n := maxVectorBytes / len(v.parts)
-	for i := range n {
-		f.keep(keyOf(fmt.Sprint(i)), v)
+// Where there is no room for more vectors, other tools are found by their words, and removed tools make room.
+func TestVectorsAreBounded(t *testing.T) {
+	var log bytes.Buffer
+	x, e := New(Options{}), &stub{words: []string{"a", "b", "c"}}
+	x.vectors.room = 25 * 4
+	for s := range 3 {
+		var tools []Tool
+		for i := range 10 {
+			tools = append(tools, tool(fmt.Sprint("s", s), fmt.Sprintf("note_%d", i), "Read a note"))
+		}
+		x.Update(fmt.Sprint("s", s), tools)
 	}
-	f.vectors.Get(keyOf("0"))
-	f.keep(keyOf("one more"), v)
-	if _, ok := f.vectors.Get(keyOf("0")); !ok {
-		t.Error("a vector used lately is forgotten")
+	f := NewFinder(x, FinderOptions{Embedder: e, Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer f.Close()
+	for range 3 {
+		if hits := f.Search(t.Context(), "s2 note", SearchOptions{}); len(hits) != 10 || !strings.HasPrefix(hits[0].ID, "s2") {
+			t.Errorf("got %v, want ten tools, first those of s2", ids(hits))
+		}
 	}
-	if _, ok := f.vectors.Get(keyOf("1")); ok || f.vectors.Len() != n {
-		t.Errorf("got %d vectors, want %d and the oldest forgotten", f.vectors.Len(), n)
+	e.take()
+	if x.vectors.bytes != 25*4 || strings.Count(log.String(), "no room") != 1 {
+		t.Errorf("got %d bytes, want 100 and one warning:\n%s", x.vectors.bytes, log.String())
 	}
-	f.keep(keyOf("of another model"), vector{parts: make([]int8, 4)})
-	if f.vectors.Len() != 1 {
-		t.Errorf("another model: got %d vectors, want 1", f.vectors.Len())
+	x.Remove("s0")
+	f.Search(t.Context(), "s2 note", SearchOptions{})
+	if n := len(e.take()); n != 5 || x.vectors.bytes != 20*4 {
+		t.Errorf("after ten tools were removed: got requests for %d texts and %d bytes, want 5 and 80", n, x.vectors.bytes)
 	}
 }

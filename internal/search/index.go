@@ -15,6 +15,7 @@ type Index struct {
 	docs    []entry // slots; those of removed tools have no terms
 	servers map[string][]uint32
 	live    int
+	vectors vectors
 	boards  sync.Pool // of *board
 }
 
@@ -41,11 +42,13 @@ type entry struct {
 	terms []*term
 	named int // the first terms, which are those of the name
 	own   int // the first terms, which are not only in the instructions of the server
+
+	vector vector // of the text; the zero value is unknown
 }
 
 // New returns an empty Index.
 func New(Options) *Index {
-	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}}
+	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, vectors: vectors{room: maxVectorBytes}}
 }
 
 // minDead is the least number of removed tools at which an index is compacted.
@@ -73,14 +76,17 @@ func (x *Index) Update(server string, tools []Tool) {
 		docs[i] = analyze(t)
 	}
 	x.mu.Lock()
+	same := map[textKey]vector{} // of changed tools whose text stays
 	for _, slot := range former {
 		if !kept[slot] {
+			same[x.docs[slot].text] = x.docs[slot].vector
 			x.remove(slot)
 		}
 	}
 	for i := range tools {
 		if d, ok := docs[i]; ok {
 			slots[i] = x.insert(d)
+			x.vectors.set(&x.docs[slots[i]], same[d.text])
 		}
 	}
 	x.servers[server] = slots
@@ -127,7 +133,7 @@ func (x *Index) insert(d document) uint32 {
 		}
 		terms[i] = t
 	}
-	x.docs = append(x.docs, entry{d.tool, d.text, terms, d.named, d.own})
+	x.docs = append(x.docs, entry{tool: d.tool, text: d.text, terms: terms, named: d.named, own: d.own})
 	x.live++
 	return slot
 }
@@ -142,6 +148,7 @@ func (x *Index) remove(slot uint32) {
 			delete(x.terms, t.stem)
 		}
 	}
+	x.vectors.set(&x.docs[slot], vector{})
 	x.docs[slot] = entry{}
 	x.live--
 }
@@ -165,7 +172,8 @@ func (x *Index) compact() {
 		for i, t := range e.terms {
 			own[i] = renewed[t]
 		}
-		docs = append(docs, entry{e.tool, e.text, own, e.named, e.own})
+		e.terms = own
+		docs = append(docs, e)
 	}
 	for t, n := range renewed {
 		for _, p := range t.postings {
@@ -185,4 +193,5 @@ func (x *Index) compact() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.terms, x.docs, x.servers = terms, docs, servers
+	x.vectors.next = 0
 }

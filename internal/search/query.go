@@ -51,8 +51,7 @@ type Hit struct {
 	Score float64  // comparable within one search only
 	Terms []string // the words of the question that were found, in their order
 
-	tool Tool
-	text textKey // of its text for embeddings
+	vector vector // of the text of the tool
 }
 
 // Search returns the tools that fit the question best, best first. Without a known word there is no hit. Allow is
@@ -320,7 +319,7 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 		}
 		c = heap.Pop(rest).(*candidate)
 		doc := &x.docs[c.slot]
-		hit := Hit{ID: doc.tool.ID, Score: c.score, tool: doc.tool, text: doc.text}
+		hit := Hit{ID: doc.tool.ID, Score: c.score, vector: doc.vector}
 		for i, p := range c.parts {
 			t := q.terms[i]
 			if own := x.terms[t.stem]; own != nil {

@@ -33,15 +33,12 @@ func (v vector) cosine(o vector) float64 {
 	if len(v.parts) != len(o.parts) {
 		return 0
 	}
-	var sum int64
+	var sum int32 // enough for 130,000 dimensions
 	for i, x := range v.parts {
-		sum += int64(x) * int64(o.parts[i])
+		sum += int32(x) * int32(o.parts[i])
 	}
 	return float64(sum) * float64(v.scale) * float64(o.scale)
 }
-
-// maxVectorBytes bounds the vectors kept: 30,000 of 1,536 dimensions, which are common.
-const maxVectorBytes = 48 << 20
 
 // textKey identifies a text that is embedded.
 type textKey = [sha256.Size]byte

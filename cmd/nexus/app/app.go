@@ -217,6 +217,9 @@ func (a *App) Connect(ctx context.Context) error {
 	if conflicts := catalog.Conflicts(); len(conflicts) > 0 {
 		return &conflicts[0]
 	}
+	if a.models.embeddings != nil {
+		a.router.Index(catalog)
+	}
 	return nil
 }
 

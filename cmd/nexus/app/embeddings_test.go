@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,12 +19,13 @@ func TestEmbeddings(t *testing.T) {
 	const key = "sk-embeddings-1234567890"
 	for _, row := range []struct {
 		name  string
+		query string
 		reply llmtest.Reply
 		first string // of the tools found
 		fails bool
 	}{
-		{name: "by meaning", reply: llmtest.Reply{Embed: about("circular")}, first: "peer__post_circular"},
-		{name: "endpoint fails", reply: llmtest.Reply{Status: http.StatusInternalServerError, Text: "no key like " + key}, first: "peer__send_mail", fails: true},
+		{name: "by meaning", query: "tell everyone", reply: llmtest.Reply{Embed: about("circular")}, first: "peer__post_circular"},
+		{name: "endpoint fails", query: "send mail to everyone", reply: llmtest.Reply{Status: http.StatusInternalServerError, Text: "no key like " + key}, first: "peer__send_mail", fails: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,13 +39,13 @@ func TestEmbeddings(t *testing.T) {
 			c := r.dial("", nil)
 			for range 2 {
 				var found struct{ Tools []router.FoundTool }
-				c.structured("search_available_tools", c.call("search_available_tools", `{"query":"send mail to everyone"}`, ""), &found)
+				c.structured("search_available_tools", c.call("search_available_tools", fmt.Sprintf(`{"query":%q}`, row.query), ""), &found)
 				if len(found.Tools) != 2 || found.Tools[0].Name != row.first {
 					t.Errorf("found: got %+v, want two tools, first %s", found.Tools, row.first)
 				}
 			}
-			if got := len(m.Requests()); got != 1 {
-				t.Errorf("requests: got %d, want 1, for the vectors are kept or the endpoint rests", got)
+			if got := len(m.Requests()); got != 2 {
+				t.Errorf("requests: got %d, want one of the tools and one of the question, for the vectors are kept or the endpoint rests", got)
 			}
 			if got := c.query(`{"query":"send mail to everyone"}`).Plan.Source; got != "rules" {
 				t.Errorf("plan: got one by %q, want the rules", got)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
@@ -22,6 +23,7 @@ type models struct {
 	config      *config.LLM
 	observed    router.Observed
 	tape        *tape.Tape
+	finding     *search.Finder
 	learned     atomic.Pointer[shapes.Store] // nil learns nothing
 }
 
@@ -52,9 +54,16 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 		cfg := m.config.Embeddings
 		taped := m.tape.Embedder(m.embeddings, cfg.Model)
 		opts.Embedder, opts.Timeout = m.observed.Embedder(taped, cfg.Model, cfg.BaseURL), cfg.Timeout
+		if m.tape != nil { // what is found must not depend on how fast vectors come
+			opts.Timeout = max(opts.Timeout, tapedTime)
+		}
 	}
-	return search.NewFinder(search.New(search.Options{}), opts)
+	m.finding = search.NewFinder(search.New(search.Options{}), opts)
+	return m.finding
 }
+
+// tapedTime is how long a search waits for vectors where exchanges are recorded or found again.
+const tapedTime = time.Minute
 
 // observe returns the models, observed.
 func (m *models) observe() (planner, synthesizer llm.Model) {
@@ -96,6 +105,7 @@ func (m *models) probe(ctx context.Context) {
 }
 
 func (m *models) close() {
+	m.finding.Close()
 	for _, c := range m.clients() {
 		c.Close()
 	}

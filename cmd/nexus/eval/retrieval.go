@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -79,6 +80,7 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 	x := index(tools)
 	embedder := &watched{Embedder: o.Embedder}
 	finder := search.NewFinder(x, embedder.options())
+	defer finder.Close()
 	sum.Build = float64(time.Since(start).Microseconds()) / 1000
 	sum.Heap = max(0, heap()-before)
 	runtime.KeepAlive(tools)
@@ -96,8 +98,8 @@ func Retrieval(ctx context.Context, o RetrievalOptions) (sum RetrievalSummary, e
 			hits = finder.Search(ctx, q.Query, search.SearchOptions{Limit: 10})
 			fastest = min(fastest, time.Since(start))
 		}
-		if embedder.err != nil {
-			return sum, fmt.Errorf("embedding for question %s: %w", q.ID, embedder.err)
+		if err := embedder.failure(); err != nil {
+			return sum, fmt.Errorf("embedding for question %s: %w", q.ID, err)
 		}
 		times = append(times, fastest)
 		ranked := make([]string, len(hits))
@@ -133,14 +135,14 @@ func float(yes bool) float64 {
 	return 0
 }
 
-// watched keeps the error of an embedder: a search goes on without it, an evaluation must not.
+// watched keeps the first error of an embedder: a search goes on without it, an evaluation must not.
 type watched struct {
 	search.Embedder
-	err error
+	err atomic.Pointer[error]
 }
 
-// embedTime is for the tools that one question needs; an evaluation can wait for slow models.
-const embedTime = time.Minute
+// embedTime is for all tools; an evaluation can wait for slow models.
+const embedTime = 24 * time.Hour
 
 func (w *watched) options() search.FinderOptions {
 	if w.Embedder == nil {
@@ -151,9 +153,17 @@ func (w *watched) options() search.FinderOptions {
 
 // Embed implements search.Embedder.
 func (w *watched) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	vectors, err = w.Embedder.Embed(ctx, texts)
-	w.err = err
+	if vectors, err = w.Embedder.Embed(ctx, texts); err != nil {
+		w.err.CompareAndSwap(nil, &err)
+	}
 	return vectors, err
+}
+
+func (w *watched) failure() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // heap is the live heap in MiB.

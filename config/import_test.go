@@ -129,6 +129,17 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestImportBesideDisabled: that a server is skipped for one that is disabled, such as an example, is told.
+func TestImportBesideDisabled(t *testing.T) {
+	folder := write(t, "client.json", `{"mcpServers": {"files": {"command": "x"}, "hr": {"command": "x", "disabled": true}}}`,
+		"servers.yaml", "mcpServers:\n  files: {command: npx, disabled: true}\n  hr: {command: npx, disabled: true}\n")
+	done, err := config.Import(filepath.Join(folder, "client.json"), folder)
+	if err != nil || len(done.Warnings) != 1 || !strings.HasSuffix(done.Warnings[0],
+		"files: the entry that is there is disabled; remove it and import again to use this one") {
+		t.Errorf("Import = %+v, %v; want a warning about files alone", done, err)
+	}
+}
+
 func TestImportThroughLink(t *testing.T) {
 	folder := write(t, "client.json", `{"mcp": {"servers": {"a": {"command": "x"}}}}`, "real.yaml", "mcpServers:\n")
 	link := filepath.Join(folder, "servers.yaml")

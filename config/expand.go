@@ -17,8 +17,9 @@ func isVariable(s string) bool {
 }
 
 // expand replaces ${VAR} by the value of the variable, and ${VAR:-default} by its value or, if it is unset or empty,
-// by default, which ends at the first "}". "$${" means "${"; any other "$" is plain text. Values are not expanded
-// again. With client, ${env:VAR} means ${VAR}. An unset variable without a default is an error.
+// by default, which ends at the first "}" that closes no variable within it, and is expanded, too. "$${" means "${";
+// any other "$" is plain text. Values are not expanded again. With client, ${env:VAR} means ${VAR}. An unset variable
+// without a default is an error.
 func expand(s string, env func(string) (string, bool), client bool) (string, error) {
 	var out strings.Builder
 	for {
@@ -33,19 +34,41 @@ func expand(s string, env func(string) (string, bool), client bool) (string, err
 			continue
 		}
 		out.WriteString(before)
-		inside, after, closed := strings.Cut(rest, "}")
+		inside, after, closed := cutVariable(rest)
 		m := variable.FindStringSubmatch(inside)
-		if !closed || m == nil || (m[1] != "" && !client) {
+		switch {
+		case client && strings.HasPrefix(inside, "input:"):
+			return "", fmt.Errorf("${%s} is asked for by the desktop client; write ${env:NAME} and set the variable", inside)
+		case !closed || m == nil || (m[1] != "" && !client):
 			return "", errors.New("after ${ want NAME} or NAME:-default}; write $${ for a plain ${")
 		}
 		value, ok := env(m[2])
 		switch {
 		case m[3] != "" && value == "":
-			value = m[4]
+			var err error
+			if value, err = expand(m[4], env, client); err != nil {
+				return "", err
+			}
 		case !ok:
 			return "", fmt.Errorf("environment variable %[1]s is not set; set it or write ${%[1]s:-default}", m[2])
 		}
 		out.WriteString(value)
 		s = after
 	}
+}
+
+// cutVariable cuts s at the "}" that closes it.
+func cutVariable(s string) (inside, after string, closed bool) {
+	open := 1
+	for i := range len(s) {
+		switch {
+		case strings.HasPrefix(s[i:], "${"):
+			open++
+		case s[i] == '}':
+			if open--; open == 0 {
+				return s[:i], s[i+1:], true
+			}
+		}
+	}
+	return s, "", false
 }

@@ -67,7 +67,7 @@ func (d *decoder) keys(access *auth.Config) {
 	}
 	if d.keep && len(d.unknown) > 0 {
 		access.APIKeys = before
-		d.warn(position{}, "%s: the API keys in use stay; write auth: {api_keys: []} to remove them",
+		d.warn(position{}, "%s: the API keys in use stay; an empty list as auth.api_keys removes them",
 			strings.Join(d.unknown, ", "))
 	}
 	if value == "" {

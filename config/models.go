@@ -93,7 +93,7 @@ func (d *decoder) provider(path string, m *llm.Config, before string) {
 		}
 	}
 	if !d.given(path, "model") {
-		d.fail(d.modelPlace(path), path, "needs a model, because api: %s is of another provider", m.API)
+		d.fail(d.modelPlace(path), path+".model", "must be named, because api: %s is of another provider", m.API)
 	}
 }
 
@@ -168,7 +168,7 @@ func (d *decoder) endpoint(
 	}
 	if variable != "" && *key == "" && !d.given(path, "api_key") {
 		value, _ := d.env(variable)
-		if value == "" {
+		if value == "" && !d.failed[path] { // a misspelt key may be that one
 			d.fail(d.modelPlace(path), path, "has no api_key, and environment variable %s is not set", variable)
 		}
 		*key = secret.String(value)

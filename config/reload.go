@@ -52,7 +52,7 @@ func (d *decoder) compareSources(now Config) {
 		case before.empty:
 		case now.sources[i].empty:
 			d.problems.add(position{file: now.sources[i].file},
-				"is empty now; write mcpServers: {} to remove all servers, auth: {api_keys: []} to remove all keys")
+				"is empty now; write an empty mcpServers to remove all servers, an empty list as auth.api_keys to remove all keys")
 		case now.sources[i].cutOff(before) && !(now.sources[i].endsInLine() && d.onlyRemoves(now)):
 			d.problems.add(position{file: now.sources[i].file},
 				"is cut off: it has only the first %d of %d bytes; if that is meant, change a line before them, too",

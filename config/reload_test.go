@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 const (
@@ -65,7 +66,7 @@ func TestReload(t *testing.T) {
 		"another server, an empty key": {change: put("key", " \n"), keys: both, servers: "a b", warning: `key "first": the file holds no key: the API keys in use stay`},
 		"the key file cut off":         {change: put("key", "secr"), keys: both, servers: "a b", warning: `key "first": the file has only the beginning of the key in use: the API keys in use stay`},
 		"the key file removed":         {change: remove("key"), keys: both, servers: "a b", warning: `key "first": reading the key: no such file or directory: the API keys in use stay`},
-		"settings without auth":        {change: put("settings.yaml", "log: {level: warn}\n"), keys: both, servers: "a b", warning: "auth.api_keys is not set: the API keys in use stay; write auth: {api_keys: []}"},
+		"settings without auth":        {change: put("settings.yaml", "log: {level: warn}\n"), keys: both, servers: "a b", warning: "auth.api_keys is not set: the API keys in use stay; an empty list as auth.api_keys removes them"},
 		"settings cut off before auth": {change: cut("settings.yaml", "auth:"), keys: both, servers: "a b", warning: "auth.api_keys is not set"},
 		"auth without keys":            {change: put("settings.yaml", "auth:\n  api_keys:\n"), keys: both, servers: "a b", warning: "auth.api_keys is not set"},
 		"keys removed":                 {change: put("settings.yaml", "auth: {api_keys: []}\n"), servers: "a b"},
@@ -102,6 +103,7 @@ func TestReload(t *testing.T) {
 					if err == nil || !strings.Contains(err.Error(), tc.refused) {
 						t.Fatalf("got error %v, want %q in it", err, tc.refused)
 					}
+					unredacted(t, err.Error())
 					return
 				}
 				if err != nil {
@@ -121,9 +123,20 @@ func TestReload(t *testing.T) {
 				if tc.warning == "" && len(got.Warnings) > 0 || !warned && tc.warning != "" {
 					t.Errorf("got warnings %q, want %q", got.Warnings, tc.warning)
 				}
+				for _, w := range got.Warnings {
+					unredacted(t, w)
+				}
 				used = got
 			}
 		})
+	}
+}
+
+// unredacted fails the test if the log would hide a part of an advice.
+func unredacted(t *testing.T, advice string) {
+	t.Helper()
+	if logged := redact.Text(advice); logged != advice {
+		t.Errorf("the log has %q, want %q", logged, advice)
 	}
 }
 

@@ -202,26 +202,31 @@ func (s serverCheck) headers() {
 	}
 }
 
-// forwardHeaders checks the names of headers that callers set: none that holds the caller's key, or that the transport
-// or the configuration writes.
+// forwardHeaders checks the names of headers that callers set, none of which the transport or the configuration writes,
+// and drops those that may hold the caller's key.
 func (s serverCheck) forwardHeaders() {
 	own := map[string]bool{}
 	for name := range s.cfg.Headers {
 		own[strings.ToLower(name)] = true
+	}
+	keys := func(name string) bool {
+		return slices.Contains([]string{"authorization", "x-api-key", "proxy-authorization"}, strings.ToLower(name))
 	}
 	for i, name := range s.cfg.ForwardHeaders {
 		path := item(join(s.path, "forward_headers"), i)
 		switch lower := strings.ToLower(name); {
 		case !httpguts.ValidHeaderFieldName(name):
 			s.d.wrong(path, "is no valid header name")
-		case lower == "authorization" || lower == "x-api-key" || lower == "proxy-authorization":
-			s.d.wrong(path, "%s is never passed on: it may hold the key of this router; write what the server needs as headers", name)
+		case keys(name):
+			s.warn("%s of forward_headers is never passed on: it may hold the key of this router; "+
+				"write what the server needs as headers", name)
 		case ownHeader(lower):
 			s.d.wrong(path, "%s is written by the transport", name)
 		case own[lower]:
 			s.d.wrong(path, "%s is one of headers, too; keep one", name)
 		}
 	}
+	s.cfg.ForwardHeaders = slices.DeleteFunc(s.cfg.ForwardHeaders, keys)
 }
 
 // checkHeaders checks names and values.

@@ -23,12 +23,12 @@ const (
 type Status struct {
 	Status          string      `json:"status"`
 	Transport       string      `json:"transport"`
-	ProtocolVersion string      `json:"protocol_version,omitempty"`
-	Tools           int         `json:"tools"` // as last listed, in any session; 0 before the first list
+	ProtocolVersion string      `json:"protocol_version"` // empty = not connected
+	Tools           int         `json:"tools"`            // as last listed, in any session; 0 before the first list
 	Latency         Percentiles `json:"latency_ms"`
-	Since           time.Time   `json:"since"` // when Status became what it is
-	LastHealthy     *time.Time  `json:"last_healthy,omitempty"`
-	LastError       *plan.Error `json:"last_error,omitempty"`
+	Since           time.Time   `json:"since"`        // when Status became what it is
+	LastHealthy     *time.Time  `json:"last_healthy"` // nil = never
+	LastError       *plan.Error `json:"last_error"`   // nil = none
 	Breaker         string      `json:"breaker"`
 	InFlight        int         `json:"in_flight"`
 	Queued          int         `json:"queued"` // calls that wait for max_parallel

@@ -155,8 +155,13 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 	if err != nil {
 		return nil, err
 	}
+	blocks, left := passedOn(record.Outcomes)
+	if left > 0 {
+		record.Warnings = append(record.Warnings,
+			fmt.Sprintf("left out %d images or links of tools: an answer has %d of them, of %d MiB, at most", left, maxBlocks, maxBlockBytes>>20))
+	}
 	out := result(record.Answer.Text, record.Content(full))
-	out.Content = append(out.Content, passedOn(record.Outcomes)...)
+	out.Content = append(out.Content, blocks...)
 	return out, nil
 }
 
@@ -191,20 +196,22 @@ func readQuery(args arguments) (q *Query, full bool, err error) {
 	return q, detail == "full", nil
 }
 
-// passedOn returns the images and links that tools returned, within bounds.
-func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content) {
+// passedOn returns the images and links that tools returned, within bounds, and how many are left out.
+func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content, left int) {
 	bytes := 0
 	for _, o := range outcomes {
 		for _, c := range o.Calls() {
 			for _, raw := range c.Blocks {
-				if len(blocks) < maxBlocks && bytes+len(raw) <= maxBlockBytes {
-					bytes += len(raw)
-					blocks = append(blocks, rawContent{Raw: raw})
+				if len(blocks) == maxBlocks || bytes+len(raw) > maxBlockBytes {
+					left++
+					continue
 				}
+				bytes += len(raw)
+				blocks = append(blocks, rawContent{Raw: raw})
 			}
 		}
 	}
-	return blocks
+	return blocks, left
 }
 
 // rawContent is a content block that passes through mcp-go as it is.

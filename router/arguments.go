@@ -2,6 +2,7 @@ package router
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -77,16 +78,16 @@ func (a arguments) flag(name string) (bool, error) {
 	return b, nil
 }
 
-// count reads a whole number of at least least; 0 if it is not given.
+// count reads a whole number of at least least; 0 if it is not given. To JSON Schema 2.0 is one, too.
 func (a arguments) count(name string, least int) (int, error) {
 	if !a.given(name) {
 		return 0, nil
 	}
-	var n int
-	if json.Unmarshal(a[name], &n) != nil || n < least {
+	var n float64
+	if json.Unmarshal(a[name], &n) != nil || n != math.Trunc(n) || n < float64(least) || n > math.MaxInt32 {
 		return 0, refuse("Invalid argument: %s must be a whole number of at least %d", name, least)
 	}
-	return n, nil
+	return int(n), nil
 }
 
 func (a arguments) seconds(name string) (time.Duration, error) {

@@ -58,7 +58,7 @@ type round struct {
 }
 
 func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
-	q.Origin.Visible = within(q)
+	q.Origin.Visible = within(q.Origin.Visible, q.Servers...)
 	s := &rounds{
 		router: r, q: q, given: given, began: began, most: r.opts.MaxRounds, share: atExecuting,
 		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)), calls: execution.NewBudget(execution.MaxCalls),
@@ -304,12 +304,12 @@ func describeOutcomes(span trace.Span, outcomes []plan.Outcome) {
 	span.SetAttributes(tracing.Failed.Int(failed))
 }
 
-// within is what a query may use: what its caller may, of the servers that it names.
-func within(q Query) downstream.Visible {
-	if len(q.Servers) == 0 {
-		return q.Origin.Visible
+// within is what a caller may use of these servers; of all if there are none.
+func within(visible downstream.Visible, servers ...string) downstream.Visible {
+	if len(servers) == 0 {
+		return visible
 	}
 	return func(server, tool string) bool {
-		return slices.Contains(q.Servers, server) && (q.Origin.Visible == nil || q.Origin.Visible(server, tool))
+		return slices.Contains(servers, server) && (visible == nil || visible(server, tool))
 	}
 }

@@ -120,15 +120,16 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server,
 			strings.Join(r.tools.serversFor(visible), ", "))
 	}
+	if server != "" {
+		visible = within(visible, server)
+	}
 	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
 	out := []ToolInfo{}
 	for t := range catalog.See(visible) {
-		if server == "" || t.Server == server {
-			out = append(out, ToolInfo{Name: t.Name, Server: t.Server, Description: t.Description, Schema: t.InputSchema})
-		}
+		out = append(out, ToolInfo{Name: t.Name, Server: t.Server, Description: t.Description, Schema: t.InputSchema})
 	}
 	return out, nil
 }

@@ -220,7 +220,7 @@ func TestRounds(t *testing.T) {
 	for _, row := range []struct {
 		arguments string
 		rounds    int
-	}{{`{"query":"q"}`, 2}, {`{"query":"q","max_rounds":1}`, 1}, {`{"query":"q","max_rounds":3}`, 3}} {
+	}{{`{"query":"q"}`, 2}, {`{"query":"q","max_rounds":1}`, 1}, {`{"query":"q","max_rounds":3}`, 3}, {`{"query":"q","max_rounds":3.0}`, 3}} {
 		t.Run(fmt.Sprint(row.rounds), func(t *testing.T) {
 			m := scripted(t, "ok", plans...)
 			r, _ := withPeer(t, m, nil, echoTool("echo"))
@@ -384,19 +384,21 @@ func TestBlocks(t *testing.T) {
 			return `{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("A", 9<<20) + `"}]}`, ""
 		}})
 	c := r.dial("", nil)
-	blocks := func() []json.RawMessage {
+	blocks := func(left string) []json.RawMessage {
 		t.Helper()
 		reply := c.call("process_query", `{"query":"q"}`, "")
-		c.answerOf(reply)
+		if got := strings.Join(c.answerOf(reply).Warnings, ""); left == "" && got != "" || !strings.Contains(got, left) {
+			t.Errorf("warnings: got %q, want %q in them", got, left)
+		}
 		return c.result(reply).Content[1:]
 	}
-	if got := blocks(); len(got) != 2 || string(got[0]) != image || string(got[1]) != link {
+	if got := blocks(""); len(got) != 2 || string(got[0]) != image || string(got[1]) != link {
 		t.Errorf("blocks: got %s, want %s and %s", got, image, link)
 	}
-	if got := blocks(); len(got) == 0 || len(got) > 32 {
+	if got := blocks("left out 9 images or links"); len(got) == 0 || len(got) > 32 {
 		t.Errorf("41 images: got %d blocks, want 1 to 32", len(got))
 	}
-	if got := blocks(); len(got) != 2 || string(got[0]) != image {
+	if got := blocks("left out 1 images or links"); len(got) != 2 || string(got[0]) != image {
 		t.Errorf("blocks beside one that is too large: got %d, want 2", len(got))
 	}
 	for _, q := range m.Requests() {

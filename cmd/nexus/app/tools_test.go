@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -75,7 +76,8 @@ func wantError(t *testing.T, r *reply, code int, message, data string) {
 func TestListAvailableTools(t *testing.T) {
 	r := start(t, func(o *app.Options) {
 		o.Demo = true
-		o.Config.Servers = append(o.Config.Servers, downstream.ServerConfig{Name: "off", Type: "http", URL: "http://127.0.0.1:1", Disabled: true})
+		o.Config.Servers = append(o.Config.Servers, downstream.ServerConfig{Name: "off", Type: "http", URL: "http://127.0.0.1:1", Disabled: true},
+			server("down", "http://127.0.0.1:1/mcp"))
 	})
 	c := r.dial("", nil)
 	var list struct{ Tools []router.ToolInfo }
@@ -101,7 +103,7 @@ func TestListAvailableTools(t *testing.T) {
 	if len(list.Tools) != 1 || list.Tools[0].Name != "query_hr" {
 		t.Errorf("tools of hr: got %+v, want query_hr", list.Tools)
 	}
-	for arguments, want := range map[string]string{`{"server":"nope"}`: "server: Unknown server: nope", `{"server":1}`: "server"} {
+	for arguments, want := range map[string]string{`{"server":"nope"}`: "server: Unknown server: nope", `{"server":1}`: "server", `{"server":"down"}`: "No server could be listed: down (unavailable"} {
 		if got := c.refused("list_available_tools", arguments); !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q in it", arguments, got, want)
 		}
@@ -144,6 +146,11 @@ func TestHealthCheck(t *testing.T) {
 	up, down := h.Servers["up"], h.Servers["down"]
 	if up.Transport != "http" || up.ProtocolVersion != "2025-06-18" || up.LastHealthy == nil || time.Since(*up.LastHealthy) > time.Minute || up.Breaker != "closed" || up.Sessions != 1 || up.InFlight != 0 {
 		t.Errorf("up: got %+v, want a connected HTTP server", up)
+	}
+	for _, field := range []string{"protocol_version", "last_healthy", "last_error"} {
+		if raw := jsonrpc.Get(jsonrpc.Get(jsonrpc.Get(result.StructuredContent, "servers"), "down"), field); raw == nil {
+			t.Errorf("down: got no %s, want it in every state", field)
+		}
 	}
 	if down.LastError == nil || down.LastError.Reason != "unavailable" || down.LastError.Message == "" {
 		t.Errorf("down: got %+v, want the last error unavailable", down)

@@ -61,7 +61,7 @@ func (b *Batch) Metrics() map[string]float64 {
 		"pass_rate": rate, "errors": float64(c.Errors), "p50": l.P50, "p95": l.P95, "p99": l.P99,
 		"tokens": float64(b.Input + b.Output),
 	}
-	if b.Priced {
+	if b.Priced || m["tokens"] == 0 {
 		m["cost"] = b.Cost()
 	}
 	return m

@@ -164,6 +164,16 @@ func TestPlanWithCycle(t *testing.T) {
 	}
 }
 
+// What no model has answered cost nothing; without a price, what one has cost is not known.
+func TestMetrics_Cost(t *testing.T) {
+	for tokens, known := range map[int]bool{0: true, 7: false} {
+		b := load(t, fmt.Sprintf(`{"case":"a","repeat":1,"outcome":"passed","tokens":{"input":%d,"output":0}}`+"\n", tokens))
+		if cost, ok := b.Metrics()["cost"]; ok != known || cost != 0 {
+			t.Errorf("%d tokens: got cost %g, known %t, want known %t", tokens, cost, ok, known)
+		}
+	}
+}
+
 func TestGates(t *testing.T) {
 	a := map[string]float64{"p95": 2, "errors": 0}
 	b := map[string]float64{"p95": 3, "errors": 1, "pass_rate": 0.9}

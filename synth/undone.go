@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -99,21 +100,18 @@ func quoted(text string) string {
 func (u undone) because(i int) string {
 	part := u.unmet[i]
 	tool := short.Line(part.Tool, maxToolLabel)
+	subject := cmp.Or(tool, "it")
 	if cause, ok := u.step[i]; ok {
 		failed := u.outcomes[cause]
 		message := strings.TrimRight(failureMessage(failed), ".")
 		switch {
 		case failed.Err.Reason == reason.DependencyFailed:
-			return tool + " was not called: " + message
+			return subject + " was not called: " + message
 		case part.Reason == plan.UnmetDeclined:
-			return tool + " was not allowed: " + message
+			return subject + " was not allowed: " + message
 		case part.Reason == plan.UnmetFailed:
-			return tool + " failed: " + message
+			return subject + " failed: " + message
 		}
-	}
-	subject := tool
-	if tool == "" {
-		subject = "it"
 	}
 	switch part.Reason {
 	case plan.UnmetNoTool:

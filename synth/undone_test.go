@@ -66,6 +66,9 @@ func TestUnmetParts(t *testing.T) {
 			want:  "Not done: \"email them\", because send_email was not called: Step s2, which this step needs, failed."},
 		{name: "failed step of another tool", outcomes: []plan.Outcome{mail, sum}, unmet: []plan.Unmet{unmet("sum up", plan.UnmetNoTool, "send_email")},
 			want: mailFailed + "\n\nNot done: \"sum up\", because no tool fits; closest: send_email."},
+		{name: "step without a tool", outcomes: []plan.Outcome{sum, failed("s3", "", "", reason.UnknownTool, "step names no tool")},
+			unmet: []plan.Unmet{{Text: "email them", Reason: plan.UnmetFailed, Step: "s3"}},
+			want:  "Not done: \"email them\", because it failed: step names no tool."},
 		{name: "several", outcomes: []plan.Outcome{sum, mail, failed("s4", "mail", "send_email", "timeout", "too late")},
 			unmet: []plan.Unmet{unmet("fly", plan.UnmetNoTool, ""), unmet("email them", plan.UnmetFailed, "send_email")},
 			want: "Not everything worked:\n- send_email: too late\n\n- Not done: \"fly\", because no tool fits.\n" +

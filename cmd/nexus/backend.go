@@ -155,6 +155,16 @@ func healthOf(ctx context.Context, b backend) (*state, error) {
 	return h, nil
 }
 
+// idle reports whether there is no server that is not disabled.
+func (h *state) idle() bool {
+	for _, s := range h.Servers {
+		if s.Status != downstream.StateDisabled {
+			return false
+		}
+	}
+	return true
+}
+
 // serverOf returns the server that a tool's name names, empty if it may be any.
 func (h *state) serverOf(tool string) string {
 	for _, separator := range [...]string{"__", ":", "."} {

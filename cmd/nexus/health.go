@@ -35,7 +35,7 @@ func (c *healthCmd) Run(w *world) error {
 	case err != nil:
 		return err
 	case health.Status == "unhealthy":
-		return &exitError{code: exitFailed}
+		return &exitError{exitFailed, "unhealthy: no server can be used; start them, or correct their entries in the configuration"}
 	case health.Status != "healthy", c.Remote == "" && health.modelFails(): // elsewhere the last failure may be an old one
 		return &exitError{code: exitPartly}
 	}

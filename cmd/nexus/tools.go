@@ -96,8 +96,12 @@ func (c *callCmd) Run(w *world) error {
 		return err
 	}
 	defer done()
-	if _, err := await(w.ctx, w, b, c.Tool); err != nil {
+	health, err := await(w.ctx, w, b, c.Tool)
+	switch {
+	case err != nil:
 		return err
+	case c.Remote == "" && health.idle():
+		return &exitError{code: exitFailed} // idleHint is shown already
 	}
 	raw, err := b.call(w.ctx, c.Tool, arguments)
 	if err != nil {

@@ -66,6 +66,7 @@ func (d *decoder) server(at string, m member) downstream.ServerConfig {
 	if !cfg.Disabled && !d.shape {
 		s.url()
 		s.headers()
+		s.auth()
 		s.process()
 	}
 	return cfg

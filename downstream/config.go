@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -68,6 +69,15 @@ type ServerConfig struct {
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
 	Placement        string                   `yaml:"placement"`         // "", each or one; one process needs neither
+	Auth             *oauth.Config            `yaml:"auth"`              // nil = it wants no OAuth tokens
+}
+
+// Authorized returns the server as package oauth knows it; ok is false if it wants no tokens.
+func (c ServerConfig) Authorized() (s oauth.Server, ok bool) {
+	if c.Auth == nil || c.URL == "" {
+		return oauth.Server{}, false
+	}
+	return oauth.Server{Name: c.Name, URL: c.URL, SSE: c.Type == TransportSSE, Headers: c.Headers, Config: *c.Auth}, true
 }
 
 // Default limits of one attempt to connect, handshake included. A command may have to be installed first.

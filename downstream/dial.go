@@ -39,7 +39,7 @@ func (d *dialer) open(ctx context.Context, sl *slot) (*link.Session, error) {
 	params, initialized := d.initialize(sl.client)
 	return link.Connect(ctx, link.Options{
 		Server: c.Name, Target: target, Initialize: params, Handler: handler{d.opts, sl, sl.opened.Add(1)},
-		MaxMessage: d.opts.MaxMessage, HTTP: d.transport, Logger: d.opts.Logger, ClientDriven: !initialized,
+		MaxMessage: d.opts.MaxMessage, HTTP: sl.s.through(d.transport), Logger: d.opts.Logger, ClientDriven: !initialized,
 	})
 }
 

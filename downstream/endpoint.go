@@ -2,10 +2,12 @@ package downstream
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 )
 
 // stopTime is how long a server may take to end politely.
@@ -21,10 +23,19 @@ type endpoint struct {
 	checks   HealthConfig
 	deadline time.Duration // of a list
 	say      func(Message) // passes a notification on
+	tokens   *oauth.Source // nil = it wants none
 
 	ctx    context.Context // ends with stop; bounds connections and lists under way
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // connections, lists and deliveries under way
+}
+
+// through returns what sends requests to the server: with a token if it wants one.
+func (e *endpoint) through(base http.RoundTripper) http.RoundTripper {
+	if e.tokens == nil {
+		return base
+	}
+	return e.tokens.Transport(base)
 }
 
 // lists reports whether the server lists a tool.
@@ -39,6 +50,9 @@ func newEndpoint(c ServerConfig, o *Options, clients *clients) *endpoint {
 		clients: clients, checks: o.Health, deadline: o.ListDeadline, say: o.OnMessage,
 	}
 	e.health = newMonitor(e.identity, func() { o.OnReturn(c.Name) })
+	if s, ok := c.Authorized(); ok {
+		e.tokens = oauth.NewSource(s, "", o.Tokens, o.Logger)
+	}
 	e.known.byMethod = map[string]knownList{}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e

@@ -61,10 +61,14 @@ func (m *monitor) connected(client string, session *link.Session) {
 // unconnected records that an attempt to connect failed. An attempt for a client counts only if the connection
 // failed: what the server answers to one client does not concern others.
 func (m *monitor) unconnected(client string, err error) {
-	m.failed(err)
-	m.logger.Warn("cannot connect to server", "server", m.config.Name, "error", err)
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
+	level := slog.LevelWarn
+	if last := m.machine.LastError(); known && f.Reason == reason.Unauthorized && last != nil && *last == *f {
+		level = slog.LevelDebug // until a person does something about it
+	}
+	m.failed(err)
+	m.logger.Log(context.Background(), level, "cannot connect to server", "server", m.config.Name, "error", err)
 	unreached := []string{reason.Unavailable, reason.Timeout, reason.Disconnected}
 	switch {
 	case own && known && f.Reason == reason.Protocol:

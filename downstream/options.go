@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -29,9 +30,15 @@ type Options struct {
 	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger        *slog.Logger
 	Tracer        tracing.Tracer
-	Observe       func(Observation)   // after each call; may be nil
-	Embedded      map[string]DialFunc // servers in this process, by name
+	Observe       func(Observation) // after each call; may be nil
+	Access
 	Events
+}
+
+// Access is what it takes to reach some servers.
+type Access struct {
+	Embedded map[string]DialFunc // servers in this process, by name
+	Tokens   oauth.Store         // of servers that want some
 }
 
 // Events are called for what servers do outside of calls, and Around for each call. Each may be nil.

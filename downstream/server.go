@@ -81,5 +81,8 @@ func (s *server) stop(limit time.Duration) {
 	wg.Wait()
 	s.clients.drop(s.endpoint, slots)
 	s.wg.Wait()
+	if s.tokens != nil {
+		s.tokens.Close()
+	}
 	s.health.on(health.Ended, nil)
 }

@@ -565,7 +565,7 @@ func serveSSE(t *testing.T, s *server) downstream.ServerConfig {
 
 // pipes configures servers in this process, in order.
 func pipes(names []string, servers ...*server) downstream.Options {
-	o := downstream.Options{Embedded: map[string]downstream.DialFunc{}}
+	o := downstream.Options{Access: downstream.Access{Embedded: map[string]downstream.DialFunc{}}}
 	for i, name := range names {
 		o.Servers = append(o.Servers, downstream.ServerConfig{Name: name, Type: downstream.TransportStdio})
 		o.Embedded[name] = servers[i].embedded

@@ -33,6 +33,7 @@ type Status struct {
 	InFlight        int         `json:"in_flight"`
 	Queued          int         `json:"queued"` // calls that wait for max_parallel
 	Sessions        int         `json:"sessions"`
+	TokenExpiresIn  *int        `json:"token_expires_in,omitempty"` // seconds, of a server with auth
 
 	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // 100 at most
 }
@@ -112,6 +113,12 @@ func (s *server) status(see Visible) Status {
 	if !h.LastHealthy.IsZero() {
 		at := h.LastHealthy.UTC().Truncate(time.Millisecond)
 		st.LastHealthy = &at
+	}
+	if s.tokens != nil {
+		if left, known := s.tokens.ExpiresIn(); known {
+			seconds := int(left.Seconds())
+			st.TokenExpiresIn = &seconds
+		}
 	}
 	if h.LastError != nil {
 		st.LastError = &plan.Error{Reason: h.LastError.Reason, Message: h.LastError.Message}

@@ -113,7 +113,11 @@ func (e *endpoint) ping(ctx context.Context, session *link.Session) error {
 	return err
 }
 
-// rest waits before the next attempt to open the router's own session, or until a session of a client was opened.
+// loginLook is how often a server that waits for a token looks for one.
+const loginLook = time.Second
+
+// rest waits before the next attempt to open the router's own session, or until a session of a client was opened or
+// somebody has logged in.
 func (e *endpoint) rest(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-e.health.reached: // an old token
@@ -121,13 +125,26 @@ func (e *endpoint) rest(ctx context.Context, d time.Duration) bool {
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.health.reached:
-	case <-ctx.Done():
-		return false
-	case <-e.ctx.Done():
-		return false
+	var look <-chan time.Time
+	if e.tokens != nil {
+		ticker := time.NewTicker(loginLook)
+		defer ticker.Stop()
+		look = ticker.C
 	}
-	return true
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-e.health.reached:
+			return true
+		case <-look:
+			if e.tokens.Changed() {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		case <-e.ctx.Done():
+			return false
+		}
+	}
 }

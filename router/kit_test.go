@@ -114,8 +114,8 @@ func newProfileKit(
 	peer := &mcptest.Server{OnLine: k.answer}
 	peer.SetTools("[" + strings.Join(tools, ",") + "]")
 	servers := downstream.Options{
-		Servers:  []downstream.ServerConfig{{Name: "peer", Type: downstream.TransportStdio}},
-		Embedded: map[string]downstream.DialFunc{"peer": func(context.Context) (io.ReadWriteCloser, error) { return dial(peer), nil }},
+		Servers: []downstream.ServerConfig{{Name: "peer", Type: downstream.TransportStdio}},
+		Access:  downstream.Access{Embedded: map[string]downstream.DialFunc{"peer": func(context.Context) (io.ReadWriteCloser, error) { return dial(peer), nil }}},
 	}
 	logger := slog.New(slog.NewTextHandler(&k.logs, nil))
 	finder := search.NewFinder(search.New(search.Options{}), search.FinderOptions{Logger: logger})

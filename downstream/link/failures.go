@@ -7,14 +7,25 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
+// Unauthorized is the error of a RoundTripper that has no credentials which the server accepts. The request was not
+// handled.
+type Unauthorized struct{ Why string } // and what to do
+
+// Error implements error.
+func (u *Unauthorized) Error() string { return u.Why }
+
 // requestFailure judges an error before any answer: what never got a connection never reached the server.
 // end is the context that cut the request if it is done.
 func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *Failure {
+	if refused := (*Unauthorized)(nil); errors.As(err, &refused) {
+		return l.failure(reason.Unauthorized, "%s", refused.Why)
+	}
 	started := d != nil && d.started.Load()
 	if end.Err() != nil {
 		f := *l.asFailure(context.Cause(l.ctx))
@@ -52,6 +63,9 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	switch {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		f.Reason = reason.Unauthorized
+		if strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), ","), "resource_metadata=") {
+			f.Message += "; it offers OAuth, which auth in its configuration uses"
+		}
 	case code == http.StatusTooManyRequests:
 		// It says that the request was counted instead of handled (RFC 6585 §4). But a tool may pass on the 429 of
 		// another service after it has done half of its work.

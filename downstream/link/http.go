@@ -183,7 +183,8 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 	if err != nil {
 		defer cancel()
 		f := t.s.requestFailure(err, d, t.s.closed)
-		if c.unsent = !d.started.Load(); c.unsent && ctx.Err() == nil && t.s.calls.len() == 1 {
+		c.unsent = !d.started.Load()
+		if c.unsent && f.Reason == reason.Unavailable && ctx.Err() == nil && t.s.calls.len() == 1 {
 			// The server cannot be reached, and no other call says otherwise.
 			lost := *f
 			t.s.lose(&lost)

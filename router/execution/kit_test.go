@@ -33,7 +33,7 @@ type kit struct {
 
 func newKit(t *testing.T, log *slog.Logger, servers ...*scripted) *kit {
 	t.Helper()
-	o := downstream.Options{Embedded: map[string]downstream.DialFunc{}, Logger: log}
+	o := downstream.Options{Access: downstream.Access{Embedded: map[string]downstream.DialFunc{}}, Logger: log}
 	for i, s := range servers {
 		name := string(rune('a' + i))
 		o.Servers = append(o.Servers, downstream.ServerConfig{Name: name, Type: downstream.TransportStdio})

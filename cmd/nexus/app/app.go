@@ -22,6 +22,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -116,7 +117,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Embedded: dialers(opts.Tape, a.serverSet),
+		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
 		Events: downstream.Events{
 			Around:    opts.Tape.Call,
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+)
+
+type authCmd struct {
+	Login  authLoginCmd  `cmd:"" help:"Log in to a server that wants OAuth tokens."`
+	Logout authLogoutCmd `cmd:"" help:"Revoke and delete the token of a server."`
+	Status authStatusCmd `cmd:"" help:"Show at which servers the router is logged in."`
+}
+
+// tokens are the flags of commands about the tokens of servers.
+type tokens struct {
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+}
+
+// open returns the servers that want tokens, or only the one that is named, and the store.
+func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
+	cfg, err := config.Load(c.Config, config.Options{})
+	if err != nil {
+		return nil, oauth.Store{}, err
+	}
+	folder, err := cfg.StateFolder()
+	if err != nil {
+		return nil, oauth.Store{}, err
+	}
+	var servers []oauth.Server
+	known := false
+	for _, s := range cfg.Servers {
+		known = known || s.Name == only
+		if server, ok := s.Authorized(); ok && (only == "" || s.Name == only) {
+			servers = append(servers, server)
+		}
+	}
+	switch {
+	case only == "" || len(servers) > 0:
+		return servers, oauth.NewStore(folder), nil
+	case known:
+		return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("server %s has no auth in its configuration; write auth: {} if it wants OAuth tokens", only)}
+	}
+	return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("there is no server %s in the configuration", only)}
+}
+
+type authLoginCmd struct {
+	tokens
+	Server string `arg:"" help:"Name of the server."`
+}
+
+// loginTime is how long a person has to log in.
+const loginTime = 5 * time.Minute
+
+func (c *authLoginCmd) Run(w *world) error {
+	servers, store, err := c.open(c.Server)
+	if err != nil {
+		return err
+	}
+	late := errors.New("nobody has logged in within " + loginTime.String())
+	ctx, cancel := context.WithTimeoutCause(w.ctx, loginTime, late)
+	defer cancel()
+	token, err := oauth.Login(ctx, servers[0], func(url string) {
+		fmt.Fprintf(w.stdout, "Open this page in a browser to log in to %s:\n\n  %s\n\n", c.Server, url)
+		if w.terminal {
+			browse(url)
+		}
+	})
+	if err == nil {
+		err = store.Save(ctx, token)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot log in to server %s: %w", c.Server, err)
+	}
+	_, err = fmt.Fprintf(w.stdout, "logged in to %s%s; a running router uses this from now on\n", c.Server, lasting(token))
+	return err
+}
+
+// lasting says how long a token lasts.
+func lasting(t *oauth.Token) string {
+	switch {
+	case t.Expires.IsZero():
+		return ""
+	case t.Renewable():
+		return ", renewed when needed"
+	}
+	return " for " + time.Until(t.Expires).Round(time.Second).String()
+}
+
+// browse opens a page in a browser, where there is one.
+func browse(url string) {
+	opener := map[string][]string{
+		"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"},
+	}[runtime.GOOS]
+	if opener == nil {
+		opener = []string{"xdg-open"}
+	}
+	if _, err := exec.LookPath(opener[0]); err != nil {
+		return
+	}
+	command := exec.Command(opener[0], append(opener[1:], url)...)
+	if command.Start() == nil {
+		_ = command.Process.Release() // it may last as long as the browser
+	}
+}
+
+type authLogoutCmd struct {
+	tokens
+	Server string `arg:"" help:"Name of the server."`
+}
+
+func (c *authLogoutCmd) Run(w *world) error {
+	servers, store, err := c.open(c.Server)
+	if err != nil {
+		return err
+	}
+	known, err := oauth.Logout(w.ctx, servers[0], store, "")
+	switch {
+	case !known && err == nil:
+		fmt.Fprintf(w.stdout, "not logged in to %s\n", c.Server)
+		return nil
+	case !known:
+		return fmt.Errorf("cannot log out of server %s: %w", c.Server, err)
+	}
+	fmt.Fprintf(w.stdout, "logged out of %s\n", c.Server)
+	if err != nil {
+		return &exitError{exitPartly, fmt.Sprintf("the token of server %s is deleted here, but not revoked: %v", c.Server, err)}
+	}
+	return nil
+}
+
+type authStatusCmd struct {
+	tokens
+	Server string `arg:"" optional:"" help:"Name of the server (default: all)."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// login is the state of a server's token.
+type login struct {
+	Server    string     `json:"server"`
+	URL       string     `json:"url"`
+	Flow      string     `json:"flow"`
+	LoggedIn  bool       `json:"logged_in"`
+	Expires   *time.Time `json:"expires,omitempty"`
+	ExpiresIn *int       `json:"expires_in,omitempty"` // seconds
+	Renewable bool       `json:"renewable"`            // without a person
+	Scopes    []string   `json:"scopes"`
+	Issuer    string     `json:"issuer,omitempty"`
+	Problem   string     `json:"problem,omitempty"`
+}
+
+func (c *authStatusCmd) Run(w *world) error {
+	servers, store, err := c.open(c.Server)
+	if err != nil {
+		return err
+	}
+	logins := []login{}
+	missing := false
+	for _, s := range servers {
+		l := loginOf(s, store)
+		missing = missing || !l.LoggedIn && !l.Renewable
+		logins = append(logins, l)
+	}
+	if c.JSON {
+		err = printJSON(w, logins)
+	} else {
+		err = printLogins(w, logins)
+	}
+	if err == nil && missing {
+		err = &exitError{code: exitPartly}
+	}
+	return err
+}
+
+func loginOf(s oauth.Server, store oauth.Store) login {
+	l := login{Server: s.Name, URL: s.URL, Flow: s.Flow, Scopes: []string{}}
+	if l.Flow == "" {
+		l.Flow = oauth.FlowCode
+	}
+	l.Renewable = l.Flow == oauth.FlowClientCredentials
+	t, err := store.Load(s.Name, "")
+	switch {
+	case err != nil:
+		l.Problem = err.Error()
+	case t == nil && !l.Renewable:
+		l.Problem = "run: " + oauth.LoginCommand(s.Name)
+	case t == nil:
+		l.Problem = "no token yet; the router gets one when it needs it"
+	case !t.Of(s):
+		l.Problem = "the configuration has changed since; run: " + oauth.LoginCommand(s.Name)
+	default:
+		l.Renewable, l.Issuer = t.Renewable(), t.Issuer
+		l.Scopes = append(l.Scopes, t.Scopes...)
+		l.LoggedIn = l.Renewable || !t.Expired(time.Now())
+		if !t.Expires.IsZero() {
+			seconds := int(time.Until(t.Expires).Seconds())
+			l.Expires, l.ExpiresIn = &t.Expires, &seconds
+		}
+		if !l.LoggedIn {
+			l.Problem = "the token has ended; run: " + oauth.LoginCommand(s.Name)
+		}
+	}
+	return l
+}
+
+func printLogins(w *world, logins []login) error {
+	if len(logins) == 0 {
+		_, err := fmt.Fprintln(w.stdout, "no server has auth in its configuration")
+		return err
+	}
+	table := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+	for _, l := range logins {
+		state := "not logged in"
+		if l.LoggedIn {
+			state = "logged in"
+		}
+		expires := "-"
+		switch {
+		case l.ExpiresIn != nil && *l.ExpiresIn > 0:
+			expires = "token ends in " + (time.Duration(*l.ExpiresIn) * time.Second).String()
+		case l.ExpiresIn != nil:
+			expires = "token has ended"
+		}
+		if l.LoggedIn && l.Renewable {
+			expires += ", renewed when needed"
+		}
+		rest := l.Problem
+		if rest == "" && len(l.Scopes) > 0 {
+			rest = "scopes: " + strings.Join(l.Scopes, " ")
+		}
+		fmt.Fprintln(table, strings.Join([]string{l.Server, l.Flow, state, expires, rest}, "\t"))
+	}
+	return table.Flush()
+}

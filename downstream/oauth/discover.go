@@ -1,0 +1,177 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+const (
+	maxScopes     = 100
+	maxScopeBytes = 200
+)
+
+// site is what a server and its authorization server say about themselves.
+type site struct {
+	resource string
+	scopes   []string // that the server wants
+	meta     *oauthex.AuthServerMeta
+}
+
+// discover finds the authorization server of a server: by the challenge of an answer without a token and the metadata
+// of the protected resource (RFC 9728), then by the metadata of the authorization server (RFC 8414, OpenID Connect
+// Discovery). A server without metadata of its own may be its own authorization server (MCP 2025-03-26).
+func discover(ctx context.Context, g *guard, s Server) (*site, error) {
+	challenges, err := challenge(ctx, g, s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach it: %w", cause(err))
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	found := &site{resource: s.URL, scopes: plausibleScopes(strings.Fields(param(challenges, "scope")))}
+	issuer := origin(u)
+	switch resource, err := resourceMetadata(ctx, g, u, param(challenges, "resource_metadata")); {
+	case err != nil:
+		return nil, err
+	case resource != nil && len(resource.AuthorizationServers) == 0:
+		return nil, errors.New("its metadata names no authorization server")
+	case resource != nil:
+		found.resource, issuer = resource.Resource, resource.AuthorizationServers[0]
+		if len(found.scopes) == 0 {
+			found.scopes = plausibleScopes(resource.ScopesSupported)
+		}
+	}
+	found.meta, err = auth.GetAuthServerMetadata(ctx, strings.TrimSuffix(issuer, "/"), g.client())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the metadata of its authorization server %.200q cannot be used: %w", issuer, err)
+	case found.meta == nil:
+		return nil, fmt.Errorf("there is no metadata of an authorization server at %.200q", issuer)
+	case !s.byCredentials() && !slices.Contains(found.meta.CodeChallengeMethodsSupported, "S256"):
+		return nil, fmt.Errorf("its authorization server %.200q does not offer PKCE with S256", issuer)
+	}
+	return found, nil
+}
+
+// challenge asks the server without a token and returns the challenges of its answer.
+func challenge(ctx context.Context, g *guard, s Server) ([]oauthex.Challenge, error) {
+	method, body := http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	if s.SSE {
+		method, body = http.MethodGet, ""
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range s.Headers {
+		req.Header.Set(name, value.Reveal())
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := g.client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return nil, nil
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 16<<10))
+	return challengesOf(resp), nil
+}
+
+// challengesOf returns the challenges of a response that can be read.
+func challengesOf(resp *http.Response) []oauthex.Challenge {
+	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	return challenges
+}
+
+// param returns a parameter of the challenge that has it.
+func param(challenges []oauthex.Challenge, name string) string {
+	for _, c := range challenges {
+		if value := c.Params[name]; value != "" && (c.Scheme == "bearer" || name == "resource_metadata") {
+			return value
+		}
+	}
+	return ""
+}
+
+// plausibleScopes bounds scopes that a server names, and leaves out what is none.
+func plausibleScopes(scopes []string) []string {
+	var out []string
+	for _, s := range scopes {
+		if len(out) < maxScopes && ValidScope(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ValidScope reports whether s is one scope (RFC 6749 §3.3).
+func ValidScope(s string) bool {
+	return s != "" && len(s) <= maxScopeBytes && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' || r == '\\'
+	})
+}
+
+// resourceMetadata reads the metadata of the protected resource: at the URL that the server names, else at the
+// well-known ones. It is nil if there is none. All of it is on the server itself, and it must be about the server's
+// URL or its origin.
+func resourceMetadata(
+	ctx context.Context, g *guard, server *url.URL, named string,
+) (*oauthex.ProtectedResourceMetadata, error) {
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := origin(server)
+	type attempt struct{ at, about string }
+	attempts := []attempt{
+		{root + wellKnown + strings.TrimSuffix(server.EscapedPath(), "/"), server.String()},
+		{root + wellKnown, root}, {root + wellKnown, root + "/"}, {root + wellKnown, server.String()},
+	}
+	if named != "" {
+		u, err := url.Parse(named)
+		if err != nil || u.Scheme != server.Scheme || u.Host != server.Host {
+			return nil, fmt.Errorf("it names metadata at %.200q, which is not on the server itself", named)
+		}
+		attempts = []attempt{{named, server.String()}, {named, root}, {named, root + "/"}}
+	}
+	var failed error
+	for _, a := range attempts {
+		meta, err := oauthex.GetProtectedResourceMetadata(ctx, a.at, a.about, g.client())
+		if err == nil {
+			return meta, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	if named != "" {
+		return nil, fmt.Errorf("its metadata cannot be used: %w", failed)
+	}
+	return nil, nil
+}
+
+// cause returns what went wrong without the URL of the request.
+func cause(err error) error {
+	var wrong *url.Error
+	if errors.As(err, &wrong) {
+		return wrong.Err
+	}
+	return err
+}

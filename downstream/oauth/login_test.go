@@ -1,0 +1,218 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// serve starts an authorization server before an MCP server, and returns the latter as it is configured.
+func serve(t *testing.T, o *mcptest.OAuth) oauth.Server {
+	t.Helper()
+	t.Cleanup(mcptest.ServeOAuth(o, &mcptest.Server{Stateless: true}))
+	return oauth.Server{Name: "hr", URL: o.URL + "/mcp"}
+}
+
+// browser opens pages as somebody who agrees to everything.
+func browser(t *testing.T) func(address string) {
+	return func(address string) {
+		resp, err := http.Get(address)
+		if err != nil {
+			t.Errorf("opening the page: %v", err)
+			return
+		}
+		defer resp.Body.Close()
+		if _, err := io.ReadAll(resp.Body); err != nil {
+			t.Errorf("reading the page: %v", err)
+		}
+	}
+}
+
+// logIn logs in and stores the token.
+func logIn(t *testing.T, s oauth.Server, store oauth.Store) *oauth.Token {
+	t.Helper()
+	token, err := oauth.Login(t.Context(), s, browser(t))
+	if err != nil {
+		t.Fatalf("logging in: %v", err)
+	}
+	if err := store.Save(t.Context(), token); err != nil {
+		t.Fatalf("storing: %v", err)
+	}
+	return token
+}
+
+func TestLogin(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, state := serve(t, o), filepath.Join(t.TempDir(), "state")
+	var page string
+	token, err := oauth.Login(t.Context(), s, func(address string) { page = address; browser(t)(address) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !token.Renewable() || !slices.Equal(token.Scopes, []string{"read"}) || !token.Of(s) {
+		t.Errorf("got %+v, want a token that can be renewed, with the scope of the challenge", token)
+	}
+	u, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	back, err := url.Parse(q.Get("redirect_uri"))
+	if err != nil || back.Hostname() != "127.0.0.1" || q.Get("resource") != s.URL || len(q.Get("state")) < 20 || q.Get("client_id") != "registered" {
+		t.Errorf("got the page %s", page)
+	}
+	if forms := o.Forms(); len(forms) != 1 || forms[0].Get("resource") != s.URL || len(forms[0].Get("code_verifier")) < 43 {
+		t.Errorf("got the token requests %v", forms)
+	}
+	if resp, err := http.Get(q.Get("redirect_uri")); err == nil {
+		resp.Body.Close()
+		t.Error("the redirect is served after the login")
+	}
+	if err := oauth.NewStore(state).Save(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(state, "tokens", "hr.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
+	}
+}
+
+func TestLogin_ConfiguredClient(t *testing.T) {
+	for _, methods := range [][]string{{"client_secret_basic"}, {"client_secret_post"}, nil} {
+		o := &mcptest.OAuth{Clients: map[string]string{"known": "pass word&"}, Change: func(meta map[string]any) {
+			meta["registration_endpoint"] = nil
+			meta["token_endpoint_auth_methods_supported"] = methods
+			meta["scopes_supported"] = []string{"offline_access"}
+		}}
+		s := serve(t, o)
+		s.Config = oauth.Config{ClientID: "known", ClientSecret: "pass word&", Scopes: []string{"own"}}
+		store := oauth.NewStore(t.TempDir())
+		if token := logIn(t, s, store); !slices.Equal(token.Scopes, []string{"own"}) {
+			t.Errorf("methods %v: got the scopes %v, want those of the configuration", methods, token.Scopes)
+		}
+		for _, other := range []oauth.Config{{}, {ClientID: "other", ClientSecret: "pass word&"}, {ClientID: "known", ClientSecret: "x", Flow: oauth.FlowClientCredentials}} {
+			changed := s
+			changed.Config = other
+			if token, err := store.Load("hr", ""); err != nil || token.Of(changed) {
+				t.Errorf("got %v, %v, want that the token is not of %+v", token, err, other)
+			}
+		}
+	}
+}
+
+// What an authorization server may not do, and that no code is sent anywhere then.
+func TestLogin_Refuses(t *testing.T) {
+	elsewhere := func(key, value string) func(map[string]any) {
+		return func(meta map[string]any) { meta[key] = value }
+	}
+	for name, c := range map[string]struct {
+		o    *mcptest.OAuth
+		want string
+	}{
+		"issuer of another": {&mcptest.OAuth{Change: elsewhere("issuer", "https://evil.example")}, "does not match"},
+		"no PKCE":           {&mcptest.OAuth{Change: func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }}, "S256"},
+		"plain page":        {&mcptest.OAuth{Change: elsewhere("authorization_endpoint", "http://evil.example/a")}, "authorization_endpoint"},
+		"script page":       {&mcptest.OAuth{Change: elsewhere("authorization_endpoint", "javascript:alert(1)")}, "authorization_endpoint"},
+		"plain tokens":      {&mcptest.OAuth{Change: elsewhere("token_endpoint", "http://evil.example/t")}, "token_endpoint"},
+		"other resource":    {&mcptest.OAuth{Resource: elsewhere("resource", "https://other.example/mcp")}, "metadata"},
+		"metadata afar":     {&mcptest.OAuth{Challenge: `Bearer resource_metadata="https://evil.example/meta"`}, "not on the server itself"},
+		"inside a network":  {&mcptest.OAuth{Resource: func(m map[string]any) { m["authorization_servers"] = []string{"https://169.254.169.254"} }}, "non-public"},
+		"no server":         {&mcptest.OAuth{Resource: func(m map[string]any) { m["authorization_servers"] = nil }}, "names no authorization server"},
+		"no registration":   {&mcptest.OAuth{Change: func(m map[string]any) { m["registration_endpoint"] = nil }}, "client_id"},
+		"answer of another": {&mcptest.OAuth{Back: func(a url.Values) { a.Set("iss", "https://evil.example") }}, "issuer"},
+		"answer of nobody":  {&mcptest.OAuth{Back: func(a url.Values) { a.Del("iss") }}, "issuer"},
+		"a no": {&mcptest.OAuth{Back: func(a url.Values) {
+			a.Del("code")
+			a.Set("error", "access_denied")
+		}}, "access_denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, c.o)
+			token, err := oauth.Login(t.Context(), s, browser(t))
+			if err == nil || !strings.Contains(err.Error(), c.want) || token != nil {
+				t.Errorf("got %v, %v, want an error with %q", token, err, c.want)
+			}
+			if forms := c.o.Forms(); len(forms) > 0 {
+				t.Errorf("got the token requests %v, want none", forms)
+			}
+		})
+	}
+}
+
+// An answer without the state of the login changes nothing: the login goes on waiting.
+func TestLogin_WrongState(t *testing.T) {
+	o := &mcptest.OAuth{Back: func(a url.Values) { a.Set("state", "guessed") }}
+	s := serve(t, o)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	_, err := oauth.Login(ctx, s, func(address string) {
+		resp, err := http.Get(address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("got status %d for a wrong state, want 400", resp.StatusCode)
+		}
+		cancel(stop)
+	})
+	if !errors.Is(err, stop) || len(o.Forms()) > 0 {
+		t.Errorf("got %v and %v, want that the login waits until it is stopped", err, o.Forms())
+	}
+}
+
+// What an authorization server says, or echoes, does not carry secrets into errors.
+func TestLogin_NoSecretInErrors(t *testing.T) {
+	const sent = "s3cr3t-of-the-client"
+	o := &mcptest.OAuth{OnToken: func(w http.ResponseWriter, form url.Values) bool {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, form.Encode()+sent)
+		return true
+	}, Clients: map[string]string{"known": sent}}
+	s := serve(t, o)
+	s.Config = oauth.Config{ClientID: "known", ClientSecret: sent, Flow: oauth.FlowClientCredentials}
+	_, err := oauth.Login(t.Context(), s, nil)
+	if err == nil || strings.Contains(err.Error(), sent) || !strings.Contains(err.Error(), "400") {
+		t.Errorf("got %v, want the status and no secret", err)
+	}
+	s.Flow = ""
+	_, err = oauth.Login(t.Context(), s, browser(t))
+	if err == nil || strings.Contains(err.Error(), sent) || strings.Contains(err.Error(), "code-") {
+		t.Errorf("got %v, want neither code nor secret", err)
+	}
+}
+
+func TestLogout(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	if known, err := oauth.Logout(t.Context(), s, store, ""); known || err != nil {
+		t.Errorf("without a token: got %v, %v", known, err)
+	}
+	logIn(t, s, store)
+	if known, err := oauth.Logout(t.Context(), s, store, ""); !known || err != nil || o.Count("revoke") != 2 {
+		t.Errorf("got %v, %v and %d revocations, want two", known, err, o.Count("revoke"))
+	}
+	if token, err := store.Load("hr", ""); token != nil || err != nil {
+		t.Errorf("got %v, %v after logging out", token, err)
+	}
+
+	o.Change = func(meta map[string]any) { meta["revocation_endpoint"] = o.URL + "/nowhere" }
+	logIn(t, s, store)
+	if known, err := oauth.Logout(t.Context(), s, store, ""); !known || err == nil {
+		t.Errorf("got %v, %v, want that it says that nothing was revoked", known, err)
+	}
+	if token, _ := store.Load("hr", ""); token != nil {
+		t.Error("the token is not deleted")
+	}
+}

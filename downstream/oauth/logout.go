@@ -1,0 +1,75 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Logout revokes the stored token of a server, where the authorization server can (RFC 7009), and deletes it in any
+// case. known is false if there is none. The error says why it could not be revoked or deleted.
+func Logout(ctx context.Context, s Server, store Store, caller string) (known bool, err error) {
+	unlock, err := store.lock(ctx, s.Name, caller)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	t, err := store.Load(s.Name, caller)
+	if err != nil || t == nil {
+		return false, err
+	}
+	revoked := t.revoke(ctx, s)
+	if err := store.delete(s.Name, caller); err != nil {
+		return true, err
+	}
+	return true, revoked
+}
+
+// revoke takes the token back, the lasting one first.
+func (t *Token) revoke(ctx context.Context, s Server) error {
+	if t.Revoker == "" {
+		return nil
+	}
+	g, err := newGuard(ctx, t.URL)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []struct{ hint, token string }{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if kind.token == "" {
+			continue
+		}
+		form := url.Values{"token": {kind.token}, "token_type_hint": {kind.hint}}
+		secret := t.Client.Secret
+		if s.ClientID == t.Client.ID {
+			secret = s.ClientSecret.Reveal()
+		}
+		inHeader := t.Client.InHeader && secret != ""
+		if !inHeader {
+			form.Set("client_id", t.Client.ID)
+			if secret != "" {
+				form.Set("client_secret", secret)
+			}
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revoker, strings.NewReader(form.Encode()))
+		if err != nil {
+			return fmt.Errorf("%s cannot be asked to revoke it", t.Issuer)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if inHeader {
+			req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(secret))
+		}
+		resp, err := g.client().Do(req)
+		if err != nil {
+			return fmt.Errorf("%s cannot be asked to revoke it: %w", host(t.Revoker), cause(err))
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 16<<10))
+		resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			return fmt.Errorf("%s does not revoke it: it answered %d", host(t.Revoker), resp.StatusCode)
+		}
+	}
+	return nil
+}

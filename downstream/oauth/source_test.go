@@ -1,0 +1,316 @@
+package oauth_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// caller makes requests to a server with the tokens of a Source.
+type caller struct {
+	t      *testing.T
+	url    string
+	source *oauth.Source
+	http   http.RoundTripper
+}
+
+func open(t *testing.T, s oauth.Server, store oauth.Store, log io.Writer) *caller {
+	t.Helper()
+	source := oauth.NewSource(s, "", store, slog.New(slog.NewTextHandler(log, nil)))
+	base := &http.Transport{}
+	t.Cleanup(func() { source.Close(); base.CloseIdleConnections() })
+	return &caller{t, s.URL, source, source.Transport(base)}
+}
+
+// call pings the server. Its error is of the RoundTripper or says which status was answered.
+func (c *caller) call() error {
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url, bytes.NewReader([]byte(ping)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"result"`) {
+		return errors.New(resp.Status + " " + string(body))
+	}
+	return nil
+}
+
+func (c *caller) must() {
+	c.t.Helper()
+	if err := c.call(); err != nil {
+		c.t.Fatalf("got %v, want that the call succeeds", err)
+	}
+}
+
+// refused calls and checks that a person is asked to do something.
+func (c *caller) refused(want string) {
+	c.t.Helper()
+	err := c.call()
+	var unauthorized *link.Unauthorized
+	if !errors.As(err, &unauthorized) || !strings.Contains(err.Error(), want) {
+		c.t.Fatalf("got %v, want a *link.Unauthorized with %q", err, want)
+	}
+}
+
+// expired is a copy of a token that has ended, or ends in a moment.
+func expired(t *oauth.Token, left time.Duration) *oauth.Token {
+	own := *t
+	own.Expires = time.Now().Add(left)
+	own.Began = own.Expires.Add(-time.Hour)
+	return &own
+}
+
+func save(t *testing.T, store oauth.Store, token *oauth.Token) {
+	t.Helper()
+	if err := store.Save(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Many requests at the end of a token renew it once, from two processes, too; the new refresh token is kept.
+func TestSource_RenewsOnce(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	for round := 1; round <= 3; round++ {
+		if round == 1 {
+			logIn(t, s, store)
+		}
+		token, err := store.Load("hr", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(t, store, expired(token, -time.Second))
+		one, other := open(t, s, store, io.Discard), open(t, s, store, io.Discard)
+		var wg sync.WaitGroup
+		for range 20 {
+			for _, c := range []*caller{one, other} {
+				wg.Go(func() {
+					if err := c.call(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if got := o.Count("refresh_token"); got != round || o.Count("reuse") != 0 {
+			t.Fatalf("got %d renewals and %d refresh tokens used again, want %d and none", got, o.Count("reuse"), round)
+		}
+	}
+	if o.Count("refused") > 1 {
+		t.Errorf("got %d requests with a wrong token, want only the one that looks for metadata", o.Count("refused"))
+	}
+}
+
+// A token is renewed ahead of its end, and a slow authorization server holds up nobody.
+func TestSource_RenewsAhead(t *testing.T) {
+	var slow atomic.Bool
+	release := make(chan struct{})
+	o := &mcptest.OAuth{OnToken: func(http.ResponseWriter, url.Values) bool {
+		if slow.Load() {
+			<-release
+		}
+		return false
+	}}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	before := expired(logIn(t, s, store), time.Minute)
+	save(t, store, before)
+	slow.Store(true)
+	c := open(t, s, store, io.Discard)
+	for range 20 {
+		c.must()
+	}
+	mcptest.Eventually(t, "it is renewed", func() bool { return o.Count("refresh_token") == 1 })
+	if left, known := c.source.ExpiresIn(); !known || left > time.Minute {
+		t.Errorf("got %v, %v, want the token that there was", left, known)
+	}
+	close(release)
+	mcptest.Eventually(t, "the new token is there", func() bool { left, _ := c.source.ExpiresIn(); return left > time.Minute })
+	c.must()
+	if token, err := store.Load("hr", ""); err != nil || token.Access == before.Access || o.Count("refresh_token") != 1 {
+		t.Errorf("got %v, %v and %d renewals", token, err, o.Count("refresh_token"))
+	}
+}
+
+// A token that the server refuses is renewed, and the request is sent again whole.
+func TestSource_Revoked(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	logIn(t, s, store)
+	var log mcptest.Log
+	c := open(t, s, store, &log)
+	c.must()
+	o.Forget(false)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if err := c.call(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := o.Count("refresh_token"); got != 1 {
+		t.Errorf("got %d renewals, want one", got)
+	}
+
+	o.Forget(true)
+	for range 5 {
+		c.refused("run: nexus auth login hr")
+	}
+	if got := o.Count("refresh_token"); got != 2 {
+		t.Errorf("got %d renewals, want one that is refused and no other", got)
+	}
+	if lines := log.Lines("nexus auth login hr"); len(lines) != 1 {
+		t.Errorf("got the log %q, want one line that says what to do", log.String())
+	}
+
+	logIn(t, s, store) // elsewhere
+	c.must()
+	for _, form := range o.Forms() {
+		if token := form.Get("refresh_token"); token != "" && strings.Contains(log.String(), token) {
+			t.Error("a token is in the log")
+		}
+	}
+}
+
+// A server that refuses every token does not make the router ask for more and more.
+func TestSource_RefusesEveryToken(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	logIn(t, s, store)
+	o.OnToken = func(http.ResponseWriter, url.Values) bool { o.Forget(false); return false }
+	c := open(t, s, store, io.Discard)
+	c.must()
+	o.Forget(false)
+	c.http = c.source.Transport(refuser{})
+	for range 10 {
+		c.refused("it refuses its token")
+	}
+	if got := o.Count("refresh_token"); got != 1 {
+		t.Errorf("got %d renewals, want one", got)
+	}
+}
+
+// refuser answers 401.
+type refuser struct{}
+
+func (refuser) RoundTrip(req *http.Request) (*http.Response, error) {
+	req.Body.Close()
+	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
+}
+
+// What passes is not a reason to log in again: the authorization server is asked later.
+func TestSource_AuthorizationServerDown(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	token := logIn(t, s, store)
+	o.OnToken = func(w http.ResponseWriter, _ url.Values) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	save(t, store, expired(token, -time.Second))
+	c := open(t, s, store, io.Discard)
+	for range 5 {
+		if err := c.call(); err == nil || errors.As(err, new(*link.Unauthorized)) || !strings.Contains(err.Error(), "503") {
+			t.Fatalf("got %v, want an error that passes", err)
+		}
+	}
+	if got := o.Count("refresh_token"); got != 1 {
+		t.Errorf("got %d renewals, want one for all", got)
+	}
+	save(t, store, expired(token, time.Minute))
+	c.must() // with what is left
+}
+
+// A token goes to no other URL than the one that it was got for, and to nobody after logging out.
+func TestSource_BelongsToURL(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	logIn(t, s, store)
+	moved := s
+	moved.URL = o.URL + "/other"
+	open(t, moved, store, io.Discard).refused("its configuration has changed")
+
+	c := open(t, s, store, io.Discard)
+	c.must()
+	if _, err := oauth.Logout(t.Context(), s, store, ""); err != nil {
+		t.Fatal(err)
+	}
+	if !c.source.Changed() {
+		t.Error("the change is not seen")
+	}
+	c.refused("nexus auth login hr")
+}
+
+func TestSource_ClientCredentials(t *testing.T) {
+	o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: oauth.FlowClientCredentials, Scopes: []string{"a", "b"}}
+	c := open(t, s, store, io.Discard)
+	c.must()
+	open(t, s, store, io.Discard).must()
+	if forms := o.Forms(); len(forms) != 1 || forms[0].Get("scope") != "a b" || forms[0].Get("resource") != s.URL {
+		t.Errorf("got %v, want one request, with the scopes", forms)
+	}
+	o.Forget(false)
+	c.must()
+	if o.Count("client_credentials") != 2 {
+		t.Errorf("got %d requests, want another one", o.Count("client_credentials"))
+	}
+
+	s.ClientSecret = "wrong"
+	wrong := open(t, s, oauth.Store{}, io.Discard)
+	for range 3 {
+		wrong.refused("check the client_id, client_secret and scopes")
+	}
+	if o.Count("client_credentials") != 3 {
+		t.Errorf("got %d requests, want that a wrong secret is tried once", o.Count("client_credentials"))
+	}
+}
+
+func TestSource_NamesMissingScopes(t *testing.T) {
+	o := &mcptest.OAuth{Needs: func(*http.Request) string { return "admin write" }}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	logIn(t, s, store)
+	open(t, s, store, io.Discard).refused("admin write; add what is missing to auth.scopes")
+	if o.Count("refresh_token") != 0 {
+		t.Error("the token is renewed, which adds no scopes")
+	}
+}
+
+// Tokens that are of no use end in an error.
+func TestSource_UselessTokens(t *testing.T) {
+	for _, answer := range []string{
+		`{"access_token":"x","token_type":"Bearer","expires_in":-5}`, `{"access_token":"x","token_type":"DPoP"}`,
+		`{"access_token":"a\nb","token_type":"Bearer"}`, `{"token_type":"Bearer"}`, `{`,
+	} {
+		o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}, OnToken: func(w http.ResponseWriter, _ url.Values) bool {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+			return true
+		}}
+		s := serve(t, o)
+		s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: oauth.FlowClientCredentials}
+		if err := open(t, s, oauth.NewStore(t.TempDir()), io.Discard).call(); err == nil || o.Count("client_credentials") > 2 {
+			t.Errorf("%s: got %v and %d requests, want an error and at most two", answer, err, o.Count("client_credentials"))
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+)
+
+// maxFile is how many bytes of a file are read.
+const maxFile = 1 << 20
+
+// Store keeps tokens in a folder, a file each. Files are replaced whole, and processes that share the folder renew a
+// token one after the other. The zero Store keeps nothing.
+type Store struct{ folder string }
+
+// NewStore returns the store in a state folder, which need not exist; "" keeps nothing.
+func NewStore(state string) Store {
+	if state == "" {
+		return Store{}
+	}
+	return Store{filepath.Join(state, "tokens")}
+}
+
+// name returns the file for a token. Names of callers may be any text.
+func (st Store) name(server, caller string) string {
+	if caller != "" {
+		sum := sha256.Sum256([]byte(caller))
+		server += "." + hex.EncodeToString(sum[:16])
+	}
+	return filepath.Join(st.folder, server+".json")
+}
+
+// Load returns the token of a server, and of a caller if one is named. It is nil if there is none.
+func (st Store) Load(server, caller string) (*Token, error) {
+	if st.folder == "" {
+		return nil, nil
+	}
+	name := st.name(server, caller)
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && info.Size() > maxFile {
+		err = errors.New("it is too large")
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the token of server %s: %w", server, err)
+	}
+	t := &Token{}
+	if json.Unmarshal(text, t) != nil { // whose error may quote it
+		return nil, fmt.Errorf("the token of server %s in %s cannot be read; log in again", server, name)
+	}
+	if t.Server != server || t.Caller != caller || t.Access == "" {
+		return nil, nil // another spelling, where the file system takes both for one
+	}
+	return t, nil
+}
+
+// Save stores a token in place of the one that there is.
+func (st Store) Save(ctx context.Context, t *Token) error {
+	unlock, err := st.lock(ctx, t.Server, t.Caller)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return st.write(t)
+}
+
+func (st Store) write(t *Token) error {
+	if st.folder == "" {
+		return errors.New("there is no state folder to keep the token in; set state")
+	}
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = atomicfile.Write(st.name(t.Server, t.Caller), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("storing the token of server %s: %w", t.Server, err)
+	}
+	return nil
+}
+
+func (st Store) delete(server, caller string) error {
+	if err := os.Remove(st.name(server, caller)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// lock has other processes wait that renew or replace the same token.
+func (st Store) lock(ctx context.Context, server, caller string) (unlock func(), err error) {
+	if st.folder == "" {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(st.folder, 0o700); err != nil {
+		return nil, err
+	}
+	return atomicfile.Lock(ctx, st.name(server, caller)+".lock")
+}
+
+// look returns what tells one content of a token's file from another; nil if there is none.
+func (st Store) look(server, caller string) os.FileInfo {
+	if st.folder == "" {
+		return nil
+	}
+	info, err := os.Stat(st.name(server, caller))
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// same reports whether two looks saw the same content.
+func same(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}

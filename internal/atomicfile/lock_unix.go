@@ -1,0 +1,42 @@
+//go:build unix && !aix && !solaris
+
+package atomicfile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// lookAgain is the time between two attempts to get a lock.
+const lookAgain = 20 * time.Millisecond
+
+// Lock keeps others that lock the same file out, in this process and in others, until unlock is called or the process
+// ends. It makes the file, which stays. It waits until ctx ends.
+func Lock(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			f.Close()
+			return nil, err
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			f.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -31,7 +31,11 @@ func (s serverCheck) auth() {
 	if a.Flow != "" {
 		s.d.oneOf(path+".flow", a.Flow, oauth.FlowCode, oauth.FlowClientCredentials)
 	}
-	if a.Scope != "" {
+	switch a.Scope {
+	case "", oauth.ScopeServer:
+	case "per_caller":
+		s.fail("auth.scope", "per_caller is not supported: all callers share the token of a server; write server")
+	default:
 		s.d.oneOf(path+".scope", a.Scope, oauth.ScopeServer)
 	}
 	if a.Flow == oauth.FlowClientCredentials && (a.ClientID == "" || a.ClientSecret == "") {

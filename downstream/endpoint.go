@@ -51,7 +51,7 @@ func newEndpoint(c ServerConfig, o *Options, clients *clients) *endpoint {
 	}
 	e.health = newMonitor(e.identity, func() { o.OnReturn(c.Name) })
 	if s, ok := c.Authorized(); ok {
-		e.tokens = oauth.NewSource(s, "", o.Tokens, o.Logger)
+		e.tokens = oauth.NewSource(s, o.Tokens, o.Logger)
 	}
 	e.known.byMethod = map[string]knownList{}
 	e.ctx, e.cancel = context.WithCancel(context.Background())

@@ -122,7 +122,7 @@ func (c *authLogoutCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	known, err := oauth.Logout(w.ctx, servers[0], store, "")
+	known, err := oauth.Logout(w.ctx, servers[0], store)
 	switch {
 	case !known && err == nil:
 		fmt.Fprintf(w.stdout, "not logged in to %s\n", c.Server)
@@ -186,7 +186,7 @@ func loginOf(s oauth.Server, store oauth.Store) login {
 		l.Flow = oauth.FlowCode
 	}
 	l.Renewable = l.Flow == oauth.FlowClientCredentials
-	t, err := store.Load(s.Name, "")
+	t, err := store.Load(s.Name)
 	switch {
 	case err != nil:
 		l.Problem = err.Error()

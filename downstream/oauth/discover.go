@@ -12,11 +12,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 const (
 	maxScopes     = 100
 	maxScopeBytes = 200
+	maxURL        = 2000 // bytes
+	maxReason     = 300
 )
 
 // site is what a server and its authorization server say about themselves.
@@ -54,13 +59,25 @@ func discover(ctx context.Context, g *guard, s Server) (*site, error) {
 	found.meta, err = auth.GetAuthServerMetadata(ctx, strings.TrimSuffix(issuer, "/"), g.client())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the metadata of its authorization server %.200q cannot be used: %w", issuer, err)
+		return nil, fmt.Errorf("the metadata of its authorization server %.200q cannot be used: %w", issuer, brief(err))
 	case found.meta == nil:
 		return nil, fmt.Errorf("there is no metadata of an authorization server at %.200q", issuer)
 	case !s.byCredentials() && !slices.Contains(found.meta.CodeChallengeMethodsSupported, "S256"):
 		return nil, fmt.Errorf("its authorization server %.200q does not offer PKCE with S256", issuer)
 	}
+	m := found.meta
+	named := []string{m.Issuer, m.TokenEndpoint, m.AuthorizationEndpoint, m.RegistrationEndpoint, m.RevocationEndpoint}
+	for _, address := range named {
+		if len(address) > maxURL {
+			return nil, fmt.Errorf("its authorization server %.200q names a URL of more than %d bytes", issuer, maxURL)
+		}
+	}
 	return found, nil
+}
+
+// brief returns what went wrong in one line: a server may have written a part of it.
+func brief(err error) error {
+	return errors.New(redact.Text(short.Line(cause(err).Error(), maxReason)))
 }
 
 // challenge asks the server without a token and returns the challenges of its answer.
@@ -162,7 +179,7 @@ func resourceMetadata(
 		}
 	}
 	if named != "" {
-		return nil, fmt.Errorf("its metadata cannot be used: %w", failed)
+		return nil, fmt.Errorf("its metadata cannot be used: %w", brief(failed))
 	}
 	return nil, nil
 }

@@ -103,7 +103,7 @@ func TestLogin_ConfiguredClient(t *testing.T) {
 		for _, other := range []oauth.Config{{}, {ClientID: "other", ClientSecret: "pass word&"}, {ClientID: "known", ClientSecret: "x", Flow: oauth.FlowClientCredentials}} {
 			changed := s
 			changed.Config = other
-			if token, err := store.Load("hr", ""); err != nil || token.Of(changed) {
+			if token, err := store.Load("hr"); err != nil || token.Of(changed) {
 				t.Errorf("got %v, %v, want that the token is not of %+v", token, err, other)
 			}
 		}
@@ -196,23 +196,23 @@ func TestLogin_NoSecretInErrors(t *testing.T) {
 func TestLogout(t *testing.T) {
 	o := &mcptest.OAuth{}
 	s, store := serve(t, o), oauth.NewStore(t.TempDir())
-	if known, err := oauth.Logout(t.Context(), s, store, ""); known || err != nil {
+	if known, err := oauth.Logout(t.Context(), s, store); known || err != nil {
 		t.Errorf("without a token: got %v, %v", known, err)
 	}
 	logIn(t, s, store)
-	if known, err := oauth.Logout(t.Context(), s, store, ""); !known || err != nil || o.Count("revoke") != 2 {
+	if known, err := oauth.Logout(t.Context(), s, store); !known || err != nil || o.Count("revoke") != 2 {
 		t.Errorf("got %v, %v and %d revocations, want two", known, err, o.Count("revoke"))
 	}
-	if token, err := store.Load("hr", ""); token != nil || err != nil {
+	if token, err := store.Load("hr"); token != nil || err != nil {
 		t.Errorf("got %v, %v after logging out", token, err)
 	}
 
 	o.Change = func(meta map[string]any) { meta["revocation_endpoint"] = o.URL + "/nowhere" }
 	logIn(t, s, store)
-	if known, err := oauth.Logout(t.Context(), s, store, ""); !known || err == nil {
+	if known, err := oauth.Logout(t.Context(), s, store); !known || err == nil {
 		t.Errorf("got %v, %v, want that it says that nothing was revoked", known, err)
 	}
-	if token, _ := store.Load("hr", ""); token != nil {
+	if token, _ := store.Load("hr"); token != nil {
 		t.Error("the token is not deleted")
 	}
 }

@@ -11,18 +11,18 @@ import (
 
 // Logout revokes the stored token of a server, where the authorization server can (RFC 7009), and deletes it in any
 // case. known is false if there is none. The error says why it could not be revoked or deleted.
-func Logout(ctx context.Context, s Server, store Store, caller string) (known bool, err error) {
-	unlock, err := store.lock(ctx, s.Name, caller)
+func Logout(ctx context.Context, s Server, store Store) (known bool, err error) {
+	unlock, err := store.lock(ctx, s.Name)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	t, err := store.Load(s.Name, caller)
+	t, err := store.Load(s.Name)
 	if err != nil || t == nil {
 		return false, err
 	}
 	revoked := t.revoke(ctx, s)
-	if err := store.delete(s.Name, caller); err != nil {
+	if err := store.delete(s.Name); err != nil {
 		return true, err
 	}
 	return true, revoked

@@ -24,11 +24,8 @@ const (
 	FlowClientCredentials = "client_credentials" // the router has a secret
 )
 
-// Whose tokens there are.
-const (
-	ScopeServer    = "server"     // one for all callers
-	ScopePerCaller = "per_caller" // one for each caller
-)
+// ScopeServer means that all callers share the token of a server.
+const ScopeServer = "server"
 
 // Config says how a server lets the router in.
 type Config struct {

@@ -21,10 +21,9 @@ const (
 	maxWaits    = 2               // of one request, for renewals
 )
 
-// Source has the token of one server, and of one caller if that is whose it is. Close ends it.
+// Source has the token of one server. Close ends it.
 type Source struct {
 	server Server
-	caller string
 	store  Store
 	logger *slog.Logger
 
@@ -46,8 +45,8 @@ type Source struct {
 type renewal struct{ done chan struct{} }
 
 // NewSource makes the Source of a server.
-func NewSource(s Server, caller string, store Store, logger *slog.Logger) *Source {
-	src := &Source{server: s, caller: caller, store: store, logger: logger}
+func NewSource(s Server, store Store, logger *slog.Logger) *Source {
+	src := &Source{server: s, store: store, logger: logger}
 	src.ctx, src.cancel = context.WithCancel(context.Background())
 	return src
 }
@@ -72,7 +71,7 @@ func (s *Source) ExpiresIn() (time.Duration, bool) {
 func (s *Source) Changed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !same(s.file, s.store.look(s.server.Name, s.caller))
+	return !same(s.file, s.store.look(s.server.Name))
 }
 
 // get returns a token other than refused. While the current one is still good for a moment, it is returned at once and
@@ -125,21 +124,21 @@ func (s *Source) look(now time.Time, atOnce bool) {
 		return
 	}
 	s.looked = now
-	if file := s.store.look(s.server.Name, s.caller); s.token == nil && s.why == nil || !same(s.file, file) {
+	if file := s.store.look(s.server.Name); s.token == nil && s.why == nil || !same(s.file, file) {
 		s.read(file)
 	}
 }
 
 // read takes over the token of the file. s.mu is held.
 func (s *Source) read(file os.FileInfo) {
-	t, err := s.store.Load(s.server.Name, s.caller)
+	t, err := s.store.Load(s.server.Name)
 	s.file, s.token, s.why, s.again, s.useless = file, nil, nil, time.Time{}, ""
 	switch {
+	case err == nil && t != nil && t.Of(s.server):
+		s.token = t
+	case s.server.byCredentials(): // another one can be had
 	case err != nil:
 		s.why = s.person(err.Error())
-	case t != nil && t.Of(s.server):
-		s.token = t
-	case s.server.byCredentials():
 	case t != nil:
 		s.why = s.person("its configuration has changed since somebody logged in")
 	default:
@@ -152,11 +151,7 @@ func (s *Source) person(why string) error {
 	if s.server.byCredentials() {
 		return &link.Unauthorized{Why: why + "; check the client_id, client_secret and scopes of its auth"}
 	}
-	command := LoginCommand(s.server.Name)
-	if s.caller != "" {
-		command += " --caller " + s.caller
-	}
-	return &link.Unauthorized{Why: why + "; run: " + command}
+	return &link.Unauthorized{Why: why + "; run: " + LoginCommand(s.server.Name)}
 }
 
 // begin starts a renewal. s.mu is held.
@@ -199,7 +194,7 @@ func (s *Source) settle(next renewed, err error) {
 		s.why, s.again = fmt.Errorf("no token for it: %w", err), time.Now().Add(tryAgain)
 	}
 	if s.ctx.Err() == nil {
-		s.logger.Warn("no token for a server", "server", s.server.Name, "caller", s.caller, "error", s.why)
+		s.logger.Warn("no token for a server", "server", s.server.Name, "error", s.why)
 	}
 }
 
@@ -213,13 +208,15 @@ type renewed struct {
 func (s *Source) renew(old *Token) (renewed, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewWithin)
 	defer cancel()
-	unlock, err := s.store.lock(ctx, s.server.Name, s.caller)
-	if err != nil {
+	unlock, err := s.store.lock(ctx, s.server.Name)
+	switch {
+	case err == nil:
+		defer unlock()
+	case ctx.Err() != nil || !s.server.byCredentials(): // a secret gets tokens without a folder, too
 		return renewed{}, fmt.Errorf("the state folder cannot be used: %w", err)
 	}
-	defer unlock()
-	file := s.store.look(s.server.Name, s.caller)
-	stored, err := s.store.Load(s.server.Name, s.caller)
+	file := s.store.look(s.server.Name)
+	stored, err := s.store.Load(s.server.Name)
 	if err != nil && !s.server.byCredentials() {
 		return renewed{}, err
 	}
@@ -236,11 +233,10 @@ func (s *Source) renew(old *Token) (renewed, error) {
 	if err != nil {
 		return renewed{}, err
 	}
-	next.Caller = s.caller
 	if err := s.store.write(next); err != nil {
 		s.logger.Warn("a token ends with this process", "error", err)
 	}
-	return renewed{next, s.store.look(s.server.Name, s.caller)}, nil
+	return renewed{next, s.store.look(s.server.Name)}, nil
 }
 
 func (s *Source) request(ctx context.Context, old *Token) (*Token, error) {

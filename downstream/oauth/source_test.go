@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,7 @@ type caller struct {
 
 func open(t *testing.T, s oauth.Server, store oauth.Store, log io.Writer) *caller {
 	t.Helper()
-	source := oauth.NewSource(s, "", store, slog.New(slog.NewTextHandler(log, nil)))
+	source := oauth.NewSource(s, store, slog.New(slog.NewTextHandler(log, nil)))
 	base := &http.Transport{}
 	t.Cleanup(func() { source.Close(); base.CloseIdleConnections() })
 	return &caller{t, s.URL, source, source.Transport(base)}
@@ -93,7 +95,7 @@ func TestSource_RenewsOnce(t *testing.T) {
 		if round == 1 {
 			logIn(t, s, store)
 		}
-		token, err := store.Load("hr", "")
+		token, err := store.Load("hr")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +146,7 @@ func TestSource_RenewsAhead(t *testing.T) {
 	close(release)
 	mcptest.Eventually(t, "the new token is there", func() bool { left, _ := c.source.ExpiresIn(); return left > time.Minute })
 	c.must()
-	if token, err := store.Load("hr", ""); err != nil || token.Access == before.Access || o.Count("refresh_token") != 1 {
+	if token, err := store.Load("hr"); err != nil || token.Access == before.Access || o.Count("refresh_token") != 1 {
 		t.Errorf("got %v, %v and %d renewals", token, err, o.Count("refresh_token"))
 	}
 }
@@ -251,7 +253,7 @@ func TestSource_BelongsToURL(t *testing.T) {
 
 	c := open(t, s, store, io.Discard)
 	c.must()
-	if _, err := oauth.Logout(t.Context(), s, store, ""); err != nil {
+	if _, err := oauth.Logout(t.Context(), s, store); err != nil {
 		t.Fatal(err)
 	}
 	if !c.source.Changed() {
@@ -311,6 +313,32 @@ func TestSource_UselessTokens(t *testing.T) {
 		s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: oauth.FlowClientCredentials}
 		if err := open(t, s, oauth.NewStore(t.TempDir()), io.Discard).call(); err == nil || o.Count("client_credentials") > 2 {
 			t.Errorf("%s: got %v and %d requests, want an error and at most two", answer, err, o.Count("client_credentials"))
+		}
+	}
+}
+
+// A secret gets tokens also where none can be kept, or what is kept cannot be read.
+func TestSource_ClientCredentialsWithoutFolder(t *testing.T) {
+	o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}}
+	s := serve(t, o)
+	s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: oauth.FlowClientCredentials}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(broken, "tokens"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "tokens", "hr.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, state := range []string{"", file, broken} {
+		c := open(t, s, oauth.NewStore(state), io.Discard)
+		c.must()
+		c.must()
+		if got := o.Count("client_credentials"); got != i+1 {
+			t.Errorf("state %q: got %d requests, want one for both calls", state, got-i)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,21 +27,14 @@ func NewStore(state string) Store {
 	return Store{filepath.Join(state, "tokens")}
 }
 
-// name returns the file for a token. Names of callers may be any text.
-func (st Store) name(server, caller string) string {
-	if caller != "" {
-		sum := sha256.Sum256([]byte(caller))
-		server += "." + hex.EncodeToString(sum[:16])
-	}
-	return filepath.Join(st.folder, server+".json")
-}
+func (st Store) name(server string) string { return filepath.Join(st.folder, server+".json") }
 
-// Load returns the token of a server, and of a caller if one is named. It is nil if there is none.
-func (st Store) Load(server, caller string) (*Token, error) {
+// Load returns the token of a server. It is nil if there is none.
+func (st Store) Load(server string) (*Token, error) {
 	if st.folder == "" {
 		return nil, nil
 	}
-	name := st.name(server, caller)
+	name := st.name(server)
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -62,7 +53,7 @@ func (st Store) Load(server, caller string) (*Token, error) {
 	if json.Unmarshal(text, t) != nil { // whose error may quote it
 		return nil, fmt.Errorf("the token of server %s in %s cannot be read; log in again", server, name)
 	}
-	if t.Server != server || t.Caller != caller || t.Access == "" {
+	if t.Server != server || t.Access == "" {
 		return nil, nil // another spelling, where the file system takes both for one
 	}
 	return t, nil
@@ -70,7 +61,7 @@ func (st Store) Load(server, caller string) (*Token, error) {
 
 // Save stores a token in place of the one that there is.
 func (st Store) Save(ctx context.Context, t *Token) error {
-	unlock, err := st.lock(ctx, t.Server, t.Caller)
+	unlock, err := st.lock(ctx, t.Server)
 	if err != nil {
 		return err
 	}
@@ -84,7 +75,7 @@ func (st Store) write(t *Token) error {
 	}
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {
-		err = atomicfile.Write(st.name(t.Server, t.Caller), append(text, '\n'))
+		err = atomicfile.Write(st.name(t.Server), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("storing the token of server %s: %w", t.Server, err)
@@ -92,30 +83,30 @@ func (st Store) write(t *Token) error {
 	return nil
 }
 
-func (st Store) delete(server, caller string) error {
-	if err := os.Remove(st.name(server, caller)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (st Store) delete(server string) error {
+	if err := os.Remove(st.name(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
 // lock has other processes wait that renew or replace the same token.
-func (st Store) lock(ctx context.Context, server, caller string) (unlock func(), err error) {
+func (st Store) lock(ctx context.Context, server string) (unlock func(), err error) {
 	if st.folder == "" {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(st.folder, 0o700); err != nil {
 		return nil, err
 	}
-	return atomicfile.Lock(ctx, st.name(server, caller)+".lock")
+	return atomicfile.Lock(ctx, st.name(server)+".lock")
 }
 
 // look returns what tells one content of a token's file from another; nil if there is none.
-func (st Store) look(server, caller string) os.FileInfo {
+func (st Store) look(server string) os.FileInfo {
 	if st.folder == "" {
 		return nil
 	}
-	info, err := os.Stat(st.name(server, caller))
+	info, err := os.Stat(st.name(server))
 	if err != nil {
 		return nil
 	}

@@ -25,8 +25,7 @@ const ahead = 2 * time.Minute
 // Token is what lets the router in at a server, with all that it takes to renew and revoke it.
 type Token struct {
 	Server  string    `json:"server"`
-	Caller  string    `json:"caller,omitempty"` // whose it is; empty = of all
-	URL     string    `json:"url"`              // of the server
+	URL     string    `json:"url"` // of the server
 	Flow    string    `json:"flow"`
 	Scopes  []string  `json:"scopes,omitempty"`
 	Began   time.Time `json:"began"`

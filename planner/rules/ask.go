@@ -155,7 +155,8 @@ func (a ask) mayCall(f *profile) bool {
 	}
 	if f.reads {
 		if a.lang == "" {
-			return strings.Contains(strings.ToLower(a.text), strings.ToLower(f.tool.Tool))
+			text, name := strings.ToLower(a.text), strings.ToLower(f.tool.Tool)
+			return strings.Contains(text, name) || strings.Contains(text, strings.ReplaceAll(name, "_", " "))
 		}
 		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return lists["changes"][v] })
 	}

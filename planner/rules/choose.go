@@ -18,7 +18,8 @@ const (
 	rankedTools = 8
 )
 
-// openSlack is how much less evidence it needs to ask for what a write lacks, of which something is given.
+// openSlack is how much less evidence it needs to ask for what a write lacks, of which something is given, or whose whole
+// name is said.
 const openSlack = 1.5
 
 // repeatCost is what evidence a tool loses that is called already.
@@ -39,7 +40,8 @@ type chooser struct {
 	*profiler
 	ctx     context.Context
 	tools   Catalog
-	text    string
+	said    string // the question
+	text    string // the question with names of tools as words, of the same length
 	values  []values.Value
 	context ask         // the whole question; reads may take values from there
 	whole   ask         // all that may be served, with what only states something
@@ -218,12 +220,13 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		if !ready {
 			one.first, ready = c.produce(f, &one.fill)
 		}
-		one.evidence = c.p.features(a, f, one.fill, rank).sum()
+		x := c.p.features(a, f, one.fill, rank)
+		one.evidence = x.sum()
 		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
 			one.evidence -= repeatCost
 		}
 		enough := threshold
-		if !ready && !f.reads && len(one.fill.chosen) > 0 {
+		if !ready && !f.reads && (len(one.fill.chosen) > 0 || x[nameSaid] == 1) {
 			enough -= openSlack
 		}
 		switch {

@@ -99,14 +99,14 @@ const maxText = 16 << 10
 // Plan plans a question over the tools of a catalog. The error is ctx's, if it ended.
 func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.Plan, error) {
 	asked := quoteTexts(clip(query, maxText))
-	query = asked.text
+	query = spelled(asked.text, tools)
 	clauses := intent.Split(query)
 	for i := range clauses {
 		clauses[i].Language = vocabulary(clauses[i])
 	}
 	lang := mostly(clauses)
 	c := chooser{
-		p: p, ctx: ctx, tools: tools, text: query, fills: map[*profile]filling{},
+		p: p, ctx: ctx, tools: tools, said: asked.text, text: query, fills: map[*profile]filling{},
 		values: values.Extract(query, values.Options{Now: p.now(), Language: lang}), profiler: &profiler{lang: lang, made: map[string]*profile{}},
 	}
 	clauses = splitCalculations(query, clauses, c.values)

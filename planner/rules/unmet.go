@@ -36,7 +36,7 @@ func (c *chooser) served(cl intent.Clause) bool {
 // missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest.
 func (c *chooser) missed(cl intent.Clause) {
 	a := c.askFor([]intent.Clause{cl})
-	u := plan.Unmet{Text: strings.TrimSpace(cl.Text), Reason: plan.UnmetNoTool}
+	u := plan.Unmet{Text: strings.TrimSpace(c.said[cl.Start:cl.End]), Reason: plan.UnmetNoTool}
 	for _, one := range c.open {
 		if slices.ContainsFunc(a.words, func(w word) bool { return c.p.knows(one.f, w) == 1 }) {
 			u.Reason, u.Tool, u.Missing = plan.UnmetMissingArgument, one.f.tool.Name, names(one.fill.missing)
@@ -67,7 +67,7 @@ func (c *chooser) nearest(a ask) []plan.Nearest {
 	var out []plan.Nearest
 	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
 		f := c.profile(t)
-		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight >= 0.8 && c.p.knows(f, w) > 0 }) {
+		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 && c.p.knows(f, w) > 0 }) {
 			out = append(out, plan.Nearest{Tool: t.Name, Missing: names(c.p.fill(a, f, nil).missing)})
 		}
 	}

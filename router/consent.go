@@ -69,7 +69,21 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 }
 
 func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
-	twice := !c.approved && c.source != plan.SourceGiven && tool.Cumulative() && c.made.again(tool, calls)
+	if c.approved || c.source == plan.SourceGiven || !tool.Cumulative() {
+		return c.decide(ctx, tool, calls, false)
+	}
+	noted, twice := c.made.note(tool, calls)
+	refused := c.decide(ctx, tool, calls, twice)
+	if refused != nil {
+		c.made.forget(noted)
+	}
+	return refused
+}
+
+// decide says whether calls may be made. twice says that one of them was made before.
+func (c *confirming) decide(
+	ctx context.Context, tool *downstream.Tool, calls []json.RawMessage, twice bool,
+) *plan.Error {
 	switch {
 	case c.mode == downstream.ConfirmNever && twice:
 		return unapproved(tool, "the very same call was made before")
@@ -163,24 +177,36 @@ func (c *confirming) toolOf(step plan.Step) *downstream.Tool {
 // callKey is what equal calls of the same tool have in common.
 type callKey = [sha256.Size]byte
 
-// writes are the calls that were made, or are about to be, of tools that do again what they did. again may be called
-// from any goroutine.
+// writes are the calls that were made, or are about to be, of tools that do again what they did. Its methods may be
+// called from any goroutine.
 type writes struct {
 	mu   sync.Mutex
 	seen map[callKey]bool // at most execution.MaxCalls
 }
 
-// again notes calls and reports whether one of them was there before, or is there twice.
-func (w *writes) again(tool *downstream.Tool, calls []json.RawMessage) bool {
+// note notes calls. It returns those that are new, and reports whether one of them was there before or is there twice.
+func (w *writes) note(tool *downstream.Tool, calls []json.RawMessage) (noted []callKey, twice bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	twice := false
 	for _, arguments := range calls {
 		key := plan.CallKey(tool.Server, tool.Tool.Tool, arguments)
-		twice = twice || w.seen[key]
+		if w.seen[key] {
+			twice = true
+			continue
+		}
 		w.seen[key] = true
+		noted = append(noted, key)
 	}
-	return twice
+	return noted, twice
+}
+
+// forget removes calls that are not made after all.
+func (w *writes) forget(calls []callKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range calls {
+		delete(w.seen, key)
+	}
 }
 
 func unapproved(tool *downstream.Tool, why string) *plan.Error {

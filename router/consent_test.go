@@ -158,6 +158,20 @@ func TestConsent_Twice(t *testing.T) {
 	}
 }
 
+// TestConsent_DeclinedIsNotMade: a call that the user did not allow is not said to have been made.
+func TestConsent_DeclinedIsNotMade(t *testing.T) {
+	const two = `[{"tool":"note","arguments":{"v":1}},{"tool":"note","arguments":{"v":1}}]`
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always }, two, two)
+	a := &asked{err: router.ErrDeclined}
+	k.query(router.Query{Elicit: a.elicit})
+	if len(a.questions) != 2 || strings.Contains(strings.Join(a.questions, " "), "made before") || len(k.called()) > 0 {
+		t.Errorf("got the questions %q and the calls %q, want two questions about calls that were not made", a.questions, k.called())
+	}
+	if r := k.query(router.Query{}); strings.Contains(brief(r)+r.Answer.Text, "made before") {
+		t.Errorf("got %s and %q where nobody can be asked, want nothing about a call that was made", brief(r), r.Answer.Text)
+	}
+}
+
 // The plan that waits for approval is approved by giving it back, all rounds of it, or by the caller at once.
 func TestConsent_Approval(t *testing.T) {
 	plans := []string{

@@ -19,11 +19,9 @@ func (c *calls) trace(next roundTrip) roundTrip {
 		on := c.opts.Tracer.On()
 		var span trace.Span
 		if on {
-			ctx, span = c.opts.Tracer.Start(ctx, tracing.Name(r.Method, r.Tool), trace.WithSpanKind(trace.SpanKindClient))
+			shape := r.server.shapes.Of([4]string{r.Method, r.Tool}, r.shape)
+			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, tracing.Attempt.Int(*r.Attempts))
 			defer span.End()
-			if span.IsRecording() {
-				span.SetAttributes(r.attributes()...)
-			}
 		}
 		if r.Step {
 			own := *r
@@ -38,17 +36,14 @@ func (c *calls) trace(next roundTrip) roundTrip {
 	}
 }
 
-// attributes are those of the span of an attempt.
-func (r *Request) attributes() []attribute.KeyValue {
-	out := make([]attribute.KeyValue, 0, 10)
-	out = append(out, tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server))
+// shape returns that of the spans of attempts like this one.
+func (r *Request) shape() *tracing.Shape {
+	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server)}
 	if r.Tool != "" {
 		out = append(out, tracing.Text(tracing.ToolName, r.Tool), tracing.Operation.String(tracing.OperationTool))
 	}
-	if r.Attempts != nil {
-		out = append(out, tracing.Attempt.Int(*r.Attempts))
-	}
-	return append(out, r.server.where...)
+	return &tracing.Shape{Name: tracing.Name(r.Method, r.Tool), Kind: trace.SpanKindClient,
+		Attributes: append(out, r.server.where...)}
 }
 
 // maxCode bounds the code of a JSON-RPC error, which should be a small integer, in bytes.

@@ -112,8 +112,8 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 		}
 		return link.Reply{}, err
 	}
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetAttributes(tracing.ProtocolVersion.String(session.Version))
+	if c.opts.Tracer.On() {
+		trace.SpanFromContext(ctx).SetAttributes(tracing.ProtocolVersion.String(session.Version))
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,

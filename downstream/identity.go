@@ -14,11 +14,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// identity says which server something belongs to. It never changes.
+// identity says which server something belongs to.
 type identity struct {
 	config ServerConfig
 	logger *slog.Logger
 	where  []attribute.KeyValue // of spans
+	shapes tracing.Shapes       // of attempts
 }
 
 // perClient reports whether each client has a session of its own on the proxy surfaces.

@@ -50,7 +50,7 @@ func every(t *testing.T, m *Metrics) {
 	m.ModelCall(ctx, ModelCall{Operation: "chat", Model: "gpt-5", Provider: "openai", ErrorType: "server", Took: time.Second,
 		Input: 100, Output: 20, Cost: 0.5})
 	if err := m.Watch("1.2.3", func() Readings {
-		return Readings{Sessions: 1, Tracked: 3, Dropped: 4, Refusals: map[string]int64{"overloaded": 7},
+		return Readings{Sessions: 1, Tracked: 3, Dropped: 4, Spans: 11, Refusals: map[string]int64{"overloaded": 7},
 			Servers: map[string]ServerReading{"search": {Up: true, BreakerOpen: true, InFlight: 5, Queued: 6, Sessions: 8, Tools: 9, Quarantined: 10}}}
 	}); err != nil {
 		t.Fatalf("Watch: got %v, want no error", err)
@@ -75,7 +75,7 @@ func TestMetrics(t *testing.T) {
 		`gen_ai_client_operation_duration_seconds_count{error_type="server",gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-5"} 1`,
 		`gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-5",gen_ai_token_type="input"} 100`,
 		`nexus_model_cost_total{gen_ai_request_model="gpt-5"} 0.5`,
-		"nexus_sessions 1", "nexus_tracked_requests 3", "nexus_dropped_notifications_total 4",
+		"nexus_sessions 1", "nexus_tracked_requests 3", "nexus_dropped_notifications_total 4", "nexus_dropped_spans_total 11",
 		`nexus_refused_requests_total{cause="overloaded"} 7`, `nexus_server_up{server="search"} 1`,
 		`nexus_server_breaker_open{server="search"} 1`, `nexus_server_in_flight{server="search"} 5`,
 		`nexus_server_queued{server="search"} 6`, `nexus_server_sessions{server="search"} 8`,

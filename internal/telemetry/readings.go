@@ -13,6 +13,7 @@ type Readings struct {
 	Sessions int              // of clients
 	Tracked  int              // requests of clients whose answer is outstanding
 	Dropped  int64            // progress and other notifications so far that a client did not read in time
+	Spans    int64            // that were not exported so far
 	Refusals map[string]int64 // requests so far, by cause
 	Servers  map[string]ServerReading
 }
@@ -38,6 +39,8 @@ func (m *Metrics) Watch(version string, read func() Readings) error {
 		attribute.String("version", version), attribute.String("go_version", runtime.Version()))
 	w.total("nexus.dropped_notifications", "Progress and other notifications that clients did not read in time.",
 		"", func(r Readings) map[string]int64 { return map[string]int64{"": r.Dropped} })
+	w.total("nexus.dropped_spans", "Spans that were not exported, because the collector was slow or did not take them.",
+		"", func(r Readings) map[string]int64 { return map[string]int64{"": r.Spans} })
 	w.total("nexus.refused_requests", "Requests of clients that were refused.", labelCause,
 		func(r Readings) map[string]int64 { return r.Refusals })
 	flag := func(b bool) int {

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -37,6 +38,7 @@ type Telemetry struct {
 	meter    metric.Meter
 	registry *prometheus.Registry // nil = no metrics
 	process  process
+	lost     func() int64 // spans; nil = none
 	shutdown []func(context.Context) error
 }
 
@@ -77,6 +79,9 @@ func (t *Telemetry) trace(cfg Config, about *resource.Resource) error {
 		return fmt.Errorf("starting the trace exporter: %w", err)
 	}
 	t.shutdown = append(t.shutdown, shutdown)
+	if own, ok := tracer.(*otlp.Tracer); ok {
+		t.lost = own.Dropped
+	}
 	t.tracer = tracing.New(tracer, exports, content)
 	return nil
 }
@@ -130,7 +135,8 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 	if err != nil {
 		return fmt.Errorf("starting the Prometheus exporter: %w", err)
 	}
-	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(exporter)}
+	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(exporter),
+		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter)} // measurements come without a span
 	if os.Getenv("OTEL_METRICS_EXPORTER") == "otlp" {
 		exporter, err := otlp.NewMetrics()
 		if err != nil {
@@ -148,6 +154,14 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 
 // Tracer returns the router's tracer.
 func (t *Telemetry) Tracer() tracing.Tracer { return t.tracer }
+
+// DroppedSpans returns how many spans were not exported so far, because the collector is slow or refuses them.
+func (t *Telemetry) DroppedSpans() int64 {
+	if t.lost == nil {
+		return 0
+	}
+	return t.lost()
+}
 
 // Meter returns the router's meter.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }

@@ -27,6 +27,7 @@ const maxName = 200
 // Tracer starts spans.
 type Tracer struct {
 	tracer  trace.Tracer // nil = no spans
+	shaper  Shaper       // nil = tracer is none
 	on      bool
 	content func(text string) string
 }
@@ -34,7 +35,8 @@ type Tracer struct {
 // New returns a Tracer. exported tells whether spans of tracer go anywhere. content redacts what is recorded of
 // queries, arguments and results; nil records nothing of them.
 func New(tracer trace.Tracer, exported bool, content func(text string) string) Tracer {
-	return Tracer{tracer, exported, content}
+	shaper, _ := tracer.(Shaper)
+	return Tracer{tracer, shaper, exported, content}
 }
 
 // On reports whether spans are exported. If not, the spans of Start do nothing.

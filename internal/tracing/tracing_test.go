@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -145,6 +147,43 @@ func TestLazy(t *testing.T) {
 	}
 	if got := spans.GetSpans(); len(got) != 1 || got[0].Name != "used" {
 		t.Errorf("got %d spans, want the used one", len(got))
+	}
+}
+
+// Spans of a shape have what it has and what is theirs. Shapes are made once each, for a bounded number of texts.
+func TestShapes(t *testing.T) {
+	tracer, spans := recorder(nil)
+	var shapes tracing.Shapes
+	made := 0
+	of := func(text string) *tracing.Shape {
+		return shapes.Of([4]string{text}, func() *tracing.Shape {
+			made++
+			return &tracing.Shape{Name: text, Kind: trace.SpanKindClient, Attributes: []attribute.KeyValue{tracing.Server.String(text)}}
+		})
+	}
+	for range 2 {
+		_, span := tracer.StartShaped(t.Context(), of("x"), nil, tracing.Attempt.Int(2))
+		span.End()
+	}
+	got := spans.GetSpans()
+	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 2 || made != 1 {
+		t.Errorf("got %+v and %d shapes, want two spans of one shape", got, made)
+	}
+	long := strings.Repeat("x", 1<<20)
+	if kept := of(long); kept == of(long) {
+		t.Error("a shape is kept under a long text")
+	}
+	for n := range 3000 {
+		if got := of(strconv.Itoa(n)).Name; got != strconv.Itoa(n) {
+			t.Fatalf("got the shape of %s, want that of %d", got, n)
+		}
+	}
+	if first := made; of("0") == nil || of("2999") == nil || made != first+1 {
+		t.Errorf("got %d shapes made for one that is kept and one that is not, want 1", made-first)
+	}
+	var off tracing.Tracer
+	if ctx, span := off.StartShaped(t.Context(), of("x"), nil); ctx != t.Context() || span.IsRecording() {
+		t.Error("got a span without an exporter")
 	}
 }
 

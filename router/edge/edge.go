@@ -53,7 +53,7 @@ type Edge struct {
 	version string
 	access  *access.Policy
 	limits  limit.Config
-	tracer  tracing.Tracer
+	tracer  tracer
 	served  func(Served)
 	epoch   time.Time // all other times are counted from here
 
@@ -79,7 +79,7 @@ func New(o Options) *Edge {
 		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins,
 			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
 		limits: withDefaults(o.Limits),
-		tracer: o.Tracer,
+		tracer: tracer{Tracer: o.Tracer},
 		served: o.Served,
 		epoch:  time.Now(),
 		life:   newLifetime(log),

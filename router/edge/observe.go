@@ -21,6 +21,12 @@ type Served struct {
 	Duration     time.Duration
 }
 
+// tracer starts the spans of requests.
+type tracer struct {
+	tracing.Tracer
+	stdio, others tracing.Shapes
+}
+
 // observe begins the span of a request and returns what ends it. The trace context of the client is that of its _meta
 // or headers.
 func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
@@ -33,11 +39,13 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 	}
 	var span trace.Span
 	if e.tracer.On() {
-		ctx, span = e.tracer.Start(ctx, tracing.Name(x.Message.Method, tool), trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithLinks(links...))
-		if span.IsRecording() {
-			span.SetAttributes(attributesOf(x, tool)...)
+		choice := [4]string{x.Message.Method, tool, x.Caller.ID, string(x.Version)}
+		shapes := &e.tracer.others
+		if x.Header == nil {
+			shapes = &e.tracer.stdio
 		}
+		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, tool) })
+		ctx, span = e.tracer.StartShaped(ctx, shape, links, tracing.Text(tracing.RequestID, x.Message.ID.Text()))
 	}
 	return ctx, func() {
 		kind := failureOf(x)
@@ -51,21 +59,19 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 	}
 }
 
-// attributesOf returns those of the span of a request. The session id is left out: it is a credential.
-func attributesOf(x *Exchange, tool string) []attribute.KeyValue {
-	out := make([]attribute.KeyValue, 0, 8)
-	out = append(out, tracing.Text(tracing.MethodName, x.Message.Method),
-		tracing.Text(tracing.RequestID, x.Message.ID.Text()),
-		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID))
+// shapeOf returns that of the spans of requests like one. The session id is left out: it is a credential.
+func shapeOf(x *Exchange, tool string) *tracing.Shape {
+	transport := tracing.TransportTCP
 	if x.Header == nil {
-		out = append(out, tracing.Transport.String(tracing.TransportPipe))
-	} else {
-		out = append(out, tracing.Transport.String(tracing.TransportTCP))
+		transport = tracing.TransportPipe
 	}
+	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, x.Message.Method),
+		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID),
+		tracing.Transport.String(transport)}
 	if tool != "" {
 		out = append(out, tracing.Text(tracing.ToolName, tool), tracing.Operation.String(tracing.OperationTool))
 	}
-	return out
+	return &tracing.Shape{Name: tracing.Name(x.Message.Method, tool), Kind: trace.SpanKindServer, Attributes: out}
 }
 
 // trusted reports whether spans may have the client's as their parent: it has a key, or is on this machine.

@@ -67,7 +67,7 @@ func (m *meter) model(c router.ModelCall) {
 func readingsOf(a *App) telemetry.Readings {
 	refusals, dropped := a.edge.Losses()
 	r := telemetry.Readings{Sessions: a.edge.Sessions(), Tracked: a.edge.Tracked(), Dropped: dropped, Refusals: refusals,
-		Servers: map[string]telemetry.ServerReading{}}
+		Spans: a.telemetry.DroppedSpans(), Servers: map[string]telemetry.ServerReading{}}
 	r.Refusals["rate_limited"] = a.rate.Refused()
 	for name, s := range a.servers.Status() {
 		if s.Status == downstream.StateDisabled {

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"encoding/binary"
 	"math"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 )
 
 // The numbers of fields are those of opentelemetry/proto/trace/v1/trace.proto and its common and resource parts.
+
+// fieldAttribute is that of spans.
+const fieldAttribute = 9
 
 // Flags of spans and links beside those of W3C.
 const (
@@ -63,64 +67,56 @@ func appendFlags(b []byte, field protowire.Number, flags trace.TraceFlags, remot
 
 func appendAttributes(b []byte, field protowire.Number, all []attribute.KeyValue) []byte {
 	for i := range all {
-		var room [64]byte // most values fit
-		value := appendValue(room[:0], all[i].Value)
-		key := string(all[i].Key)
-		size := 2 + protowire.SizeBytes(len(key)) + protowire.SizeBytes(len(value)) // and two tags of one byte
+		key, value := string(all[i].Key), &all[i].Value
+		text, number := "", uint64(0)
+		size := 0 // of the value, with its tag
+		switch value.Type() {
+		case attribute.BOOL:
+			size = 2
+		case attribute.INT64:
+			number = uint64(value.AsInt64())
+			size = 1 + protowire.SizeVarint(number)
+		case attribute.FLOAT64:
+			size = 9
+		case attribute.STRING:
+			text = value.AsString()
+			size = 1 + protowire.SizeBytes(len(text))
+		default: // lists, which our spans do not have, are written as text
+			text = value.String()
+			size = 1 + protowire.SizeBytes(len(text))
+		}
 		b = protowire.AppendTag(b, field, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(size))
-		b = appendBytes(appendBytes(b, 1, key), 2, value)
+		b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(key))+1+protowire.SizeBytes(size)))
+		b = appendBytes(b, 1, key)
+		b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.BytesType), uint64(size))
+		switch value.Type() {
+		case attribute.BOOL:
+			b = appendNumber(b, 2, protowire.EncodeBool(value.AsBool()))
+		case attribute.INT64:
+			b = appendNumber(b, 3, number)
+		case attribute.FLOAT64:
+			b = protowire.AppendFixed64(protowire.AppendTag(b, 4, protowire.Fixed64Type), math.Float64bits(value.AsFloat64()))
+		default:
+			b = appendBytes(b, 1, text)
+		}
 	}
 	return b
 }
 
-// appendValue appends the field of a value; lists, which our spans do not have, are written as text.
-func appendValue(b []byte, v attribute.Value) []byte {
-	switch v.Type() {
-	case attribute.BOOL:
-		return appendNumber(b, 2, protowire.EncodeBool(v.AsBool()))
-	case attribute.INT64:
-		return appendNumber(b, 3, uint64(v.AsInt64()))
-	case attribute.FLOAT64:
-		return protowire.AppendFixed64(protowire.AppendTag(b, 4, protowire.Fixed64Type), math.Float64bits(v.AsFloat64()))
-	case attribute.STRING:
-		return appendBytes(b, 1, v.AsString())
+// without returns encoded fields of a span without an attribute.
+func without(fields []byte, key attribute.Key) []byte {
+	for at := 0; at < len(fields); {
+		field, kind, tag := protowire.ConsumeTag(fields[at:])
+		end := at + tag + protowire.ConsumeFieldValue(field, kind, fields[at+tag:])
+		if field == fieldAttribute {
+			pair, _ := protowire.ConsumeBytes(fields[at+tag:])
+			if has, _ := protowire.ConsumeBytes(pair[1:]); string(has) == string(key) {
+				return append(fields[:at], fields[end:]...)
+			}
+		}
+		at = end
 	}
-	return appendBytes(b, 1, v.String())
-}
-
-// appendSpan appends a span that has ended as a field of ScopeSpans.
-func appendSpan(b []byte, s *span, ended time.Time) []byte {
-	return appendMessage(b, 2, func(b []byte) []byte {
-		trace, id := s.own.TraceID(), s.own.SpanID()
-		b = appendBytes(b, 1, trace[:])
-		b = appendBytes(b, 2, id[:])
-		b = appendString(b, 3, s.own.TraceState().String())
-		if s.parent.HasSpanID() {
-			id := s.parent.SpanID()
-			b = appendBytes(b, 4, id[:])
-		}
-		b = appendString(b, 5, s.name)
-		b = appendNumber(b, 6, uint64(s.kind)) // the numbers are the same
-		b = appendTime(b, 7, s.began)
-		b = appendTime(b, 8, ended)
-		b = appendAttributes(b, 9, s.attributes)
-		for i := range s.events {
-			b = appendMessage(b, 11, func(b []byte) []byte {
-				b = appendTime(b, 1, s.events[i].at)
-				b = appendString(b, 2, s.events[i].name)
-				return appendAttributes(b, 3, s.events[i].attributes)
-			})
-		}
-		if s.dropped > 0 {
-			b = appendNumber(b, 12, uint64(s.dropped))
-		}
-		for i := range s.links {
-			b = appendMessage(b, 13, func(b []byte) []byte { return appendLink(b, s.links[i]) })
-		}
-		b = appendStatus(b, s.status, s.description)
-		return appendFlags(b, 16, s.own.TraceFlags(), s.parent.IsRemote())
-	})
+	return fields
 }
 
 func appendLink(b []byte, l trace.Link) []byte {
@@ -133,32 +129,42 @@ func appendLink(b []byte, l trace.Link) []byte {
 }
 
 func appendStatus(b []byte, status codes.Code, description string) []byte {
-	numbers := map[codes.Code]uint64{codes.Ok: 1, codes.Error: 2} // not those of the package
 	if status == codes.Unset {
 		return b
 	}
+	number := uint64(1) // not those of the package
+	if status == codes.Error {
+		number = 2
+	}
 	return appendMessage(b, 15, func(b []byte) []byte {
-		return appendNumber(appendString(b, 2, description), 3, numbers[status])
+		return appendNumber(appendString(b, 2, description), 3, number)
 	})
 }
 
 // envelope is what is around the spans of a request.
-type envelope struct{ resource, scope, schema []byte }
+type envelope struct{ before, scope []byte }
 
 func newEnvelope(about *resource.Resource, scope string) envelope {
+	resource := appendMessage(nil, 1, func(b []byte) []byte { return appendAttributes(b, 1, about.Attributes()) })
 	return envelope{
-		resource: appendMessage(nil, 1, func(b []byte) []byte { return appendAttributes(b, 1, about.Attributes()) }),
-		scope:    appendMessage(nil, 1, func(b []byte) []byte { return appendString(b, 1, scope) }),
-		schema:   appendString(nil, 3, about.SchemaURL()),
+		before: appendString(resource, 3, about.SchemaURL()),
+		scope:  appendMessage(nil, 1, func(b []byte) []byte { return appendString(b, 1, scope) }),
 	}
 }
 
-// around returns TracesData with encoded spans.
+// room is how many bytes around needs in front of spans.
+func (e envelope) room() int { return 2*(1+binary.MaxVarintLen64) + len(e.before) + len(e.scope) }
+
+// around returns TracesData in the memory of encoded spans, in front of which there is room.
 func (e envelope) around(spans []byte) []byte {
-	b := make([]byte, 0, len(spans)+len(e.resource)+len(e.scope)+len(e.schema)+64)
-	return appendMessage(b, 1, func(b []byte) []byte {
-		b = append(b, e.resource...)
-		b = appendMessage(b, 2, func(b []byte) []byte { return append(append(b, e.scope...), spans...) })
-		return append(b, e.schema...)
-	})
+	own := len(e.scope) + len(spans) - e.room()
+	head := make([]byte, 0, e.room())
+	head = protowire.AppendTag(head, 1, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(len(e.before)+1+protowire.SizeBytes(own)))
+	head = append(head, e.before...)
+	head = protowire.AppendVarint(protowire.AppendTag(head, 2, protowire.BytesType), uint64(own))
+	head = append(head, e.scope...)
+	body := spans[e.room()-len(head):]
+	copy(body, head)
+	return body
 }

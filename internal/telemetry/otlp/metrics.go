@@ -61,7 +61,8 @@ func (m metrics) Export(ctx context.Context, data *metricdata.ResourceMetrics) e
 	if err != nil {
 		return err
 	}
-	return m.post(ctx, body)
+	_, err = m.post(ctx, body)
+	return err
 }
 
 // convert turns the aggregations that the default selector makes into their wire form.

@@ -20,6 +20,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -50,26 +52,29 @@ func newPoster(signal string) (*poster, error) {
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
 // post sends an encoded message, and again while the endpoint says that it is busy, within the timeout for one export.
-func (p *poster) post(ctx context.Context, body []byte) error {
-	body, err := p.pack(body)
+// unused reports that nothing refers to the memory of the message any more.
+func (p *poster) post(ctx context.Context, message []byte) (unused bool, err error) {
+	body, err := p.pack(message)
 	if err != nil {
-		return err
+		return true, err
 	}
+	var readers atomic.Int32
+	defer func() { unused = p.gzip || readers.Load() == 0 }()
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	waits := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstRetry), backoff.WithMaxInterval(longestRetry),
 		backoff.WithMaxElapsedTime(0))
 	for {
-		after, err := p.attempt(ctx, body)
+		after, err := p.attempt(ctx, func() io.ReadCloser { return newReader(body, &readers) }, len(body))
 		if err == nil || after < 0 {
-			return err
+			return false, err
 		}
 		timer := time.NewTimer(max(after, waits.NextBackOff()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return errors.Join(err, ctx.Err())
+			return false, errors.Join(err, ctx.Err())
 		}
 	}
 }
@@ -85,12 +90,32 @@ func (p *poster) pack(body []byte) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// attempt sends body once. retryAfter is negative where another attempt would not help.
-func (p *poster) attempt(ctx context.Context, body []byte) (retryAfter time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, bytes.NewReader(body))
+// reader reads a body for a request, which may do so for a while after its end.
+type reader struct {
+	*bytes.Reader
+	closed func()
+}
+
+func newReader(body []byte, readers *atomic.Int32) io.ReadCloser {
+	readers.Add(1)
+	return reader{bytes.NewReader(body), sync.OnceFunc(func() { readers.Add(-1) })}
+}
+
+// Close implements io.Closer.
+func (r reader) Close() error {
+	r.closed()
+	return nil
+}
+
+// attempt sends a body once. retryAfter is negative where another attempt would not help.
+func (p *poster) attempt(
+	ctx context.Context, body func() io.ReadCloser, size int,
+) (retryAfter time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, body())
 	if err != nil {
 		return -1, err
 	}
+	req.ContentLength, req.GetBody = int64(size), func() (io.ReadCloser, error) { return body(), nil }
 	req.Header = p.headers.Clone()
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	if p.gzip {

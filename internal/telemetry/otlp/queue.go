@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -17,10 +18,11 @@ import (
 // maxQueued bounds the encoded spans that wait, in bytes.
 const maxQueued = 16 << 20
 
-// Bounds of the memory that is kept for the next batch and the next span, in bytes.
+// Memory that is kept for another batch and another span, and what a span needs at first, in bytes.
 const (
-	maxSpare   = 1 << 20
-	maxScratch = 4 << 10
+	maxSpare  = 1 << 20
+	maxBuffer = 4 << 10
+	usualSpan = 512
 )
 
 // queue has encoded spans that wait for their export. Beyond its bounds spans are lost: nothing waits for a collector.
@@ -28,13 +30,13 @@ type queue struct {
 	poster   *poster
 	envelope envelope
 	limits   limits
-	scratch  sync.Pool // of *[]byte, to encode into
+	buffers  sync.Pool    // of *[]byte, to encode spans into
+	dropped  atomic.Int64 // spans that were not exported
 
 	mu      sync.Mutex
-	batches []batch // full ones but for the last
-	spans   int     // in all of them
-	bytes   int
-	spare   []byte // to use again
+	batches []batch                    // full ones but for the last
+	waiting struct{ spans, bytes int } // in all of them
+	spare   []byte                     // memory for the next batch
 	closed  bool
 
 	full   chan struct{} // there is a full batch
@@ -45,7 +47,7 @@ type queue struct {
 }
 
 type batch struct {
-	spans []byte
+	spans []byte // encoded, behind room for an envelope
 	n     int
 }
 
@@ -77,36 +79,41 @@ func newQueue(p *poster, about *resource.Resource, scope string) *queue {
 	return q
 }
 
-// add encodes a span that has ended.
-func (q *queue) add(s *span, ended time.Time) {
-	scratch, _ := q.scratch.Get().(*[]byte)
-	if scratch == nil {
-		scratch = new([]byte)
+// buffer returns memory to encode a span into.
+func (q *queue) buffer() *[]byte {
+	if b, ok := q.buffers.Get().(*[]byte); ok {
+		return b
 	}
-	encoded := appendSpan((*scratch)[:0], s, ended)
-	q.put(encoded)
-	if cap(encoded) <= maxScratch {
-		*scratch = encoded
-		q.scratch.Put(scratch)
+	b := make([]byte, 0, usualSpan)
+	return &b
+}
+
+// add adds the encoded fields of a span that has ended, and takes their memory back.
+func (q *queue) add(fields *[]byte) {
+	q.put(*fields)
+	if cap(*fields) <= maxBuffer {
+		q.buffers.Put(fields)
 	}
 }
 
-// put adds an encoded span.
-func (q *queue) put(span []byte) {
+func (q *queue) put(fields []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.spans == q.limits.queue || q.bytes >= maxQueued {
+	if q.closed || q.waiting.spans == q.limits.queue || q.waiting.bytes >= maxQueued {
+		q.dropped.Add(1)
 		return
 	}
 	if n := len(q.batches); n == 0 || q.batches[n-1].n == q.limits.batch {
-		q.batches = append(q.batches, batch{spans: q.spare})
+		q.batches = append(q.batches, batch{spans: append(q.spare, make([]byte, q.envelope.room())...)})
 		q.spare = nil
+		q.waiting.bytes += q.envelope.room()
 	}
 	last := &q.batches[len(q.batches)-1]
-	last.spans = append(last.spans, span...)
+	begin := len(last.spans)
+	last.spans = appendBytes(last.spans, 2, fields)
 	last.n++
-	q.spans++
-	q.bytes += len(span)
+	q.waiting.spans++
+	q.waiting.bytes += len(last.spans) - begin
 	if last.n == q.limits.batch {
 		select {
 		case q.full <- struct{}{}:
@@ -124,13 +131,13 @@ func (q *queue) take(all bool) (b batch, ok bool) {
 	}
 	b = q.batches[0]
 	q.batches = slices.Delete(q.batches, 0, 1)
-	q.spans -= b.n
-	q.bytes -= len(b.spans)
+	q.waiting.spans -= b.n
+	q.waiting.bytes -= len(b.spans)
 	return b, true
 }
 
-// giveBack keeps the memory of a batch of usual size for another.
-func (q *queue) giveBack(spans []byte) {
+// reuse keeps the memory of a batch of usual size for another.
+func (q *queue) reuse(spans []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if cap(spans) <= maxSpare {
@@ -157,13 +164,18 @@ func (q *queue) run(ctx context.Context) {
 			if !ok {
 				break
 			}
-			err := q.poster.post(ctx, q.envelope.around(b.spans))
+			unused, err := q.poster.post(ctx, q.envelope.around(b.spans))
+			if unused {
+				q.reuse(b.spans)
+			}
+			if err != nil {
+				q.dropped.Add(int64(b.n))
+			}
 			if stopped {
 				q.lost = errors.Join(q.lost, err)
 			} else if err != nil {
 				otel.Handle(err)
 			}
-			q.giveBack(b.spans)
 		}
 	}
 }

@@ -1,29 +1,46 @@
 package otlp
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
+
+// sampler decides which spans are recorded, as those of the specification do.
+type sampler struct {
+	parentBased bool   // what the parent decided counts, if there is one
+	most        uint64 // of the last 63 bits of a trace id, exclusive
+}
+
+const (
+	none = 0
+	all  = 1 << 63
+)
+
+func (s sampler) samples(parent trace.SpanContext, id trace.TraceID) bool {
+	if s.parentBased && parent.IsValid() {
+		return parent.IsSampled()
+	}
+	return binary.BigEndian.Uint64(id[8:])>>1 < s.most
+}
 
 // samplerOfEnvironment reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. What is malformed is reported, and all is
 // sampled.
-func samplerOfEnvironment() sdktrace.Sampler {
-	usual := sdktrace.ParentBased(sdktrace.AlwaysSample())
+func samplerOfEnvironment() sampler {
 	name := strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER")))
 	root, parentBased := strings.CutPrefix(name, "parentbased_")
-	var sampler sdktrace.Sampler
 	switch root {
 	case "":
-		return usual
+		return sampler{true, all}
 	case "always_on":
-		sampler = sdktrace.AlwaysSample()
+		return sampler{parentBased, all}
 	case "always_off":
-		sampler = sdktrace.NeverSample()
+		return sampler{parentBased, none}
 	case "traceidratio":
 		ratio := 1.0
 		if text := strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER_ARG")); text != "" {
@@ -33,13 +50,8 @@ func samplerOfEnvironment() sdktrace.Sampler {
 				ratio = 1
 			}
 		}
-		sampler = sdktrace.TraceIDRatioBased(ratio)
-	default:
-		otel.Handle(fmt.Errorf("OTEL_TRACES_SAMPLER: %q is not supported; use parentbased_traceidratio or the like", name))
-		return usual
+		return sampler{parentBased, uint64(ratio * all)}
 	}
-	if parentBased {
-		return sdktrace.ParentBased(sampler)
-	}
-	return sampler
+	otel.Handle(fmt.Errorf("OTEL_TRACES_SAMPLER: %q is not supported; use parentbased_traceidratio or the like", name))
+	return sampler{true, all}
 }

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -14,29 +13,43 @@ import (
 // maxEvents bounds the events of a span. It is the SDK's default.
 const maxEvents = 128
 
-// span is recorded until it ends. It does nothing for the methods of trace.Span that the router does not use.
+// span is recorded until it ends. What it is told is encoded at once, and not kept. It does nothing for the methods of
+// trace.Span that the router does not use.
 type span struct {
 	noop.Span
-	queue       *queue
-	own, parent trace.SpanContext
-	kind        trace.SpanKind
-	began       time.Time
+	queue *queue
+	own   trace.SpanContext
 
 	mu          sync.Mutex
-	ended       bool
+	fields      *[]byte // encoded, but for those that may change; nil once the span has ended
 	name        string
-	attributes  []attribute.KeyValue
-	events      []event
-	dropped     int // events
-	links       []trace.Link
+	events      int // with those that were dropped
 	status      codes.Code
 	description string
 }
 
-type event struct {
-	name       string
-	at         time.Time
-	attributes []attribute.KeyValue
+// begin encodes what is known when a span begins.
+func (s *span) begin(parent trace.SpanContext, kind trace.SpanKind, links []trace.Link) {
+	id, own := s.own.TraceID(), s.own.SpanID()
+	b := appendBytes((*s.fields)[:0], 1, id[:])
+	b = appendBytes(b, 2, own[:])
+	b = appendString(b, 3, s.own.TraceState().String())
+	if parent.HasSpanID() {
+		id := parent.SpanID()
+		b = appendBytes(b, 4, id[:])
+	}
+	b = appendNumber(b, 6, uint64(kind)) // the numbers are the same
+	b = appendTime(b, 7, time.Now())
+	b = appendFlags(b, 16, s.own.TraceFlags(), parent.IsRemote())
+	for _, l := range links {
+		b = appendMessage(b, 13, func(b []byte) []byte { return appendLink(b, l) })
+	}
+	*s.fields = b
+}
+
+// describe encodes attributes that the span does not have.
+func (s *span) describe(all []attribute.KeyValue) {
+	*s.fields = appendAttributes(*s.fields, fieldAttribute, all)
 }
 
 // SpanContext implements trace.Span.
@@ -46,17 +59,24 @@ func (s *span) SpanContext() trace.SpanContext { return s.own }
 func (s *span) IsRecording() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.ended
+	return s.fields != nil
 }
 
 // End implements trace.Span.
 func (s *span) End(...trace.SpanEndOption) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended {
-		s.ended = true
-		s.queue.add(s, time.Now())
+	if s.fields == nil {
+		return
 	}
+	b := appendString(*s.fields, 5, s.name)
+	b = appendTime(b, 8, time.Now())
+	if s.events > maxEvents {
+		b = appendNumber(b, 12, uint64(s.events-maxEvents))
+	}
+	*s.fields = appendStatus(b, s.status, s.description)
+	s.queue.add(s.fields)
+	s.fields = nil
 }
 
 // SetName implements trace.Span.
@@ -78,21 +98,17 @@ func (s *span) SetStatus(code codes.Code, description string) {
 	}
 }
 
-// SetAttributes implements trace.Span. It keeps the slice, which the caller must not change.
+// SetAttributes implements trace.Span.
 func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.attributes) == 0 {
-		s.attributes = all
+	if s.fields == nil {
 		return
 	}
-	kept := make([]attribute.KeyValue, 0, len(s.attributes)+len(all)) // those of the start may be shared
-	for _, kv := range s.attributes {
-		if !slices.ContainsFunc(all, func(o attribute.KeyValue) bool { return o.Key == kv.Key }) {
-			kept = append(kept, kv)
-		}
+	for i := range all {
+		*s.fields = without(*s.fields, all[i].Key)
 	}
-	s.attributes = append(kept, all...)
+	s.describe(all)
 }
 
 // AddEvent implements trace.Span.
@@ -100,9 +116,15 @@ func (s *span) AddEvent(name string, opts ...trace.EventOption) {
 	config := trace.NewEventConfig(opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.events) == maxEvents {
-		s.dropped++
+	if s.fields == nil {
 		return
 	}
-	s.events = append(s.events, event{name, config.Timestamp(), config.Attributes()})
+	if s.events++; s.events > maxEvents {
+		return
+	}
+	*s.fields = appendMessage(*s.fields, 11, func(b []byte) []byte {
+		b = appendTime(b, 1, config.Timestamp())
+		b = appendString(b, 2, name)
+		return appendAttributes(b, 3, config.Attributes())
+	})
 }

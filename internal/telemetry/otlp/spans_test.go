@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +17,12 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // spansOf makes spans and returns what a collector got of them.
@@ -166,10 +171,61 @@ func TestQueue(t *testing.T) {
 	if sum < 30 || sum > 30+8 { // the first batch has left the queue
 		t.Errorf("got %d spans, want those of a full queue and of one batch", sum)
 	}
+	if got := tracer.Dropped(); got != int64(1000-sum) {
+		t.Errorf("got %d dropped spans, want the other %d", got, 1000-sum)
+	}
 	if _, span := tracer.Start(t.Context(), "late"); !span.IsRecording() {
 		t.Error("got no span after the end")
 	} else {
 		span.End()
+	}
+}
+
+// A span of a shape arrives as one that was told the same.
+func TestShaped(t *testing.T) {
+	clean(t)
+	link := trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})}
+	a, b, c := attribute.String("a", "x"), attribute.Int("b", 7), attribute.Bool("c", true)
+	shape := &tracing.Shape{Name: "work", Kind: trace.SpanKindServer, Attributes: []attribute.KeyValue{a, b}}
+	got := spansOf(t, resource.Empty(), func(ctx context.Context, tracer *Tracer) {
+		_, told := tracer.Start(ctx, "work", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(a, b), trace.WithLinks(link))
+		told.SetAttributes(c, attribute.String("a", "other"))
+		told.End()
+		for range 2 {
+			within, shaped := tracer.StartShaped(ctx, shape, []trace.Link{link}, c)
+			if trace.SpanFromContext(within) != shaped {
+				t.Error("the context has another span")
+			}
+			shaped.SetAttributes(attribute.String("a", "other"))
+			shaped.End()
+		}
+	})[0].ScopeSpans[0].Spans
+	texts := map[string]bool{}
+	for _, s := range got {
+		slices.SortFunc(s.Attributes, func(a, b *commonpb.KeyValue) int { return strings.Compare(a.Key, b.Key) })
+		s.TraceId, s.SpanId, s.StartTimeUnixNano, s.EndTimeUnixNano = nil, nil, 0, 0
+		texts[protojson.Format(s)] = true
+	}
+	if len(got) != 3 || len(texts) != 1 {
+		t.Errorf("got %d spans, want three that are the same: %v", len(got), texts)
+	}
+}
+
+// What the collector refuses is counted.
+func TestRefused(t *testing.T) {
+	clean(t)
+	url, _, _ := collector(t, http.StatusBadRequest)
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url)
+	tracer, err := NewTracer(resource.Empty(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, span := tracer.Start(t.Context(), "work")
+		span.End()
+	}
+	if err := tracer.Shutdown(t.Context()); err == nil || tracer.Dropped() != 3 {
+		t.Errorf("got %v and %d dropped spans, want an error and 3", err, tracer.Dropped())
 	}
 }
 

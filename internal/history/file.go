@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,11 @@ const (
 	lockTime = 200 * time.Millisecond // that another process may need to let go of the file
 )
 
-// Buckets of the file. Entries of one batch share a value, one JSON object a line, under the id of the last of them:
-// calls come by the thousand, and a value for each would cost more than the call. Details have a value each.
+// Buckets of the file. Entries of one batch share a value, one JSON object a line, under the id of the last of them,
+// and so do its calls, see batch: a value for each would cost more than the call. Details have a value each.
 var (
-	bucketEntries = []byte("entries-1")
+	bucketEntries = []byte("entries-1") // and calls of older versions
+	bucketCalls   = []byte("calls-1")
 	bucketDetails = []byte("details-1")
 )
 
@@ -68,7 +70,7 @@ func readFile(name string) (f *file, found []stored, err error) {
 			return err
 		}
 		return f.db.Update(func(tx *bolt.Tx) error {
-			for _, name := range [][]byte{bucketEntries, bucketDetails} {
+			for _, name := range [][]byte{bucketEntries, bucketCalls, bucketDetails} {
 				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 					return err
 				}
@@ -88,57 +90,76 @@ func readFile(name string) (f *file, found []stored, err error) {
 
 func readEntries(tx *bolt.Tx) (found []stored, err error) {
 	details := tx.Bucket(bucketDetails)
-	last := uint64(0)
 	err = tx.Bucket(bucketEntries).ForEach(func(_, batch []byte) error {
 		for line := range bytes.Lines(batch) {
-			e := stored{bytes: len(line)}
-			if err := json.Unmarshal(line, &e.Entry); err != nil {
+			e := &Entry{}
+			if err := json.Unmarshal(line, e); err != nil {
 				return err
 			}
-			if e.ID <= last {
-				return fmt.Errorf("entry %d is behind %d", e.ID, last)
-			}
-			last = e.ID
-			e.bytes += len(details.Get(key(e.ID)))
-			found = append(found, e)
+			size := len(line) + len(details.Get(key(e.ID)))
+			found = append(found, stored{id: e.ID, at: e.At.UnixNano(), bytes: size, entry: e})
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	err = tx.Bucket(bucketCalls).ForEach(func(_, batch []byte) error {
+		return readCalls(batch, func(c *stored) { found = append(found, *c) })
+	})
+	slices.SortStableFunc(found, func(a, b stored) int { return cmp.Compare(a.id, b.id) })
+	for i := range found[min(1, len(found)):] {
+		if found[i].id == found[i+1].id {
+			return nil, fmt.Errorf("there are two entries %d", found[i].id)
+		}
+	}
 	return found, err
 }
 
 func key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
 
-func (f *file) write(batch []record, gone []uint64) error {
+func (f *file) write(batch []record, kept []stored, gone []uint64) error {
 	return guard(func() error {
 		return f.db.Update(func(tx *bolt.Tx) error {
-			entries, details := tx.Bucket(bucketEntries), tx.Bucket(bucketDetails)
-			entries.FillPercent, details.FillPercent = 0.9, 0.9 // keys ascend
-			return errors.Join(dropDetails(details, gone), dropLines(entries, gone), put(entries, details, batch))
+			entries, calls, details := tx.Bucket(bucketEntries), tx.Bucket(bucketCalls), tx.Bucket(bucketDetails)
+			for _, b := range []*bolt.Bucket{entries, calls, details} {
+				b.FillPercent = 0.9 // keys ascend
+			}
+			return errors.Join(dropDetails(details, gone), drop(entries, gone, withoutLines), drop(calls, gone, withoutCalls),
+				putEntries(entries, details, batch), putCalls(calls, kept))
 		})
 	})
 }
 
-// put keeps a batch.
-func put(entries, details *bolt.Bucket, batch []record) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	size := 0
-	for _, r := range batch {
-		size += len(r.summary) + 1
-	}
-	lines := make([]byte, 0, size)
-	for _, r := range batch {
-		lines = append(append(lines, r.summary...), '\n')
-		if r.whole == nil {
+func putEntries(entries, details *bolt.Bucket, batch []record) error {
+	var lines []byte
+	last := uint64(0)
+	for i := range batch {
+		w := batch[i].entry
+		if w == nil {
 			continue
 		}
-		if err := details.Put(key(r.entry.ID), r.whole); err != nil {
+		lines = append(append(lines, w.summary...), '\n')
+		last = w.ID
+		if w.detailed == nil {
+			continue
+		}
+		if err := details.Put(key(last), w.detailed); err != nil {
 			return err
 		}
 	}
-	return entries.Put(key(batch[len(batch)-1].entry.ID), lines)
+	if last == 0 {
+		return nil
+	}
+	return entries.Put(key(last), lines)
+}
+
+func putCalls(calls *bolt.Bucket, kept []stored) error {
+	b := batchOf(kept)
+	if b.last.id == 0 {
+		return nil
+	}
+	return calls.Put(key(b.last.id), b.bytes)
 }
 
 // dropDetails removes the details of entries. Most have none.
@@ -160,26 +181,25 @@ func dropDetails(details *bolt.Bucket, gone []uint64) error {
 	return nil
 }
 
-// dropLines removes the lines of entries from the values that they share with others.
-func dropLines(entries *bolt.Bucket, gone []uint64) error {
+// drop removes entries from the values that they share with others. without returns a value without those of some ids.
+func drop(from *bolt.Bucket, gone []uint64, without func(batch []byte, gone []uint64) ([]byte, error)) error {
 	for len(gone) > 0 {
-		last, lines := entries.Cursor().Seek(key(gone[0]))
+		last, batch := from.Cursor().Seek(key(gone[0]))
 		if last == nil {
-			return nil // the rest was not stored
+			return nil // the rest is not in it
 		}
 		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(last))
 		if found {
 			passed++
 		}
-		kept := without(lines, gone[:passed])
+		kept, err := without(batch, gone[:passed])
 		gone = gone[passed:]
-		var err error
-		switch len(kept) {
-		case 0:
-			err = entries.Delete(last)
-		case len(lines): // they were not stored
-		default:
-			err = entries.Put(last, kept)
+		switch {
+		case err != nil:
+		case len(kept) == 0:
+			err = from.Delete(last)
+		case len(kept) < len(batch): // else they are not in it
+			err = from.Put(last, kept)
 		}
 		if err != nil {
 			return err
@@ -188,8 +208,8 @@ func dropLines(entries *bolt.Bucket, gone []uint64) error {
 	return nil
 }
 
-// without returns lines without those of some ids.
-func without(lines []byte, gone []uint64) (kept []byte) {
+// withoutLines returns lines without those of some ids.
+func withoutLines(lines []byte, gone []uint64) (kept []byte, err error) {
 	for line := range bytes.Lines(lines) {
 		digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"id":`)), []byte(","))
 		id, err := strconv.ParseUint(string(digits), 10, 64)
@@ -197,7 +217,7 @@ func without(lines []byte, gone []uint64) (kept []byte) {
 			kept = append(kept, line...)
 		}
 	}
-	return kept
+	return kept, nil
 }
 
 func (f *file) detail(id uint64) (detail []byte, err error) {

@@ -81,12 +81,13 @@ type Tokens struct {
 	Calls  int    `json:"calls"`
 }
 
-// Bounds of what is not stored yet, of which calls have half; how long entries wait for others to be stored with; and
-// how often entries are dropped that are too old.
+// Bounds of what is not stored yet, of which calls have half; how long queries and calls wait for others to be stored
+// with; and how often entries are dropped that are too old.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20
-	batchTime      = 250 * time.Millisecond
+	queryTime      = 250 * time.Millisecond
+	callTime       = time.Second
 	sweepTime      = 10 * time.Minute
 )
 
@@ -106,8 +107,9 @@ type Log struct {
 
 // queue has what is not stored yet. The goroutine takes all of it at a time, so that most entries wake nobody.
 type queue struct {
-	filled chan struct{} // has a token once there is something
-	many   chan struct{} // has a token once there is much
+	filled chan struct{} // has a token once there is something,
+	query  chan struct{} // something other than calls,
+	many   chan struct{} // and much
 
 	mu      sync.Mutex
 	waiting []record
@@ -118,12 +120,31 @@ type queue struct {
 
 // record is an entry in the queue.
 type record struct {
-	entry   Entry
-	detail  any // encoded by the goroutine; nil = none
-	size    int
-	summary []byte
-	whole   []byte
+	call  Call
+	entry *whole // nil for a call
+	size  int
 }
+
+// whole is an entry with its detail, which are encoded by the goroutine.
+type whole struct {
+	Entry
+	detail            any // nil = none
+	summary, detailed []byte
+}
+
+// encode writes the JSON of an entry. A detail that cannot be encoded is left out.
+func (w *whole) encode() {
+	w.summary, _ = json.Marshal(&w.Entry) // texts, numbers and times
+	if w.detail != nil {
+		w.detailed, _ = json.Marshal(w.detail)
+	}
+}
+
+// Bytes that an entry and a call take in the queue beside their texts.
+const (
+	entrySize = 512
+	callSize  = 256
+)
 
 // Open returns the history in a folder, "" for memory only. It is nil if cfg keeps no entries.
 func Open(folder string, cfg Config, logger *slog.Logger) *Log {
@@ -144,8 +165,9 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 
 func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
 	l := &Log{
-		logger: logger, store: s, memory: memory, index: index{cfg: cfg, shares: map[shareKey]*share{}},
-		queue: queue{filled: make(chan struct{}, 1), many: make(chan struct{}, 1)},
+		logger: logger, store: s, memory: memory,
+		index: index{cfg: cfg, shares: map[shareKey]*share{}, series: map[Series]*series{}},
+		queue: queue{filled: make(chan struct{}, 1), query: make(chan struct{}, 1), many: make(chan struct{}, 1)},
 		quit:  make(chan struct{}), done: make(chan struct{}),
 	}
 	l.gone = l.index.add(time.Now(), found)
@@ -158,14 +180,22 @@ func (l *Log) Add(e Entry, detail any, size int) {
 	if l == nil {
 		return
 	}
-	l.queue.add(record{entry: e, detail: detail, size: size + 256})
+	l.queue.add(record{entry: &whole{Entry: e, detail: detail}, size: size + entrySize})
+}
+
+// AddCall keeps a call.
+func (l *Log) AddCall(c Call) {
+	if l == nil {
+		return
+	}
+	l.queue.add(record{call: c, size: len(c.Tool) + callSize})
 }
 
 func (q *queue) add(r record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	part := 1
-	if r.entry.Kind == KindCall {
+	if r.entry == nil {
 		part = 2 // they come by the thousand
 	}
 	if q.entries >= maxQueued/part || q.bytes+r.size > maxQueuedBytes/part {
@@ -174,11 +204,15 @@ func (q *queue) add(r record) {
 	}
 	q.entries++
 	q.bytes += r.size
-	switch q.waiting = append(q.waiting, r); len(q.waiting) {
-	case 1:
+	q.waiting = append(q.waiting, r)
+	if len(q.waiting) == 1 {
 		signal(q.filled)
-	case maxQueued / 4:
+	}
+	if len(q.waiting) == maxQueued/4 {
 		signal(q.many)
+	}
+	if r.entry != nil {
+		signal(q.query)
 	}
 }
 
@@ -276,15 +310,21 @@ func (l *Log) run() {
 
 // pause waits for more entries, unless there are many; it is true if the Log is being closed.
 func (l *Log) pause() (ending bool) {
-	timer := time.NewTimer(batchTime)
+	timer := time.NewTimer(callTime)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return false
-	case <-l.queue.many:
-		return false
-	case <-l.quit:
-		return true
+	query := l.queue.query
+	for {
+		select {
+		case <-timer.C:
+			return false
+		case <-l.queue.many:
+			return false
+		case <-query:
+			timer.Reset(queryTime)
+			query = nil
+		case <-l.quit:
+			return true
+		}
 	}
 }
 
@@ -299,12 +339,9 @@ func (l *Log) write(batch []record) {
 	next := l.index.next()
 	kept := make([]stored, len(batch))
 	for i := range batch {
-		r := &batch[i]
-		r.entry.ID = next + uint64(i)
-		r.encode()
-		kept[i] = stored{Entry: r.entry, bytes: len(r.summary) + len(r.whole)}
+		kept[i] = l.index.keep(&batch[i], next+uint64(i))
 	}
-	err := l.store.write(batch, l.gone)
+	err := l.store.write(batch, kept, l.gone)
 	if err == nil {
 		l.gone = nil
 	}

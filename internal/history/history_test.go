@@ -3,13 +3,11 @@ package history
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -61,9 +59,9 @@ func query(n int) Entry {
 		Uses: []Use{{Server: "hr", Tool: "get", Calls: 1}}}
 }
 
-func call(n int) Entry {
-	return Entry{Kind: KindCall, At: time.Now(), Caller: "key:b", Outcome: "timeout", Duration: float64(n),
-		Uses: []Use{{Server: "mail", Tool: "send", Calls: 1, Failed: 1}}}
+func call(n int) Call {
+	return Call{Series: Series{Caller: "key:b", Outcome: "timeout", Server: "mail", Tool: "send"}, At: time.Now(),
+		Duration: time.Duration(n) * time.Millisecond}
 }
 
 func everyone(string) bool { return true }
@@ -82,7 +80,7 @@ func TestRestart(t *testing.T) {
 	l := Open(folder, Default(), log)
 	for n := range 20 {
 		l.Add(query(n), map[string]int{"n": n}, 10)
-		l.Add(call(n), nil, 0)
+		l.AddCall(call(n))
 	}
 	closeLog(t, l)
 	l = Open(folder, Default(), log)
@@ -126,7 +124,7 @@ func TestFind(t *testing.T) {
 	l := Open("", Default(), log)
 	for n := range 10 {
 		l.Add(query(n), nil, 0)
-		l.Add(call(n), nil, 0)
+		l.AddCall(call(n))
 	}
 	closeLog(t, l)
 	for _, row := range []struct {
@@ -172,7 +170,7 @@ func TestBounds(t *testing.T) {
 			old.At = time.Now().Add(-2 * time.Hour)
 			l.Add(old, nil, 0)
 			for n := range 50 {
-				l.Add(call(n), nil, 0)
+				l.AddCall(call(n))
 			}
 			waitFor(t, func() bool { return l.Newest(everyone) == 51 })
 			if page, _ := l.Find(Filter{}, 0, 100); len(page) != 30 || page[0].ID != 51 {
@@ -273,7 +271,7 @@ type broken struct {
 	full  chan bool
 }
 
-func (b *broken) write(batch []record, gone []uint64) error {
+func (b *broken) write(batch []record, kept []stored, gone []uint64) error {
 	if b.block != nil {
 		<-b.block
 	}
@@ -284,7 +282,7 @@ func (b *broken) write(batch []record, gone []uint64) error {
 			return &os.PathError{Op: "write", Path: fileName, Err: syscall.ENOSPC}
 		}
 	}
-	return b.memory.write(batch, gone)
+	return b.memory.write(batch, kept, gone)
 }
 
 // A disk that blocks never blocks who adds: what does not fit into the queue is dropped and counted, by number and by
@@ -298,7 +296,11 @@ func TestBlocked(t *testing.T) {
 				l := start(s, nil, Config{Entries: 1 << 20, Bytes: 1 << 30, Age: time.Hour}, "", log)
 				const added = 3 * maxQueued
 				for n := range added {
-					l.Add(call(n), nil, size) // returns, or the test ends as deadlocked
+					if size == 0 {
+						l.AddCall(call(n)) // returns, or the test ends as deadlocked
+					} else {
+						l.Add(query(n), nil, size)
+					}
 				}
 				synctest.Wait()
 				if l.Dropped() < added-maxQueued {
@@ -377,30 +379,12 @@ func TestUnencodable(t *testing.T) {
 	}
 }
 
-// A call is written as encoding/json would write it, whatever its texts.
-func TestEncodeCall(t *testing.T) {
-	e := Entry{
-		ID: 7, Kind: KindCall, At: time.Now(), Caller: "key:\"a\"\n", Outcome: "timeout", Duration: 12.345, Bytes: 9, Attempts: 2,
-		Uses: []Use{{Server: "s", Tool: "<tool> \u2028 \x01 \xff", Calls: 1, Failed: 1, Time: 0.001}},
-	}
-	r := record{entry: e}
-	r.encode()
-	want, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got, wanted Entry
-	if err := errors.Join(json.Unmarshal(r.summary, &got), json.Unmarshal(want, &wanted)); err != nil || !reflect.DeepEqual(got, wanted) {
-		t.Errorf("got %s, %v\nwant %s", r.summary, err, want)
-	}
-}
-
 func BenchmarkAdd(b *testing.B) {
 	log, _ := logger()
 	l := Open(b.TempDir(), Default(), log)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Add(call(1), nil, 10)
+		l.AddCall(call(1))
 	}
 	b.ReportMetric(float64(l.Dropped())/float64(b.N), "dropped/op")
 	_ = l.Close(b.Context())

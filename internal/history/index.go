@@ -10,10 +10,22 @@ import (
 
 // stored is an entry that is kept.
 type stored struct {
-	Entry
-	bytes int  // in the store
-	lost  bool // the store refused it
+	id    uint64
+	at    int64 // Unix time in nanoseconds
+	bytes int   // in the store
+	lost  bool  // the store refused it
 	share *share
+	entry *Entry // nil for a call
+
+	series           *series // of a call, as the rest
+	took             time.Duration
+	result, attempts int
+}
+
+// series is that of calls that are kept.
+type series struct {
+	Series
+	calls int
 }
 
 // index has the entries that are kept, in the order of their ids.
@@ -24,6 +36,7 @@ type index struct {
 	entries []stored
 	kept    amount
 	shares  map[shareKey]*share
+	series  map[Series]*series
 	last    uint64    // the newest id ever
 	aged    time.Time // when entries were last dropped for their age
 }
@@ -41,6 +54,23 @@ func (x *index) next() uint64 {
 	return x.last + 1
 }
 
+// keep returns what is kept of a record under an id. It is called where add is.
+func (x *index) keep(r *record, id uint64) stored {
+	if w := r.entry; w != nil {
+		w.ID = id
+		w.encode()
+		e := w.Entry // alone: the detail is not kept
+		return stored{id: id, at: e.At.UnixNano(), bytes: len(w.summary) + len(w.detailed), entry: &e}
+	}
+	c := &r.call
+	known := x.series[c.Series]
+	if known == nil {
+		known = &series{Series: c.Series}
+	}
+	return stored{id: id, at: c.At.UnixNano(), bytes: callBytes, series: known, took: c.Duration, result: c.Bytes,
+		attempts: c.Attempts}
+}
+
 // add adds entries with ascending ids, and drops what is too much and, now and then, what is too old. It returns the
 // ids that the store is to drop.
 func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
@@ -48,8 +78,8 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	defer x.mu.Unlock()
 	for i := range entries {
 		e := &entries[i]
-		e.share = x.shareOf(&e.Entry)
-		e.share.newest, x.last = e.ID, e.ID
+		x.join(e)
+		e.share.newest, x.last = e.id, e.id
 		x.count(e, 1)
 	}
 	x.entries = append(x.entries, entries...)
@@ -57,7 +87,7 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	if now.Sub(x.aged) >= agePause || x.kept[0] > bounds[0] || x.kept[1] > bounds[1] {
 		x.aged = now
 		oldest := x.oldest(now)
-		gone = x.drop(gone, func(e *stored) bool { return e.At.Before(oldest) })
+		gone = x.drop(gone, func(e *stored) bool { return e.at < oldest })
 	}
 	for d, bound := range bounds {
 		if x.kept[d] > bound {
@@ -76,7 +106,7 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 		if chosen(e) {
 			x.count(e, -1)
 			if !e.lost {
-				gone = append(gone, e.ID)
+				gone = append(gone, e.id)
 			}
 			continue
 		}
@@ -91,7 +121,7 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 }
 
 // oldest is when the oldest entries that are shown began.
-func (x *index) oldest(now time.Time) time.Time { return now.Add(-x.cfg.Age) }
+func (x *index) oldest(now time.Time) int64 { return now.Add(-x.cfg.Age).UnixNano() }
 
 // Filter chooses entries. Empty fields choose all.
 type Filter struct {
@@ -130,7 +160,9 @@ func (l *Log) Find(f Filter, before uint64, limit int) (page []Entry, more uint6
 			more = page[limit-1].ID
 			return false
 		}
-		page = append(page, *e)
+		kept := *e
+		kept.Uses = slices.Clone(e.Uses)
+		page = append(page, kept)
 		return true
 	})
 	return page, more
@@ -144,8 +176,9 @@ func (l *Log) Each(f func(e *Entry) bool) {
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
 	oldest := l.index.oldest(time.Now())
+	var call Entry
 	for i := range slices.Backward(l.index.entries) {
-		if e := &l.index.entries[i].Entry; !e.At.Before(oldest) && !f(e) {
+		if e := &l.index.entries[i]; e.at >= oldest && !f(e.view(&call)) {
 			return
 		}
 	}
@@ -158,11 +191,11 @@ func (l *Log) Get(id uint64) (Entry, bool) {
 	}
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
-	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int { return cmp.Compare(e.ID, id) })
-	if !ok || l.index.entries[i].At.Before(l.index.oldest(time.Now())) {
+	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int { return cmp.Compare(e.id, id) })
+	if !ok || l.index.entries[i].at < l.index.oldest(time.Now()) {
 		return Entry{}, false
 	}
-	return l.index.entries[i].Entry, true
+	return *l.index.entries[i].view(&Entry{}), true
 }
 
 // Newest returns the id of the newest entry of the callers that see chooses. It changes whenever they add one.

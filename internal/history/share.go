@@ -18,25 +18,46 @@ type share struct {
 
 type shareKey struct{ kind, caller string }
 
-// shareOf returns the share that an entry counts for.
-func (x *index) shareOf(e *Entry) *share {
-	key := shareKey{e.Kind, e.Caller}
-	s := x.shares[key]
-	if s == nil {
-		s = &share{}
-		x.shares[key] = s
+// keyOf returns that of the share that an entry counts for.
+func keyOf(e *stored) shareKey {
+	if e.entry != nil {
+		return shareKey{e.entry.Kind, e.entry.Caller}
 	}
-	return s
+	return shareKey{KindCall, e.series.Caller}
 }
 
-// count adds an entry n times to what is kept. A share without entries is forgotten.
+// join gives an entry its share, and a call the series that others have.
+func (x *index) join(e *stored) {
+	key := keyOf(e)
+	if e.share = x.shares[key]; e.share == nil {
+		e.share = &share{}
+		x.shares[key] = e.share
+	}
+	if e.entry != nil {
+		return
+	}
+	known := x.series[e.series.Series]
+	if known == nil {
+		known = &series{Series: e.series.Series}
+		x.series[known.Series] = known
+	}
+	e.series = known
+}
+
+// count adds an entry n times to what is kept. Shares and series without entries are forgotten.
 func (x *index) count(e *stored, n int) {
 	for d, size := range (amount{1, e.bytes}) {
 		x.kept[d] += n * size
 		e.share.kept[d] += n * size
 	}
 	if e.share.kept[0] == 0 {
-		delete(x.shares, shareKey{e.Kind, e.Caller})
+		delete(x.shares, keyOf(e))
+	}
+	if e.series == nil {
+		return
+	}
+	if e.series.calls += n; e.series.calls == 0 {
+		delete(x.series, e.series.Series)
 	}
 }
 

@@ -18,25 +18,32 @@ func TestShares(t *testing.T) {
 			log, _ := logger()
 			cfg := Config{Entries: 200, Bytes: 1 << 20, Age: time.Hour}
 			l := Open(folder, cfg, log)
-			by := func(e Entry, caller string) Entry {
-				e.Caller = caller
-				return e
-			}
 			added := uint64(0)
-			add := func(e Entry, detail any) {
-				l.Add(e, detail, 0)
+			count := func() {
 				if added++; added%900 == 0 { // what is stored has its place in the queue for a moment
 					waitFor(t, func() bool { return l.Newest(everyone) == added })
 				}
 			}
+			addQuery := func(caller string, n int, detail any) {
+				e := query(n)
+				e.Caller = caller
+				l.Add(e, detail, 0)
+				count()
+			}
+			addCall := func(caller string, n int) {
+				c := call(n)
+				c.Caller = caller
+				l.AddCall(c)
+				count()
+			}
 			for n := range 40 {
-				add(by(query(n), "quiet"), n)
-				add(by(call(n), "quiet"), nil)
+				addQuery("quiet", n, n)
+				addCall("quiet", n)
 			}
 			for n := range 4000 {
-				add(by(call(n), "flood"), nil)
+				addCall("flood", n)
 				if n%40 == 0 {
-					add(by(query(n), "flood"), strings.Repeat("x", 20_000))
+					addQuery("flood", n, strings.Repeat("x", 20_000))
 				}
 			}
 			waitFor(t, func() bool { return l.Newest(everyone) == added })
@@ -67,7 +74,7 @@ func TestShares(t *testing.T) {
 				closeLog(t, l)
 				return
 			}
-			add(call(0), nil) // the next write drops what the last one made too much
+			addCall("key:b", 0) // the next write drops what the last one made too much
 			closeLog(t, l)
 			cfg.Entries++
 			l = Open(folder, cfg, log)

@@ -4,8 +4,9 @@ import "sync"
 
 // store keeps entries and details. Its writes come from one goroutine.
 type store interface {
-	// write keeps a batch, which may be empty, and drops entries by their ids, which ascend.
-	write(batch []record, gone []uint64) error
+	// write keeps a batch, which may be empty, and drops entries by their ids, which ascend. kept has what is kept of
+	// each record.
+	write(batch []record, kept []stored, gone []uint64) error
 	detail(id uint64) ([]byte, error) // nil if there is none
 	close()
 }
@@ -18,12 +19,12 @@ type memory struct {
 
 func newMemory() *memory { return &memory{details: map[uint64][]byte{}} }
 
-func (m *memory) write(batch []record, gone []uint64) error {
+func (m *memory) write(batch []record, _ []stored, gone []uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range batch {
-		if r.whole != nil {
-			m.details[r.entry.ID] = r.whole
+		if r.entry != nil && r.entry.detailed != nil {
+			m.details[r.entry.ID] = r.entry.detailed
 		}
 	}
 	for _, id := range gone {

@@ -130,17 +130,10 @@ func (j *Journal) Call(o downstream.Observation) {
 	if log == nil || o.Tool == "" || o.Step {
 		return
 	}
-	e := history.Entry{
-		Kind: history.KindCall, At: o.Began, Caller: o.Caller, Outcome: o.Outcome, Duration: milliseconds(o.Duration),
-		Bytes: o.Bytes, Attempts: o.Attempts,
-	}
-	id := idOf(o.Server, o.Tool)
-	use := history.Use{Server: id.server, Tool: id.tool, Calls: 1, Time: e.Duration}
-	if e.Outcome != history.OutcomeOK {
-		use.Failed = 1
-	}
-	e.Uses = []history.Use{use}
-	log.Add(e, nil, len(use.Tool))
+	log.AddCall(history.Call{
+		Series: history.Series{Caller: o.Caller, Outcome: o.Outcome, Server: o.Server, Tool: short.Text(o.Tool, maxTool)},
+		At:     o.Began, Duration: o.Duration, Bytes: o.Bytes, Attempts: o.Attempts,
+	})
 }
 
 // maxUses bounds the tools of one entry.

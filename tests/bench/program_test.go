@@ -185,16 +185,20 @@ func (p *program) memory(name string) float64 {
 	return kib * 1024
 }
 
-// cpu returns the user and system time that the program has used, in steps of 10 ms.
+// cpu returns the time for which the program has run, by the scheduler's clock.
 func (p *program) cpu() time.Duration {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/stat")
-	if err != nil {
-		p.b.Fatal(err)
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(p.pid) + "/task/*/schedstat")
+	if err != nil || len(files) == 0 {
+		p.b.Fatal("the time of the program cannot be read: ", err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
-	user, _ := strconv.Atoi(fields[12])
-	system, _ := strconv.Atoi(fields[13])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	all := 0
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		before, _, _ := strings.Cut(string(text), " ")
+		ns, _ := strconv.Atoi(before)
+		all += ns
+	}
+	return time.Duration(all)
 }
 
 // forgetPeak makes VmHWM count from now.

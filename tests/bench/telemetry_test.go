@@ -1,12 +1,10 @@
 package bench
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,75 +12,98 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// BenchmarkTelemetry reports what telemetry adds to the CPU of a forwarded call: programs with none, with metrics alone
-// (as by default), with the history alone, with traces to a collector too, and with a collector that never answers take
-// turns. NEXUS_BEFORE may name the binary of another version, which has no telemetry switched on.
+// Settings of programs that are measured beside each other.
+const (
+	noMetrics = "telemetry: {metrics: false}\n"
+	noHistory = "history: {entries: 0}\n"
+)
+
+// rival is a program that takes turns with others.
+type rival struct {
+	name string
+	*program
+	spent, took []time.Duration // by round: CPU, and time on the clock
+}
+
+// BenchmarkTelemetry reports what telemetry and the history add to the CPU of a forwarded call: programs with none, and
+// with each and all of them, take turns. The ratios are those of the sums of all rounds. NEXUS_BEFORE may name the
+// binary of another version, which runs with none and with all.
 func BenchmarkTelemetry(b *testing.B) {
-	const rounds, callers, calls = 5, 8, 8_000
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
-	b.Cleanup(collector.Close)
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
-		<-r.Context().Done()
-	}))
-	b.Cleanup(hanging.Close)
-	tool := func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"content":[{"type":"text","text":"seen"}]}`)))
-	}
-	const off, on = "telemetry: {metrics: false}\n", "history: {entries: 0}\n" // the history has costs of its own
+	const rounds, callers, calls = 40, 8, 2_000
+	traces := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector(b, 0)
 	bin := build(b)
-	programs := []struct {
-		name string
-		*program
-		spent []float64 // µs a call, by round
-	}{
-		{"off", run(b, bin, "shared", off+on, tool), nil},
-		{"metrics", run(b, bin, "shared", on, tool), nil},
-		{"history", run(b, bin, "shared", "telemetry: {metrics: false}\n", tool), nil},
-		{"full", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+collector.URL), nil},
-		{"hanging", run(b, bin, "shared", on, tool, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+hanging.URL), nil},
+	rivals := []*rival{
+		{name: "off", program: run(b, bin, "shared", noMetrics+noHistory, answer)},
+		{name: "metrics", program: run(b, bin, "shared", noHistory, answer)},
+		{name: "history", program: run(b, bin, "shared", noMetrics, answer)},
+		{name: "traces", program: run(b, bin, "shared", noMetrics+noHistory, answer, traces)},
+		{name: "all", program: run(b, bin, "shared", "", answer, traces)},
 	}
 	if before := os.Getenv("NEXUS_BEFORE"); before != "" {
-		programs = append(programs, programs[0])
-		last := &programs[len(programs)-1]
-		last.name, last.program, last.spent = "before", run(b, before, "shared", off, tool), nil
+		rivals = append(rivals, &rival{name: "before-off", program: run(b, before, "shared", noMetrics+noHistory, answer)},
+			&rival{name: "before-all", program: run(b, before, "shared", "", answer, traces)})
 	}
 	for b.Loop() {
-		for round := range rounds + 1 { // the first warms up
-			for i := range programs {
-				p := &programs[(i+round)%len(programs)]
-				began := p.cpu()
-				var all sync.WaitGroup
-				for range callers {
-					all.Go(func() {
-						for n := range calls / callers {
-							if resp := p.post("", call(n, 0)); resp != nil {
-								drain(resp)
-							}
+		takeTurns(rivals, rounds, func(p *program) {
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for n := range calls / callers {
+						if resp := p.post("", call(n, 0)); resp != nil {
+							drain(resp)
 						}
-					})
-				}
-				all.Wait()
-				if round > 0 {
-					p.spent = append(p.spent, float64((p.cpu()-began)/time.Microsecond)/calls)
-				}
+					}
+				})
 			}
-		}
+			all.Wait()
+		})
 	}
-	for _, p := range programs {
-		var ratios []float64
-		for i, spent := range p.spent {
-			ratios = append(ratios, spent/programs[0].spent[i])
-		}
-		b.ReportMetric(median(p.spent), p.name+"-µs/call")
-		b.ReportMetric(median(ratios), p.name+"/off")
+	for _, r := range rivals {
+		b.ReportMetric(float64(sum(r.spent)/time.Nanosecond)/1000/float64(len(r.spent)*calls), r.name+"-µs/call")
+		b.ReportMetric(ratio(r.spent, rivals[0].spent), r.name+"/off")
 	}
 }
 
-func median(all []float64) float64 {
-	sorted := slices.SortedFunc(slices.Values(all), cmp.Compare)
-	return sorted[len(sorted)/2]
+// takeTurns has each rival work in each round. The first round warms up.
+func takeTurns(rivals []*rival, rounds int, work func(*program)) {
+	for round := range rounds + 1 {
+		for i := range rivals {
+			r := rivals[(i+round)%len(rivals)]
+			cpu, began := r.cpu(), time.Now()
+			work(r.program)
+			if took := time.Since(began); round > 0 {
+				r.spent, r.took = append(r.spent, r.cpu()-cpu), append(r.took, took)
+			}
+		}
+	}
+}
+
+func ratio(these, those []time.Duration) float64 { return float64(sum(these)) / float64(sum(those)) }
+
+func sum(all []time.Duration) (s time.Duration) {
+	for _, d := range all {
+		s += d
+	}
+	return s
+}
+
+// answer is a tool that answers at once.
+func answer(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	m, _ := jsonrpc.Parse(body)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"content":[{"type":"text","text":"seen"}]}`)))
+}
+
+// collector returns the URL of one that takes a while for each batch; less than 0 = forever.
+func collector(b *testing.B, delay time.Duration) string {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		if delay < 0 {
+			<-r.Context().Done()
+		}
+		time.Sleep(delay)
+	}))
+	b.Cleanup(s.Close)
+	return s.URL
 }

@@ -64,7 +64,8 @@ func (m *monitor) unconnected(client string, err error) {
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
 	level := slog.LevelWarn
-	if last := m.machine.LastError(); known && f.Reason == reason.Unauthorized && last != nil && *last == *f {
+	last := m.machine.LastError()
+	if known && f.Reason == reason.Unauthorized && last != nil && last.Reason == f.Reason && last.Message == f.Message {
 		level = slog.LevelDebug // until a person does something about it
 	}
 	m.failed(err)

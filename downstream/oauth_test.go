@@ -70,6 +70,7 @@ func TestOAuth(t *testing.T) {
 				}
 			}
 			refused("without a login")
+			refused("again")
 			if o.Count("refused") > 0 {
 				t.Error("the server is asked without a token")
 			}

@@ -71,7 +71,7 @@ func (s *Source) ExpiresIn() (time.Duration, bool) {
 func (s *Source) Changed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !same(s.file, s.store.look(s.server.Name))
+	return !s.looked.IsZero() && !same(s.file, s.store.look(s.server.Name))
 }
 
 // get returns a token other than refused. While the current one is still good for a moment, it is returned at once and

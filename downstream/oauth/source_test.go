@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -36,10 +37,12 @@ func open(t *testing.T, s oauth.Server, store oauth.Store, log io.Writer) *calle
 	return &caller{t, s.URL, source, source.Transport(base)}
 }
 
-// call pings the server. Its error is of the RoundTripper or says which status was answered.
-func (c *caller) call() error {
+func (c *caller) call() error { return c.callWithin(c.t.Context()) }
+
+// callWithin pings the server. Its error is of the RoundTripper or says which status was answered.
+func (c *caller) callWithin(ctx context.Context) error {
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url, bytes.NewReader([]byte(ping)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader([]byte(ping)))
 	if err != nil {
 		return err
 	}
@@ -219,6 +222,34 @@ func (refuser) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
 }
 
+// Who gives up does not wait for a slow authorization server; the renewal goes on for the others.
+func TestSource_GivesUp(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, store := serve(t, o), oauth.NewStore(t.TempDir())
+	save(t, store, expired(logIn(t, s, store), -time.Second))
+	asked, release := make(chan struct{}), make(chan struct{})
+	o.OnToken = func(http.ResponseWriter, url.Values) bool {
+		close(asked)
+		<-release
+		return false
+	}
+	c := open(t, s, store, io.Discard)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	go func() {
+		<-asked
+		cancel(stop)
+	}()
+	if err := c.callWithin(ctx); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	close(release)
+	c.must()
+	if got := o.Count("refresh_token"); got != 1 {
+		t.Errorf("got %d renewals, want the one that was under way", got)
+	}
+}
+
 // What passes is not a reason to log in again: the authorization server is asked later.
 func TestSource_AuthorizationServerDown(t *testing.T) {
 	o := &mcptest.OAuth{}
@@ -230,13 +261,14 @@ func TestSource_AuthorizationServerDown(t *testing.T) {
 	}
 	save(t, store, expired(token, -time.Second))
 	c := open(t, s, store, io.Discard)
-	for range 5 {
+	const calls = 10
+	for range calls {
 		if err := c.call(); err == nil || errors.As(err, new(*link.Unauthorized)) || !strings.Contains(err.Error(), "503") {
 			t.Fatalf("got %v, want an error that passes", err)
 		}
 	}
-	if got := o.Count("refresh_token"); got != 1 {
-		t.Errorf("got %d renewals, want one for all", got)
+	if got := o.Count("refresh_token"); got == calls {
+		t.Errorf("got %d renewals for as many calls, want pauses", got)
 	}
 	save(t, store, expired(token, time.Minute))
 	c.must() // with what is left

@@ -1,4 +1,4 @@
-// Package atomicfile writes files whole. [Write] is its only function.
+// Package atomicfile writes files whole, with [Write]. Those that read and then write one take turns with [Lock].
 package atomicfile
 
 import (

@@ -14,7 +14,7 @@ import (
 const lookAgain = 20 * time.Millisecond
 
 // Lock keeps others that lock the same file out, in this process and in others, until unlock is called or the process
-// ends. It makes the file, which stays. It waits until ctx ends.
+// ends. It makes the file, which stays. It waits until ctx ends. It does not order accesses to memory.
 func Lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

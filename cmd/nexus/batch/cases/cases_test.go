@@ -42,6 +42,8 @@ func TestFormats(t *testing.T) {
 			`{"id":"two","query":"hi","plan":[{"tool":"t","arguments":{}}],"expect":{"tools":{"includes":["t"]},"max_steps":1}}]`,
 		"a.csv": "\ufeffid,query,vars.n,tags,plan,expect.answer_contains,expect.degraded,expect.tools.includes,expect.max_steps\r\n" +
 			"one,add ${n},2,x; y,,2,FALSE,,\r\n" + `two,hi,,,"[{""tool"":""t"",""arguments"":{}}]",,,t,1` + "\r\n",
+		"objects.csv": "id,query,vars.n,tags,plan,expect.answer_contains,expect.degraded,expect.tools,expect.max_steps\n" +
+			"one,add ${n},2,x; y,,2,false,,\n" + `two,hi,,,"[{""tool"":""t"",""arguments"":{}}]",,,"{""includes"": [""t""]}",1`,
 		"a.yaml": "# two\n- id: one\n  query: add ${n}\n  vars: {n: 2}\n  tags: [x, y]\n  expect: {answer_contains: ['2'], degraded: false}\n" +
 			"- id: two\n  query: hi\n  plan:\n    - {tool: t, arguments: {}}\n  expect:\n    tools: {includes: [t]}\n    max_steps: 1\n",
 		"text": `{"id":"one","query":"add ${n}","vars":{"n":2},"tags":["x","y"],"expect":{"answer_contains":["2"],"degraded":false}}` + "\n" +
@@ -97,6 +99,7 @@ func TestMistakes(t *testing.T) {
 		{"a.csv", "id,query,colour\na,b,c\n", []string{`a.csv:1: unknown column "colour"; known are id, query`}},
 		{"a.csv", "id,query\na,\"x\ny\"\nb,c,d\n", []string{"a.csv:4: has 3 columns, and the first row has 2"}},
 		{"a.csv", "id,query,plan\na,b,{\n", []string{"a.csv:2: plan: want JSON"}},
+		{"a.csv", "id,query,expect.tools\na,b,{t}\n", []string{"a.csv:2: expect.tools: want JSON, or a list of tools"}},
 		{"a.csv", "id,query\na,\"b\n", []string{"a.csv:2: no CSV: extraneous or missing"}},
 		{"a.yaml", "- id: a\n  query: q\n- id: a\n  query: r\n", []string{`a.yaml:3: id "a" is already that of the case in line 1`}},
 		{"a.yaml", "id: a\n", []string{"a.yaml:1: want a list of cases"}},

@@ -131,6 +131,12 @@ func (c *collector) object(line int, header, row []string) (object []byte, ok bo
 func valueOf(column, text string) (any, error) {
 	switch kindOf(column) {
 	case cellList:
+		if object := strings.TrimSpace(text); column == "expect.tools" && strings.HasPrefix(object, "{") {
+			if !json.Valid([]byte(object)) {
+				return nil, errors.New("want JSON, or a list of tools")
+			}
+			return json.RawMessage(object), nil
+		}
 		list := []string{}
 		for part := range strings.SplitSeq(text, listSeparator) {
 			if part = strings.TrimSpace(part); part != "" {

@@ -17,6 +17,7 @@ import (
 type usable struct {
 	catalog *downstream.Catalog
 	visible downstream.Visible
+	caller  string
 }
 
 // All implements planner.Tools.
@@ -72,13 +73,28 @@ type Ranking struct {
 	Finder *search.Finder
 	Tracer tracing.Tracer
 	Took   func(time.Duration) // after each search by a question; may be nil
+
+	// Liked returns the tools that have answered similar questions of a caller, by full name with weights of at most 1.
+	// May be nil. See [ModelOptions].
+	Liked func(caller, question string) map[string]float64
 }
 
-// find searches by a question.
-func (r Ranking) find(ctx context.Context, question string, opts search.SearchOptions) []search.Hit {
+// find searches by a question the tools that a query may use.
+func (r Ranking) find(ctx context.Context, question string, tools planner.Tools, limit int, literal bool) []search.Hit {
 	ctx, span := r.Tracer.Start(ctx, tracing.SpanSearch, tracing.With(tracing.Operation.String(tracing.OperationSearch)))
 	began := time.Now()
+	opts := search.SearchOptions{Limit: limit, Allow: tools.Has, Literal: literal}
+	var liked map[string]float64
+	if u, ok := tools.(usable); ok && r.Liked != nil && !literal {
+		liked = r.Liked(u.caller, question)
+	}
+	if len(liked) > 0 {
+		opts.Limit = max(limit, likedDepth)
+	}
 	hits := r.Finder.Search(ctx, question, opts)
+	if len(liked) > 0 {
+		hits = prefer(hits, liked, limit, tools)
+	}
 	span.SetAttributes(tracing.Found.Int(len(hits)))
 	span.End()
 	if r.Took != nil {
@@ -101,16 +117,13 @@ type catalog struct {
 
 // Ask implements rules.Catalog.
 func (c catalog) Ask(ctx context.Context, question string, limit int) []plan.Tool {
-	return c.found(c.ranking.find(ctx, question, c.options(limit)))
+	return c.found(c.ranking.find(ctx, question, c.tools, limit, c.literal))
 }
 
 // Look implements rules.Catalog.
 func (c catalog) Look(words string, limit int) []plan.Tool {
-	return c.found(c.ranking.Finder.Index().Search(words, c.options(limit)))
-}
-
-func (c catalog) options(limit int) search.SearchOptions {
-	return search.SearchOptions{Limit: limit, Allow: c.tools.Has, Literal: c.literal}
+	opts := search.SearchOptions{Limit: limit, Allow: c.tools.Has, Literal: c.literal}
+	return c.found(c.ranking.Finder.Index().Search(words, opts))
 }
 
 func (c catalog) found(hits []search.Hit) []plan.Tool {

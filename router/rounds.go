@@ -185,7 +185,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		r.plan = *s.given
 	} else {
 		request := planner.Request{
-			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible},
+			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible, s.q.Origin.Caller},
 			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
 			Tokens: s.carried.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 			Shown: &s.carried.shown,

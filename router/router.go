@@ -17,7 +17,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
@@ -58,6 +57,10 @@ type ModelOptions struct {
 
 	// Learn gets the arguments and the value of each step that has succeeded; nil = nobody does. It does not block.
 	Learn func(t plan.Tool, arguments, value json.RawMessage)
+
+	// Answered gets the full names of the tools that have answered a question of a caller; nil = nobody does. It does not
+	// block.
+	Answered func(caller, question string, tools []string)
 }
 
 // Models says how the models are; nil where there is none.
@@ -152,16 +155,17 @@ type Found struct {
 // Index has searches know a catalog before the first of them.
 func (r *Router) Index(c *downstream.Catalog) { r.tools.index.follow(c) }
 
-// Search ranks the tools that a caller may see, best first.
-func (r *Router) Search(ctx context.Context, query string, limit int, visible downstream.Visible) ([]Found, error) {
+// Search ranks the tools that a caller may see, best first, those before others that have answered its questions.
+func (r *Router) Search(
+	ctx context.Context, caller, query string, limit int, visible downstream.Visible,
+) ([]Found, error) {
 	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
 	r.tools.index.follow(catalog)
-	tools := usable{catalog, visible}
 	var out []Found
-	for _, hit := range r.opts.Ranking.find(ctx, query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
+	for _, hit := range r.opts.Ranking.find(ctx, query, usable{catalog, visible, caller}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

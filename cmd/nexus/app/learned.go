@@ -7,9 +7,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/shapes"
+	"github.com/agenticnexus/agenticnexus/internal/usage"
 )
 
-// keepLearned opens what earlier queries have taught about the results of tools. Prompts that are recorded, or found
+// keepLearned opens what earlier queries have taught about the results and the use of tools. Prompts that are recorded, or found
 // again, must not depend on it.
 func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	if !cfg.Planner.Learn || m.tape != nil {
@@ -17,6 +18,17 @@ func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	}
 	folder, _ := cfg.StateFolder() // without one it ends with the process
 	m.learned.Swap(shapes.Open(folder, log)).Close()
+	m.usage.Swap(usage.Open(folder, log)).Close()
+}
+
+// answered takes over which tools have answered a question.
+func (m *models) answered(caller, question string, tools []string) {
+	m.usage.Load().Learn(caller, question, tools)
+}
+
+// liked returns the tools that have answered similar questions of a caller.
+func (m *models) liked(caller, question string) map[string]float64 {
+	return m.usage.Load().Liked(caller, question)
 }
 
 // learn takes over the result of a step. The results of tools that declare them are known.

@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/shapes"
+	"github.com/agenticnexus/agenticnexus/internal/usage"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -25,6 +26,7 @@ type models struct {
 	tape        *tape.Tape
 	finding     *search.Finder
 	learned     atomic.Pointer[shapes.Store] // nil learns nothing
+	usage       atomic.Pointer[usage.Store]  // likewise
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
@@ -113,4 +115,5 @@ func (m *models) close() {
 		m.embeddings.Close()
 	}
 	m.learned.Load().Close()
+	m.usage.Load().Close()
 }

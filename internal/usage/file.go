@@ -1,0 +1,142 @@
+package usage
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+)
+
+// document is the file.
+type document struct {
+	Version int               `json:"version"`
+	Key     []byte            `json:"key"`
+	Callers map[term]*learned `json:"callers"`
+}
+
+// learned is a caller in the file.
+type learned struct {
+	Used  int64                    `json:"used"`
+	Tools map[string]map[term]mark `json:"tools"`
+}
+
+const documentVersion = 1
+
+// MarshalJSON writes a mark as [weight, day].
+func (m mark) MarshalJSON() ([]byte, error) {
+	return json.Marshal([2]float64{math.Round(m.Weight*1000) / 1000, float64(m.Day)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Weights out of range, and days to come, count as none.
+func (m *mark) UnmarshalJSON(raw []byte) error {
+	var pair [2]float64
+	if err := json.Unmarshal(raw, &pair); err != nil {
+		return err
+	}
+	if day := pair[1]; pair[0] >= 0 && pair[0] <= maxWeight && day >= 0 && day <= float64(today()+1) {
+		*m = mark{pair[0], int(day)}
+	}
+	return nil
+}
+
+// load reads the file.
+func (s *Store) load() {
+	doc, err := readFile(s.file)
+	switch {
+	case err == nil:
+		s.key = doc.Key
+		s.adopt(doc)
+	case !errors.Is(err, fs.ErrNotExist):
+		s.log.Warn("what was learned of the use of tools cannot be read and is learned anew", "file", s.file, "error", err)
+	}
+}
+
+// adopt takes over what a file with the same key knows better, within the bounds. s.mu is held, or nobody else has s.
+func (s *Store) adopt(doc document) {
+	if string(doc.Key) != string(s.key) {
+		return
+	}
+	day := today()
+	for id, l := range doc.Callers {
+		if l == nil || s.callers[id] == nil && len(s.callers) == maxCallers {
+			continue
+		}
+		c := s.caller(id)
+		c.used = max(c.used, l.Used)
+		for tool, marks := range l.Tools {
+			if len(tool) > maxName || len(marks) > maxTerms || c.tools[tool] == nil && len(c.tools) == maxTools {
+				continue
+			}
+			if c.tools[tool] == nil {
+				c.tools[tool] = map[term]mark{}
+			}
+			for t, m := range marks {
+				if m.at(day) > max(c.tools[tool][t].at(day), least) {
+					c.tools[tool][t] = m
+				}
+			}
+			c.bound(tool, day)
+		}
+	}
+}
+
+func readFile(name string) (doc document, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return doc, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return doc, err
+	case len(raw) > maxFile:
+		return doc, fmt.Errorf("the file is longer than %d bytes", maxFile)
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return doc, fmt.Errorf("decoding it: %w", err)
+	}
+	if doc.Version != documentVersion || len(doc.Key) != sha256.Size {
+		return doc, fmt.Errorf("it has version %d and a key of %d bytes, want version %d", doc.Version, len(doc.Key), documentVersion)
+	}
+	return doc, nil
+}
+
+// save writes the file if something has changed, with what others have written since. Of processes that write at the
+// same moment the last one wins.
+func (s *Store) save() {
+	s.mu.Lock()
+	changed := s.changed
+	s.mu.Unlock()
+	if s.file == "" || !changed {
+		return
+	}
+	others, damaged := readFile(s.file) // it was told when the Store was opened
+	s.mu.Lock()
+	if damaged == nil {
+		s.adopt(others)
+	}
+	s.changed = false
+	doc := document{Version: documentVersion, Key: s.key, Callers: map[term]*learned{}}
+	for id, c := range s.callers {
+		doc.Callers[id] = &learned{c.used, c.tools}
+	}
+	raw, err := json.Marshal(doc)
+	s.mu.Unlock()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(s.file), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.Write(s.file, raw)
+	}
+	if err != nil {
+		s.log.Warn("what was learned of the use of tools cannot be kept", "file", s.file, "error", err)
+	}
+}

@@ -28,16 +28,17 @@ func checkListen(listen string) string {
 	return ""
 }
 
-// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys: everybody who can reach
-// the router could use all servers. An address without a host means all interfaces. The error is an *Error.
+// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys and access tokens:
+// everybody who can reach the router could use all servers. An address without a host means all interfaces. The error
+// is an *Error.
 func CheckBind(listen string, access auth.Config) error {
 	if why := checkListen(listen); why != "" {
 		return wrong("listen address %q: %s", listen, why)
 	}
-	if access.Anonymous || len(access.APIKeys) > 0 || OnLoopback(listen) {
+	if access.Anonymous || access.Required() || OnLoopback(listen) {
 		return nil
 	}
-	return wrong("refusing to listen on %s, beyond loopback, without API keys: set NEXUS_API_KEY or auth.api_keys, "+
+	return wrong("refusing to listen on %s, beyond loopback, without API keys: set NEXUS_API_KEY, auth.api_keys or auth.oauth, "+
 		"listen on 127.0.0.1, or allow everybody with auth.anonymous: true", listen)
 }
 

@@ -22,7 +22,7 @@ func TestCheckBind(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "NEXUS_API_KEY") || !strings.Contains(err.Error(), listen) {
 			t.Errorf("CheckBind(%q) without keys = %v, want it refused with a way out", listen, err)
 		}
-		for _, access := range []auth.Config{key, {Anonymous: true}} {
+		for _, access := range []auth.Config{key, {Anonymous: true}, {OAuth: &auth.OAuthConfig{}}} {
 			if err := config.CheckBind(listen, access); err != nil {
 				t.Errorf("CheckBind(%q, %+v) = %v, want nil", listen, access, err)
 			}

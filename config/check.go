@@ -55,6 +55,7 @@ func (d *decoder) check(s *Settings) {
 		downstream.ConfirmAuto, downstream.ConfirmAlways, downstream.ConfirmNever)
 	d.models(s)
 	d.keys(&s.Auth)
+	d.oauth(&s.Auth)
 	for i, tool := range s.RateLimit.Tools {
 		if tool == "" {
 			d.failItem("rate_limit.tools", i, "is empty")

@@ -35,6 +35,9 @@ func newDecoder(env func(string) (string, bool)) *decoder {
 	return &decoder{env: env, places: map[string]place{}, failed: map[string]bool{}, servers: map[string]position{}}
 }
 
+// empty is the text of the place of a mapping without members.
+const empty = "{}"
+
 // place is the position of a given value, and its text before variables are expanded.
 type place struct {
 	at   position
@@ -87,6 +90,9 @@ func (d *decoder) value(path string, n *node, v reflect.Value) {
 		}
 	}
 	d.places[path] = place{n.at, n.text}
+	if n.kind == mapping && len(n.members) == 0 {
+		d.places[path] = place{n.at, empty}
+	}
 	switch v.Interface().(type) {
 	case string, secret.String:
 		if s, _, ok := d.scalar(path, n, "text"); ok {

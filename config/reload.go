@@ -24,7 +24,7 @@ type source struct {
 //   - A file of used that is missing, that is empty but was not, or that is cut is an error. The same file with another
 //     extension is not missing.
 //   - Without auth.api_keys, or with a key file that cannot be read, the keys of used stay, with a warning.
-//     `auth: {api_keys: []}` removes them.
+//     `auth: {api_keys: []}` removes them. Likewise auth.oauth stays; `auth: {oauth: {}}` removes it.
 //
 // After an *Error, used stays in use as a whole.
 func Reload(paths []string, opts Options, used Config) (Config, error) {
@@ -91,5 +91,6 @@ func (d *decoder) onlyRemoves(now Config) bool {
 			return false
 		}
 	}
-	return now.Auth.Anonymous == d.used.Auth.Anonymous && reflect.DeepEqual(now.RateLimit, d.used.RateLimit)
+	return now.Auth.Anonymous == d.used.Auth.Anonymous && reflect.DeepEqual(now.Auth.OAuth, d.used.Auth.OAuth) &&
+		reflect.DeepEqual(now.RateLimit, d.used.RateLimit)
 }

@@ -167,3 +167,63 @@ func TestReload_DefaultFolder(t *testing.T) {
 		t.Errorf("back again: got %+v, %v, want what there was", got, err)
 	}
 }
+
+// What tokens may do never widens by files that say less, unless they say so.
+func TestReload_OAuth(t *testing.T) {
+	const guarded = "auth:\n  oauth:\n    issuer: https://auth.example.com\n    audience: nexus\n    scopes: [mcp]\n" +
+		"    claims:\n      - {claim: groups, value: a, servers: [a]}\n      - {claim: groups, value: b, servers: [b]}\n"
+	cut := func(from string) string {
+		before, _, _ := strings.Cut(guarded, from)
+		return before
+	}
+	for name, tc := range map[string]struct {
+		content string
+		refused string // part of the problem; empty = taken over
+		oauth   bool   // tokens count
+		claims  int
+		warning string
+	}{
+		"without auth":             {content: "log: {level: warn}\n", oauth: true, claims: 2, warning: "auth.oauth is not set: the access tokens in use stay"},
+		"without oauth":            {content: "auth: {api_keys: []}\n", oauth: true, claims: 2, warning: "auth.oauth is not set"},
+		"oauth without a value":    {content: "auth:\n  oauth:\n", oauth: true, claims: 2, warning: "auth.oauth is not set"},
+		"no oauth":                 {content: "auth: {oauth: {}}\n"},
+		"members without values":   {content: "auth:\n  oauth:\n    issuer:\n    audience:\n", refused: "auth.oauth: needs issuer"},
+		"cut off before claims":    {content: cut("    claims:"), oauth: true, claims: 2, warning: "auth.oauth.claims is not set"},
+		"cut off within claims":    {content: cut("      - {claim: groups, value: b"), refused: "is cut off"},
+		"cut off before scopes":    {content: cut("    scopes:"), refused: "is cut off"},
+		"claims without a value":   {content: "log: {level: warn}\n" + cut("      - {claim"), oauth: true, claims: 2, warning: "auth.oauth.claims is not set: those in use stay"},
+		"empty claims":             {content: "log: {level: warn}\n" + cut("    claims:") + "    claims: []\n", refused: "auth.oauth.claims: is empty"},
+		"one claim":                {content: "log: {level: warn}\n" + cut("      - {claim: groups, value: b"), oauth: true, claims: 1},
+		"the same, otherwise told": {content: "# tokens\n" + guarded, oauth: true, claims: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(write(t, "settings.yaml", guarded+"mcpServers: {a: {command: sh}, b: {command: sh}}\n"), "settings.yaml")
+			opts := config.Options{Env: func(string) (string, bool) { return "", false }}
+			used, err := config.Load([]string{file}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content := tc.content
+			if !strings.HasPrefix(tc.refused, "is cut") {
+				content += "mcpServers: {a: {command: sh}, b: {command: sh}}\n"
+			}
+			place(t, file, content)
+			got, err := config.Reload([]string{file}, opts, used)
+			if tc.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.refused) {
+					t.Fatalf("got error %v, want %q in it", err, tc.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o := got.Auth.OAuth; (o != nil) != tc.oauth || o != nil && len(o.Claims) != tc.claims {
+				t.Errorf("got %+v, want tokens to count: %t, with %d claims", o, tc.oauth, tc.claims)
+			}
+			if all := strings.Join(got.Warnings, "\n"); tc.warning == "" && all != "" || !strings.Contains(all, tc.warning) {
+				t.Errorf("got warnings %q, want %q", all, tc.warning)
+			}
+		})
+	}
+}

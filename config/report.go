@@ -128,6 +128,13 @@ func flatten(path string, v reflect.Value, each func(path, value string)) {
 		}
 		each(path, "["+strings.Join(names, ", ")+"]")
 		return
+	case []auth.ClaimConfig:
+		claims := make([]string, len(value))
+		for i, c := range value {
+			claims[i] = c.Claim + "=" + c.Value
+		}
+		each(path, "["+strings.Join(claims, ", ")+"]")
+		return
 	case []string:
 		each(path, "["+strings.Join(value, ", ")+"]")
 		return

@@ -40,7 +40,7 @@ func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(client) }) {
+		if !isIn(trusted, client) {
 			break
 		}
 		addr, ok := parseAddr(strings.TrimSpace(hop))
@@ -50,6 +50,20 @@ func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 		client = addr
 	}
 	return client.String()
+}
+
+// ClientURL returns the URL of this server as the client of r has it, without a path. Only a trusted proxy may say in
+// X-Forwarded-Proto that the client used https.
+func ClientURL(r *http.Request, trusted []netip.Prefix) string {
+	peer, ok := parseAddr(r.RemoteAddr)
+	if r.TLS != nil || ok && isIn(trusted, peer) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+func isIn(prefixes []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // parseAddr reads 1.2.3.4, 1.2.3.4:80, ::1, [::1] and [::1]:80.

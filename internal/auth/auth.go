@@ -1,9 +1,9 @@
-// Package auth has the API keys and the access rights of callers.
+// Package auth has the API keys, the access tokens and the access rights of callers.
 //
-// [New] makes [Keys] of the configuration, and [Keys.Identify] returns the [Caller] that holds a key. [ClientAddr]
-// and [Anonymous] identify callers without a key. Keys and Caller are safe for concurrent use; a Caller is immutable.
-// Keys are stored and looked up by their SHA-256 only, so the time of a lookup does not depend on how much of a guess
-// is right.
+// [New] makes [Keys] of the configuration. [Keys.Authenticate] returns the [Caller] that a request's headers name by a
+// key or a token, and [Keys.Identify] the one that holds a key. [ClientAddr] and [Anonymous] identify callers without
+// either. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are stored and looked up by their
+// SHA-256 only, so the time of a lookup does not depend on how much of a guess is right. Tokens are not kept at all.
 package auth
 
 import (
@@ -11,27 +11,42 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 const maxKey = 4096 // bytes; longer keys are wrong without being hashed
 
-// Keys is the set of valid API keys.
+// Keys is the set of valid API keys, and says which access tokens count.
 type Keys struct {
-	set atomic.Pointer[keySet]
+	valid atomic.Pointer[valid]
+}
+
+// valid is what counts at a time. It never changes.
+type valid struct {
+	keys   keySet
+	tokens *tokens // nil = none
+}
+
+// Options of New. All are optional.
+type Options struct {
+	Logger *slog.Logger // for failures to fetch the keys of the issuer of tokens
+	Now    func() time.Time
+	Retry  time.Duration // least time between two attempts to fetch those; 0 = 10 s
 }
 
 // keySet maps the digests of keys to their holders. It never changes.
 type keySet map[[sha256.Size]byte]Caller
 
 // New returns the keys of cfg; config.Load has replaced Env and File by Key. It fails where a key has no name, not
-// exactly one of SHA256 and Key, or equals another, and where a pattern is malformed. Errors name the key, never its
-// value.
-func New(cfg Config) (*Keys, error) {
+// exactly one of SHA256 and Key, or equals another, where a pattern is malformed, and where tokens have no valid
+// issuer, no audience, or a claim without name or value. Errors name the key, never its value. Nothing is fetched.
+func New(cfg Config, o Options) (*Keys, error) {
 	set := make(keySet, len(cfg.APIKeys))
 	names := map[string]bool{}
 	for i, kc := range cfg.APIKeys {
@@ -46,8 +61,15 @@ func New(cfg Config) (*Keys, error) {
 			return nil, fmt.Errorf("API key %q: %w", kc.Name, err)
 		}
 	}
+	v := &valid{keys: set}
+	if cfg.OAuth != nil {
+		var err error
+		if v.tokens, err = newTokens(*cfg.OAuth, o); err != nil {
+			return nil, err
+		}
+	}
 	k := &Keys{}
-	k.set.Store(&set)
+	k.valid.Store(v)
 	return k, nil
 }
 
@@ -56,15 +78,34 @@ type Changes struct {
 	Added, Removed []string
 	Changed        []string // another key or other rights with the same name
 	Rights         []string // IDs of the callers whose rights changed for the same key
+	OAuth          bool     // other tokens count, or give other rights
 }
 
 // None reports whether all access stays the same.
-func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
+func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 && !c.OAuth }
 
-// Replace makes the keys of other the only valid ones; other must not be used afterwards. A caller whose key keeps
-// its name gets the new rights (see [Caller.Now]); other callers lose all. Calls must not overlap.
+// Replace makes the keys and tokens of other the only valid ones; other must not be used afterwards. A caller whose key
+// keeps its name gets the new rights (see [Caller.Now]); other callers with keys lose all, and so do all callers with
+// tokens if anything about those differs. Calls must not overlap.
 func (k *Keys) Replace(other *Keys) (done Changes) {
-	before, after := *k.set.Load(), *other.set.Load()
+	was, is := k.valid.Load(), other.valid.Load()
+	done = replaceKeys(was.keys, is.keys)
+	next := &valid{keys: is.keys, tokens: is.tokens}
+	switch {
+	case was.tokens != nil && is.tokens != nil && reflect.DeepEqual(was.tokens.config, is.tokens.config):
+		next.tokens = was.tokens
+	case was.tokens != nil:
+		was.tokens.revoked.Store(true)
+		fallthrough
+	default:
+		done.OAuth = was.tokens != is.tokens
+	}
+	k.valid.Store(next)
+	return done
+}
+
+// replaceKeys has the holders of keys keep or lose their rights; it puts those that keep them into after.
+func replaceKeys(before, after keySet) (done Changes) {
 	digests := func(set keySet) map[string][sha256.Size]byte {
 		named := make(map[string][sha256.Size]byte, len(set))
 		for digest, caller := range set {
@@ -86,14 +127,14 @@ func (k *Keys) Replace(other *Keys) (done Changes) {
 		old := before[digest]
 		switch now, stays := after[digest]; {
 		case !stays || now.ID != old.ID:
-			old.rights.Store(nil)
+			old.rights.access.Store(nil)
 			if _, has := is[name]; !has {
 				done.Removed = append(done.Removed, name)
 			}
 		case now.access.equal(old.access):
 			after[digest] = old
 		default:
-			old.rights.Store(now.access)
+			old.rights.access.Store(now.access)
 			now.rights = old.rights
 			after[digest] = now
 			done.Changed = append(done.Changed, name)
@@ -103,7 +144,6 @@ func (k *Keys) Replace(other *Keys) (done Changes) {
 	for _, names := range [][]string{done.Added, done.Removed, done.Changed, done.Rights} {
 		slices.Sort(names)
 	}
-	k.set.Store(&after)
 	return done
 }
 
@@ -136,43 +176,30 @@ func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(key)), nil
 }
 
-// Required reports whether callers need a key: if there is at least one.
-func (k *Keys) Required() bool { return len(*k.set.Load()) > 0 }
+// Required reports whether callers need a key or a token: if there is a key, or tokens count.
+func (k *Keys) Required() bool {
+	v := k.valid.Load()
+	return len(v.keys) > 0 || v.tokens != nil
+}
 
-// Identify returns the caller that holds the key, false if the key is wrong.
+// Any reports whether there is a key.
+func (k *Keys) Any() bool { return len(k.valid.Load().keys) > 0 }
+
+// OAuth returns which tokens count; nil = none.
+func (k *Keys) OAuth() *OAuthConfig {
+	if t := k.valid.Load().tokens; t != nil {
+		return &t.config
+	}
+	return nil
+}
+
+// Identify returns the caller that holds the key, false if the key is wrong. A token is no key.
 func (k *Keys) Identify(key string) (Caller, bool) {
 	if key == "" || len(key) > maxKey {
 		return Caller{}, false
 	}
-	c, ok := (*k.set.Load())[sha256.Sum256([]byte(key))]
+	c, ok := k.valid.Load().keys[sha256.Sum256([]byte(key))]
 	return c, ok
-}
-
-// FromHeaders returns the key of a request in "Authorization: Bearer" or "X-API-Key", and whether it has one. Other
-// Authorization schemes do not count. If a request has several keys, all must be valid and of the same caller;
-// otherwise Identify refuses the returned key.
-func (k *Keys) FromHeaders(h http.Header) (key string, present bool) {
-	keys := append([]string(nil), h.Values("X-API-Key")...)
-	for _, value := range h.Values("Authorization") {
-		if scheme, token, _ := strings.Cut(strings.TrimSpace(value), " "); strings.EqualFold(scheme, "Bearer") {
-			keys = append(keys, token)
-		}
-	}
-	if len(keys) == 0 {
-		return "", false
-	}
-	key = strings.TrimSpace(keys[0])
-	for _, other := range keys[1:] {
-		if other = strings.TrimSpace(other); other == key {
-			continue
-		}
-		a, aOK := k.Identify(key)
-		b, bOK := k.Identify(other)
-		if !aOK || !bOK || a.ID != b.ID {
-			return "", true
-		}
-	}
-	return key, true
 }
 
 // Anonymous returns a caller without a key, identified by its remote address. An IPv6 address counts as its /64,

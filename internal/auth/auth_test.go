@@ -18,7 +18,7 @@ func sum(key string) string {
 
 func mustNew(t testing.TB, keys ...KeyConfig) *Keys {
 	t.Helper()
-	k, err := New(Config{APIKeys: keys})
+	k, err := New(Config{APIKeys: keys}, Options{})
 	if err != nil {
 		t.Fatalf("New: got %v, want no error", err)
 	}
@@ -66,14 +66,14 @@ func TestNewRefuses(t *testing.T) {
 		{"a huge key", []KeyConfig{{Name: "a", Key: secret.String(strings.Repeat("x", maxKey+1))}}, "longer than"},
 		{"a bad pattern", []KeyConfig{{Name: "a", Key: value, Tools: Filter{Deny: []string{"ok", "a__[x"}}}}, `"a__[x" is malformed`},
 	} {
-		_, err := New(Config{APIKeys: row.keys})
+		_, err := New(Config{APIKeys: row.keys}, Options{})
 		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), value) {
 			t.Errorf("%s: got %v, want an error with %q and without the key", row.name, err, row.want)
 		}
 	}
 }
 
-func TestFromHeaders(t *testing.T) {
+func TestAuthenticate(t *testing.T) {
 	k := mustNew(t, KeyConfig{Name: "a", Key: "A"}, KeyConfig{Name: "b", Key: "B"})
 	for _, row := range []struct {
 		name    string
@@ -96,25 +96,24 @@ func TestFromHeaders(t *testing.T) {
 		{"the other wrong", http.Header{"Authorization": {"Bearer C"}, "X-Api-Key": {"A"}}, true, ""},
 		{"twice", http.Header{"X-Api-Key": {"A", "B"}}, true, ""},
 	} {
-		key, present := k.FromHeaders(row.header)
-		c, ok := k.Identify(key)
-		if present != row.present || ok != (row.want != "") || c.Name != row.want {
+		c, present, refused := k.Authenticate(t.Context(), row.header)
+		if present != row.present || (present && refused == nil) != (row.want != "") || c.Name != row.want {
 			t.Errorf("%s: got present %t and caller %q, want %t and %q", row.name, present, c.Name, row.present, row.want)
 		}
 	}
 }
 
-func FuzzFromHeaders(f *testing.F) {
+func FuzzAuthenticate(f *testing.F) {
 	k := mustNew(f, KeyConfig{Name: "a", Key: "A"})
 	f.Add("Bearer A", "A")
 	f.Add("Bearer ", "")
 	f.Add("bearer\tA", "B")
 	f.Fuzz(func(t *testing.T, authorization, apiKey string) {
-		key, present := k.FromHeaders(http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}})
+		c, present, refused := k.Authenticate(t.Context(), http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}})
 		if !present {
 			t.Fatal("got no key, want one: X-API-Key is there")
 		}
-		if c, ok := k.Identify(key); ok && c.Name != "a" {
+		if refused == nil && c.Name != "a" {
 			t.Fatalf("got caller %+v, want a", c)
 		}
 	})
@@ -145,7 +144,7 @@ func BenchmarkMayUse(b *testing.B) {
 }
 
 func TestReplace(t *testing.T) {
-	keys, err := New(Config{})
+	keys, err := New(Config{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +152,7 @@ func TestReplace(t *testing.T) {
 		t.Error("no keys: got one required, want none")
 	}
 	for _, key := range []string{"one", "two"} {
-		other, err := New(Config{APIKeys: []KeyConfig{{Name: "a", Key: secret.String(key)}}})
+		other, err := New(Config{APIKeys: []KeyConfig{{Name: "a", Key: secret.String(key)}}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,38 +11,73 @@ import (
 // Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller
 // has no name and may use nothing.
 type Caller struct {
-	Name      string                  // of the key, or "anonymous"
-	ID        string                  // stable identity for limits: "key:NAME" or "addr:ADDRESS"
-	Anonymous bool                    // no key was given
-	access    *access                 // nil for anonymous callers
-	rights    *atomic.Pointer[access] // the current rights of the key; nil for anonymous callers
-	scope     *Scope                  // what limits it, too; nil = nothing
+	Name      string  // of the key, the subject of the token, or "anonymous"
+	ID        string  // stable identity for limits: "key:NAME", "oauth:ISSUER SUBJECT" or "addr:ADDRESS"
+	Anonymous bool    // no key and no token was given
+	access    *access // nil for anonymous callers
+	rights    *rights // what it may use by now; nil for anonymous callers
+	scope     *Scope  // what limits it, too; nil = nothing
+}
+
+// rights are what the holder of a key or of a token may use at a time.
+type rights struct {
+	access atomic.Pointer[access] // nil = nothing any more
+	tokens *tokens                // that it was given by; nil for a key
+	until  atomic.Int64           // Unix time; of the token that counts longest
+}
+
+// newRights returns rights that have not changed yet.
+func newRights(a *access) *rights {
+	r := &rights{}
+	r.access.Store(a)
+	return r
+}
+
+// expired reports whether only time has ended the rights.
+func (r *rights) expired() bool {
+	return r.tokens != nil && !r.tokens.revoked.Load() && r.tokens.now().Unix() >= r.until.Load()
+}
+
+func (r *rights) now() *access {
+	if r.tokens != nil && (r.tokens.revoked.Load() || r.expired()) {
+		return nil
+	}
+	return r.access.Load()
 }
 
 func newCaller(kc KeyConfig) (Caller, error) {
 	may, err := newAccess(kc.Servers, kc.Tools)
-	c := Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: &atomic.Pointer[access]{}}
-	c.rights.Store(may)
-	return c, err
+	return Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: newRights(may)}, err
 }
 
-// Now returns the caller with the current rights of its key. It is false if the key is no longer valid; then the
-// caller may use nothing.
+// Now returns the caller with the current rights of its key or tokens. It is false if the key is no longer valid, or
+// no token that gave these rights; then the caller may use nothing.
 func (c Caller) Now() (Caller, bool) {
 	if c.rights == nil {
 		return c, c.Anonymous
 	}
-	c.access = c.rights.Load()
+	c.access = c.rights.now()
 	return c, c.access != nil
 }
 
-// access is what a key may use; it never changes.
-type access struct {
+// Expired reports whether the caller has lost its rights only because its tokens have expired.
+func (c Caller) Expired() bool { return c.rights != nil && c.rights.expired() }
+
+// access is what a caller may use: what any of its grants allows. It never changes.
+type access []grant
+
+// grant is a part of the servers and tools.
+type grant struct {
 	servers     []string // empty = all
 	allow, deny []string // with slashes masked
 }
 
 func newAccess(servers []string, tools Filter) (*access, error) {
+	g, err := newGrant(servers, tools)
+	return &access{g}, err
+}
+
+func newGrant(servers []string, tools Filter) (grant, error) {
 	masked := func(patterns []string) (out []string) {
 		for _, p := range patterns {
 			out = append(out, mask(p))
@@ -51,28 +86,47 @@ func newAccess(servers []string, tools Filter) (*access, error) {
 	}
 	for _, pattern := range slices.Concat(tools.Allow, tools.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("the tool pattern %q is malformed", pattern)
+			return grant{}, fmt.Errorf("the tool pattern %q is malformed", pattern)
 		}
 	}
-	return &access{servers: slices.Clone(servers), allow: masked(tools.Allow), deny: masked(tools.Deny)}, nil
+	return grant{servers: slices.Clone(servers), allow: masked(tools.Allow), deny: masked(tools.Deny)}, nil
 }
 
-func (a *access) equal(b *access) bool {
-	return slices.Equal(a.servers, b.servers) && slices.Equal(a.allow, b.allow) && slices.Equal(a.deny, b.deny)
-}
+func (a *access) equal(b *access) bool { return slices.EqualFunc(*a, *b, grant.equal) }
 
-func (a *access) limits() bool { return len(a.servers)+len(a.allow)+len(a.deny) > 0 }
+func (a *access) limits() bool {
+	return !slices.ContainsFunc(*a, func(g grant) bool { return !g.limits() })
+}
 
 func (a *access) mayUse(server, tool string) bool {
 	name := mask(server + "__" + tool)
-	return a.has(server) && (len(a.allow) == 0 || matchesAny(a.allow, name)) && !matchesAny(a.deny, name)
+	return slices.ContainsFunc(*a, func(g grant) bool { return g.mayUse(server, name) })
 }
 
 func (a *access) maySee(server string) bool {
+	return slices.ContainsFunc(*a, func(g grant) bool { return g.maySee(server) })
+}
+
+func (g grant) equal(b grant) bool {
+	return slices.Equal(g.servers, b.servers) && slices.Equal(g.allow, b.allow) && slices.Equal(g.deny, b.deny)
+}
+
+func (g grant) limits() bool { return len(g.servers)+len(g.allow)+len(g.deny) > 0 }
+
+// mayUse is for the masked full name of a tool.
+func (g grant) mayUse(server, name string) bool {
+	return g.has(server) && (len(g.allow) == 0 || matchesAny(g.allow, name)) && !matchesAny(g.deny, name)
+}
+
+func (g grant) maySee(server string) bool {
 	prefix := server + "__"
 	could := func(pattern string) bool { return couldMatch(pattern, prefix) }
-	return a.has(server) && (len(a.allow) == 0 || slices.ContainsFunc(a.allow, could)) &&
-		!slices.ContainsFunc(a.deny, func(pattern string) bool { return matchesAll(pattern, prefix) })
+	return g.has(server) && (len(g.allow) == 0 || slices.ContainsFunc(g.allow, could)) &&
+		!slices.ContainsFunc(g.deny, func(pattern string) bool { return matchesAll(pattern, prefix) })
+}
+
+func (g grant) has(server string) bool {
+	return len(g.servers) == 0 || slices.Contains(g.servers, server)
 }
 
 // mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.
@@ -124,10 +178,6 @@ func (c Caller) MaySee(server string) bool {
 		return c.Anonymous
 	}
 	return c.access.maySee(server)
-}
-
-func (a *access) has(server string) bool {
-	return len(a.servers) == 0 || slices.Contains(a.servers, server)
 }
 
 func matchesAny(patterns []string, name string) bool {

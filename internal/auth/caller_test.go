@@ -96,7 +96,7 @@ func TestMaySeeAgreesWithMayUse(t *testing.T) {
 		k, err := New(Config{APIKeys: []KeyConfig{{Name: "k", Key: "K", Tools: Filter{
 			Allow: rapid.SliceOfN(pattern, 0, 2).Draw(t, "allow"),
 			Deny:  rapid.SliceOfN(pattern, 0, 2).Draw(t, "deny"),
-		}}}})
+		}}}}, Options{})
 		if err != nil {
 			t.Fatalf("New: got %v, want no error", err)
 		}

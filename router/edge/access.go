@@ -16,10 +16,13 @@ func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, acces
 	return f.edge.access.Admit(in, src.caller)
 }
 
-// revoked reports whether the key of x, which it needs, is no longer valid.
-func (e *Edge) revoked(x *Exchange) bool {
-	return !e.access.Valid(x.Caller) && !access.Open(x.Message.Method)
+// revoked reports whether the key of x, which it needs, is no longer valid. What began with a token may end after it.
+func revoked(x *Exchange) bool {
+	return !x.edge.access.Valid(x.Caller) && !x.Caller.Expired() && !access.Open(x.Message.Method)
 }
+
+// Access returns who may talk to the edge.
+func (e *Edge) Access() *access.Policy { return e.access }
 
 // Guard passes on only those requests whose Host and Origin the MCP endpoints accept.
 func (e *Edge) Guard(next http.Handler) http.Handler {

@@ -187,7 +187,7 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		t.reply.error(w, http.StatusBadRequest, "", err)
 		return
 	case v != access.Admitted:
-		t.reply.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, r, "", v == access.KeyWrong)
 		return
 	}
 	if id != "" {

@@ -35,7 +35,7 @@ type Handler interface {
 type Options struct {
 	Logger         *slog.Logger
 	Name, Version  string     // of the server, for unauthenticated clients
-	Keys           *auth.Keys // nil = no keys
+	Keys           *auth.Keys // nil = neither keys nor tokens
 	Limits         limit.Config
 	AllowedOrigins []string // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
@@ -135,17 +135,19 @@ func (e *Edge) Tracked() int { return e.budget.InFlight() }
 func (e *Edge) Held() int { return int(e.budget.Held()) }
 
 // refusals counts requests that were refused, by cause.
-type refusals struct{ overloaded, unauthorized, forbidden atomic.Int64 }
+type refusals struct{ overloaded, unauthorized, insufficient, unverified, forbidden atomic.Int64 }
 
 // Refused returns the number of requests so far that were refused as overload.
 func (e *Edge) Refused() int { return int(e.refusals.overloaded.Load()) }
 
-// Losses returns what clients did not get so far: requests that were refused, by cause (overloaded, unauthorized for a
-// wrong or missing key, forbidden for a foreign Host or Origin), and notifications that they did not read in time.
+// Losses returns what clients did not get so far: requests that were refused, by cause, and notifications that they
+// did not read in time. The causes are overloaded, unauthorized for a wrong or missing key or token, insufficient for a
+// token without scopes or claims that give access, unverified for one that cannot be checked because its issuer is out
+// of reach, and forbidden for a foreign Host or Origin.
 func (e *Edge) Losses() (refused map[string]int64, dropped int64) {
 	r := &e.refusals
 	return map[string]int64{"overloaded": r.overloaded.Load(), "unauthorized": r.unauthorized.Load(),
-		"forbidden": r.forbidden.Load()}, e.budget.Dropped()
+		"insufficient": r.insufficient.Load(), "unverified": r.unverified.Load(), "forbidden": r.forbidden.Load()}, e.budget.Dropped()
 }
 
 // Send queues a notification that belongs to no request for the session's own stream: the GET stream, the SSE stream or
@@ -197,7 +199,7 @@ func (e *Edge) watch() {
 func (e *Edge) checkSessionless(now time.Duration) {
 	defer safe.Recover(e.log, "watching requests", nil)
 	e.sessionless.tick(now, e.out.Heartbeat)
-	e.sessionless.cancel(ErrKeyRevoked, e.revoked)
+	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
 // Stop refuses new requests and sessions, and ends requests that wait for a retry of their client. Until ctx ends it

@@ -29,7 +29,7 @@ func (k keeping) Serve(_ context.Context, x *edge.Exchange) {
 func TestExchange(t *testing.T) {
 	keys, err := auth.New(auth.Config{APIKeys: []auth.KeyConfig{
 		{Name: "all", Key: "key-all"}, {Name: "few", Key: "key-few", Servers: []string{"a"}},
-	}})
+	}}, auth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func keys(t testing.TB) *auth.Keys {
 	t.Helper()
 	k, err := auth.New(auth.Config{APIKeys: []auth.KeyConfig{
 		{Name: "ann", Key: "key-ann"}, {Name: "bob", Key: "key-bob"},
-	}})
+	}}, auth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

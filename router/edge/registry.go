@@ -109,8 +109,8 @@ func (r *registry) get(f *surface, src source, id string) *session {
 // revived, also after a restart of the router. The error is errNoSession, or a *jsonrpc.Error if there is no room.
 func (r *registry) find(f *surface, src source, id string) (*session, error) {
 	s := r.get(f, src, id)
-	if s != nil && r.edge.access.NeedsKey() && s.owner.Anonymous && !s.local {
-		s.end(ErrKeyRevoked) // keys are needed since: the session passes to the caller's key
+	if s != nil && s.outlived(src.caller) {
+		s.end(ErrKeyRevoked)
 		s = nil
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -49,20 +50,20 @@ func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods str
 	return proceed
 }
 
-// identify returns the caller of a request by its headers. A wrong key is answered.
+// identify returns the caller of a request by its headers. A wrong key or token is answered.
 func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
-	caller, ok := a.edge.access.Identify(r)
-	if !ok {
-		a.unauthorized(w, "", true)
+	caller, refused := a.edge.access.Identify(r)
+	if refused != nil {
+		a.notAdmitted(w, r, "", refused)
 	}
-	return caller, ok
+	return caller, refused == nil
 }
 
-// authenticate is like identify, and also answers a request without a key where one is needed.
+// authenticate is like identify, and also answers a request without a key or token where one is needed.
 func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
 	caller, ok := a.identify(w, r)
 	if ok && a.edge.access.NeedsKey() && caller.Anonymous {
-		a.unauthorized(w, "", false)
+		a.unauthorized(w, r, "", false)
 		return caller, false
 	}
 	return caller, ok
@@ -93,15 +94,35 @@ func (a replies) readBody(w http.ResponseWriter, r *http.Request, caller auth.Ca
 	return nil, false
 }
 
-// unauthorized answers with 401.
-func (a replies) unauthorized(w http.ResponseWriter, id jsonrpc.ID, wrong bool) {
-	a.edge.refusals.unauthorized.Add(1)
-	challenge, text := `Bearer realm="agenticnexus"`, "Unauthorized: an API key is needed"
+// unauthorized answers a message with a wrong key, or with none where one is needed, with 401.
+func (a replies) unauthorized(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, wrong bool) {
 	if wrong {
-		challenge, text = challenge+`, error="invalid_token"`, "Unauthorized: the API key is not valid"
+		a.notAdmitted(w, r, id, auth.WrongKey())
+		return
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
-	a.invalidRequest(w, http.StatusUnauthorized, id, text)
+	a.edge.refusals.unauthorized.Add(1)
+	w.Header().Set("WWW-Authenticate", a.edge.access.Challenge(r, nil))
+	a.invalidRequest(w, http.StatusUnauthorized, id, "Unauthorized: "+a.edge.access.Missing())
+}
+
+// notAdmitted answers a request whose key or token is refused.
+func (a replies) notAdmitted(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, refused *auth.Refusal) {
+	a.edge.log.Debug("Credentials refused", "status", refused.Status, "reason", refused.Text)
+	switch refused.Status {
+	case http.StatusServiceUnavailable:
+		a.edge.refusals.unverified.Add(1)
+		w.Header().Set("Retry-After", "10")
+		a.unavailable(w, id, routerError("", "Unavailable: "+refused.Text, reason.Unavailable, true))
+		return
+	case http.StatusForbidden:
+		a.edge.refusals.insufficient.Add(1)
+	default:
+		a.edge.refusals.unauthorized.Add(1)
+	}
+	if refused.Code != "" {
+		w.Header().Set("WWW-Authenticate", a.edge.access.Challenge(r, refused))
+	}
+	a.invalidRequest(w, refused.Status, id, http.StatusText(refused.Status)+": "+refused.Text)
 }
 
 // methodNotAllowed answers with 405.

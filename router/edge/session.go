@@ -105,18 +105,29 @@ func (s *session) belongsTo(caller auth.Caller) bool {
 	return s.local || !s.surface.edge.access.NeedsKey() || s.owner.ID == caller.ID
 }
 
+// outlived reports whether the session passes to the caller, so that it has to be opened again: keys are needed since
+// it was opened without one, or it was opened by a token that has expired and gave its caller other rights.
+func (s *session) outlived(caller auth.Caller) bool {
+	if s.local || !s.surface.edge.access.NeedsKey() {
+		return false
+	}
+	return s.owner.Anonymous || s.owner.Expired() && s.owner.ID == caller.ID
+}
+
 // keep charges the owner for what is kept of initialize until the session ends, instead of what was kept before. It is
 // false if the owner holds too much.
 func (s *session) keep(bytes int) bool { return s.kept.set(s.surface.edge.budget, s.owner.ID, bytes) }
 
 // check sends heartbeats, cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
+// When the owner's token has expired, requests in flight go on, then the session ends if it has a stream; without one
+// nothing reaches its client, which may come back with another token.
 func (s *session) check(now time.Duration) {
 	e := s.surface.edge
 	defer safe.Recover(e.log, "watching a session", nil)
 	inUse := s.inFlight.tick(now, e.out.Heartbeat)
 	if !s.local {
-		s.inFlight.cancel(ErrKeyRevoked, e.revoked)
-		if !e.access.Valid(s.owner) {
+		s.inFlight.cancel(ErrKeyRevoked, revoked)
+		if !e.access.Valid(s.owner) && (!s.owner.Expired() || s.Attached() && !inUse) {
 			s.end(ErrKeyRevoked)
 		}
 	}

@@ -88,7 +88,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if jsonrpc.IsBatch(body) {
-		t.batch(w, src, s, body)
+		t.batch(w, r, src, s, body)
 		return
 	}
 	in, err := inbound.Parse(body)
@@ -100,17 +100,17 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	logReceived(t.edge.log, s, &in)
-	t.serve(w, src, s, &in)
+	t.serve(w, r, src, s, &in)
 }
 
 // serve authorizes a message and serves it.
-func (t *sse) serve(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+func (t *sse) serve(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
 	var v access.Verdict
 	src.caller, v = t.authorize(in, src)
 	rejected := v == access.Unauthenticated || v == access.KeyWrong
 	switch {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
+		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v != access.Unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
 		t.reply.sessionNotFound(w, in.ID)
 	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // else the error would answer the owner's request
@@ -167,14 +167,14 @@ func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound
 	}
 }
 
-func (t *sse) batch(w http.ResponseWriter, src source, s *session, body []byte) {
+func (t *sse) batch(w http.ResponseWriter, r *http.Request, src source, s *session, body []byte) {
 	version, _ := s.handshake.agreed()
 	items, v, err := t.splitBatch(src, s, version, body)
 	switch {
 	case err != nil:
 		t.reply.error(w, http.StatusBadRequest, "", err)
 	case v != access.Admitted:
-		t.reply.unauthorized(w, "", v == access.KeyWrong)
+		t.reply.unauthorized(w, r, "", v == access.KeyWrong)
 	default:
 		t.completeHandshake(s, src, "")
 		t.serveBatch(src, s, items, s.own.Outlet())

@@ -86,7 +86,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	var v access.Verdict
 	switch src.caller, v = t.authorize(&in, src); { // with a key in _meta, if there is one
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		t.reply.unauthorized(w, in.ID, v == access.KeyWrong)
+		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:
 		t.reply.message(w, http.StatusOK, wrongKey(&in.Message, in.DeclaredVersion()))
 	case v == access.Unauthenticated:

@@ -159,7 +159,7 @@ func (w *world) stop() {
 // restricted are keys of callers that may use only some servers or tools.
 func restricted(t testing.TB, keys ...auth.KeyConfig) *auth.Keys {
 	t.Helper()
-	k, err := auth.New(auth.Config{APIKeys: keys})
+	k, err := auth.New(auth.Config{APIKeys: keys}, auth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -90,7 +91,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	}
 	cfg := opts.Config
 	var err error
-	if a.keys, err = auth.New(cfg.Auth); err != nil {
+	if a.keys, err = auth.New(cfg.Auth, auth.Options{Logger: a.log}); err != nil {
 		return nil, err
 	}
 	if a.scopes, err = scopesOf(cfg.Profiles); err != nil {
@@ -279,6 +280,9 @@ func (a *App) handler() http.Handler {
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
 	mountProfiles(mux, a)
+	metadata := a.edge.Guard(http.HandlerFunc(a.edge.Access().ServeMetadata))
+	mux.Handle(access.MetadataPath, metadata)
+	mux.Handle(access.MetadataPath+"/", metadata)
 	proxies, _ := auth.ParseProxies(a.opts.Config.TrustedProxies) // New has checked them
 	operators := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
 	a.page.console = newConsole(a, operators)

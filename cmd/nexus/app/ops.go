@@ -33,14 +33,12 @@ type operators struct {
 	local   bool // only this machine can connect
 }
 
-// authorize guards an ops path: from where, and with the keys, where there are any.
+// authorize guards an ops path: from where, and with the keys and tokens, where any are needed.
 func (o *operators) authorize(next http.Handler) http.Handler {
 	return o.edge.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.keys.Required() {
-			if _, ok := o.operator(r); !ok {
-				w.Header().Add("WWW-Authenticate", `Bearer realm="agenticnexus"`)
-				w.Header().Add("WWW-Authenticate", `Basic realm="agenticnexus", charset="UTF-8"`)
-				http.Error(w, "a valid API key is needed", http.StatusUnauthorized)
+			if _, refused := o.operator(r); refused != nil {
+				o.refuse(w, r, refused)
 				return
 			}
 		}
@@ -48,7 +46,18 @@ func (o *operators) authorize(next http.Handler) http.Handler {
 	}))
 }
 
-// visible is what the key of a request that authorize has let pass may see; nil = everything.
+// refuse answers a request that authorize does not let pass. Where there are keys, browsers ask for one as a password.
+func (o *operators) refuse(w http.ResponseWriter, r *http.Request, refused *auth.Refusal) {
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", o.edge.Access().Challenge(r, refused))
+		if o.keys.Any() {
+			w.Header().Add("WWW-Authenticate", `Basic realm="agenticnexus", charset="UTF-8"`)
+		}
+	}
+	http.Error(w, refused.Text, refused.Status)
+}
+
+// visible is what the sender of a request that authorize has let pass may see; nil = everything.
 func (o *operators) visible(r *http.Request) downstream.Visible {
 	if !o.keys.Required() {
 		return nil
@@ -60,15 +69,19 @@ func (o *operators) visible(r *http.Request) downstream.Visible {
 // sees is visible for /metrics.
 func (o *operators) sees(r *http.Request) func(server, tool string) bool { return o.visible(r) }
 
-// operator identifies who asks for an ops path: by a key as on every path, or by one as the password, which
+// operator identifies who asks for an ops path: by a key or token as on every path, or by a key as the password, which
 // browsers ask for when they show /ui/.
-func (o *operators) operator(r *http.Request) (auth.Caller, bool) {
-	key, present := o.keys.FromHeaders(r.Header)
-	if !present {
-		_, key, present = r.BasicAuth()
+func (o *operators) operator(r *http.Request) (auth.Caller, *auth.Refusal) {
+	caller, present, refused := o.keys.Authenticate(r.Context(), r.Header)
+	if present {
+		return caller, refused
 	}
+	_, key, present := r.BasicAuth()
 	caller, ok := o.keys.Identify(key)
-	return caller, present && ok
+	if !present || !ok {
+		return caller, &auth.Refusal{Status: http.StatusUnauthorized, Text: "a valid API key or access token is needed"}
+	}
+	return caller, nil
 }
 
 // viewer is who looks at the page.
@@ -76,14 +89,14 @@ func (o *operators) viewer(r *http.Request) console.Viewer {
 	if !o.keys.Required() {
 		return console.Viewer{Caller: auth.Anonymous(auth.ClientAddr(r, o.proxies)), Known: o.local}
 	}
-	caller, known := o.operator(r)
-	return console.Viewer{Caller: caller, Visible: caller.Visible(), Known: known}
+	caller, refused := o.operator(r)
+	return console.Viewer{Caller: caller, Visible: caller.Visible(), Known: refused == nil}
 }
 
 // withPassword lets browsers that know the key as a password use an MCP path.
 func (o *operators) withPassword(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, present := o.keys.FromHeaders(r.Header); !present {
+		if !auth.Presented(r.Header) {
 			if _, key, ok := r.BasicAuth(); ok {
 				r = r.Clone(r.Context())
 				r.Header.Del("Authorization")

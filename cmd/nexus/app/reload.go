@@ -13,13 +13,14 @@ import (
 // live are the settings that Reload changes, or what they begin with. The others count at the next start.
 var live = []string{"auth.", "rate_limit.", "log.level"}
 
-// Reload takes over another configuration while requests are served: its servers, API keys, rate limit and
-// log level. Calls in flight are not disturbed, but for those with a key that is gone. What cannot change while
-// the App runs is named in a warning. On an error nothing has changed. Reload may be called from any goroutine.
+// Reload takes over another configuration while requests are served: its servers, API keys, access tokens, rate limit
+// and log level. Calls in flight are not disturbed, but for those with a key or token that counts no more. What cannot
+// change while the App runs is named in a warning. On an error nothing has changed. Reload may be called from any
+// goroutine.
 func (a *App) Reload(cfg config.Config) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()
-	keys, err := auth.New(cfg.Auth)
+	keys, err := auth.New(cfg.Auth, auth.Options{Logger: a.log})
 	if err != nil {
 		return err
 	}
@@ -65,5 +66,5 @@ func (a *App) logAccess(c auth.Changes) {
 		return
 	}
 	a.log.Warn("access changed by a reload", "keys_added", c.Added, "keys_removed", c.Removed, "keys_changed", c.Changed,
-		"key_required", a.keys.Required())
+		"oauth_changed", c.OAuth, "key_required", a.keys.Required())
 }

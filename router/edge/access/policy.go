@@ -12,7 +12,7 @@ import (
 
 // Options are what a Policy goes by. The zero value admits everybody.
 type Options struct {
-	Keys           *auth.Keys // nil = no keys
+	Keys           *auth.Keys // nil = neither keys nor tokens
 	AllowedOrigins []string   // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
 	Loopback       bool // bound to loopback: the Host header must be loopback too
@@ -50,10 +50,11 @@ func New(o Options) *Policy {
 	return p
 }
 
-// NeedsKey reports whether callers must show a key.
+// NeedsKey reports whether callers must show a key or a token.
 func (p *Policy) NeedsKey() bool { return p.keys != nil && p.keys.Required() }
 
-// Valid reports whether the key of a caller still counts or, for a caller without one, that none is needed.
+// Valid reports whether the key or the token of a caller still counts or, for a caller without either, that none is
+// needed.
 func (p *Policy) Valid(c auth.Caller) bool {
 	if c.Anonymous {
 		return !p.NeedsKey()
@@ -62,20 +63,19 @@ func (p *Policy) Valid(c auth.Caller) bool {
 	return valid
 }
 
-// Identify returns the caller of a request by its headers; without a key that is its address. It is false if the key is
-// wrong. The key is removed from the headers.
-func (p *Policy) Identify(r *http.Request) (auth.Caller, bool) {
-	var key string
-	var present bool
+// Identify returns the caller of a request by its headers; without a key or token that is its address. refused says why
+// a key or token is refused. Both are removed from the headers.
+func (p *Policy) Identify(r *http.Request) (caller auth.Caller, refused *auth.Refusal) {
+	present := false
 	if p.NeedsKey() {
-		key, present = p.keys.FromHeaders(r.Header)
+		caller, present, refused = p.keys.Authenticate(r.Context(), r.Header)
 	}
 	delete(r.Header, "Authorization")
 	delete(r.Header, "X-Api-Key")
 	if !present {
-		return p.Remote(r), true
+		return p.Remote(r), nil
 	}
-	return p.keys.Identify(key)
+	return caller, refused
 }
 
 // Remote returns the caller that stands for the address of a request.
@@ -120,7 +120,7 @@ func (p *Policy) Admit(in *inbound.Message, caller auth.Caller) (auth.Caller, Ve
 	switch {
 	case !caller.Anonymous:
 		return caller, Admitted
-	case Open(in.Method):
+	case Open(in.Method) && p.keys.Any(): // one may follow in _meta; a token may not
 		return caller, Unauthenticated
 	}
 	return caller, KeyMissing

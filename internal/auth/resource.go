@@ -1,0 +1,79 @@
+package auth
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Base returns the public URL of the router, without a slash at its end: the audience, without the path of an MCP
+// endpoint. It is empty if the audience is no URL.
+func (c *OAuthConfig) Base() string {
+	u, err := url.Parse(c.Audience)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	whole := strings.TrimSuffix(c.Audience, "/")
+	for i := len(u.Scheme) + len("://"); i < len(whole); i++ {
+		if whole[i] == '/' && Endpoint(whole[i:]) == whole[i:] {
+			return whole[:i]
+		}
+	}
+	return whole
+}
+
+// Resource returns the URL by which tokens for an MCP endpoint name it as their audience; an empty path stands for the
+// router. It is empty if the audience is no URL.
+func (c *OAuthConfig) Resource(endpoint string) string {
+	switch base := c.Base(); {
+	case base == "":
+		return ""
+	case c.accepts(base + endpoint):
+		return base + endpoint
+	}
+	return c.Audience
+}
+
+// accepts reports whether tokens for an audience count: for the configured one or, if that is the base of the router's
+// URLs, for an MCP endpoint below it. A slash at the end of a URL makes no difference.
+func (c *OAuthConfig) accepts(audience string) bool {
+	base := c.Base()
+	if base == "" {
+		return audience == c.Audience
+	}
+	audience, whole := strings.TrimSuffix(audience, "/"), strings.TrimSuffix(c.Audience, "/")
+	if base != whole {
+		return audience == whole
+	}
+	path, below := strings.CutPrefix(audience, base)
+	return below && (path == "" || Endpoint(path) == path)
+}
+
+// Endpoint returns the path by which clients know the MCP endpoint that a path belongs to, such as /sse for /messages/.
+// It is empty for other paths.
+func Endpoint(path string) string {
+	prefix, proxied := strings.CutPrefix(path, "/proxy")
+	within := ""
+	if proxied {
+		path, within = prefix, "/proxy"
+	}
+	switch path {
+	case "/mcp", "/sse":
+		return within + path
+	case "/messages", "/messages/":
+		return within + "/sse"
+	}
+	name, isMCP := strings.CutSuffix(path, "/mcp")
+	for _, group := range []string{"/servers/", "/profiles/"} {
+		if name, in := strings.CutPrefix(name, group); in && isMCP && !proxied && isName(name) {
+			return path
+		}
+	}
+	return ""
+}
+
+// isName reports whether s has only characters of names of servers.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	})
+}

@@ -1,0 +1,160 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/bearer"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
+)
+
+// maxHolders is how many holders of tokens are known at once. A holder that is forgotten is known again with the next
+// token, but that does not prolong what an earlier token has opened.
+const maxHolders = 10000
+
+// tokens are the access tokens of an issuer that count.
+type tokens struct {
+	config   OAuthConfig
+	verifier *bearer.Verifier
+	grants   []grant // of config.Claims
+	now      func() time.Time
+	revoked  atomic.Bool // by another configuration
+
+	mu      sync.Mutex
+	holders *lru.Cache[string, *rights] // by subject and matching claims
+}
+
+func newTokens(c OAuthConfig, o Options) (*tokens, error) {
+	if err := errors.Join(CheckIssuer(c.Issuer), CheckAudience(c.Audience)); err != nil {
+		return nil, fmt.Errorf("auth.oauth: %w", err)
+	}
+	t := &tokens{config: c, now: o.Now, holders: lru.New[string, *rights](maxHolders, maxHolders)}
+	if t.now == nil {
+		t.now = time.Now
+	}
+	for i, claim := range c.Claims {
+		if claim.Claim == "" || claim.Value == "" {
+			return nil, fmt.Errorf("auth.oauth.claims[%d] needs a claim and its value", i)
+		}
+		may, err := newGrant(claim.Servers, claim.Tools)
+		if err != nil {
+			return nil, fmt.Errorf("auth.oauth.claims[%d]: %w", i, err)
+		}
+		t.grants = append(t.grants, may)
+	}
+	t.verifier = bearer.New(bearer.Options{
+		Issuer: c.Issuer, Accepts: t.config.accepts, Logger: o.Logger, Now: o.Now, Retry: o.Retry,
+	})
+	return t, nil
+}
+
+// CheckIssuer reports what is wrong with an issuer: it is an https URL or, on loopback, an http URL.
+func CheckIssuer(issuer string) error { return bearer.CheckIssuer(issuer) }
+
+// CheckAudience reports what is wrong with an audience.
+func CheckAudience(audience string) error {
+	u, err := url.Parse(audience)
+	switch {
+	case audience == "":
+		return errors.New("want the audience of the tokens: the public URL of the router, or what the issuer calls it")
+	case err == nil && u.Host != "" && (u.User != nil || strings.ContainsAny(audience, "?#")):
+		return errors.New("want a URL without user, query and fragment")
+	}
+	return nil
+}
+
+// identify returns the holder of a token.
+func (t *tokens) identify(ctx context.Context, raw string) (Caller, *Refusal) {
+	token, err := t.verifier.Verify(ctx, raw)
+	var invalid bearer.Invalid
+	switch {
+	case errors.As(err, &invalid):
+		return Caller{}, &Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: invalid.Error()}
+	case err != nil:
+		return Caller{}, &Refusal{Status: http.StatusServiceUnavailable, Text: "tokens cannot be checked at the moment"}
+	case !t.hasScopes(token.Claims):
+		return Caller{}, &Refusal{Status: http.StatusForbidden, Code: "insufficient_scope",
+			Text: "the token lacks a scope that is needed"}
+	}
+	matching := t.matching(token.Claims)
+	if len(matching) == 0 && len(t.grants) > 0 {
+		return Caller{}, &Refusal{Status: http.StatusForbidden, Text: "the token has no claim that gives access"}
+	}
+	held := t.hold(token, matching)
+	return Caller{Name: token.Subject, ID: "oauth:" + t.config.Issuer + " " + token.Subject,
+		access: held.access.Load(), rights: held}, nil
+}
+
+// hold returns the rights of the holder of a token, which last at least as long as the token.
+func (t *tokens) hold(token bearer.Token, matching []int) *rights {
+	key := token.Subject + "\x00" + fmt.Sprint(matching)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, known := t.holders.Get(key)
+	if !known {
+		may := access{}
+		for _, i := range matching {
+			may = append(may, t.grants[i])
+		}
+		if len(t.grants) == 0 {
+			may = access{grant{}}
+		}
+		held = newRights(&may)
+		held.tokens = t
+		t.holders.Put(key, held, 1)
+	}
+	held.until.Store(max(held.until.Load(), token.Expires.Unix()))
+	return held
+}
+
+// hasScopes reports whether claims have all scopes that are needed. Issuers write them as scope or scp.
+func (t *tokens) hasScopes(claims map[string]any) bool {
+	return !slices.ContainsFunc(t.config.Scopes, func(scope string) bool {
+		return !has(claims, "scope", scope) && !has(claims, "scp", scope)
+	})
+}
+
+// matching returns which of the configured claims a token has.
+func (t *tokens) matching(claims map[string]any) (all []int) {
+	for i, c := range t.config.Claims {
+		if has(claims, c.Claim, c.Value) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// has reports whether claims have one with a name and a value: as a text, in a list or, of scopes, as a word.
+func has(claims map[string]any, name, value string) bool {
+	switch v := lookUp(claims, name).(type) {
+	case string:
+		return v == value || (name == "scope" || name == "scp") && slices.Contains(strings.Fields(v), value)
+	case bool:
+		return strconv.FormatBool(v) == value
+	case []any:
+		return slices.Contains(v, any(value))
+	}
+	return false
+}
+
+// lookUp returns the claim with a name or, if there is none, at the path that the name is.
+func lookUp(claims map[string]any, name string) any {
+	if v, has := claims[name]; has {
+		return v
+	}
+	first, rest, isPath := strings.Cut(name, ".")
+	inner, _ := claims[first].(map[string]any)
+	if !isPath || inner == nil {
+		return nil
+	}
+	return lookUp(inner, rest)
+}

@@ -1,0 +1,187 @@
+package bearer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	maxToken   = 16 << 10 // bytes; longer tokens are refused without being read
+	maxSubject = 255      // bytes, as OpenID Connect bounds it
+	leeway     = 30 * time.Second
+)
+
+// ErrUnavailable is the error for tokens that cannot be checked, because there are no keys of the issuer.
+var ErrUnavailable = errors.New("the keys of the issuer cannot be fetched")
+
+// Invalid is the error for a token that does not count. It is plain text without quotation marks and never has any
+// part of the token.
+type Invalid string
+
+// Error implements error.
+func (i Invalid) Error() string { return string(i) }
+
+// Options of a Verifier. Logger, Now and Retry are optional.
+type Options struct {
+	Issuer  string                     // see CheckIssuer
+	Accepts func(audience string) bool // reports whether a token for that audience counts
+	Logger  *slog.Logger
+	Now     func() time.Time
+	Retry   time.Duration // least time between two attempts to fetch keys; 0 = 10 s
+}
+
+// Token is a token that counts.
+type Token struct {
+	Subject string
+	Expires time.Time      // when it ceases to count, with leeway for clocks that differ
+	Claims  map[string]any // as JSON decodes them
+}
+
+// Verifier verifies the tokens of an issuer.
+type Verifier struct {
+	issuer    string
+	accepts   func(audience string) bool
+	parser    *jwt.Parser
+	validator *jwt.Validator
+	keys      keyring
+}
+
+// New returns a Verifier. It fetches nothing yet.
+func New(o Options) *Verifier {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Retry <= 0 {
+		o.Retry = 10 * time.Second
+	}
+	rules := []jwt.ParserOption{jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now)}
+	return &Verifier{
+		issuer:    o.Issuer,
+		accepts:   o.Accepts,
+		parser:    jwt.NewParser(append(rules, jwt.WithValidMethods(algorithms()), jwt.WithStrictDecoding())...),
+		validator: jwt.NewValidator(rules...),
+		keys:      newKeyring(o),
+	}
+}
+
+// Verify checks a token: its form, its claims, then its signature. The error is an Invalid, ErrUnavailable, or that of
+// ctx.
+func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
+	if len(raw) > maxToken {
+		return Token{}, Invalid("the token is too long")
+	}
+	var used *keySet
+	claims, err := v.parse(raw, func() (*keySet, error) {
+		var err error
+		used, err = v.keys.get(ctx)
+		return used, err
+	})
+	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && used != nil { // the issuer may have other keys by now
+		if newer := v.keys.renew(ctx, used); newer != used {
+			claims, err = v.parse(raw, func() (*keySet, error) { return newer, nil })
+		}
+	}
+	if err != nil {
+		return Token{}, reasonOf(err)
+	}
+	subject, _ := claims.GetSubject()
+	expires, _ := claims.GetExpirationTime() // it is there
+	return Token{Subject: subject, Expires: expires.Add(leeway), Claims: claims}, nil
+}
+
+// parse verifies a token by keys, which it asks for only if all else is right.
+func (v *Verifier) parse(raw string, keys func() (*keySet, error)) (jwt.MapClaims, error) {
+	claims := jwt.MapClaims{}
+	_, err := v.parser.ParseWithClaims(raw, claims, func(t *jwt.Token) (any, error) {
+		if err := v.check(t, claims); err != nil {
+			return nil, err
+		}
+		set, err := keys()
+		if err != nil {
+			return nil, err
+		}
+		kid, _ := t.Header["kid"].(string)
+		fitting := set.fitting(kid, t.Method.Alg())
+		if len(fitting.Keys) == 0 {
+			return nil, jwt.ErrTokenSignatureInvalid
+		}
+		return fitting, nil
+	})
+	return claims, err
+}
+
+// check checks the header and the claims of a token whose signature is not verified yet.
+func (v *Verifier) check(t *jwt.Token, claims jwt.MapClaims) error {
+	typ, _ := t.Header["typ"].(string)
+	switch strings.TrimPrefix(strings.ToLower(typ), "application/") {
+	case "", "jwt", "at+jwt":
+	default:
+		return Invalid("the token is not an access token")
+	}
+	if _, critical := t.Header["crit"]; critical {
+		return Invalid("the token has a critical header that is not understood")
+	}
+	if isOther(claims) {
+		return Invalid("the token is not an access token")
+	}
+	if iss, err := claims.GetIssuer(); err != nil || iss != v.issuer {
+		return Invalid("the token is of another issuer")
+	}
+	if aud, err := claims.GetAudience(); err != nil || !slices.ContainsFunc(aud, v.accepts) {
+		return Invalid("the token is for another audience")
+	}
+	sub, err := claims.GetSubject()
+	if err != nil || sub == "" || len(sub) > maxSubject || !utf8.ValidString(sub) ||
+		strings.ContainsFunc(sub, unicode.IsControl) {
+		return Invalid(fmt.Sprintf("the token has no sub of 1 to %d bytes", maxSubject))
+	}
+	return v.validator.Validate(claims)
+}
+
+// isOther reports whether the claims show a token that its issuer did not make for access: an ID token (OpenID Connect,
+// Keycloak, Cognito), a refresh token or a logout token.
+func isOther(claims jwt.MapClaims) bool {
+	for _, name := range []string{"at_hash", "c_hash", "events"} {
+		if _, has := claims[name]; has {
+			return true
+		}
+	}
+	if use, has := claims["token_use"]; has && use != "access" {
+		return true
+	}
+	switch claims["typ"] {
+	case "ID", "Refresh", "Offline", "Logout":
+		return true
+	}
+	return false
+}
+
+// reasonOf returns the error of Verify for one of the parser.
+func reasonOf(err error) error {
+	var invalid Invalid
+	switch {
+	case errors.As(err, &invalid):
+		return invalid
+	case errors.Is(err, ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return Invalid("the token has expired")
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return Invalid("the token does not count yet")
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		return Invalid("the token is signed by no key of the issuer, or not by an asymmetric algorithm")
+	}
+	return Invalid("the token is malformed")
+}

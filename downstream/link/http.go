@@ -7,14 +7,13 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -51,7 +50,7 @@ func openHTTP(s *Session) (transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
+	t := &httpTransport{s: s, url: u, rt: http1.Watched(s.opts.HTTP), header: header}
 	t.ready.Store(t.headers())
 	return t, nil
 }
@@ -105,31 +104,9 @@ func (t *httpTransport) opened() {
 	t.s.spawn(func() { t.listen(ctx) })
 }
 
-// dispatch records how far the message of a request got.
-type dispatch struct {
-	sent    func() // called when it has been written, or given up; may be nil
-	once    sync.Once
-	started atomic.Bool // there was a connection for it: it may have reached the server
-}
-
-// follow returns the context of a request that d watches. If the request is made again on another connection, nothing
-// of it was written on the one before.
-func (d *dispatch) follow(ctx context.Context) context.Context {
-	trace := &httptrace.ClientTrace{
-		GetConn: func(string) { d.started.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { d.started.Store(true) },
-	}
-	if d.sent != nil {
-		trace.WroteRequest = func(httptrace.WroteRequestInfo) { d.once.Do(d.sent) }
-	}
-	return httptrace.WithClientTrace(ctx, trace)
-}
-
 // newRequest makes a request without the copies of http.NewRequest. Its body is of a type that the transport
-// knows to be in memory: it is then written in one piece with the headers. d is nil where there is no message.
-func newRequest(
-	ctx context.Context, method string, u *url.URL, header http.Header, message []byte, d *dispatch,
-) *http.Request {
+// knows to be in memory: it is then written in one piece with the headers.
+func newRequest(ctx context.Context, method string, u *url.URL, header http.Header, message []byte) *http.Request {
 	req := &http.Request{
 		Method: method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(message)),
@@ -139,32 +116,28 @@ func newRequest(
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
 		req.Body, _ = req.GetBody()
 	}
-	if d != nil {
-		ctx = d.follow(ctx)
-	}
 	return req.WithContext(ctx)
 }
 
 // request sends a request to the URL of the server.
 func (t *httpTransport) request(
-	ctx context.Context, method string, header http.Header, message []byte, d *dispatch,
+	ctx context.Context, method string, header http.Header, message []byte,
 ) (*http.Response, error) {
-	return follow(t.rt, newRequest(ctx, method, t.url, header, message, d))
+	return follow(t.rt, newRequest(ctx, method, t.url, header, message))
 }
 
 func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	// Close ends the call; the loss of the session does not: what the server does with this request only
 	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
-	caller := ctx
-	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
+	d := &dispatch{Context: ctx, sent: c.call.Sent}
 	if c.call.Method == "initialize" {
-		defer endLater(caller, farewellTime, cancel)() // only its answer names the session that is to be ended then
+		defer endLater(ctx, farewellTime, d.cancel)() // only its answer names the session that is to be ended then
 	} else {
-		defer context.AfterFunc(caller, cancel)()
+		defer context.AfterFunc(ctx, d.cancel)()
 	}
-	t.s.calls.endWith(c, cancel)
+	t.s.calls.endWith(c, d.cancel)
 	if t.s.closed.Err() != nil {
-		cancel() // Close did not see the call
+		d.cancel() // Close did not see the call
 	}
 
 	header := t.ready.Load().post
@@ -178,13 +151,12 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 		header = header.Clone()
 		maps.Copy(header, c.call.Header)
 	}
-	d := &dispatch{sent: c.call.Sent}
-	resp, err := t.request(ctx, http.MethodPost, header, message, d) //nolint:bodyclose // answer closes it
+	resp, err := t.request(d, http.MethodPost, header, message) //nolint:bodyclose // answer closes it
 	if err != nil {
-		defer cancel()
+		defer d.cancel()
 		f := t.s.requestFailure(err, d, t.s.closed)
 		c.unsent = !d.started.Load()
-		if c.unsent && f.Reason == reason.Unavailable && ctx.Err() == nil && t.s.calls.len() == 1 {
+		if c.unsent && f.Reason == reason.Unavailable && d.Err() == nil && t.s.calls.len() == 1 {
 			// The server cannot be reached, and no other call says otherwise.
 			lost := *f
 			t.s.lose(&lost)
@@ -194,14 +166,14 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 	if c.call.Method == "initialize" {
 		t.session = resp.Header.Get("Mcp-Session-Id")
 	}
-	answer := &answer{ReadCloser: resp.Body, cancel: cancel}
+	answer := &answer{ReadCloser: resp.Body, cancel: d.cancel}
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
-		return t.events(ctx, answer, c)
+		return t.events(d, answer, c)
 	}
 	defer answer.Close()
 	if resp.StatusCode != http.StatusOK {
-		return t.refused(caller, resp, c, header)
+		return t.refused(ctx, resp, c, header)
 	}
 	if kind == "application/json" {
 		return t.single(resp, c)
@@ -264,9 +236,10 @@ func (t *httpTransport) reply(raw []byte, c *pending) (reply *jsonrpc.Message) {
 }
 
 func (t *httpTransport) post(ctx context.Context, message []byte) error {
-	d := &dispatch{}
+	d := &dispatch{Context: ctx}
+	defer context.AfterFunc(ctx, d.cancel)()
 	header := t.ready.Load().post
-	resp, err := t.request(ctx, http.MethodPost, header, message, d)
+	resp, err := t.request(d, http.MethodPost, header, message)
 	if err != nil {
 		return t.s.requestFailure(err, d, t.s.closed)
 	}
@@ -289,7 +262,7 @@ func (t *httpTransport) close(ctx context.Context, farewell bool) {
 	header := t.headers().get // also if the handshake has got no further than its answer
 	// It is not sent. It makes net/http try again if an idle connection turns out to be closed.
 	header["X-Idempotency-Key"] = []string{}
-	resp, err := t.request(ctx, http.MethodDelete, header, nil, nil)
+	resp, err := t.request(ctx, http.MethodDelete, header, nil)
 	if err == nil {
 		resp.Body.Close()
 	}

@@ -105,7 +105,7 @@ func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retr
 	}
 	header := t.ready.Load().get.Clone()
 	header.Set("Last-Event-ID", last)
-	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
+	resp, err := t.request(ctx, http.MethodGet, header, nil)
 	if err != nil {
 		return false
 	}
@@ -152,7 +152,7 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 		header = header.Clone()
 		header.Set("Last-Event-ID", p.last)
 	}
-	resp, err := t.request(ctx, http.MethodGet, header, nil, nil)
+	resp, err := t.request(ctx, http.MethodGet, header, nil)
 	if err != nil {
 		return 0, ctx.Err() == nil
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync/atomic"
 
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/sse"
@@ -32,13 +33,13 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		return nil, err
 	}
 	s.calls.shared = true
-	t := &sseTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
+	t := &sseTransport{s: s, url: u, rt: http1.Watched(s.opts.HTTP), header: header}
 	get := header.Clone()
 	get.Set("Accept", "text/event-stream")
 	// The stream lives as long as the session; only its beginning is bound by ctx.
 	streamCtx, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, cancel)
-	resp, err := follow(t.rt, newRequest(streamCtx, http.MethodGet, u, get, nil, nil))
+	resp, err := follow(t.rt, newRequest(streamCtx, http.MethodGet, u, get, nil))
 	if err != nil {
 		cancel()
 		return nil, s.requestFailure(err, nil, s.ctx)
@@ -120,8 +121,8 @@ func (t *sseTransport) watching() int64 { return 1 }
 func (t *sseTransport) close(context.Context, bool) {}
 
 func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
-	d := &dispatch{sent: c.call.Sent}
-	if err := t.send(ctx, message, c.call.Header, d); err != nil {
+	d := &dispatch{Context: ctx, sent: c.call.Sent}
+	if err := t.send(d, message, c.call.Header); err != nil {
 		select {
 		case m := <-c.reply: // it came nevertheless
 			return m, nil
@@ -148,24 +149,22 @@ func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte
 }
 
 func (t *sseTransport) post(ctx context.Context, message []byte) error {
-	return t.send(ctx, message, nil, &dispatch{})
+	return t.send(&dispatch{Context: ctx}, message, nil)
 }
 
 // send posts a message. The loss of the stream does not end it at once: whether the server took the message
 // only the status tells.
-func (t *sseTransport) send(ctx context.Context, message []byte, more http.Header, d *dispatch) error {
+func (t *sseTransport) send(d *dispatch, message []byte, more http.Header) error {
 	// net/http has a connection taken by the next message before this one's answer is handed over: cut off just
 	// then, it would take that message with it. So who does not wait any more leaves the answer a moment.
-	caller := ctx
-	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
-	defer cancel()
-	defer endLater(caller, lastWords, cancel)()
-	defer context.AfterFunc(t.s.closed, cancel)()
-	defer endLater(t.s.ctx, courtesyTime, cancel)()
+	defer d.cancel()
+	defer endLater(d.Context, lastWords, d.cancel)()
+	defer context.AfterFunc(t.s.closed, d.cancel)()
+	defer endLater(t.s.ctx, courtesyTime, d.cancel)()
 	header := t.header.Clone()
 	maps.Copy(header, more)
 	header.Set("Content-Type", "application/json")
-	resp, err := follow(t.rt, newRequest(ctx, http.MethodPost, t.endpoint.Load(), header, message, d))
+	resp, err := follow(t.rt, newRequest(d, http.MethodPost, t.endpoint.Load(), header, message))
 	if err != nil {
 		return t.s.requestFailure(err, d, t.s.ctx)
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,23 +25,32 @@ type conn struct {
 	net.Conn
 	pool   *pool
 	host   string
-	probe  func() bool // nil = it cannot be told whether the server has closed it
-	await  func()      // waits until something can be read; nil if that cannot be told
-	cut    func()      // closes it
+	probe  func() bool                  // nil = it cannot be told whether the server has closed it
+	turn   func(probe bool) (sent bool) // sends the request and awaits the response; nil like probe
+	cut    func()                       // closes it
 	reused bool
 	since  time.Time // when it became idle
 
+	out     outgoing    // until it is sent
+	unsent  error       // why the request could not be sent
 	stop    func() bool // ends the watch over the context of the request
 	written int         // bytes of the request
 	failed  error       // of the last write; http.Request.Write hides it
 	left    int64       // bytes that may still be read
 }
 
+// outgoing is a request, and what is needed to send it.
+type outgoing struct {
+	*http.Request
+	short *encoded // the request, if it is short
+	watch Watch
+}
+
 func newConn(nc net.Conn, p *pool, host string) *conn {
 	c := &conn{Conn: nc, pool: p, host: host, cut: func() { nc.Close() }}
 	if s, ok := nc.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
-			c.probe, c.await = newProbe(raw), newAwait(raw)
+			c.probe, c.turn = newProbe(raw), newTurn(raw, c.send)
 		}
 	}
 	return c
@@ -75,11 +83,16 @@ var (
 	writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 )
 
-// roundTrip sends a request and reads the header of its response. The connection is closed if that fails.
-func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
-	c.written, c.failed, c.left = 0, nil, maxHead
-	c.stop = context.AfterFunc(req.Context(), c.cut)
-	resp, err := c.exchange(req)
+// errDisturbed says that nothing was written: the server has closed the idle connection, or sent something on it, or
+// the request has ended.
+var errDisturbed = errors.New("the idle connection is closed")
+
+// roundTrip sends a request and reads the header of its response. A short request is freed unless the error is
+// errDisturbed. The connection is closed if there is an error.
+func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
+	c.out, c.written, c.failed, c.unsent, c.left = out, 0, nil, nil, maxHead
+	c.stop = afterFunc(out.Context(), c.cut)
+	resp, err := c.exchange(out.Request)
 	if err != nil {
 		c.stop()
 		c.Close()
@@ -88,23 +101,23 @@ func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
-	unsent := c.send(req)
-	if unsent != nil && !(c.written > 0 && isReset(c.failed)) {
-		return nil, unsent
+	if c.turn == nil {
+		c.send()
+	} else if !c.turn(c.reused) { // a call that waits for its answer needs no buffer
+		return nil, errDisturbed
 	}
-	// A server may refuse a request and close the connection before it has read all of it.
-	if c.await != nil {
-		c.await() // a call that waits for its answer needs no buffer
+	if !c.heard() {
+		return nil, c.unsent
 	}
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
 	resp, err := readResponse(r, req)
 	if err != nil {
-		return nil, cmp.Or(unsent, err)
+		return nil, cmp.Or(c.unsent, err)
 	}
 	c.left = math.MaxInt64
 	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context()}
-	b.last = unsent != nil || resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
+	b.last = c.unsent != nil || resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
 		b.end(true)
 	}
@@ -112,23 +125,29 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (c *conn) send(req *http.Request) error {
-	trace := httptrace.ContextClientTrace(req.Context())
-	if trace != nil {
-		req = req.WithContext(context.Background()) // it would call WroteRequest before the flush
+// heard reports whether there may be a response: a server may refuse a request and close the connection before it has
+// read all of it.
+func (c *conn) heard() bool { return c.unsent == nil || c.written > 0 && isReset(c.failed) }
+
+// send writes the request, and reports whether there may be a response.
+func (c *conn) send() bool {
+	out := c.out
+	c.out = outgoing{} // an idle connection keeps nothing of it
+	out.watch.GotConn()
+	if out.short != nil {
+		_, c.unsent = c.Write(out.short.bytes)
+		out.short.free()
+	} else {
+		w := writers.Get().(*bufio.Writer)
+		w.Reset(c)
+		if c.unsent = out.Write(w); c.unsent == nil {
+			c.unsent = w.Flush()
+		}
+		w.Reset(nil)
+		writers.Put(w)
 	}
-	w := writers.Get().(*bufio.Writer)
-	w.Reset(c)
-	err := req.Write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	w.Reset(nil)
-	writers.Put(w)
-	if trace != nil && trace.WroteRequest != nil {
-		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
-	}
-	return err
+	out.watch.WroteRequest()
+	return c.heard()
 }
 
 // readResponse reads the header of the final response.

@@ -8,8 +8,8 @@ package http1
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"net/http/httptrace"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -18,8 +18,7 @@ import (
 // nobody would read its answer here while that is written.
 const maxBody = 64 << 10
 
-// Transport is the RoundTripper. It calls the hooks GetConn, GotConn and WroteRequest of net/http/httptrace;
-// WroteRequest once the request has been handed to the connection. It may be used from any goroutine.
+// Transport is the RoundTripper. It tells the Watch of a request. It may be used from any goroutine.
 type Transport struct {
 	rest *http.Transport
 	pool pool
@@ -41,32 +40,37 @@ func (t *Transport) CloseIdleConnections() {
 // its end before it is closed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.takes(req) {
-		return t.rest.RoundTrip(beginning(req))
+		return t.rest.RoundTrip(beginning(traced(req)))
 	}
 	ctx := req.Context()
-	trace := httptrace.ContextClientTrace(ctx)
+	out := outgoing{Request: req, watch: watchOf(ctx)}
+	var err error
+	if out.short, err = encode(req); err != nil {
+		return nil, err
+	}
 	for {
-		if trace != nil && trace.GetConn != nil {
-			trace.GetConn(req.URL.Host)
-		}
+		out.watch.GetConn()
 		c, err := t.pool.get(ctx, req.URL)
 		if err != nil {
-			closeBody(req)
+			out.short.free()
+			closeBody(out.Request)
 			return nil, err
 		}
-		if trace != nil && trace.GotConn != nil {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.reused})
-		}
-		resp, err := c.roundTrip(req)
+		resp, err := c.roundTrip(out)
 		switch {
 		case err == nil:
 			return resp, nil
+		case errors.Is(err, errDisturbed):
+			continue
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case !c.reused || !c.untouched(req):
 			return nil, err
 		}
-		if req, err = again(req); err != nil {
+		if out.Request, err = again(req); err != nil {
+			return nil, err
+		}
+		if out.short, err = encode(out.Request); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +79,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // takes reports whether a request is sent from here. What may be wrong with others, rest tells.
 func (t *Transport) takes(req *http.Request) bool {
 	switch {
-	case !canProbe, req.URL == nil, req.URL.Scheme != "http", req.URL.Host == "":
+	case !canProbe, req.URL == nil, req.URL.Scheme != "http", req.URL.Host == "",
+		req.Method != "" && !httpguts.ValidHeaderFieldName(req.Method): // both are tokens
 		return false
 	case req.Body != nil && req.Body != http.NoBody && (req.GetBody == nil || req.ContentLength <= 0 ||
 		req.ContentLength > maxBody):

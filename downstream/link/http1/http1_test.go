@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
@@ -476,7 +475,17 @@ func TestLeftToNetHTTP(t *testing.T) {
 	})
 }
 
-// The hooks tell for each attempt whether the request has left, as with net/http.
+// told is a Watch that records what it is told.
+type told struct {
+	context.Context
+	got []string
+}
+
+func (w *told) GetConn()      { w.got = append(w.got, "get") }
+func (w *told) GotConn()      { w.got = append(w.got, "got") }
+func (w *told) WroteRequest() { w.got = append(w.got, "wrote") }
+
+// The Watch learns for each attempt whether the request has left, also where another RoundTripper sends it.
 func TestTrace(t *testing.T) {
 	address := raw(t, func(n int64, c net.Conn, r *bufio.Reader) {
 		for i := 0; take(r) && (n > 1 || i == 0); i++ {
@@ -485,21 +494,30 @@ func TestTrace(t *testing.T) {
 	})
 	c := newClient(t, nil)
 	var got []string
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		GetConn:      func(string) { got = append(got, "get") },
-		GotConn:      func(i httptrace.GotConnInfo) { got = append(got, fmt.Sprintf("got, used %v", i.Reused)) },
-		WroteRequest: func(i httptrace.WroteRequestInfo) { got = append(got, fmt.Sprintf("wrote, %v", i.Err)) },
-	})
 	for range 2 { // the second is made on the first one's connection, and again on another
-		req := request(ctx, http.MethodPost, address, "{}")
+		watch := &told{Context: t.Context()}
+		req := request(watch, http.MethodPost, address, "{}")
 		req.Header["Idempotency-Key"] = []string{"1"}
 		wantRead(t, c, req, "200 ok")
+		got = append(got, watch.got...)
 	}
-	want := []string{"get", "got, used false", "wrote, <nil>", "get", "got, used true", "wrote, <nil>", "get", "got, used false", "wrote, <nil>"}
+	want := []string{"get", "got", "wrote", "get", "got", "wrote", "get", "got", "wrote"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
+	theirs := &http.Transport{}
+	defer theirs.CloseIdleConnections()
+	for name, rt := range map[string]http.RoundTripper{"net/http": theirs, "a wrapped Transport": wrapped{newClient(t, nil)}} {
+		watch := &told{Context: t.Context()}
+		wantRead(t, http1.Watched(rt), request(watch, http.MethodPost, address, "{}"), "200 ok")
+		if want := []string{"get", "got", "wrote"}; !slices.Equal(watch.got, want) {
+			t.Errorf("%s: got %q, want %q", name, watch.got, want)
+		}
+	}
 }
+
+type wrapped struct{ http.RoundTripper }
 
 // A server that cannot be reached is an error of the dialer.
 func TestUnreachable(t *testing.T) {

@@ -20,7 +20,7 @@ var sweepTime = 5 * time.Second // a variable for tests
 // sweepBatch is how many connections of a host a sweep takes out at a time.
 const sweepBatch = 64
 
-// pool keeps the idle connections. No goroutine watches them: one is probed when it is taken, and all by a timer that
+// pool keeps the idle connections. No goroutine watches them: one is probed when it is used, and all by a timer that
 // runs while there are any. Neither probes while it holds the lock.
 type pool struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -49,16 +49,13 @@ func newPool(rest *http.Transport) pool {
 	}
 }
 
-// get returns a connection on which nothing has happened since its last response, or a new one.
+// get returns an idle connection or a new one. Its round trip tells whether an idle one is still of use.
 func (p *pool) get(ctx context.Context, u *url.URL) (*conn, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for c := p.take(u.Host); c != nil; c = p.take(u.Host) {
-		if c.quiet() {
-			return c, nil
-		}
-		c.Close()
+	if c := p.take(u.Host); c != nil {
+		return c, nil
 	}
 	host, err := httpguts.PunycodeHostPort(u.Hostname())
 	if err != nil {
@@ -88,7 +85,7 @@ func (p *pool) put(c *conn) {
 	c.reused, c.since = true, time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle[c.host]) >= p.perHost {
+	if c.probe == nil || len(p.idle[c.host]) >= p.perHost {
 		c.Close()
 		return
 	}

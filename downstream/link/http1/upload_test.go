@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -68,17 +67,25 @@ func TestBodyFails(t *testing.T) {
 	mcptest.Eventually(t, "the connection is closed", func() bool { return c.closed.Load() == 1 })
 }
 
+// writes is a Watch that notes how much was written before WroteRequest.
+type writes struct {
+	told
+	c      *client
+	before int64
+}
+
+func (w *writes) WroteRequest() { w.before = w.c.written.Load() }
+
 // WroteRequest is called once all has been written.
 func TestWroteRequestAfterFlush(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer srv.Close()
-	c := newClient(t, nil)
-	var written int64
-	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { written = c.written.Load() },
-	})
-	wantRead(t, c, request(ctx, http.MethodPost, srv.URL, "{}"), "200 ok")
-	if all := c.written.Load(); written != all || all == 0 {
-		t.Errorf("got %d bytes written before WroteRequest, want all %d", written, all)
+	for _, size := range []int{2, 40 << 10} {
+		c := newClient(t, nil)
+		watch := &writes{told: told{Context: t.Context()}, c: c}
+		wantRead(t, c, request(watch, http.MethodPost, srv.URL, strings.Repeat("x", size)), "200 ok")
+		if all := c.written.Load(); watch.before != all || all == 0 {
+			t.Errorf("got %d bytes written before WroteRequest, want all %d", watch.before, all)
+		}
 	}
 }

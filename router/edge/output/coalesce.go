@@ -45,8 +45,12 @@ type conn struct {
 	until   time.Time // the write deadline
 }
 
-// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests.
+// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests; then the last one stays, because
+// the next write would set another.
 func (c *conn) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.until = t

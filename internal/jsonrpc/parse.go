@@ -12,6 +12,7 @@ import (
 // for invalid UTF-8 and JSON that is not a message; then the Message has the ID if it is known. Members of the
 // envelope may occur only once, and not in another case.
 func Parse(b []byte) (Message, *Error) {
+	defer takeTurn(len(b))()
 	s := scanner{b: b}
 	s.space()
 	start := s.i
@@ -49,6 +50,7 @@ func IsBatch(b []byte) bool {
 
 // Batch splits a JSON array into its raw elements without parsing them as messages.
 func Batch(b []byte) ([][]byte, *Error) {
+	defer takeTurn(len(b))()
 	if err := Valid(b); err != nil {
 		return nil, unparsable(err)
 	}

@@ -29,7 +29,7 @@ const (
 	leastOwn    = 64 << 20  // bytes of results that a caller may have in memory, at least
 	ownShare    = 4         // how many callers may hold all that they may hold at the same time
 	callerFloor = 256 << 10 // bytes that a caller gets whatever others hold
-	inFlight    = 24 << 10  // bytes of a request in flight beside its message: stacks, and buffers of connections
+	inFlight    = 36 << 10  // bytes of a request in flight beside its message: stacks, and buffers of connections
 )
 
 // Bounds returns what callers may hold: one result of the largest size and one body each. While others ask, the

@@ -2,38 +2,81 @@ package rules
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
-// announced is how a question gives a text or a command without quotation marks, up to the end of its clause.
-var announced = regexp.MustCompile(`(?i)\b(?:with|using)(?: (?:the|a|an|exact|following))* ` +
-	`(?:(body|message|text|content|note|command)(?: called)?:?(?: -)? ([^\s"](?:\S|\s+[^\s"])*?)(?:[.?!,;](?:\s|$)|\s*$)` +
-	`|(\S+(?: \S+){0,5}?) (command)\b)`)
+// announced is how a question announces a text without quotation marks: "with subject", "and the body", "using the
+// command", and "using the … command" around it.
+var announced = regexp.MustCompile(`(?i)(?:\b(?:with|using|and)|,)(?: +(?:with|using|and|the|a|an|as|exact))* +` +
+	`(subject|title|body|message|text|content|note|command)(?: line| called)?(?: -)? +` +
+	`|\busing (?:the )?(\S+(?: \S+){0,5}?) (command)\b`)
+
+// introduces is how a part is announced that needs no other part beside it.
+var introduces = regexp.MustCompile(`(?i)\b(?:with|using)\b`)
 
 // usesCommand is how a question asks to do something by a command of its own.
 var usesCommand = regexp.MustCompile(`(?i)\busing (?:\S+ ){1,6}?command\b`)
 
-// announcedTexts returns the texts and commands that a question announces by the name of a parameter: "with content go
-// to sleep at 9 pm", "using the command ls -la". One that may have another command in it is unclear.
-func (l *filler) announcedTexts() (out []values.Value) {
-	for _, m := range announced.FindAllStringSubmatchIndex(l.a.text, -1) {
-		v := values.Value{Kind: values.Phrase, Start: m[4], End: m[5], Label: "said"}
-		if m[2] < 0 { // "using the ls command"
-			m[2], m[3], v.Start, v.End = m[8], m[9], m[6], m[7]
+// textEnd is where an announced text ends, if not before the next one: at the end of its sentence, before what begins
+// another announcement, and before a recipient.
+var textEnd = regexp.MustCompile(`[.!?](?:\s|$)|\n|(?i:,? +(?:saying|stating|telling) )|(?i: to \S+@)`)
+
+// noText is what follows the name of a part where no text does: "with the subject of the last mail", "using the same command".
+var noText = regexp.MustCompile(`(?i)^(?:$|(?:same|following|above|but|if|unless|of|in|from|for|to|with|and|or|about|on|at|that|which|as|by|containing)\b)`)
+
+// goesOn is where an announced text may have ended, as what follows may be said to the router instead.
+var goesOn = regexp.MustCompile(`(?i),? *(?:\b(?:but|if|unless|instead|never|do not|don['’]?t)\b` +
+	`|\b(?:and|then|,) *(?:then +|also +|please +)*([a-z]+))`)
+
+// announcedTexts returns the texts that a question announces by the name of a part: a subject, several parts, or one whose
+// name is no verb. Where more than the text may follow, there are two readings. masked is the question without the texts.
+func announcedTexts(query string) (texts []values.Value, masked string) {
+	found := announced.FindAllStringSubmatchIndex(query, -1)
+	sure := false
+	for i, m := range found {
+		v := values.Value{Kind: values.Quotation, Start: m[1], End: len(query), Cue: "with"}
+		if m[2] < 0 {
+			m[2], m[3], v.Start, v.End = m[6], m[7], m[4], m[5]
+		} else if i+1 < len(found) {
+			v.End = found[i+1][0]
 		}
-		v.Text = l.a.text[v.Start:v.End]
-		name := strings.ToLower(l.a.text[m[2]:m[3]])
-		named := slices.ContainsFunc(l.f.params, func(q param) bool { return slices.Contains(q.stems, search.Stem(name)) })
-		quoted := slices.ContainsFunc(l.a.values, func(o values.Value) bool {
-			return o.Kind == values.Quotation && v.Start <= o.Start && o.End <= v.End
-		})
-		if named && !quoted && l.a.covers(v.Start, v.Start) && !noText.MatchString(v.Text) {
-			out = append(out, v)
+		v.Label = strings.ToLower(query[m[2]:m[3]])
+		if e := textEnd.FindStringIndex(query[v.Start:v.End]); e != nil {
+			v.End = v.Start + e[0]
+			if (v.Label == "body" || v.Label == "message" || v.Label == "text") && strings.ContainsRune(".!?", rune(query[v.End])) {
+				v.End++ // a sentence has its mark
+			}
+		}
+		v.Text = strings.TrimRight(query[v.Start:v.End], " ,")
+		v.End = v.Start + len(v.Text)
+		if noText.MatchString(v.Text) {
+			continue
+		}
+		surely := v.Label == "body" || v.Label == "content" || v.Label == "command"
+		sure = sure || v.Label == "subject" || surely && introduces.MatchString(query[m[0]:v.Start])
+		if strings.ContainsAny(v.Text, `"'“„«`) && v.Label != "command" {
+			continue // in marks already
+		}
+		for _, e := range goesOn.FindAllStringSubmatchIndex(v.Text, -1) {
+			if e[2] < 0 || plan.Acts(strings.ToLower(v.Text[e[2]:e[3]])) {
+				v.Alternatives = []values.Value{v}
+				v.Text, v.End = v.Text[:e[0]], v.Start+e[0]
+				break
+			}
+		}
+		texts = append(texts, v)
+	}
+	if len(texts) < 2 && !sure {
+		return nil, query
+	}
+	masked = query
+	for _, v := range texts {
+		if v.Alternatives == nil {
+			masked = masked[:v.Start] + strings.Repeat("_", len(v.Text)) + masked[v.End:]
 		}
 	}
-	return out
+	return texts, masked
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,41 +10,35 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
-// conjunctions join a calculation to something else.
-var conjunctions = strings.Fields("and und et y")
+// joinAfter and joinBefore are a conjunction after and before a calculation.
+var (
+	joinAfter  = regexp.MustCompile(`^\s+(?i:and|und|et|y)\s+`)
+	joinBefore = regexp.MustCompile(`\s+(?i:and|und|et|y)\s+$`)
+)
 
 // splitCalculations makes a clause of its own of a calculation that a conjunction joins to something else: "the latest
 // news and 15% of $2500". Only the part with the verb of the clause may write.
 func splitCalculations(text string, clauses []intent.Clause, all []values.Value) (out []intent.Clause) {
 	for _, c := range clauses {
+		parts := [][2]int{{c.Start, c.End}}
 		i := slices.IndexFunc(all, func(v values.Value) bool {
 			return v.Kind == values.Expression && c.Start <= v.Start && v.End <= c.End
 		})
-		if i < 0 || !c.Act.MayRead() {
-			out = append(out, c)
-			continue
+		if i >= 0 && c.Act.MayRead() {
+			v := all[i]
+			if m := joinAfter.FindStringIndex(text[v.End:c.End]); m != nil {
+				parts = [][2]int{{c.Start, v.End}, {v.End + m[1], c.End}}
+			} else if m := joinBefore.FindStringIndex(text[c.Start:v.Start]); m != nil {
+				parts = [][2]int{{c.Start, c.Start + m[0]}, {v.Start, c.End}}
+			}
 		}
-		part := func(start, end int) {
+		for _, at := range parts {
 			p := c
-			p.Text = strings.TrimSpace(text[start:end])
-			p.Start = start + strings.Index(text[start:end], p.Text)
-			p.End = p.Start + len(p.Text)
-			if !strings.Contains(strings.ToLower(p.Text), strings.ToLower(c.Verb)) {
+			p.Start, p.End, p.Text = at[0], at[1], text[at[0]:at[1]]
+			if !strings.Contains(strings.ToLower(p.Text), strings.ToLower(c.Verb)) && len(parts) > 1 {
 				p.Verb = ""
 			}
 			out = append(out, p)
-		}
-		v := all[i]
-		before, after := strings.Fields(text[c.Start:v.Start]), strings.Fields(text[v.End:c.End])
-		switch {
-		case len(after) > 1 && slices.Contains(conjunctions, strings.ToLower(after[0])):
-			part(c.Start, v.End)
-			part(v.End+strings.Index(text[v.End:c.End], after[0])+len(after[0]), c.End)
-		case len(before) > 1 && slices.Contains(conjunctions, strings.ToLower(before[len(before)-1])):
-			part(c.Start, c.Start+strings.LastIndex(text[c.Start:v.Start], before[len(before)-1]))
-			part(v.Start, c.End)
-		default:
-			out = append(out, c)
 		}
 	}
 	return out

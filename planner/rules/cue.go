@@ -122,7 +122,6 @@ func (l *filler) phrases() []values.Value {
 		return words[i].weight > 0 && !slices.ContainsFunc(l.a.values,
 			func(v values.Value) bool { return v.Start < words[i].end && words[i].start < v.End })
 	}
-	out = append(out, l.announcedTexts()...)
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) &&

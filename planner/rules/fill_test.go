@@ -48,6 +48,7 @@ func TestFill_Texts(t *testing.T) {
 func TestFill_Announced(t *testing.T) {
 	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done", "list:string:Name of the list"))
 	run := tool("execute_command", "Execute a command of the system", object("*command:string:The command"))
+	patients := tool("find_patients", "Find patients by their temperature", object("*temperature:number:Least body temperature"))
 	play := tool("play_song", "Play a song", object("*song_id:string:Identifier of the song", "device_id:string:Identifier of the device"))
 	for _, tc := range []struct {
 		question string
@@ -63,6 +64,7 @@ func TestFill_Announced(t *testing.T) {
 		{"do not shut down the computer using the command shutdown /s", run, ``},
 		{"should I shut down the computer using the command shutdown /s?", run, ``},
 		{"shut down the computer", run, ``},
+		{"find patients with body temperature above 38", patients, `{"temperature":38}`},
 		{"Play the song. The song_id is roar_1.", play, `{"song_id":"roar_1"}`},
 	} {
 		if got := filled(t, tc.question, tc.tool); got != tc.want {

@@ -98,16 +98,19 @@ const maxText = 16 << 10
 
 // Plan plans a question over the tools of a catalog. The error is ctx's, if it ended.
 func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.Plan, error) {
-	asked := quoteTexts(clip(query, maxText))
-	query = spelled(asked.text, tools)
-	clauses := intent.Split(query)
-	for i := range clauses {
+	said := clip(query, maxText)
+	query = spelled(said, tools)
+	texts, masked := announcedTexts(said)
+	clauses := intent.Split(spelled(masked, tools))
+	for i, cl := range clauses {
+		clauses[i].Text = query[cl.Start:cl.End]
 		clauses[i].Language = vocabulary(clauses[i])
 	}
 	lang := mostly(clauses)
 	c := chooser{
-		p: p, ctx: ctx, tools: tools, said: asked.text, text: query, fills: map[*profile]filling{},
-		values: values.Extract(query, values.Options{Now: p.now(), Language: lang}), profiler: &profiler{lang: lang, made: map[string]*profile{}},
+		p: p, ctx: ctx, tools: tools, said: said, text: query, fills: map[*profile]filling{},
+		values:   append(values.Extract(query, values.Options{Now: p.now(), Language: lang}), texts...),
+		profiler: &profiler{lang: lang, made: map[string]*profile{}},
 	}
 	clauses = splitCalculations(query, clauses, c.values)
 	c.choose(clauses[:min(len(clauses), maxClauses)])
@@ -124,7 +127,6 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	for i, one := range c.open {
 		out.Open = append(out.Open, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
 	}
-	asked.restore(&out)
 	out.Note = note(out)
 	return out, nil
 }

@@ -175,7 +175,7 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	if v.Kind == values.Path && l.misplaced(q, v) {
 		c.score -= 2 * rightSide
 	}
-	c.unclear = said && saysMore(v.Text) || fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
+	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
 	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
 	switch {

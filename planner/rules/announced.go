@@ -2,9 +2,11 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
@@ -17,8 +19,29 @@ var announced = regexp.MustCompile(`(?i)(?:\b(?:with|using|and)|,)(?: +(?:with|u
 // introduces is how a part is announced that needs no other part beside it.
 var introduces = regexp.MustCompile(`(?i)\b(?:with|using)\b`)
 
-// usesCommand is how a question asks to do something by a command of its own.
-var usesCommand = regexp.MustCompile(`(?i)\busing (?:\S+ ){1,6}?command\b`)
+// byCommand is how a question asks to do something by a command of its own: what it asks for, and what stands before and
+// behind the word.
+var byCommand = regexp.MustCompile(`(?i)^(.*?)\busing (?:(?:the|this|exact) +)*(.*?) *\bcommand\b *(.*)$`)
+
+// onlySpeaks is what a clause has between its verb and "using" that only speaks of a command: "show me how to delete files".
+var onlySpeaks = regexp.MustCompile(`(?i)\b(?:how|what|why|when|where|which|who|whether|if|that|to|about|for|\w+ing)\b`)
+
+// usesCommand reports whether a clause asks to do what its verb says by a command that it gives: "using the command ls" or
+// "using the ls -la command", but not "using the ls command".
+func usesCommand(c intent.Clause, verb []string) bool {
+	m := byCommand.FindStringSubmatch(c.Text)
+	if m == nil || lists["telling"].any(verb) {
+		return false
+	}
+	_, object, found := strings.Cut(strings.ToLower(m[1]), c.Verb)
+	given := m[2] == "" && m[3] != "" || strings.Contains(m[2], " ")
+	return found && given && !onlySpeaks.MatchString(object)
+}
+
+// runsCommands reports whether a tool runs commands that it is given.
+func (f *profile) runsCommands() bool {
+	return f.does([]string{"run"}) && slices.ContainsFunc(f.params, func(q param) bool { return slices.Contains(q.stems, "command") })
+}
 
 // textEnd is where an announced text ends, if not before the next one: at the end of its sentence, before what begins
 // another announcement, and before a recipient.

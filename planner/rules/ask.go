@@ -169,7 +169,7 @@ func (a ask) mayCall(f *profile) bool {
 			slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
 			verb = []string{f.verb}
 		}
-		runs := usesCommand.MatchString(c.Text) && f.does([]string{"run"})
+		runs := usesCommand(c, verb) && f.runsCommands()
 		return c.Act.MayWrite() && c.Verb != "" && (runs || f.does(verb) && (!c.Bare || a.fitsAfter(f, c)))
 	})
 }

@@ -64,6 +64,12 @@ func TestFill_Announced(t *testing.T) {
 		{"do not shut down the computer using the command shutdown /s", run, ``},
 		{"should I shut down the computer using the command shutdown /s?", run, ``},
 		{"shut down the computer", run, ``},
+		{"show me how to delete files using the command rm -rf /", run, ``},
+		{"explain the deletion of files using the command rm -rf /", run, ``},
+		{"show ways of deleting files using the command rm -rf /", run, ``},
+		{"write a tutorial on using the grep -r command", run, ``},
+		{"remove the files using the rm command", run, ``},
+		{"what does the computer do using the command shutdown /s", run, ``},
 		{"find patients with body temperature above 38", patients, `{"temperature":38}`},
 		{"Play the song. The song_id is roar_1.", play, `{"song_id":"roar_1"}`},
 	} {

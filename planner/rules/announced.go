@@ -12,12 +12,12 @@ import (
 
 // announced is how a question announces a text without quotation marks: "with subject", "and the body", "using the
 // command", and "using the … command" around it.
-var announced = regexp.MustCompile(`(?i)(?:\b(?:with|using|and)|,)(?: +(?:with|using|and|the|a|an|as|exact))* +` +
+var announced = regexp.MustCompile(`(?i)(?:\b(?:with|using|and|run|execute)|,)(?: +(?:with|using|and|the|a|an|as|exact))* +` +
 	`(subject|title|body|message|text|content|note|command)(?: line| called)?(?: -)? +` +
 	`|\busing (?:the )?(\S+(?: \S+){0,5}?) (command)\b`)
 
 // introduces is how a part is announced that needs no other part beside it.
-var introduces = regexp.MustCompile(`(?i)\b(?:with|using)\b`)
+var introduces = regexp.MustCompile(`(?i)\b(?:with|using|run|execute)\b`)
 
 // byCommand is how a question asks to do something by a command of its own: what it asks for, and what stands before and
 // behind the word.
@@ -34,7 +34,7 @@ func usesCommand(c intent.Clause, verb []string) bool {
 		return false
 	}
 	_, object, found := strings.Cut(strings.ToLower(m[1]), c.Verb)
-	given := m[2] == "" && m[3] != "" || strings.Contains(m[2], " ")
+	given := m[2] == "" && !noText.MatchString(m[3]) || strings.Contains(m[2], " ")
 	return found && given && !onlySpeaks.MatchString(object)
 }
 
@@ -49,6 +49,9 @@ var textEnd = regexp.MustCompile(`[.!?](?:\s|$)|\n|(?i:,? +(?:saying|stating|tel
 
 // noText is what follows the name of a part where no text does: "with the subject of the last mail", "using the same command".
 var noText = regexp.MustCompile(`(?i)^(?:$|(?:same|following|above|but|if|unless|of|in|from|for|to|with|and|or|about|on|at|that|which|as|by|containing)\b)`)
+
+// marked is a text that has quotation marks.
+var marked = regexp.MustCompile(`(?:^|\s)["'“„«]`)
 
 // goesOn is where an announced text may have ended, as what follows may be said to the router instead.
 var goesOn = regexp.MustCompile(`(?i),? *(?:\b(?:but|if|unless|instead|never|do not|don['’]?t)\b` +
@@ -80,11 +83,11 @@ func announcedTexts(query string) (texts []values.Value, masked string) {
 		}
 		surely := v.Label == "body" || v.Label == "content" || v.Label == "command"
 		sure = sure || v.Label == "subject" || surely && introduces.MatchString(query[m[0]:v.Start])
-		if strings.ContainsAny(v.Text, `"'“„«`) && v.Label != "command" {
+		if v.Label != "command" && marked.MatchString(v.Text) {
 			continue // in marks already
 		}
 		for _, e := range goesOn.FindAllStringSubmatchIndex(v.Text, -1) {
-			if e[2] < 0 || plan.Acts(strings.ToLower(v.Text[e[2]:e[3]])) {
+			if e[0] > 0 && (e[2] < 0 || plan.Acts(strings.ToLower(v.Text[e[2]:e[3]]))) {
 				v.Alternatives = []values.Value{v}
 				v.Text, v.End = v.Text[:e[0]], v.Start+e[0]
 				break

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"mime"
 	"path"
 	"slices"
@@ -86,6 +87,14 @@ func (a ask) fileKinds(ext string, files int) []word {
 		return kinds("read", "file")
 	}
 	return kinds("read", "file", medium(ext))
+}
+
+// leavesAddress reports whether an address or path is in no argument, nor in one that is only a part of it.
+func (a ask) leavesAddress(fill filling) bool {
+	return slices.ContainsFunc(a.values, func(v values.Value) bool {
+		used := slices.ContainsFunc(slices.Collect(maps.Values(fill.chosen)), func(c choice) bool { return c.overlaps(v.Start, v.End) })
+		return (v.Kind == values.Email || v.Kind == values.URL || v.Kind == values.Path) && !used
+	})
 }
 
 // wantsContents reports whether nothing is said of a file or directory but that it is to be shown: "what's in notes.txt?"

@@ -25,6 +25,9 @@ const openSlack = 1.5
 // repeatCost is what evidence a tool loses that is called already.
 const repeatCost = 0.3
 
+// strangeAddress is what evidence a write loses that has no use for an address or path: it is for something else.
+const strangeAddress = 1.5
+
 // call is a tool to be called with what fills it.
 type call struct {
 	f        *profile
@@ -224,6 +227,9 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		one.evidence = x.sum()
 		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
 			one.evidence -= repeatCost
+		}
+		if !f.reads && a.leavesAddress(one.fill) {
+			one.evidence -= strangeAddress
 		}
 		enough := threshold
 		if !ready && !f.reads && (len(one.fill.chosen) > 0 || x[nameSaid] == 1) {

@@ -48,6 +48,16 @@ func TestChoose_ByItsMeans(t *testing.T) {
 	}
 }
 
+// TestChoose_LeavesNoAddress checks that no tool writes that has no use for a path or an address in the command.
+func TestChoose_LeavesNoAddress(t *testing.T) {
+	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done"))
+	for _, question := range []string{"create a file /tmp/a.txt with content hello world", "make ann@x.io a page with content hello"} {
+		if got := calls(planned(t, question, todo)); got != "" {
+			t.Errorf("%s: got %s, want no call", question, got)
+		}
+	}
+}
+
 // TestChoose_OfNearTwins checks that of tools whose arguments fit alike the one is called that does what is asked for.
 func TestChoose_OfNearTwins(t *testing.T) {
 	info := tool("get_file_info", "Get the size, owner and times of a file", object("*path:string:Path of the file"))

@@ -122,6 +122,7 @@ func (l *filler) phrases() []values.Value {
 		return words[i].weight > 0 && !slices.ContainsFunc(l.a.values,
 			func(v values.Value) bool { return v.Start < words[i].end && words[i].start < v.End })
 	}
+	quoted := slices.ContainsFunc(l.a.values, func(v values.Value) bool { return v.Kind == values.Quotation })
 	whole := false // all that a search may be for is found
 	for i := 0; i < len(words); i++ {
 		if !whole && words[i].weight > 0 && !search.RequestVerb(words[i].lower) &&
@@ -132,7 +133,7 @@ func (l *filler) phrases() []values.Value {
 		if i > 0 && slices.Contains(sayings, words[i-1].lower) && words[i-1].end+1 == words[i].start {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said"))
 		}
-		if i > 0 && l.f.onlyText() && slices.ContainsFunc(l.a.verb, words[i-1].has) && words[i-1].has(l.f.verb) {
+		if i > 0 && l.f.onlyText() && !quoted && slices.ContainsFunc(l.a.verb, words[i-1].has) && words[i-1].has(l.f.verb) {
 			out = append(out, l.a.phrase(i, l.a.clauseEnd(i), "said")) // "echo hello world"
 		}
 		if j := l.a.written(i); j > i {

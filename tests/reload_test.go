@@ -171,3 +171,9 @@ func TestReloadUnderLoad(t *testing.T) {
 	close(stop)
 	wg.Wait()
 }
+
+// SIGHUP does not end a program that is still starting: here its server sends it, and the start waits for that server.
+func TestHangupWhileStarting(t *testing.T) {
+	r := serve(t, "name_conflicts: error\nmcpServers:\n  a: {command: sh, args: [-c, \"mkdir once && kill -HUP $PPID\"]}\n")
+	r.waitLog(`configuration reloaded`)
+}

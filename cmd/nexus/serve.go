@@ -34,6 +34,9 @@ func (c *serveCmd) flagged(cfg config.Config, err error) (config.Config, error) 
 // Run serves until the first signal.
 func (c *serveCmd) Run(w *world) error {
 	tuneMemory()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // at once: it would end the process
+	defer signal.Stop(hangup)
 	files := config.Watch(c.Config, c.options()) // before they are read: no change is missed
 	cfg, err := c.load()
 	if err != nil {
@@ -53,9 +56,6 @@ func (c *serveCmd) Run(w *world) error {
 	if w.terminal {
 		fmt.Fprintf(w.stderr, "MCP at http://%s/mcp (stop with Ctrl+C)\n", a.Addr())
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	(&follower{app: a, load: c.reload, files: files, used: cfg}).follow(w.ctx, hangup)
 	a.Log().Info("Shutdown signal received")
 	return stop(a, cfg.Shutdown.Grace)

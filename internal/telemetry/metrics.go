@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -122,8 +123,17 @@ type ClientCall struct {
 	Retries        int
 }
 
+// Off reports that metrics are off.
+func (m *Metrics) Off() bool {
+	_, off := m.meter.(noop.Meter)
+	return off
+}
+
 // ClientCall counts a finished request to a server.
 func (m *Metrics) ClientCall(ctx context.Context, c ClientCall) {
+	if m.Off() {
+		return
+	}
 	tool := c.Tool
 	switch {
 	case tool == "":

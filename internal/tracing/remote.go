@@ -23,14 +23,14 @@ type Remote struct {
 	Header        http.Header // may be nil
 }
 
+// Sent reports whether there is a context.
+func (r Remote) Sent() bool { return r.Parent != nil || r.Header["Traceparent"] != nil }
+
 // Context returns ctx with the remote span as the parent of spans, and spans to link. _meta wins over the headers,
 // which may be those of a hop in between. Of callers that are not trusted both become links, so that they cannot join
 // or sample the traces of others. Malformed values are ignored.
 func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []trace.Link) {
 	sent := r.Header["Traceparent"]
-	if r.Parent == nil && sent == nil {
-		return ctx, nil
-	}
 	var found []trace.SpanContext
 	if r.Parent != nil {
 		found = extract(found, jsonrpc.Text(r.Parent), jsonrpc.Text(r.State))

@@ -54,8 +54,8 @@ type Edge struct {
 	access  *access.Policy
 	limits  limit.Config
 	tracer  tracer
-	served  func(Served)
-	epoch   time.Time // all other times are counted from here
+	served  func(Served) // may be nil
+	epoch   time.Time    // all other times are counted from here
 
 	life        *lifetime
 	out         output.Outputs
@@ -83,9 +83,6 @@ func New(o Options) *Edge {
 		served: o.Served,
 		epoch:  time.Now(),
 		life:   newLifetime(log),
-	}
-	if e.served == nil {
-		e.served = func(Served) {}
 	}
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
 	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat, Now: e.now,

@@ -31,7 +31,13 @@ type tracer struct {
 // or headers.
 func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
 	e := f.edge
-	ctx, links := x.remote.Context(ctx, trusted(x))
+	var links []trace.Link
+	if x.remote.Sent() {
+		ctx, links = x.remote.Context(ctx, trusted(x))
+	}
+	if !e.tracer.On() && e.served == nil {
+		return ctx, func() {}
+	}
 	began := time.Now()
 	tool := ""
 	if x.Message.Method == "tools/call" {
@@ -54,6 +60,9 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 				e.tracer.Fail(span, kind, "")
 			}
 			span.End()
+		}
+		if e.served == nil {
+			return
 		}
 		e.served(Served{Method: x.Message.Method, Tool: tool, ErrorType: kind, Duration: time.Since(began)})
 	}

@@ -144,7 +144,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
-		Tracer: a.telemetry.Tracer(), Served: a.meter.served,
+		Tracer: a.telemetry.Tracer(), Served: a.meter.requests(),
 	})
 	a.proxy.Attach(a.edge)
 	return a, a.meter.Watch(opts.Version, func() telemetry.Readings { return readingsOf(a) })

@@ -36,6 +36,14 @@ func (m *meter) call(o downstream.Observation) {
 	m.ClientCall(context.Background(), c)
 }
 
+// requests returns what counts requests of clients; nil if metrics are off.
+func (m *meter) requests() func(edge.Served) {
+	if m.Off() {
+		return nil
+	}
+	return m.served
+}
+
 func (m *meter) served(s edge.Served) {
 	tool := s.Tool
 	if !slices.Contains(m.own, tool) {

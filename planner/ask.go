@@ -12,7 +12,7 @@ import (
 // Bounds of planning with a model.
 const (
 	maxTokens = 150_000  // after which there is no other round or search
-	maxSteps  = 50       // steps of all plans of one query
+	maxSteps  = 100      // steps of all plans of one query
 	maxAnswer = 16 << 10 // bytes of its response that it is shown again
 )
 

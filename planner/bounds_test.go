@@ -44,13 +44,13 @@ func TestTokens(t *testing.T) {
 // TestAsManyStepsAsAllowed: a plan that just fits is taken as it is.
 func TestAsManyStepsAsAllowed(t *testing.T) {
 	var steps []string
-	for i := range 50 {
+	for i := range 100 {
 		steps = append(steps, fmt.Sprintf(`{"id":"n%d","tool":"calculate","arguments":{"expression":"%d"}}`, i, i))
 	}
 	p := planner.New(planner.Options{Fallback: rules{}, Model: said{Text: `{"steps":[` + strings.Join(steps, ",") + `]}`}})
 	got, err := p.Plan(t.Context(), planner.Request{Query: "count", Tools: tools()})
-	if err != nil || len(got.Plan.Steps) != 50 || len(got.Warnings) > 0 {
-		t.Errorf("got %d steps, warnings %q, %v, want 50 and none", len(got.Plan.Steps), got.Warnings, err)
+	if err != nil || len(got.Plan.Steps) != 100 || len(got.Warnings) > 0 {
+		t.Errorf("got %d steps, warnings %q, %v, want 100 and none", len(got.Plan.Steps), got.Warnings, err)
 	}
 }
 

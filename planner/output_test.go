@@ -106,15 +106,15 @@ func TestBadOutput(t *testing.T) {
 			if used := after.TotalAlloc - before.TotalAlloc; used > 256<<20 {
 				t.Errorf("got %d MiB allocated, want at most 256", used>>20)
 			}
-			if made := brief(got.Plan); made != row.want && (row.name != "1,000 steps" || !strings.HasPrefix(made, row.want) || len(got.Plan.Steps) != 50) {
+			if made := brief(got.Plan); made != row.want && (row.name != "1,000 steps" || !strings.HasPrefix(made, row.want) || len(got.Plan.Steps) != 100) {
 				t.Errorf("got plan %.500s\nwant %s", made, row.want)
 			}
 			var reasons []string
 			for _, p := range got.Problems {
 				reasons = append(reasons, p.Error.Reason)
 			}
-			if strings.Join(reasons, " ") != row.reasons || early > 50 {
-				t.Errorf("got problems %q and %d early steps, want %q and 50 at most", reasons, early, row.reasons)
+			if strings.Join(reasons, " ") != row.reasons || early > 100 {
+				t.Errorf("got problems %q and %d early steps, want %q and 100 at most", reasons, early, row.reasons)
 			}
 			if got.Usage.Calls != row.calls {
 				t.Errorf("got %d requests, want %d", got.Usage.Calls, row.calls)

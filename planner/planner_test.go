@@ -308,8 +308,8 @@ func TestTooManySteps(t *testing.T) {
 	f.Answer(llmtest.Reply{Text: `{"steps":[` + strings.Join(steps, ",") + `]}`, Chunk: 4096})
 	started := 0
 	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "count", Tools: tools(), OnStep: func(plan.Step) { started++ }})
-	if err != nil || len(got.Plan.Steps) != 50 || started > 50 {
-		t.Errorf("got %d steps, %d started early, %v, want 50", len(got.Plan.Steps), started, err)
+	if err != nil || len(got.Plan.Steps) != 100 || started > 100 {
+		t.Errorf("got %d steps, %d started early, %v, want 100", len(got.Plan.Steps), started, err)
 	}
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "1000 steps") {
 		t.Errorf("got warnings %q", got.Warnings)
@@ -452,7 +452,7 @@ func TestLaterRoundFails(t *testing.T) {
 // TestBudgets: steps and tokens are those of the query, not of the round.
 func TestBudgets(t *testing.T) {
 	var done []plan.Outcome
-	for i := range 48 {
+	for i := range 98 {
 		done = append(done, plan.Outcome{Step: plan.Step{ID: fmt.Sprint("d", i), Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)})
 	}
 	f := connect(t, nil)
@@ -460,7 +460,7 @@ func TestBudgets(t *testing.T) {
 	req := planner.Request{Query: "q", Tools: tools(), Round: 2, MaxRounds: 3, Outcomes: done, Replan: true}
 	got, err := f.planner.Plan(t.Context(), req)
 	if err != nil || len(got.Plan.Steps) != 2 {
-		t.Errorf("got %d steps, %v, want the two that are left of 50", len(got.Plan.Steps), err)
+		t.Errorf("got %d steps, %v, want the two that are left of 100", len(got.Plan.Steps), err)
 	}
 	asked := len(f.Requests())
 	req.Tokens = 150_000

@@ -1,12 +1,12 @@
-// Package usage learns which tools have answered the questions of a caller, so that a search may prefer them for similar
-// questions. It keeps no question and no name of a caller: of a question the stems of its words as keyed hashes, and of
-// a caller a hash, too. Whoever reads the file with its key can still test a guessed word. What was learned loses half of
-// its weight in 30 days, and is told to the same caller alone.
+// Package usage learns which tools have answered the questions of a caller, so that a search may prefer them for
+// similar questions. It keeps no question and no name of a caller: of a question the stems of its words as keyed
+// hashes, and of a caller a hash, too. Whoever reads the file with its key can still test a guessed word. What was
+// learned loses half of its weight in 30 days, and is told to the same caller alone.
 //
-// Open reads what was learned before; Learn takes a question that was answered and Liked returns what is known about
-// another. All methods of a Store may be called from any goroutine and none waits for a disk; a nil Store learns and
-// knows nothing. One goroutine writes the file, whole and by renaming; Close waits for it. Of processes that share a file
-// each takes over what the others have learned when it writes.
+// [Open] reads what was learned before; [Store.Learn] takes a question that was answered and [Store.Liked] returns what
+// is known about another. All methods of a Store may be called from any goroutine and none waits for a disk; a nil
+// Store learns and knows nothing. One goroutine writes the file, whole and by renaming; [Store.Close] waits for it. Of
+// processes that share a file each takes over what the others have learned when it writes.
 package usage
 
 import (

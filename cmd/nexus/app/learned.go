@@ -10,8 +10,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/usage"
 )
 
-// keepLearned opens what earlier queries have taught about the results and the use of tools. Prompts that are recorded, or found
-// again, must not depend on it.
+// keepLearned opens what earlier queries have taught about the results and the use of tools. Prompts that are recorded,
+// or found again, must not depend on it.
 func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	if !cfg.Planner.Learn || m.tape != nil {
 		return

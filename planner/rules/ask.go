@@ -4,6 +4,7 @@ import (
 	"maps"
 	"mime"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,6 +125,15 @@ func verbStems(c intent.Clause) []string {
 	return append(out, stems...)
 }
 
+var toAsker = regexp.MustCompile(`(?i)^\W*\w+ (me|us)\b( to\b)?`)
+
+// informs reports whether a clause asks to tell something to somebody else, or to the asker at another time.
+func informs(c intent.Clause) bool {
+	_, said, _ := strings.Cut(strings.ToLower(c.Text), c.Verb)
+	to := toAsker.FindStringSubmatch(c.Verb + said)
+	return c.Act.MayWrite() && lists["informing"].any(verbStems(c)) && (to == nil || to[2] != "")
+}
+
 // covers reports whether a part of the question belongs to what is asked.
 func (a ask) covers(start, end int) bool {
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool { return c.Start <= start && end <= c.End })
@@ -166,6 +176,9 @@ func (a ask) mayCall(f *profile) bool {
 		if a.lang == "" {
 			text, name := strings.ToLower(a.text), strings.ToLower(f.tool.Tool)
 			return strings.Contains(text, name) || strings.Contains(text, strings.ReplaceAll(name, "_", " "))
+		}
+		if slices.ContainsFunc(a.clauses, informs) {
+			return slices.ContainsFunc(a.verb, func(v string) bool { return slices.Contains(f.name, v) })
 		}
 		return f.does(a.verb) || !slices.ContainsFunc(a.verb, func(v string) bool { return lists["changes"][v] })
 	}

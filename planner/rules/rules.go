@@ -127,7 +127,9 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	for i, one := range c.open {
 		out.Open = append(out.Open, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
 	}
-	out.Note = note(out)
+	if out.Note = note(out); out.Note == "" {
+		out.Note = c.unworked()
+	}
 	return out, nil
 }
 

@@ -147,7 +147,9 @@ func TestPlan_Unmet(t *testing.T) {
 		"negated is no part":   {"Do not cancel order 4711", []plan.Tool{cancelOrder}, ``, nil},
 		"reported is no part":  {"Tom said to cancel order 4711.", []plan.Tool{cancelOrder}, ``, nil},
 		"a greeting is none":   {"hello", []plan.Tool{cancelOrder}, ``, nil},
+		"nor is a German one":  {"Guten Morgen! Danke.", []plan.Tool{cancelOrder}, ``, nil},
 		"all is served":        {"Show order A-99812", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, nil},
+		"somebody is told":     {"Show order A-99812 and tell Ann about order A-99813", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, []plan.Unmet{{Text: "tell Ann about order A-99813", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
 		"neither part has one": {"bake a cake and play some jazz", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "bake a cake", Reason: plan.UnmetNoTool}, {Text: "play some jazz", Reason: plan.UnmetNoTool}}},
 	} {
 		p := planned(t, tc.question, tc.tools...)
@@ -186,8 +188,8 @@ func TestPlan_NamesTheNearestTools(t *testing.T) {
 
 func TestPlan_About(t *testing.T) {
 	for question, want := range map[string]bool{
-		"what can you do?": true, "What can you help me with?": true, "which tools do you have?": true, "Was kannst du?": true, "Que peux-tu faire ?": true, "¿Qué puedes hacer?": true,
-		"what can you do about order 4711?": false, "hello": false, "What do you know about Rome?": false, "Do not do what you can": false,
+		"what can you do?": true, "What can you help me with?": true, "which tools do you have?": true, "Was kannst du?": true, "Que peux-tu faire ?": true, "¿Qué puedes hacer?": true, "help": true, "Hilfe!": true,
+		"what can you do about order 4711?": false, "hello": false, "help me with order 4711": false, "What do you know about Rome?": false, "Do not do what you can": false,
 	} {
 		if p := planned(t, question, getOrder); p.About != want || want && (len(p.Unmet) > 0 || len(p.Steps) > 0) {
 			t.Errorf("%s: got About %v, %s and %+v; want About %v", question, p.About, calls(p), p.Unmet, want)

@@ -33,8 +33,12 @@ func (c *chooser) served(cl intent.Clause) bool {
 	})
 }
 
-// missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest.
+// missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest. What
+// is only polite, or asks what can be done, is no such part.
 func (c *chooser) missed(cl intent.Clause) {
+	if about(cl) || !slices.ContainsFunc(lettersOf(cl), func(w string) bool { return !slices.Contains(polite, w) }) {
+		return
+	}
 	a := c.askFor([]intent.Clause{cl})
 	u := plan.Unmet{Text: strings.TrimSpace(c.said[cl.Start:cl.End]), Reason: plan.UnmetNoTool}
 	for _, one := range c.open {
@@ -54,7 +58,7 @@ func (c *chooser) missed(cl intent.Clause) {
 	if cl.Act == intent.Conditional || cl.Act == intent.Unknown {
 		u.Reason = plan.UnmetUnclear
 	}
-	if topic := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 }); topic && !about(cl) {
+	if topic := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 }); topic {
 		c.unmet = append(c.unmet, u)
 	}
 }
@@ -80,6 +84,23 @@ func names(params []param) []string {
 		out = append(out, q.Name)
 	}
 	return out
+}
+
+// unworked says which verbs of the question ask to rework what the calls only return: "summarize notes.txt".
+func (c *chooser) unworked() string {
+	var verbs []string
+	for _, one := range c.calls {
+		for _, cl := range one.from {
+			stems := verbStems(cl)
+			if asks(cl) && lists["reworking"].any(stems) && !one.f.does(stems) && !slices.Contains(verbs, cl.Verb) {
+				verbs = append(verbs, cl.Verb)
+			}
+		}
+	}
+	if len(verbs) == 0 {
+		return ""
+	}
+	return "No tool was called to " + strings.Join(verbs, " or ") + ": the results are as the tools gave them."
 }
 
 // note says what to do where there is no step: which tools are nearest, and what they need.
@@ -121,13 +142,27 @@ func needs(tool string, missing []string) string {
 var (
 	aboutWords = strings.Fields("what can could do does you this help me with which tools are there available have here offer how " +
 		"was kannst du machen können sie tun que peux tu faire pouvez vous qué puedes hacer puede")
-	asking = strings.Fields("what which how was que qué")
-	asked  = strings.Fields("you tools du sie tu vous puedes puede")
+	asking  = strings.Fields("what which how was que qué")
+	helping = strings.Fields("help hilfe aide ayuda") // alone
+	asked   = strings.Fields("you tools du sie tu vous puedes puede")
 )
+
+// lettersOf are the words of a clause in lower case, without digits and marks.
+func lettersOf(cl intent.Clause) []string {
+	return strings.FieldsFunc(strings.ToLower(cl.Text), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// polite words alone ask for nothing.
+var polite = strings.Fields("hello hi hey good morning afternoon evening night day bye goodbye thanks thank you very much " +
+	"hallo guten tag abend morgen tschüss danke vielen dank dir ihnen bonjour bonsoir salut merci beaucoup au revoir " +
+	"hola buenos días buenas tardes noches adiós gracias muchas")
 
 // about reports whether a clause asks what can be done here.
 func about(cl intent.Clause) bool {
-	words := strings.FieldsFunc(strings.ToLower(cl.Text), func(r rune) bool { return !unicode.IsLetter(r) })
+	words := lettersOf(cl)
+	if len(words) == 1 && slices.Contains(helping, words[0]) {
+		return true
+	}
 	has := func(list []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}

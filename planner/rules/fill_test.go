@@ -188,6 +188,7 @@ func TestFill_Paths(t *testing.T) {
 		{"create the folder reports in /tmp/fs", makeFolder, `{"path":"/tmp/fs/reports"}`},
 		{"create a folder /tmp/new", makeFolder, `{"path":"/tmp/new"}`},
 		{"find all *.md files in /tmp/fs", find, `{"path":"/tmp/fs","pattern":"*.md"}`},
+		{"find all txt files in /tmp/fs", find, `{"path":"/tmp/fs","pattern":"**/*.txt"}`},
 		{"move /tmp/a.txt to /tmp/b.txt", move, `{"destination":"/tmp/b.txt","source":"/tmp/a.txt"}`},
 		{"rename /tmp/a.txt to /tmp/b.txt", move, `{"destination":"/tmp/b.txt","source":"/tmp/a.txt"}`},
 	} {

@@ -2,6 +2,7 @@ package values
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,8 +49,19 @@ func (r *scanner) chunk(i int) (string, int) {
 	return r.text[r.tok(i).start:r.tok(next-1).end], next
 }
 
+// filesOf are the words after an extension that stand for all files with it: "txt files".
+var (
+	filesOf    = strings.Fields("files dateien fichiers archivos ficheros")
+	extensions = strings.Fields("txt md pdf csv json xml yaml yml html doc docx xls xlsx ppt pptx png jpg jpeg gif svg zip log")
+)
+
 // address reads e-mail addresses, URLs and paths.
 func (r *reader) address(i int) int {
+	if ext := r.tok(i).fold; slices.Contains(filesOf, r.tok(i+1).fold) && slices.Contains(extensions, ext) {
+		v := r.value(Path, i, i+1)
+		v.Text = "**/*." + ext
+		return r.add(v)
+	}
 	s, next := r.chunk(i)
 	_, rest, _ := strings.Cut(s, "/")
 	switch {

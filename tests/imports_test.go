@@ -49,7 +49,7 @@ func arrows() []arrow {
 		{"internal/secret", nil},
 		{"internal/size", nil},
 		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/secret"}},
-		{"internal/bearer", nil},
+		{"internal/bearer", []string{"internal/lru"}},
 		{"internal/limit", []string{"internal/size"}},
 		{"internal/telemetry", []string{"internal/telemetry/...", "internal/jsonrpc", "internal/redact", "internal/tracing"}},
 		{"internal/ops", nil},

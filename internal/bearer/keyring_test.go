@@ -112,6 +112,19 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// A token that was verified before is refused once it has expired.
+func TestKnownToken(t *testing.T) {
+	w := watch(t, bearertest.New(t))
+	token := w.token()
+	for range 2 {
+		w.want("a token that counts", token, "")
+	}
+	w.clock.pass(59 * time.Minute)
+	w.want("the token a while later", token, "")
+	w.clock.pass(2 * time.Minute)
+	w.want("the token after its end", token, "invalid")
+}
+
 // While the issuer is out of reach its keys count for an hour, and then nothing does.
 func TestUnreachableIssuer(t *testing.T) {
 	issuer := bearertest.New(t)

@@ -2,6 +2,7 @@ package bearer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,9 +13,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 )
 
 const (
+	maxKnown   = 10_000   // tokens that need not be verified again,
+	knownBytes = 16 << 20 // and their bytes together
 	maxToken   = 16 << 10 // bytes; longer tokens are refused without being read
 	maxSubject = 255      // bytes, as OpenID Connect bounds it
 	leeway     = 30 * time.Second
@@ -43,7 +48,7 @@ type Options struct {
 type Token struct {
 	Subject string
 	Expires time.Time      // when it ceases to count, with leeway for clocks that differ
-	Claims  map[string]any // as JSON decodes them
+	Claims  map[string]any // as JSON decodes them; not to be changed
 }
 
 // Verifier verifies the tokens of an issuer.
@@ -53,6 +58,14 @@ type Verifier struct {
 	parser    *jwt.Parser
 	validator *jwt.Validator
 	keys      keyring
+	now       func() time.Time
+	known     *lru.Cache[[sha256.Size]byte, verified] // by the hash of the token
+}
+
+// verified is a token that counts as long as its issuer has the keys by which it was verified.
+type verified struct {
+	token Token
+	keys  *keySet
 }
 
 // New returns a Verifier. It fetches nothing yet.
@@ -73,14 +86,22 @@ func New(o Options) *Verifier {
 		parser:    jwt.NewParser(append(rules, jwt.WithValidMethods(algorithms()), jwt.WithStrictDecoding())...),
 		validator: jwt.NewValidator(rules...),
 		keys:      newKeyring(o),
+		now:       o.Now,
+		known:     lru.New[[sha256.Size]byte, verified](maxKnown, knownBytes),
 	}
 }
 
-// Verify checks a token: its form, its claims, then its signature. The error is an Invalid, ErrUnavailable, or that of
-// ctx.
+// Verify checks a token: its form, its claims, then its signature. One that was checked before by the keys that the
+// issuer still has is not checked again until it expires. The error is an Invalid, ErrUnavailable, or that of ctx.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	if len(raw) > maxToken {
 		return Token{}, Invalid("the token is too long")
+	}
+	hash := sha256.Sum256([]byte(raw))
+	if known, ok := v.known.Get(hash); ok && v.now().Before(known.token.Expires) {
+		if keys, err := v.keys.get(ctx); err != nil || keys == known.keys {
+			return known.token, err
+		}
 	}
 	var used *keySet
 	claims, err := v.parse(raw, func() (*keySet, error) {
@@ -90,6 +111,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	})
 	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && used != nil { // the issuer may have other keys by now
 		if newer := v.keys.renew(ctx, used); newer != used {
+			used = newer
 			claims, err = v.parse(raw, func() (*keySet, error) { return newer, nil })
 		}
 	}
@@ -98,7 +120,9 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	}
 	subject, _ := claims.GetSubject()
 	expires, _ := claims.GetExpirationTime() // it is there
-	return Token{Subject: subject, Expires: expires.Add(leeway), Claims: claims}, nil
+	token := Token{Subject: subject, Expires: expires.Add(leeway), Claims: claims}
+	v.known.Put(hash, verified{token, used}, len(raw))
+	return token, nil
 }
 
 // parse verifies a token by keys, which it asks for only if all else is right.

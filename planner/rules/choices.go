@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
@@ -61,7 +60,9 @@ func (q param) aliases(choices []string) map[string]string {
 		}
 		if tag, err := language.Parse(c); err == nil && (q.about["languag"] || slices.Contains(q.stems, "languag")) {
 			base, _ := tag.Base()
-			out[display.English.Languages().Name(base)] = c
+			if name := languageNames()[base.String()]; name != "" {
+				out[name] = c
+			}
 		}
 	}
 	return out

@@ -35,18 +35,11 @@ func (st Store) Load(server string) (*Token, error) {
 		return nil, nil
 	}
 	name := st.name(server)
-	info, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := atomicfile.Read(name, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err == nil && info.Size() > maxFile {
-		err = errors.New("it is too large")
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("reading the token of server %s: %w", server, err)
 	}
 	t := &Token{}

@@ -1,8 +1,11 @@
-// Package atomicfile writes files whole, with [Write]. Those that read and then write one take turns with [Lock].
+// Package atomicfile writes files whole, with [Write], and reads them within a bound, with [Read]. Those that read and
+// then write one take turns with [Lock].
 package atomicfile
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -22,4 +25,21 @@ func Write(name string, content []byte) error {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err
+}
+
+// Read reads a file of at most so many bytes.
+func Read(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(content)) > most:
+		return nil, fmt.Errorf("the file is longer than %d bytes", most)
+	}
+	return content, nil
 }

@@ -1,6 +1,8 @@
 package atomicfile_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,5 +41,21 @@ func TestWrite_Fails(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
 		t.Errorf("got %v, %v in the folder, want what was there", left, err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := atomicfile.Read(name, 5); err != nil || string(got) != "12345" {
+		t.Errorf("got %q, %v, want the whole file", got, err)
+	}
+	if got, err := atomicfile.Read(name, 4); err == nil {
+		t.Errorf("a file beyond the bound: got %q, want an error", got)
+	}
+	if _, err := atomicfile.Read(name+"b", 5); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: got %v, want fs.ErrNotExist", err)
 	}
 }

@@ -16,44 +16,26 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
-
 // watched is a Verifier with a clock and a log.
 type watched struct {
 	*bearer.Verifier
 	t      *testing.T
 	issuer *bearertest.Issuer
-	clock  clock
+	clock  *bearertest.Clock
 	log    mcptest.Log
 }
 
 func watch(t *testing.T, issuer *bearertest.Issuer) *watched {
-	w := &watched{t: t, issuer: issuer, clock: clock{at: time.Now()}}
+	w := &watched{t: t, issuer: issuer, clock: bearertest.NewClock()}
 	w.Verifier = verifier(issuer, func(o *bearer.Options) {
-		o.Now, o.Logger = w.clock.now, slog.New(slog.NewTextHandler(&w.log, nil))
+		o.Now, o.Logger = w.clock.Now, slog.New(slog.NewTextHandler(&w.log, nil))
 	})
 	return w
 }
 
 // token returns one that counts at the time of the clock.
 func (w *watched) token() string {
-	return w.issuer.Token(bearertest.Claims{"exp": w.clock.now().Add(time.Hour).Unix()})
+	return w.issuer.Token(bearertest.Claims{"exp": w.clock.Now().Add(time.Hour).Unix()})
 }
 
 // want checks what becomes of a token: "" for counts, "unavailable" or "invalid".
@@ -81,7 +63,7 @@ func TestRotation(t *testing.T) {
 	w := watch(t, issuer)
 	old := w.token()
 	w.want("first token", old, "")
-	w.clock.pass(11 * time.Second)
+	w.clock.Pass(11 * time.Second)
 	issuer.Publish(bearertest.NewKey(t, "RS256"))
 	w.want("token of the new key", w.token(), "")
 	w.want("token of a key that is gone", old, "invalid")
@@ -103,9 +85,9 @@ func TestRotation(t *testing.T) {
 	}
 	issuer.Publish(bearertest.NewKey(t, "ES256"))
 	w.want("token of a newer key, too early", w.token(), "invalid")
-	w.clock.pass(11 * time.Second)
+	w.clock.Pass(11 * time.Second)
 	w.want("token of a newer key", w.token(), "")
-	w.clock.pass(15 * time.Minute)
+	w.clock.Pass(15 * time.Minute)
 	w.want("token after a while", w.token(), "")
 	if got := issuer.Asked(); got != 4 {
 		t.Errorf("got %d requests for the keys, want 4", got)
@@ -119,9 +101,9 @@ func TestKnownToken(t *testing.T) {
 	for range 2 {
 		w.want("a token that counts", token, "")
 	}
-	w.clock.pass(59 * time.Minute)
+	w.clock.Pass(59 * time.Minute)
 	w.want("the token a while later", token, "")
-	w.clock.pass(2 * time.Minute)
+	w.clock.Pass(2 * time.Minute)
 	w.want("the token after its end", token, "invalid")
 }
 
@@ -138,18 +120,18 @@ func TestUnreachableIssuer(t *testing.T) {
 	}
 	issuer.Answer(nil)
 	w.want("back, too early", w.token(), "unavailable")
-	w.clock.pass(11 * time.Second)
+	w.clock.Pass(11 * time.Second)
 	w.want("back", w.token(), "")
 	if !strings.Contains(w.log.String(), "fetched again") {
 		t.Errorf("got log %s, want that the keys are there", w.log.String())
 	}
 	issuer.Answer(down)
-	w.clock.pass(59 * time.Minute)
+	w.clock.Pass(59 * time.Minute)
 	w.want("gone for 59 minutes", w.token(), "")
-	w.clock.pass(2 * time.Minute)
+	w.clock.Pass(2 * time.Minute)
 	w.want("gone for 61 minutes", w.token(), "unavailable")
 	issuer.Close()
-	w.clock.pass(11 * time.Second)
+	w.clock.Pass(11 * time.Second)
 	w.want("closed", w.token(), "unavailable")
 }
 
@@ -163,7 +145,7 @@ func TestSlowIssuer(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 	})
-	w.clock.pass(16 * time.Minute)
+	w.clock.Pass(16 * time.Minute)
 	var wg sync.WaitGroup
 	wg.Go(func() { w.want("token that fetches", w.token(), "") })
 	<-entered

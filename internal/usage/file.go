@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -88,17 +87,9 @@ func (s *Store) adopt(doc document) {
 }
 
 func readFile(name string) (doc document, err error) {
-	f, err := os.Open(name)
+	raw, err := atomicfile.Read(name, maxFile)
 	if err != nil {
 		return doc, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	switch {
-	case err != nil:
-		return doc, err
-	case len(raw) > maxFile:
-		return doc, fmt.Errorf("the file is longer than %d bytes", maxFile)
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return doc, fmt.Errorf("decoding it: %w", err)

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,25 +19,12 @@ import (
 type tokenWire struct {
 	*wire
 	issuer *bearertest.Issuer
-	mu     sync.Mutex
-	at     time.Time
-}
-
-func (w *tokenWire) now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.at
-}
-
-func (w *tokenWire) pass(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at = w.at.Add(d)
+	clock  *bearertest.Clock
 }
 
 // bearer returns the header with a token that lasts a minute and the leeway.
 func (w *tokenWire) bearer(c bearertest.Claims) header {
-	claims := bearertest.Claims{"exp": w.now().Add(time.Minute).Unix()}
+	claims := bearertest.Claims{"exp": w.clock.Now().Add(time.Minute).Unix()}
 	for name, value := range c {
 		claims[name] = value
 	}
@@ -47,14 +33,14 @@ func (w *tokenWire) bearer(c bearertest.Claims) header {
 
 func newTokenWire(t *testing.T, change func(*auth.Config, *edge.Options)) *tokenWire {
 	t.Helper()
-	w := &tokenWire{issuer: bearertest.New(t), at: time.Now()}
+	w := &tokenWire{issuer: bearertest.New(t), clock: bearertest.NewClock()}
 	cfg := auth.Config{OAuth: &auth.OAuthConfig{Issuer: w.issuer.URL, Audience: bearertest.Audience}}
 	o := edge.Options{Heartbeat: 40 * time.Millisecond} // streams and sessions are looked at four times as often
 	if change != nil {
 		change(&cfg, &o)
 	}
 	var err error
-	if o.Keys, err = auth.New(cfg, auth.Options{Now: w.now}); err != nil {
+	if o.Keys, err = auth.New(cfg, auth.Options{Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	w.wire = newWire(t, o)
@@ -162,27 +148,27 @@ func TestSessionOfTokens(t *testing.T) {
 	if stream.StatusCode != 200 {
 		t.Fatalf("GET: got %d, want a stream", stream.StatusCode)
 	}
-	w.pass(80 * time.Second)
+	w.clock.Pass(80 * time.Second)
 	seen("a newer token", w.bearer(a), 200)
 	seen("another subject", w.bearer(bearertest.Claims{"groups": "a", "sub": "bob"}), 404)
-	w.pass(80 * time.Second) // the first token has expired
+	w.clock.Pass(80 * time.Second) // the first token has expired
 	if !w.edge.Send(id, []byte(`{"jsonrpc":"2.0","method":"notifications/x"}`)) {
 		t.Error("got no session after the first token, want the second to keep it")
 	}
 	if got := readEvents(t, stream.Body).message(); !strings.Contains(got, "notifications/x") {
 		t.Errorf("got %s on the stream, want the notification", got)
 	}
-	w.pass(80 * time.Second) // and so have all
+	w.clock.Pass(80 * time.Second) // and so have all
 	_, _ = io.Copy(io.Discard, stream.Body)
 	for {
 		if _, open := sse.events.next(); !open {
 			break
 		}
 	}
-	seen("an expired token", header{"Authorization": "Bearer " + w.issuer.Token(bearertest.Claims{"exp": w.now().Add(-time.Minute).Unix(), "groups": "a"})}, 401)
+	seen("an expired token", header{"Authorization": "Bearer " + w.issuer.Token(bearertest.Claims{"exp": w.clock.Now().Add(-time.Minute).Unix(), "groups": "a"})}, 401)
 	seen("a fresh token", w.bearer(a), 200)
 	seen("a token with other rights", w.bearer(bearertest.Claims{"groups": "b"}), 200)
-	w.pass(2 * time.Minute)
+	w.clock.Pass(2 * time.Minute)
 	seen("a token with other rights after the first", w.bearer(bearertest.Claims{"groups": "b"}), 200)
 	seen("another subject, still", w.bearer(bearertest.Claims{"groups": "a", "sub": "bob"}), 404)
 }
@@ -196,7 +182,7 @@ func TestCallOutlivesItsToken(t *testing.T) {
 	resp := w.do(t.Context(), "POST", "/mcp", call("7", "notify-hold", "{}"), session)
 	events := readEvents(t, resp.Body)
 	events.message()
-	w.pass(time.Hour)
+	w.clock.Pass(time.Hour)
 	for range 5 { // looked at several times meanwhile
 		if f, open := events.next(); !open || f.comment == "" && f.data == "" {
 			t.Fatalf("got %+v, %t, want the call to go on", f, open)

@@ -3,7 +3,8 @@
 // [New] makes [Keys] of the configuration. [Keys.Authenticate] returns the [Caller] that a request's headers name by a
 // key or a token, and [Keys.Identify] the one that holds a key. [ClientAddr] and [Anonymous] identify callers without
 // either. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are stored and looked up by their
-// SHA-256 only, so the time of a lookup does not depend on how much of a guess is right. Tokens are not kept at all.
+// SHA-256 only, so the time of a lookup does not depend on how much of a guess is right. Of tokens
+// only hashes and claims are kept.
 package auth
 
 import (

@@ -55,9 +55,9 @@ type chooser struct {
 	unmet   []plan.Unmet
 }
 
-// asks reports whether a clause asks for something.
+// asks reports whether a clause asks for something that a tool may do.
 func asks(c intent.Clause) bool {
-	return c.Act.MayRead() || c.Act == intent.Conditional && c.Verb != "" || c.Act == intent.Unknown
+	return (c.Act.MayRead() || c.Act == intent.Conditional && c.Verb != "" || c.Act == intent.Unknown) && !about(c)
 }
 
 // choose chooses the calls for a question: one for each clause that a tool explains, or one for the whole where the

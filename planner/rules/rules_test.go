@@ -188,7 +188,7 @@ func TestPlan_NamesTheNearestTools(t *testing.T) {
 
 func TestPlan_About(t *testing.T) {
 	for question, want := range map[string]bool{
-		"what can you do?": true, "What can you help me with?": true, "which tools do you have?": true, "Was kannst du?": true, "Que peux-tu faire ?": true, "¿Qué puedes hacer?": true, "help": true, "Hilfe!": true,
+		"what can you do?": true, "What can you help me with?": true, "which tools do you have?": true, "Was kannst du?": true, "Que peux-tu faire ?": true, "¿Qué puedes hacer?": true, "help": true, "Who are you?": true, "Wer bist du?": true, "Hilfe!": true,
 		"what can you do about order 4711?": false, "hello": false, "help me with order 4711": false, "What do you know about Rome?": false, "Do not do what you can": false,
 	} {
 		if p := planned(t, question, getOrder); p.About != want || want && (len(p.Unmet) > 0 || len(p.Steps) > 0) {

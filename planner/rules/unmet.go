@@ -141,10 +141,10 @@ func needs(tool string, missing []string) string {
 // aboutWords are all that questions for what can be done here consist of, asking and asked the words that one needs.
 var (
 	aboutWords = strings.Fields("what can could do does you this help me with which tools are there available have here offer how " +
-		"was kannst du machen können sie tun que peux tu faire pouvez vous qué puedes hacer puede")
-	asking  = strings.Fields("what which how was que qué")
+		"was kannst du machen können sie tun que peux tu faire pouvez vous qué puedes hacer puede who wer bist sind qui es êtes quién eres")
+	asking  = strings.Fields("what which how who was wer que qui qué quién")
 	helping = strings.Fields("help hilfe aide ayuda") // alone
-	asked   = strings.Fields("you tools du sie tu vous puedes puede")
+	asked   = strings.Fields("you tools du sie tu vous puedes puede eres")
 )
 
 // lettersOf are the words of a clause in lower case, without digits and marks.
@@ -157,7 +157,7 @@ var polite = strings.Fields("hello hi hey good morning afternoon evening night d
 	"hallo guten tag abend morgen tschüss danke vielen dank dir ihnen bonjour bonsoir salut merci beaucoup au revoir " +
 	"hola buenos días buenas tardes noches adiós gracias muchas")
 
-// about reports whether a clause asks what can be done here.
+// about reports whether a clause asks what can be done here, or who is there.
 func about(cl intent.Clause) bool {
 	words := lettersOf(cl)
 	if len(words) == 1 && slices.Contains(helping, words[0]) {

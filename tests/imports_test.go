@@ -40,6 +40,7 @@ func arrows() []arrow {
 		{"internal/critical", nil},
 		{"internal/history", []string{"internal/size"}},
 		{"internal/atomicfile", nil},
+		{"internal/keep", []string{"internal/atomicfile"}},
 		{"internal/lru", nil},
 		{"internal/protocol", nil},
 		{"internal/reason", nil},

@@ -3,14 +3,8 @@ package shapes
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-
-	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
 // document is the file.
@@ -20,17 +14,6 @@ type document struct {
 }
 
 const documentVersion = 1
-
-// load reads the file.
-func (s *Store) load() {
-	doc, err := readFile(s.file)
-	switch {
-	case err == nil:
-		s.adopt(doc)
-	case !errors.Is(err, fs.ErrNotExist):
-		s.log.Warn("what was learned of results cannot be read and is learned anew", "file", s.file, "error", err)
-	}
-}
 
 // adopt takes over what a file knows of tools that this Store has learned nothing of, as far as there is room.
 func (s *Store) adopt(doc document) {
@@ -57,18 +40,11 @@ func (s *Store) adopt(doc document) {
 	}
 }
 
-func readFile(name string) (doc document, err error) {
-	raw, err := atomicfile.Read(name, maxFile)
-	if err != nil {
-		return doc, err
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return doc, fmt.Errorf("decoding it: %w", err)
-	}
+func check(doc document) error {
 	if doc.Version != documentVersion {
-		return doc, fmt.Errorf("it has version %d, want %d", doc.Version, documentVersion)
+		return fmt.Errorf("it has version %d, want %d", doc.Version, documentVersion)
 	}
-	return doc, nil
+	return nil
 }
 
 // clean reports whether a shape that was read is one that could have been learned.
@@ -93,21 +69,13 @@ func (s *Shape) clean(depth int) bool {
 	return depth <= maxDepth+1
 }
 
-// save writes the file if something has changed, with what others have written since. Of processes that write at the
-// same moment the last one wins.
-func (s *Store) save() {
+// merge adopts what others have written and returns all that is known.
+func (s *Store) merge(others *document) (json.RawMessage, error) {
 	s.mu.Lock()
-	changed := s.changed
-	s.mu.Unlock()
-	if s.file == "" || !changed {
-		return
+	defer s.mu.Unlock()
+	if others != nil {
+		s.adopt(*others)
 	}
-	others, damaged := readFile(s.file) // it was told when the Store was opened
-	s.mu.Lock()
-	if damaged == nil {
-		s.adopt(others)
-	}
-	s.changed = false
 	doc := document{Version: documentVersion}
 	for _, e := range s.known {
 		known := *e
@@ -117,23 +85,5 @@ func (s *Store) save() {
 	slices.SortFunc(doc.Tools, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name))
 	})
-	raw, err := json.Marshal(doc)
-	s.mu.Unlock()
-	if err == nil {
-		err = replace(s.file, raw)
-	}
-	if err != nil {
-		s.log.Warn("what was learned of results cannot be kept", "file", s.file, "error", err)
-	}
-}
-
-// replace writes the file in its folder.
-func replace(name string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("making the state folder: %w", err)
-	}
-	if err := atomicfile.Write(name, content); err != nil {
-		return fmt.Errorf("writing what was learned: %w", err)
-	}
-	return nil
+	return json.Marshal(doc)
 }

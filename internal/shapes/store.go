@@ -6,8 +6,7 @@
 //
 // Open reads what was learned before; Learn takes a result and Hint returns what is known of a tool. All methods of a
 // Store may be called from any goroutine and none waits for a disk; a nil Store learns and knows nothing. One goroutine
-// learns and writes the file, whole and by renaming; Close waits for it. What comes faster than it can work is not
-// learned.
+// learns and one writes the file; Close waits for both. What comes faster than it can be learned is not learned.
 package shapes
 
 import (
@@ -16,30 +15,25 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/keep"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
 // Bounds of a Store.
 const (
-	maxTools     = 2000     // those unused for longest are forgotten
-	maxSize      = 2 << 20  // bytes of all types as text, with names that are not told yet
-	maxResult    = 1 << 20  // bytes of a result; from longer ones nothing is learned
-	maxQueue     = 64       // results that wait
-	maxQueued    = 4 << 20  // bytes of them
-	maxFile      = 16 << 20 // bytes of the file
-	maxArguments = 20       // names of an example
+	maxTools     = 2000    // those unused for longest are forgotten
+	maxSize      = 2 << 20 // bytes of all types as text, with names that are not told yet
+	maxResult    = 1 << 20 // bytes of a result; from longer ones nothing is learned
+	maxQueue     = 64      // results that wait
+	maxQueued    = 4 << 20 // bytes of them
+	maxArguments = 20      // names of an example
 )
-
-// delay is how long what was learned may wait to be written.
-const delay = 2 * time.Second
 
 // Tool is what tells a tool from others, and from itself before it changed.
 type Tool struct {
@@ -76,18 +70,17 @@ type Hint struct {
 
 // Store knows shapes.
 type Store struct {
-	file  string
+	file  keep.File[document]
 	log   *slog.Logger
 	queue chan lesson
 	done  sync.WaitGroup
 
-	mu      sync.Mutex
-	known   map[key]*entry
-	clock   uint64 // counts uses
-	queued  int    // bytes in the queue
-	size    int    // of all entries
-	changed bool   // since the file was written
-	closed  bool
+	mu     sync.Mutex
+	known  map[key]*entry
+	clock  uint64 // counts uses
+	queued int    // bytes in the queue
+	size   int    // of all entries
+	closed bool
 }
 
 // lesson is a result to learn from.
@@ -100,9 +93,10 @@ type lesson struct {
 // file that cannot be read is logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
 	s := &Store{log: logger, queue: make(chan lesson, maxQueue), known: map[key]*entry{}}
-	if folder != "" {
-		s.file = filepath.Join(folder, "shapes.json")
-		s.load()
+	s.file = keep.File[document]{Folder: folder, Name: "shapes.json", What: "what was learned of results", Log: logger,
+		Check: check, Merge: s.merge}
+	if doc := s.file.Open(); doc != nil {
+		s.adopt(*doc)
 	}
 	s.done.Go(s.work)
 	return s
@@ -156,26 +150,13 @@ func (s *Store) Close() {
 		close(s.queue)
 	}
 	s.done.Wait()
+	s.file.Close()
 }
 
-// work learns and writes until the queue is closed.
+// work learns until the queue is closed.
 func (s *Store) work() {
-	var due <-chan time.Time
-	for {
-		select {
-		case l, open := <-s.queue:
-			if !open {
-				s.save()
-				return
-			}
-			s.take(l)
-			if due == nil {
-				due = time.After(delay)
-			}
-		case <-due:
-			due = nil
-			s.save()
-		}
+	for l := range s.queue {
+		s.take(l)
 	}
 }
 
@@ -211,7 +192,9 @@ func (s *Store) take(l lesson) {
 	}
 	before := e.text
 	s.measure(e)
-	s.changed = s.changed || before != e.text || !slices.Equal(names, e.Arguments)
+	if before != e.text || !slices.Equal(names, e.Arguments) {
+		s.file.Changed()
+	}
 	e.Arguments, e.learned = names, true
 	s.clock++
 	e.used = s.clock

@@ -3,14 +3,8 @@ package usage
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
-
-	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
 // document is the file.
@@ -45,18 +39,6 @@ func (m *mark) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// load reads the file.
-func (s *Store) load() {
-	doc, err := readFile(s.file)
-	switch {
-	case err == nil:
-		s.key = doc.Key
-		s.adopt(doc)
-	case !errors.Is(err, fs.ErrNotExist):
-		s.log.Warn("what was learned of the use of tools cannot be read and is learned anew", "file", s.file, "error", err)
-	}
-}
-
 // adopt takes over what a file with the same key knows better, within the bounds. s.mu is held, or nobody else has s.
 func (s *Store) adopt(doc document) {
 	if string(doc.Key) != string(s.key) {
@@ -86,48 +68,23 @@ func (s *Store) adopt(doc document) {
 	}
 }
 
-func readFile(name string) (doc document, err error) {
-	raw, err := atomicfile.Read(name, maxFile)
-	if err != nil {
-		return doc, err
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return doc, fmt.Errorf("decoding it: %w", err)
-	}
+func check(doc document) error {
 	if doc.Version != documentVersion || len(doc.Key) != sha256.Size {
-		return doc, fmt.Errorf("it has version %d and a key of %d bytes, want version %d", doc.Version, len(doc.Key), documentVersion)
+		return fmt.Errorf("it has version %d and a key of %d bytes, want version %d", doc.Version, len(doc.Key), documentVersion)
 	}
-	return doc, nil
+	return nil
 }
 
-// save writes the file if something has changed, with what others have written since. Of processes that write at the
-// same moment the last one wins.
-func (s *Store) save() {
+// merge adopts what others have written and returns all that is known.
+func (s *Store) merge(others *document) (json.RawMessage, error) {
 	s.mu.Lock()
-	changed := s.changed
-	s.mu.Unlock()
-	if s.file == "" || !changed {
-		return
+	defer s.mu.Unlock()
+	if others != nil {
+		s.adopt(*others)
 	}
-	others, damaged := readFile(s.file) // it was told when the Store was opened
-	s.mu.Lock()
-	if damaged == nil {
-		s.adopt(others)
-	}
-	s.changed = false
 	doc := document{Version: documentVersion, Key: s.key, Callers: map[term]*learned{}}
 	for id, c := range s.callers {
 		doc.Callers[id] = &learned{c.used, c.tools}
 	}
-	raw, err := json.Marshal(doc)
-	s.mu.Unlock()
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(s.file), 0o700)
-	}
-	if err == nil {
-		err = atomicfile.Write(s.file, raw)
-	}
-	if err != nil {
-		s.log.Warn("what was learned of the use of tools cannot be kept", "file", s.file, "error", err)
-	}
+	return json.Marshal(doc)
 }

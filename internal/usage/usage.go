@@ -17,12 +17,12 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/keep"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
@@ -35,13 +35,11 @@ const (
 	maxAnswered = 8   // tools of one question; from more nothing is learned
 	maxName     = 512 // bytes of the name of a tool; of longer ones nothing is learned
 	maxWeight   = 16
-	maxFile     = 16 << 20 // bytes
 )
 
 const (
-	halfLife = 30.0            // days
-	least    = 0.05            // weights below count as none
-	delay    = 2 * time.Second // how long what was learned may wait to be written
+	halfLife = 30.0 // days
+	least    = 0.05 // weights below count as none
 )
 
 // term is the keyed hash of a stem or of a caller.
@@ -66,58 +64,31 @@ type caller struct {
 
 // Store knows which tools have answered. Use [Open].
 type Store struct {
-	file string
-	log  *slog.Logger
+	file keep.File[document]
 	key  []byte
-
-	wake    chan struct{} // when something is to be written
-	closing chan struct{}
-	done    sync.WaitGroup
-	once    sync.Once
 
 	mu      sync.Mutex
 	callers map[term]*caller
-	changed bool // since the file was written
 }
 
 // Open returns a Store that keeps what it learns in a file of a folder; without a folder it ends with the process. A
 // file that cannot be read is logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
-	s := &Store{log: logger, key: make([]byte, sha256.Size), wake: make(chan struct{}, 1), closing: make(chan struct{}),
-		callers: map[term]*caller{}}
+	s := &Store{key: make([]byte, sha256.Size), callers: map[term]*caller{}}
 	_, _ = rand.Read(s.key) // it never fails
-	if folder != "" {
-		s.file = filepath.Join(folder, "usage.json")
-		s.load()
+	s.file = keep.File[document]{Folder: folder, Name: "usage.json", What: "what was learned of the use of tools", Log: logger,
+		Check: check, Merge: s.merge}
+	if doc := s.file.Open(); doc != nil {
+		s.key = doc.Key
+		s.adopt(*doc)
 	}
-	s.done.Go(s.work)
 	return s
 }
 
 // Close writes what is not written yet. The Store is written no more.
 func (s *Store) Close() {
-	if s == nil {
-		return
-	}
-	s.once.Do(func() { close(s.closing) })
-	s.done.Wait()
-}
-
-// work writes until the Store is closed.
-func (s *Store) work() {
-	defer s.save()
-	for {
-		select {
-		case <-s.closing:
-			return
-		case <-s.wake:
-		}
-		select {
-		case <-s.closing:
-			return
-		case <-time.After(delay):
-			s.save()
-		}
+	if s != nil {
+		s.file.Close()
 	}
 }
 
@@ -149,11 +120,7 @@ func (s *Store) Learn(from, question string, tools []string) {
 		}
 		c.bound(tool, day)
 	}
-	s.changed = true
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.file.Changed()
 }
 
 // Liked returns the tools that have answered similar questions of a caller, with how much speaks for each: above 0 and

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agenticnexus/agenticnexus/internal/keep"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,7 +101,7 @@ func TestDamagedFile(t *testing.T) {
 		"no JSON":   `{"version":1`,
 		"version":   `{"version":7,"key":"","callers":{}}`,
 		"short key": `{"version":1,"key":"AAAA","callers":{}}`,
-		"too long":  strings.Repeat(" ", maxFile+1),
+		"too long":  strings.Repeat(" ", keep.MaxFile+1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -196,7 +198,7 @@ func TestBoundsOfTheFile(t *testing.T) {
 	}
 	s.Close()
 	info, err := os.Stat(filepath.Join(folder, "usage.json"))
-	if err != nil || info.Size() > maxFile {
-		t.Errorf("got %v, %v, want a file of at most %d bytes", info, err, maxFile)
+	if err != nil || info.Size() > keep.MaxFile {
+		t.Errorf("got %v, %v, want a file of at most %d bytes", info, err, keep.MaxFile)
 	}
 }

@@ -1,7 +1,8 @@
 // Package keep writes what a store learns to a file that processes may share. [File.Open] reads what was written before
 // and starts the one goroutine that writes; [File.Changed] asks it to, some time later, and does not wait for a disk;
 // [File.Close] writes what is not written yet and waits for the goroutine. The file is written whole, by renaming, once
-// the store has taken over what others have written since. Of processes that write at the same moment the last one wins.
+// the store has taken over what others have written since. Of processes that write at the same moment the last one
+// wins.
 package keep
 
 import (

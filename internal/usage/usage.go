@@ -76,8 +76,8 @@ type Store struct {
 func Open(folder string, logger *slog.Logger) *Store {
 	s := &Store{key: make([]byte, sha256.Size), callers: map[term]*caller{}}
 	_, _ = rand.Read(s.key) // it never fails
-	s.file = keep.File[document]{Folder: folder, Name: "usage.json", What: "what was learned of the use of tools", Log: logger,
-		Check: check, Merge: s.merge}
+	s.file = keep.File[document]{Folder: folder, Name: "usage.json", What: "what was learned of the use of tools",
+		Log: logger, Check: check, Merge: s.merge}
 	if doc := s.file.Open(); doc != nil {
 		s.key = doc.Key
 		s.adopt(*doc)

@@ -8,9 +8,13 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
 )
+
+// startTime is how long it takes, about, until what only the start needs is not needed any more.
+const startTime = 2 * time.Second
 
 type serveCmd struct {
 	source
@@ -50,6 +54,7 @@ func (c *serveCmd) Run(w *world) error {
 		_ = stop(a, cfg.Shutdown.Grace) // there are no calls yet
 		return err
 	}
+	defer time.AfterFunc(startTime, releaseProgram).Stop()
 	if c.idle(cfg) {
 		a.Log().Warn(idleHint)
 	}
@@ -79,6 +84,7 @@ func (c *stdioCmd) Run(w *world) error {
 	if err := a.CheckProfile(c.Profile); err != nil {
 		return &exitError{exitUsage, err.Error()}
 	}
+	defer time.AfterFunc(startTime, releaseProgram).Stop()
 	// A signal must not end the context of the calls in flight: they have the grace period to finish.
 	served := make(chan error, 1)
 	go func() { served <- a.ServeStdio(context.WithoutCancel(w.ctx), c.Profile, w.stdin, w.stdout) }()

@@ -35,6 +35,13 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			a.lang = c.Language
 		}
 		words := readWords(text, c.Start, c.End, c.Language)
+		at := slices.IndexFunc(words, func(w word) bool { return w.lower == c.Verb })
+		if c.Act == intent.Request && c.Language == "en" && at > 0 {
+			words = words[at:] // "would you mind" is no topic
+		}
+		if n := len(words); c.Language == "de" && n > 2 && strings.HasPrefix(c.Verb, words[n-1].lower) {
+			words = words[:n-1] // the "neu" of "starte … neu"
+		}
 		if len(a.words) < maxWords {
 			a.words = append(a.words, words...)
 		}
@@ -55,7 +62,8 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			case v.Kind == values.Path && path.Ext(v.Text) != "": // "how big is notes.txt" is about a file
 				files++
 				a.kinds = a.fileKinds(path.Ext(v.Text), files)
-			case v.Kind == values.Path && v.Cue == "in" && a.wantsContents(): // "which files are in /tmp?"
+			case v.Kind == values.Path && (v.Cue == "in" && a.wantsContents() || slices.Contains(a.verb, "list")):
+				// "which files are in /tmp?"
 				a.kinds = kinds("list", "directory")
 			case v.Kind == values.Expression:
 				a.operation, a.otherOperations = operation(v.Text)
@@ -192,7 +200,25 @@ func (a ask) mayCall(f *profile) bool {
 			verb = []string{f.verb}
 		}
 		runs := usesCommand(c, verb) && f.runsCommands()
-		return c.Act.MayWrite() && c.Verb != "" && (runs || f.does(verb) && (!c.Bare || a.fitsAfter(f, c)))
+		return c.Act.MayWrite() && c.Verb != "" && (runs || f.does(verb) && !a.opposed(f, c))
+	})
+}
+
+// opposites are the particles that make a verb mean its opposite: the second of a pair decides where both are said.
+var opposites = [][2]string{{"on", "off"}, {"up", "down"}, {"in", "out"}}
+
+// opposed reports whether a tool's name says "on" and a clause "off", or the other way round.
+func (a ask) opposed(f *profile, c intent.Clause) bool {
+	name, said := search.Words(f.tool.Tool), verbStems(c)
+	for _, w := range a.words {
+		if c.Start <= w.start && w.end <= c.End {
+			said = append(said, w.stems...)
+		}
+	}
+	return slices.ContainsFunc(opposites, func(pair [2]string) bool {
+		on, off := slices.Contains(name, pair[0]), slices.Contains(name, pair[1])
+		saysOff := slices.Contains(said, pair[1])
+		return on && !off && saysOff || off && !on && !saysOff && slices.Contains(said, pair[0])
 	})
 }
 

@@ -37,13 +37,19 @@ func (l *filler) choices(q param) (out []choice) {
 	for _, text := range texts { // "PostgreSQL" for postgres
 		for _, w := range l.a.words {
 			one := strings.ToLower(text)
+			if l.a.lang != "en" && w.has(search.Stem(one)) && !slices.ContainsFunc(l.a.verb, w.has) {
+				add(text, chosen, w.start, w.end) // "storniert" for cancelled
+			}
 			if w.weight > 0 && len(w.lower) >= 4 && (shortens(one, w.lower) && len(one) >= 4 || shortens(w.lower, one)) {
 				add(text, choiceStart, w.start, w.end)
 			}
 		}
 	}
-	meant := func(text string) bool { // "remove" for delete
-		return slices.ContainsFunc(l.a.verb, func(v string) bool { return sameGroup(v, search.Stem(strings.ToLower(text))) })
+	verbIs := func(of string) bool {
+		return slices.ContainsFunc(l.a.verb, func(v string) bool { return sameGroup(v, of) })
+	}
+	meant := func(text string) bool { // "remove" for delete, but not "show" for open
+		return !verbIs(l.f.verb) && verbIs(search.Stem(strings.ToLower(text)))
 	}
 	if i := slices.IndexFunc(texts, meant); len(out) == 0 && i >= 0 && !slices.ContainsFunc(texts[i+1:], meant) {
 		add(texts[i], choiceVerb, 0, 0)

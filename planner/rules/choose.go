@@ -218,7 +218,13 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		}
 		rank++
 		one := &call{f: f, fill: c.p.fill(a, f, c.calls)}
-		c.complete(f, &one.fill)
+		c.complete(a, f, &one.fill)
+		explained := f.reads || c.explained(a, f, &one.fill)
+		if !explained && slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
+			return cl.Bare && !a.fitsAfter(f, cl) && !(usesCommand(cl, verbStems(cl)) && f.runsCommands())
+		}) {
+			continue
+		}
 		ready := one.fill.complete(f)
 		if !ready {
 			one.first, ready = c.produce(f, &one.fill)
@@ -250,6 +256,28 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 	return best
 }
 
+// finite verbs make a statement of what looks like a command: "deploy keys do not work".
+var finite = strings.Fields("is are was were do does did has have had will would can could should")
+
+// explained reports whether every word of what is asked is an argument or says which tool is meant. Then a guess that
+// is the only one is none: nothing else is left for it.
+func (c *chooser) explained(a ask, f *profile, fill *filling) bool {
+	guesses := slices.DeleteFunc(f.required(), func(q param) bool { return !fill.guessed(q) })
+	ids := slices.ContainsFunc(guesses, func(q param) bool { return q.role == roleID })
+	if ids || len(fill.missing) > 0 || len(guesses) > 1 || slices.ContainsFunc(a.words, func(w word) bool {
+		return slices.Contains(finite, w.lower) || w.weight > 0 && fill.uses(w) == 0 && c.p.knows(f, w) == 0 &&
+			!slices.ContainsFunc(a.verb, w.has)
+	}) {
+		return false
+	}
+	for _, q := range guesses {
+		last := fill.chosen[q.Name]
+		last.score = known
+		fill.chosen[q.Name] = last
+	}
+	return true
+}
+
 // withoutGuesses leaves out what is required and only guessed.
 func (one *call) withoutGuesses() *call {
 	for _, q := range one.f.params {
@@ -271,12 +299,16 @@ func (c *chooser) wholeFill(f *profile) filling {
 	return fill
 }
 
+// pronouns stand for what was said before.
+var pronouns = strings.Fields("it them him her ihn")
+
 // complete fills required parameters that a clause leaves open from the rest of the question; for a tool that reads even
-// from what is not asked for: "don't restart it, only show its state".
-func (c *chooser) complete(f *profile, fill *filling) {
+// from what is not asked for: "don't restart it, only show its state"; for others where a word refers back: "move it".
+func (c *chooser) complete(a ask, f *profile, fill *filling) {
+	back := slices.ContainsFunc(a.words, func(w word) bool { return slices.Contains(pronouns, w.lower) })
 	for _, q := range slices.Clone(fill.missing) {
 		v, ok := c.wholeFill(f).chosen[q.Name]
-		if !ok && f.reads {
+		if !ok && (f.reads || back) {
 			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
 		}
 		if ok && v.score >= known {

@@ -48,6 +48,46 @@ func TestChoose_ByItsMeans(t *testing.T) {
 	}
 }
 
+// TestChoose_Opposite checks that a particle which means the opposite asks for no tool.
+func TestChoose_Opposite(t *testing.T) {
+	on := tool("turn_on_light", "Turn on the light in a room", object("*room:string:Room"))
+	off := tool("turn_off_light", "Turn off the light in a room", object("*room:string:Room"))
+	for question, want := range map[string]string{
+		"Turn off the light in the kitchen":           "",
+		"turn the light in the kitchen off":           "",
+		"Schalte das Licht im Bad aus":                "",
+		"¿Puedes apagar la luz en la cocina?":         "",
+		"Turn on the light in the kitchen":            `turn_on_light{"room":"kitchen"}`,
+		"Peux-tu allumer la lumière dans le garage ?": `turn_on_light{"room":"garage"}`,
+	} {
+		if got := calls(planned(t, question, on)); got != want {
+			t.Errorf("%s: got %s, want %q", question, got, want)
+		}
+	}
+	if got, want := calls(planned(t, "please turn the light in the attic off", on, off)), `turn_off_light{"room":"attic"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestChoose_LastOne checks that what is left of a command fills the only argument left, if nothing else is.
+func TestChoose_LastOne(t *testing.T) {
+	deploy := tool("deploy_service", "Deploy a service", object("*service:string:Service", "*environment:one of staging production:Environment"))
+	remove := tool("delete_message", "Delete a message", object("*message_id:string:Id"))
+	move := tool("move_event", "Move an event", object("*event_id:string:Id of the event", "*date:string:New ISO date"))
+	for question, want := range map[string]string{
+		"Deploy billing to staging":                               `deploy_service{"environment":"staging","service":"billing"}`,
+		"Deploy keys to staging do not work":                      "",
+		"deploy to staging":                                       "",
+		"delete the file":                                         "",
+		"Don't delete event ev-31 but move it to 2026-12-14":      `move_event{"date":"2026-12-14","event_id":"ev-31"}`,
+		"Don't delete event ev-31 but move another to 2026-12-14": "",
+	} {
+		if got := calls(planned(t, question, deploy, remove, move)); got != want {
+			t.Errorf("%s: got %s, want %q", question, got, want)
+		}
+	}
+}
+
 // TestChoose_LeavesNoAddress checks that no tool writes that has no use for a path or an address in the command.
 func TestChoose_LeavesNoAddress(t *testing.T) {
 	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done"))

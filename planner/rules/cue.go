@@ -211,7 +211,13 @@ func (a ask) phrase(i, j int, label string) values.Value {
 // cueAt is the function word before word i, articles skipped.
 func (a ask) cueAt(i int) string {
 	for i--; i >= 0 && a.words[i].weight == 0; i-- {
-		switch w := a.words[i].lower; {
+		w := a.words[i].lower
+		if cue := values.Cue(w, a.lang); a.lang != "en" && cue != "on" && cue != "" { // "el" and "le" are articles
+			w = cue
+		} else if a.lang != "en" {
+			continue
+		}
+		switch {
 		case w == "into":
 			return "to"
 		case slices.Contains(placeCues, w) || w == "about" || w == "on" || w == "with" || w == "by":

@@ -70,12 +70,18 @@ func everyday(t testing.TB, name string) ([]plan.Tool, rules.Catalog) {
 	return tools, rules.NewCatalog(tools)
 }
 
-// TestEveryday holds a half of the everyday requests against the floors of docs/evaluation.md.
+// TestEveryday holds a half of the everyday requests, and those of a town, against the floors of docs/evaluation.md.
 func TestEveryday(t *testing.T) {
+	for _, file := range []string{*half, "town"} {
+		t.Run(file, func(t *testing.T) { testEveryday(t, file+".jsonl") })
+	}
+}
+
+func testEveryday(t *testing.T, file string) {
 	planner := rules.New(rules.Options{Now: today})
 	tools, catalogs := map[string][]plan.Tool{}, map[string]rules.Catalog{}
-	expecting, chosen, full, parts, named := 0, 0, 0, 0, 0
-	for _, r := range readLines[request](t, *half+".jsonl") {
+	expecting, chosen, full, needless, parts, named := 0, 0, 0, 0, 0, 0
+	for _, r := range readLines[request](t, file) {
 		if catalogs[r.Catalog] == nil {
 			tools[r.Catalog], catalogs[r.Catalog] = everyday(t, r.Catalog)
 		}
@@ -109,6 +115,7 @@ func TestEveryday(t *testing.T) {
 				full++
 			}
 		} else if len(got) > 0 {
+			needless++
 			t.Logf("%s %s: got %q, want no call", r.ID, r.Query, got)
 		}
 		for _, part := range r.Unmet {
@@ -120,7 +127,7 @@ func TestEveryday(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("tool choice %d of %d, full calls %d, unmet parts named %d of %d", chosen, expecting, full, named, parts)
+	t.Logf("tool choice %d of %d, full calls %d, needless reads %d, unmet parts named %d of %d", chosen, expecting, full, needless, named, parts)
 	if choice := float64(chosen) / float64(expecting); choice < 0.8 {
 		t.Errorf("tool choice: got %.3f, want at least 0.8", choice)
 	}

@@ -83,7 +83,7 @@ func roleOf(q param) role {
 			}
 		}
 		return roleCount
-	case says("place"):
+	case says("place"), len(q.stems) == 1 && says("site"):
 		return rolePlace
 	case slices.ContainsFunc(q.stems, func(s string) bool {
 		return s == "date" || s == "time" || s == "datetim" ||
@@ -161,9 +161,10 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	how := row == "spelled" && string(v.Number) == strconv.Itoa(l.digits) // "two numbers, 36 and 48"
 	words := row == "phrase" || row == "phrase@" || row == "rest" || v.Kind == values.Name
 	said := v.Label == "said"
+	unsaid := said && (q.role == roleID || !lists["body"].any(q.stems))
 	bound := v.Label == "bound" && lists["from"].any(q.stems) == lists["to"].any(q.stems)
 	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
-	if !ok || how || glob || slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }) || bound || said && !lists["body"].any(q.stems) || words && l.excluded(q, v) || part &&
+	if !ok || how || glob || slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }) || bound || unsaid || words && l.excluded(q, v) || part &&
 		!slices.Contains(q.stems, v.Label) {
 		return c, false
 	}

@@ -23,7 +23,7 @@ type profile struct {
 	tool    plan.Tool
 	reads   bool
 	verb    string   // stem of what the tool does: the verb of its name, or of its description
-	by      string   // stem of how it does that: "controls a lamp by setting its colour"
+	by      string   // stem of how it does that: "controls a lamp by setting its colour", or what else it calls that
 	first   string   // stem of the first word of the name
 	name    []string // stems of name and title, without stop words
 	module  stems    // stems that only say where the tool belongs: of its server, and "geo" of "geo.find_city"
@@ -76,6 +76,8 @@ func (r *profiler) profile(t plan.Tool) *profile {
 		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
 	if m := byDoing.FindStringSubmatch(clip(t.Description, 300)); m != nil && !lists["changes"][f.verb] {
 		f.by = search.Stem(m[1])
+	} else if words := search.Words(clip(t.Description, 300)); len(words) > 0 && !f.reads {
+		f.by = search.Stem(strings.TrimSuffix(words[0], "s")) // remove_from_cart: "Takes a product out of the cart"
 	}
 	if words := search.Words(t.Tool); len(words) > 0 {
 		f.first = search.Stem(words[0])
@@ -200,7 +202,7 @@ func (f *profile) does(verb []string) bool {
 		return v == f.verb || v == f.by || sameGroup(v, f.by) || sameGroup(v, f.verb) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
 			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
 				s := search.Stem(strings.ToLower(c))
-				return s == v || sameGroup(s, v)
+				return !strings.HasSuffix(c, "ed") && (s == v || sameGroup(s, v)) // a state such as "cancelled" is nothing to do
 			})
 		})
 	})

@@ -61,7 +61,7 @@ func (s *sentence) decide(spans []span, n int) {
 		}
 		switch {
 		case p.act == Conditional || p.act == Hypothetical || p.act == Reported:
-			if p.act == Conditional && p.verb >= 0 {
+			if p.act == Conditional && (p.verb >= 0 || p.join.restart || k == len(spans)-1) { // "…, but only if it is empty"
 				take(k, Conditional)
 			}
 			s.scope.act = p.act

@@ -48,7 +48,15 @@ Command:note | note on ticket 88: "customer called back"
 Command:tell | Tell Bob not to archive the ticket
 Command:remind | Remind me to archive ticket 88
 Command:stop | Stop the build
-Command:avoid | avoid archiving ticket 88
+Negated | avoid archiving ticket 88
+Negated | Refrain from archiving ticket 88
+Negated | Hold off on archiving ticket 88
+Conditional Conditional | archive ticket 88, but only if it is old
+Negated Negated | Sure, archive ticket 88, why don't you
+Request:archived | I'd appreciate it if you archived ticket 88
+ActionQuestion | Is it a good idea to archive ticket 88?
+ActionQuestion | Is anyone going to archive ticket 88?
+ActionQuestion | Who is able to archive ticket 88?
 Command:translate | Translate "do not archive ticket 88" into French
 Command:translate | Translate into French: archive ticket 88 and close it
 Command:summarize | summarize 'delete all files' in one word

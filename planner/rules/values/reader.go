@@ -258,6 +258,16 @@ func (r *scanner) cue(i int) string {
 	return ""
 }
 
+// Cue is the English function word for a word of a language: "in" for "dans"; "" for what is none.
+func Cue(word, language string) string {
+	for _, p := range lexicons()[language]["cue"][fold(word)] {
+		if len(p.rest) == 0 {
+			return p.means
+		}
+	}
+	return ""
+}
+
 // before returns the cue and the label of a value at token i.
 func (r *reader) before(i int) (cue, label string) {
 	j := i - 1

@@ -19,7 +19,7 @@ const maxTools = 256
 // Metrics are the router's instruments. Labels have values of the configuration and of fixed sets, and the names of
 // at most 256 tools that servers list; nothing that a client chooses. Methods may be called from any goroutine.
 type Metrics struct {
-	client, server, query, wait, search, model duration
+	client, server, query, wait, search, model *duration
 	tokens                                     histogram
 	cost                                       metric.Float64Counter
 	retries, rounds, fallbacks, unmet, consent counter
@@ -27,24 +27,14 @@ type Metrics struct {
 	meter                                      metric.Meter
 }
 
-// duration is a histogram of seconds with the attributes of its series.
-type duration struct {
-	metric.Float64Histogram
-	*series
-}
-
-func (d duration) record(ctx context.Context, took time.Duration, v values) {
-	d.Record(ctx, took.Seconds(), d.of(v))
-}
-
 type histogram struct {
 	metric.Int64Histogram
-	*series
+	*series[metric.MeasurementOption]
 }
 
 type counter struct {
 	metric.Int64Counter
-	*series
+	*series[metric.MeasurementOption]
 }
 
 func (c counter) add(ctx context.Context, n int, v values) {
@@ -71,19 +61,17 @@ const (
 	labelCause   = attribute.Key("cause")
 )
 
-// NewMetrics creates the instruments of the meter.
-func NewMetrics(meter metric.Meter) (*Metrics, error) {
+// options are those of a measurement in a series with these attributes.
+func options(a attribute.Set) metric.MeasurementOption { return metric.WithAttributeSet(a) }
+
+// NewMetrics creates the instruments. It is called once.
+func (t *Telemetry) NewMetrics() (*Metrics, error) {
 	var failures []error
-	seconds := func(name, about string, buckets []float64, labels ...attribute.Key) duration {
-		h, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"),
-			metric.WithExplicitBucketBoundaries(buckets...))
-		failures = append(failures, err)
-		return duration{h, newSeries(labels...)}
-	}
+	meter, seconds := t.meter, t.durations.create
 	count := func(name, about string, labels ...attribute.Key) counter {
 		c, err := meter.Int64Counter(name, metric.WithDescription(about))
 		failures = append(failures, err)
-		return counter{c, newSeries(labels...)}
+		return counter{c, newSeries(options, labels...)}
 	}
 	m := &Metrics{
 		client: seconds(tracing.OperationClient, "Duration of requests to servers, retries and waiting included.", mcpBuckets,
@@ -104,7 +92,7 @@ func NewMetrics(meter metric.Meter) (*Metrics, error) {
 		meter:     meter,
 	}
 	var err error
-	m.tokens.series = newSeries(tracing.Operation, tracing.RequestModel, tracing.Provider, tracing.TokenType)
+	m.tokens.series = newSeries(options, tracing.Operation, tracing.RequestModel, tracing.Provider, tracing.TokenType)
 	m.tokens.Int64Histogram, err = meter.Int64Histogram(tracing.OperationToken, metric.WithUnit("{token}"),
 		metric.WithDescription("Tokens of requests to models."), metric.WithExplicitBucketBoundaries(tokenBuckets...))
 	failures = append(failures, err)
@@ -142,14 +130,14 @@ func (m *Metrics) ClientCall(ctx context.Context, c ClientCall) {
 	default:
 		tool = m.tools.label(c.Server, tool)
 	}
-	m.client.record(ctx, c.Took, values{c.Server, method(c.Method), tool, c.ErrorType})
-	m.wait.record(ctx, c.Waited, values{c.Server})
+	m.client.record(c.Took, values{c.Server, method(c.Method), tool, c.ErrorType})
+	m.wait.record(c.Waited, values{c.Server})
 	m.retries.add(ctx, c.Retries, values{c.Server})
 }
 
 // ServerCall counts a finished request of a client. tool is one of the router's own, or empty.
-func (m *Metrics) ServerCall(ctx context.Context, name, tool, errorType string, took time.Duration) {
-	m.server.record(ctx, took, values{method(name), tool, errorType})
+func (m *Metrics) ServerCall(name, tool, errorType string, took time.Duration) {
+	m.server.record(took, values{method(name), tool, errorType})
 }
 
 // methods are those of MCP that have series of their own.
@@ -177,7 +165,7 @@ type QueryCall struct {
 
 // Query counts a finished query.
 func (m *Metrics) Query(ctx context.Context, q QueryCall) {
-	m.query.record(ctx, q.Took, values{q.Outcome})
+	m.query.record(q.Took, values{q.Outcome})
 	m.rounds.add(ctx, q.Rounds, values{q.Source})
 	for _, stage := range q.Fallbacks {
 		m.fallbacks.add(ctx, 1, values{stage})
@@ -191,7 +179,7 @@ func (m *Metrics) Query(ctx context.Context, q QueryCall) {
 }
 
 // Search counts a finished search for tools.
-func (m *Metrics) Search(took time.Duration) { m.search.record(context.Background(), took, values{}) }
+func (m *Metrics) Search(took time.Duration) { m.search.record(took, values{}) }
 
 // ModelCall is a finished request to a model.
 type ModelCall struct {
@@ -204,7 +192,7 @@ type ModelCall struct {
 
 // ModelCall counts a finished request to a model.
 func (m *Metrics) ModelCall(ctx context.Context, c ModelCall) {
-	m.model.record(ctx, c.Took, values{c.Operation, c.Model, c.Provider, c.ErrorType})
+	m.model.record(c.Took, values{c.Operation, c.Model, c.Provider, c.ErrorType})
 	for kind, n := range map[string]int{tracing.TokenInput: c.Input, tracing.TokenOutput: c.Output} {
 		if n > 0 {
 			m.tokens.Record(ctx, int64(n), m.tokens.of(values{c.Operation, c.Model, c.Provider, kind}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -23,7 +24,7 @@ func measured(t *testing.T) (*Metrics, func(see func(server, tool string) bool) 
 			t.Errorf("Shutdown: got %v, want nil", err)
 		}
 	})
-	m, err := NewMetrics(tm.Meter())
+	m, err := tm.NewMetrics()
 	if err != nil {
 		t.Fatalf("NewMetrics: got %v, want no error", err)
 	}
@@ -43,7 +44,7 @@ func every(t *testing.T, m *Metrics) {
 	m.ClientCall(ctx, ClientCall{Server: "search", Method: "tools/call", Tool: "hide", Listed: true, ErrorType: "timeout",
 		Took: time.Second, Waited: 30 * time.Millisecond, Retries: 2})
 	m.ClientCall(ctx, ClientCall{Server: "search", Method: "made/up", Took: time.Second})
-	m.ServerCall(ctx, "tools/call", "process_query", "-32602", time.Second)
+	m.ServerCall("tools/call", "process_query", "-32602", time.Second)
 	m.Query(ctx, QueryCall{Outcome: "degraded", Took: time.Second, Source: "rules", Rounds: 2, Fallbacks: []string{"planning"},
 		Unmet: []string{"no_tool"}, Consents: map[string]int{"given": 3}})
 	m.Search(time.Millisecond)
@@ -120,7 +121,7 @@ func TestCardinality(t *testing.T) {
 		m.ClientCall(ctx, ClientCall{Server: "a", Method: "tools/call", Tool: fmt.Sprintf("tool-%d", i), Listed: true, ErrorType: code})
 		m.ClientCall(ctx, ClientCall{Server: "a", Method: "tools/call", Tool: name})
 		m.ClientCall(ctx, ClientCall{Server: "a", Method: name, ErrorType: "timeout"})
-		m.ServerCall(ctx, name, "", code, time.Millisecond)
+		m.ServerCall(name, "", code, time.Millisecond)
 	}
 	got := read(nil)
 	if strings.Contains(got, "made-up") {
@@ -138,13 +139,16 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// What is kept for reuse has a bound, and counting goes on beyond it.
+// An instrument has a bound of series, and one of them has the rest.
 func TestSeriesAreBounded(t *testing.T) {
-	s := newSeries(labelServer)
+	d := (&durations{}).create("wait", "", nil, labelServer)
 	for i := range maxSeries + 100 {
-		s.of(values{fmt.Sprint(i)})
+		d.record(time.Second, values{fmt.Sprint(i)})
 	}
-	if n := len(*s.known.Load()); n != maxSeries {
+	if n := len(*d.known.Load()); n != maxSeries {
 		t.Errorf("got %d series kept, want %d", n, maxSeries)
+	}
+	if last := d.of(values{"another"}); last.count != 101 || last.attributes.Encoded(attribute.DefaultEncoder()) != "otel.metric.overflow=true" {
+		t.Errorf("got %d in the series %v, want 101 in that of the rest", last.count, last.attributes)
 	}
 }

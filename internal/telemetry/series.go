@@ -6,36 +6,57 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 // other stands for the values of a label beyond its bound.
 const other = "_other"
 
-// maxSeries bounds the series of one instrument that are kept for reuse; the SDK has a bound of its own, 2,000, beyond
-// which it counts in one series.
+// maxSeries bounds the series of one instrument. Beyond it one series has the rest, as in the SDK.
 const maxSeries = 2000
 
 // values are those of the labels of one series, in the order of their names. Empty ones are left out.
 type values [4]string
 
-// series has the attributes of the series of one instrument. They are made once each. Reading takes no lock.
-type series struct {
-	names []attribute.Key
-	known atomic.Pointer[map[values]metric.MeasurementOption]
-	mu    sync.Mutex // held while known is replaced
+// rest stands for the values of the series that has the rest.
+var rest = values{"otel.metric.overflow"}
+
+// series has what one instrument needs for each of its series. It is made once each. Reading takes no lock.
+type series[T any] struct {
+	create func(attribute.Set) T
+	names  []attribute.Key
+	known  atomic.Pointer[map[values]T]
+	mu     sync.Mutex // held while known is replaced
 }
 
-func newSeries(names ...attribute.Key) *series {
-	s := &series{names: names}
-	s.known.Store(&map[values]metric.MeasurementOption{})
+func newSeries[T any](create func(attribute.Set) T, names ...attribute.Key) *series[T] {
+	s := &series[T]{create: create, names: names}
+	s.known.Store(&map[values]T{})
 	return s
 }
 
-// of returns the attributes with these values.
-func (s *series) of(v values) metric.MeasurementOption {
+// of returns what the series with these values needs.
+func (s *series[T]) of(v values) T {
 	if found, ok := (*s.known.Load())[v]; ok {
 		return found
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := *s.known.Load()
+	if _, ok := now[v]; !ok && len(now) >= maxSeries-1 {
+		v = rest
+	}
+	if found, ok := now[v]; ok {
+		return found
+	}
+	next := maps.Clone(now)
+	next[v] = s.create(s.attributes(v))
+	s.known.Store(&next)
+	return next[v]
+}
+
+func (s *series[T]) attributes(v values) attribute.Set {
+	if v == rest {
+		return attribute.NewSet(attribute.Bool(rest[0], true))
 	}
 	attributes := make([]attribute.KeyValue, 0, len(s.names))
 	for i, name := range s.names {
@@ -43,15 +64,7 @@ func (s *series) of(v values) metric.MeasurementOption {
 			attributes = append(attributes, name.String(v[i]))
 		}
 	}
-	made := metric.WithAttributeSet(attribute.NewSet(attributes...))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := *s.known.Load(); len(now) < maxSeries {
-		next := maps.Clone(now)
-		next[v] = made
-		s.known.Store(&next)
-	}
-	return made
+	return attribute.NewSet(attributes...)
 }
 
 // bounded are the values of a label: those that came first count, others are other.

@@ -34,12 +34,13 @@ const (
 
 // Telemetry holds the providers of traces and metrics. It owns their goroutines; Shutdown ends them.
 type Telemetry struct {
-	tracer   tracing.Tracer
-	meter    metric.Meter
-	registry *prometheus.Registry // nil = no metrics
-	process  process
-	lost     func() int64 // spans; nil = none
-	shutdown []func(context.Context) error
+	tracer    tracing.Tracer
+	meter     metric.Meter
+	durations *durations
+	registry  *prometheus.Registry // nil = no metrics
+	process   process
+	lost      func() int64 // spans; nil = none
+	shutdown  []func(context.Context) error
 }
 
 // Setup starts traces and metrics. Traces are exported if OTEL_* variables name an exporter or an endpoint, or if cfg
@@ -58,7 +59,7 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describing the service for telemetry: %w", err)
 	}
-	t := &Telemetry{}
+	t := &Telemetry{durations: &durations{began: time.Now()}}
 	if err := t.trace(cfg, about); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,8 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 	}
 	registry := prometheus.NewRegistry()
 	t.process = newProcess()
-	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(),
+		otelprometheus.WithProducer(t.durations))
 	if err != nil {
 		return fmt.Errorf("starting the Prometheus exporter: %w", err)
 	}
@@ -142,7 +144,8 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 		if err != nil {
 			return fmt.Errorf("starting the metric exporter: %w", err)
 		}
-		reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(t.process))
+		reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(t.durations),
+			sdkmetric.WithProducer(t.process))
 		options = append(options, sdkmetric.WithReader(reader))
 	}
 	provider := sdkmetric.NewMeterProvider(options...)
@@ -162,9 +165,6 @@ func (t *Telemetry) DroppedSpans() int64 {
 	}
 	return t.lost()
 }
-
-// Meter returns the router's meter.
-func (t *Telemetry) Meter() metric.Meter { return t.meter }
 
 // Shutdown exports the rest and stops. It takes at most 3 s.
 func (t *Telemetry) Shutdown(ctx context.Context) error {

@@ -172,7 +172,7 @@ func TestMetricsAreExported(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", collector.URL)
 	tm, _ := setup(t, Config{})
-	m, err := NewMetrics(tm.Meter())
+	m, err := tm.NewMetrics()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestMetricsCanBeOff(t *testing.T) {
 	quiet(t)
 	off := false
 	tm, _ := setup(t, Config{Metrics: &off})
-	if m, err := NewMetrics(tm.Meter()); err != nil {
+	if m, err := tm.NewMetrics(); err != nil {
 		t.Errorf("NewMetrics: got %v, want no error", err)
 	} else {
 		m.Query(t.Context(), QueryCall{Outcome: "ok", Took: time.Second})
@@ -208,7 +208,7 @@ func TestMetricsCanBeOff(t *testing.T) {
 func TestMetricsAreBounded(t *testing.T) {
 	quiet(t)
 	tm, _ := setup(t, Config{})
-	m, err := NewMetrics(tm.Meter())
+	m, err := tm.NewMetrics()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestTwoInOneProcess(t *testing.T) {
 	quiet(t)
 	for range 2 {
 		tm, _ := setup(t, Config{})
-		if _, err := NewMetrics(tm.Meter()); err != nil {
+		if _, err := tm.NewMetrics(); err != nil {
 			t.Errorf("got %v, want two to live side by side", err)
 		}
 		defer func() { _ = tm.Shutdown(context.Background()) }()
@@ -278,7 +278,7 @@ func BenchmarkCallMetric(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := NewMetrics(tm.Meter())
+	m, err := tm.NewMetrics()
 	if err != nil {
 		b.Fatal(err)
 	}

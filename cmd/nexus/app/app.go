@@ -104,7 +104,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
 		return nil, err
 	}
-	if a.meter, err = newMeter(a.telemetry.Meter(), cfg.Prices); err != nil {
+	if a.meter, err = newMeter(a.telemetry, cfg.Prices); err != nil {
 		return nil, err
 	}
 	folder, _ := cfg.StateFolder() // keepState says what ends without one

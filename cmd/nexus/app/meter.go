@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
@@ -22,8 +20,8 @@ type meter struct {
 	own    []string // tools of the router
 }
 
-func newMeter(m metric.Meter, prices map[string]config.Price) (*meter, error) {
-	metrics, err := telemetry.NewMetrics(m)
+func newMeter(t *telemetry.Telemetry, prices map[string]config.Price) (*meter, error) {
+	metrics, err := t.NewMetrics()
 	return &meter{metrics, prices, router.DefaultTools().Tools}, err
 }
 
@@ -49,7 +47,7 @@ func (m *meter) served(s edge.Served) {
 	if !slices.Contains(m.own, tool) {
 		tool = "" // the client may have made the name up
 	}
-	m.ServerCall(context.Background(), s.Method, tool, s.ErrorType, s.Duration)
+	m.ServerCall(s.Method, tool, s.ErrorType, s.Duration)
 }
 
 func (m *meter) query(outcome string, took time.Duration, r *router.Record) {

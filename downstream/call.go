@@ -70,23 +70,29 @@ const OutcomeOK = "ok"
 // errorType says how a call failed: by a reason of [reason], or by the code of a JSON-RPC error. It is empty if the
 // call succeeded.
 func errorType(reply link.Reply, err error) string {
-	var failure *link.Failure
-	var input *InputError
 	switch {
-	case errors.As(err, &failure):
-		return failure.Reason
-	case errors.As(err, &input) && input.Declined:
-		return reason.Declined
-	case input != nil:
-		return reason.ToolError
 	case err != nil:
-		return reason.Cancelled
+		return reasonOf(err)
 	case reply.Err != nil:
 		return tracing.TypeOfCode(jsonrpc.Get(reply.Err, "code"))
 	case reply.Names.Has(jsonrpc.NameIsError) && string(jsonrpc.Get(reply.Result, "isError")) == "true":
 		return reason.ToolError
 	}
 	return ""
+}
+
+func reasonOf(err error) string {
+	var failure *link.Failure
+	var input *InputError
+	switch {
+	case errors.As(err, &failure):
+		return failure.Reason
+	case !errors.As(err, &input):
+		return reason.Cancelled
+	case input.Declined:
+		return reason.Declined
+	}
+	return reason.ToolError
 }
 
 // around hands the call to Options.Around.

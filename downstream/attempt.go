@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -17,11 +18,12 @@ import (
 func (c *calls) trace(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		on := c.opts.Tracer.On()
-		var span trace.Span
+		var span tracing.Shaped
 		if on {
 			shape := r.server.shapes.Of([4]string{r.Method, r.Tool}, r.shape)
-			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, tracing.Attempt.Int(*r.Attempts))
+			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now())
 			defer span.End()
+			span.Add(tracing.Attempt.Int(*r.Attempts))
 		}
 		if r.Step {
 			own := *r

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -22,33 +23,55 @@ type Shape struct {
 	encoded []byte
 }
 
-// Encoded returns the attributes as the first call of encode has encoded them.
-func (s *Shape) Encoded(encode func([]attribute.KeyValue) []byte) []byte {
-	s.once.Do(func() { s.encoded = encode(s.Attributes) })
+// Encoded returns the shape as the first call of encode has encoded it.
+func (s *Shape) Encoded(encode func(*Shape) []byte) []byte {
+	s.once.Do(func() { s.encoded = encode(s) })
 	return s.encoded
 }
 
-// Shaper is a trace.Tracer that starts spans of a shape faster than others. None of the further attributes is one of
-// the shape.
+// Shaped is a span of a shape.
+type Shaped interface {
+	trace.Span
+	Add(attribute.KeyValue) // one that the span does not have
+	EndAt(time.Time)
+}
+
+// Shaper is a trace.Tracer that starts spans of a shape faster than others. Those that are recorded are Shaped.
 type Shaper interface {
-	StartShaped(
-		ctx context.Context, shape *Shape, links []trace.Link, further ...attribute.KeyValue,
-	) (context.Context, trace.Span)
+	StartShaped(ctx context.Context, shape *Shape, links []trace.Link, began time.Time) context.Context
 }
 
 // StartShaped begins a span of a shape within that of ctx.
 func (t Tracer) StartShaped(
-	ctx context.Context, shape *Shape, links []trace.Link, further ...attribute.KeyValue,
-) (context.Context, trace.Span) {
+	ctx context.Context, shape *Shape, links []trace.Link, began time.Time,
+) (context.Context, Shaped) {
 	switch {
 	case !t.on:
-		return ctx, noop.Span{}
+		return ctx, plain{noop.Span{}}
 	case t.shaper != nil:
-		return t.shaper.StartShaped(ctx, shape, links, further...)
+		ctx = t.shaper.StartShaped(ctx, shape, links, began)
+	default:
+		ctx, _ = t.tracer.Start(ctx, shape.Name, trace.WithSpanKind(shape.Kind), trace.WithLinks(links...),
+			trace.WithAttributes(shape.Attributes...), trace.WithTimestamp(began))
 	}
-	return t.tracer.Start(ctx, shape.Name, trace.WithSpanKind(shape.Kind), trace.WithLinks(links...),
-		trace.WithAttributes(shape.Attributes...), trace.WithAttributes(further...))
+	return ctx, Of(ctx)
 }
+
+// Of returns the span of ctx.
+func Of(ctx context.Context) Shaped {
+	span := trace.SpanFromContext(ctx)
+	if shaped, ok := span.(Shaped); ok {
+		return shaped
+	}
+	return plain{span}
+}
+
+// plain is a span of a trace.Tracer that is no Shaper.
+type plain struct{ trace.Span }
+
+func (p plain) Add(a attribute.KeyValue) { p.SetAttributes(a) }
+
+func (p plain) EndAt(at time.Time) { p.End(trace.WithTimestamp(at)) }
 
 // Bounds of the shapes that are kept: how many, and the bytes of the texts that choose one. Others are made for each
 // span.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -154,7 +155,7 @@ func TestLazy(t *testing.T) {
 func TestShapes(t *testing.T) {
 	tracer, spans := recorder(nil)
 	var shapes tracing.Shapes
-	made := 0
+	made, began := 0, time.Unix(1000, 0)
 	of := func(text string) *tracing.Shape {
 		return shapes.Of([4]string{text}, func() *tracing.Shape {
 			made++
@@ -162,11 +163,13 @@ func TestShapes(t *testing.T) {
 		})
 	}
 	for range 2 {
-		_, span := tracer.StartShaped(t.Context(), of("x"), nil, tracing.Attempt.Int(2))
-		span.End()
+		_, span := tracer.StartShaped(t.Context(), of("x"), nil, began)
+		span.Add(tracing.Attempt.Int(2))
+		span.EndAt(began.Add(time.Second))
 	}
 	got := spans.GetSpans()
-	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 2 || made != 1 {
+	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 2 || made != 1 ||
+		!got[1].StartTime.Equal(began) || got[1].EndTime.Sub(began) != time.Second {
 		t.Errorf("got %+v and %d shapes, want two spans of one shape", got, made)
 	}
 	long := strings.Repeat("x", 1<<20)
@@ -182,7 +185,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("got %d shapes made for one that is kept and one that is not, want 1", made-first)
 	}
 	var off tracing.Tracer
-	if ctx, span := off.StartShaped(t.Context(), of("x"), nil); ctx != t.Context() || span.IsRecording() {
+	if ctx, span := off.StartShaped(t.Context(), of("x"), nil, began); ctx != t.Context() || span.IsRecording() {
 		t.Error("got a span without an exporter")
 	}
 }

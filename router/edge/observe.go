@@ -27,44 +27,54 @@ type tracer struct {
 	stdio, others tracing.Shapes
 }
 
-// observe begins the span of a request and returns what ends it. The trace context of the client is that of its _meta
-// or headers.
-func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, end func()) {
+// observed is a request that is being served. Its zero value is not observed.
+type observed struct {
+	tool  string
+	began time.Time
+	span  tracing.Shaped // nil = none
+}
+
+// observe begins the span of a request. The trace context of the client is that of its _meta or headers.
+func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, o observed) {
 	e := f.edge
 	var links []trace.Link
 	if x.remote.Sent() {
 		ctx, links = x.remote.Context(ctx, trusted(x))
 	}
 	if !e.tracer.On() && e.served == nil {
-		return ctx, func() {}
+		return ctx, o
 	}
-	began := time.Now()
-	tool := ""
+	o.began = time.Now()
 	if x.Message.Method == "tools/call" {
-		tool = jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
+		o.tool = jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
 	}
-	var span trace.Span
 	if e.tracer.On() {
-		choice := [4]string{x.Message.Method, tool, x.Caller.ID, string(x.Version)}
+		choice := [4]string{x.Message.Method, o.tool, x.Caller.ID, string(x.Version)}
 		shapes := &e.tracer.others
 		if x.Header == nil {
 			shapes = &e.tracer.stdio
 		}
-		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, tool) })
-		ctx, span = e.tracer.StartShaped(ctx, shape, links, tracing.Text(tracing.RequestID, x.Message.ID.Text()))
+		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, o.tool) })
+		ctx, o.span = e.tracer.StartShaped(ctx, shape, links, o.began)
+		o.span.Add(tracing.Text(tracing.RequestID, x.Message.ID.Text()))
 	}
-	return ctx, func() {
-		kind := failureOf(x)
-		if span != nil {
-			if kind != "" {
-				e.tracer.Fail(span, kind, "")
-			}
-			span.End()
+	return ctx, o
+}
+
+// ended ends the span of a request and counts it.
+func (f *surface) ended(x *Exchange, o observed) {
+	if o.began.IsZero() {
+		return
+	}
+	kind, now := failureOf(x), time.Now()
+	if o.span != nil {
+		if kind != "" {
+			f.edge.tracer.Fail(o.span, kind, "")
 		}
-		if e.served == nil {
-			return
-		}
-		e.served(Served{Method: x.Message.Method, Tool: tool, ErrorType: kind, Duration: time.Since(began)})
+		o.span.EndAt(now)
+	}
+	if f.edge.served != nil {
+		f.edge.served(Served{Method: x.Message.Method, Tool: o.tool, ErrorType: kind, Duration: now.Sub(o.began)})
 	}
 }
 

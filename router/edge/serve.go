@@ -55,8 +55,8 @@ func (e *Edge) untrack(x *Exchange) {
 
 // serveRequest serves a tracked request after the notifications before it.
 func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
-	ctx, end := f.observe(ctx, x)
-	defer end()
+	ctx, o := f.observe(ctx, x)
+	defer f.ended(x, o)
 	if x.session != nil && x.entry.barrier > 0 {
 		x.session.notifications.inOrder(ctx, x.entry.barrier)
 	}

@@ -65,6 +65,13 @@ func appendFlags(b []byte, field protowire.Number, flags trace.TraceFlags, remot
 	return protowire.AppendFixed32(protowire.AppendTag(b, field, protowire.Fixed32Type), all)
 }
 
+// appendShape appends what spans may have in common.
+func appendShape(b []byte, name string, kind trace.SpanKind, all []attribute.KeyValue) []byte {
+	b = appendString(b, 5, name)
+	b = appendNumber(b, 6, uint64(kind)) // the numbers are the same
+	return appendAttributes(b, fieldAttribute, all)
+}
+
 func appendAttributes(b []byte, field protowire.Number, all []attribute.KeyValue) []byte {
 	for i := range all {
 		key, value := string(all[i].Key), &all[i].Value

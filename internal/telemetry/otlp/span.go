@@ -7,29 +7,35 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // maxEvents bounds the events of a span. It is the SDK's default.
 const maxEvents = 128
 
-// span is recorded until it ends. What it is told is encoded at once, and not kept. It does nothing for the methods of
-// trace.Span that the router does not use.
+// span is recorded until it ends. What it is told is encoded at once, and not kept.
 type span struct {
-	noop.Span
+	embedded.Span
 	queue *queue
 	own   trace.SpanContext
 
 	mu          sync.Mutex
 	fields      *[]byte // encoded, but for those that may change; nil once the span has ended
-	name        string
-	events      int // with those that were dropped
+	events      int32   // with those that were dropped
 	status      codes.Code
 	description string
 }
 
+// The router does not use these methods of trace.Span. They do nothing.
+
+func (*span) AddLink(trace.Link)                      {}
+func (*span) RecordError(error, ...trace.EventOption) {}
+func (*span) SetName(string)                          {}
+func (*span) TracerProvider() trace.TracerProvider    { return noop.NewTracerProvider() }
+
 // begin encodes what is known when a span begins.
-func (s *span) begin(parent trace.SpanContext, kind trace.SpanKind, links []trace.Link) {
+func (s *span) begin(parent trace.SpanContext, links []trace.Link, began time.Time) {
 	id, own := s.own.TraceID(), s.own.SpanID()
 	b := appendBytes((*s.fields)[:0], 1, id[:])
 	b = appendBytes(b, 2, own[:])
@@ -38,18 +44,12 @@ func (s *span) begin(parent trace.SpanContext, kind trace.SpanKind, links []trac
 		id := parent.SpanID()
 		b = appendBytes(b, 4, id[:])
 	}
-	b = appendNumber(b, 6, uint64(kind)) // the numbers are the same
-	b = appendTime(b, 7, time.Now())
+	b = appendTime(b, 7, began)
 	b = appendFlags(b, 16, s.own.TraceFlags(), parent.IsRemote())
 	for _, l := range links {
 		b = appendMessage(b, 13, func(b []byte) []byte { return appendLink(b, l) })
 	}
 	*s.fields = b
-}
-
-// describe encodes attributes that the span does not have.
-func (s *span) describe(all []attribute.KeyValue) {
-	*s.fields = appendAttributes(*s.fields, fieldAttribute, all)
 }
 
 // SpanContext implements trace.Span.
@@ -63,27 +63,22 @@ func (s *span) IsRecording() bool {
 }
 
 // End implements trace.Span.
-func (s *span) End(...trace.SpanEndOption) {
+func (s *span) End(...trace.SpanEndOption) { s.EndAt(time.Now()) }
+
+// EndAt implements tracing.Shaped.
+func (s *span) EndAt(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fields == nil {
 		return
 	}
-	b := appendString(*s.fields, 5, s.name)
-	b = appendTime(b, 8, time.Now())
+	b := appendTime(*s.fields, 8, at)
 	if s.events > maxEvents {
 		b = appendNumber(b, 12, uint64(s.events-maxEvents))
 	}
 	*s.fields = appendStatus(b, s.status, s.description)
 	s.queue.add(s.fields)
 	s.fields = nil
-}
-
-// SetName implements trace.Span.
-func (s *span) SetName(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.name = name
 }
 
 // SetStatus implements trace.Span.
@@ -108,7 +103,17 @@ func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	for i := range all {
 		*s.fields = without(*s.fields, all[i].Key)
 	}
-	s.describe(all)
+	*s.fields = appendAttributes(*s.fields, fieldAttribute, all)
+}
+
+// Add implements tracing.Shaped.
+func (s *span) Add(a attribute.KeyValue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fields != nil {
+		all := [1]attribute.KeyValue{a}
+		*s.fields = appendAttributes(*s.fields, fieldAttribute, all[:])
+	}
 }
 
 // AddEvent implements trace.Span.

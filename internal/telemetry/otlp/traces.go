@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
@@ -38,35 +38,31 @@ func (t *Tracer) Start(
 	ctx context.Context, name string, opts ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {
 	config := trace.NewSpanStartConfig(opts...)
-	ctx, s, parent := t.start(ctx, name)
+	ctx, s, parent := t.start(ctx)
 	if s == nil {
 		return ctx, trace.SpanFromContext(ctx)
 	}
-	s.begin(parent, trace.ValidateSpanKind(config.SpanKind()), config.Links())
-	s.describe(config.Attributes())
+	s.begin(parent, config.Links(), time.Now())
+	*s.fields = appendShape(*s.fields, name, trace.ValidateSpanKind(config.SpanKind()), config.Attributes())
 	return ctx, s
 }
 
 // StartShaped implements tracing.Shaper.
 func (t *Tracer) StartShaped(
-	ctx context.Context, shape *tracing.Shape, links []trace.Link, further ...attribute.KeyValue,
-) (context.Context, trace.Span) {
-	ctx, s, parent := t.start(ctx, shape.Name)
-	if s == nil {
-		return ctx, trace.SpanFromContext(ctx)
+	ctx context.Context, shape *tracing.Shape, links []trace.Link, began time.Time,
+) context.Context {
+	ctx, s, parent := t.start(ctx)
+	if s != nil {
+		s.begin(parent, links, began)
+		*s.fields = append(*s.fields, shape.Encoded(encodeShape)...)
 	}
-	s.begin(parent, shape.Kind, links)
-	*s.fields = append(*s.fields, shape.Encoded(encodeAttributes)...)
-	s.describe(further)
-	return ctx, s
+	return ctx
 }
 
-func encodeAttributes(all []attribute.KeyValue) []byte {
-	return appendAttributes(nil, fieldAttribute, all)
-}
+func encodeShape(s *tracing.Shape) []byte { return appendShape(nil, s.Name, s.Kind, s.Attributes) }
 
 // start returns a span within that of ctx, and ctx with it. The span is nil if it is not sampled.
-func (t *Tracer) start(ctx context.Context, name string) (_ context.Context, s *span, parent trace.SpanContext) {
+func (t *Tracer) start(ctx context.Context) (_ context.Context, s *span, parent trace.SpanContext) {
 	parent = trace.SpanContextFromContext(ctx)
 	id := parent.TraceID()
 	if !id.IsValid() {
@@ -81,7 +77,7 @@ func (t *Tracer) start(ctx context.Context, name string) (_ context.Context, s *
 	if !record {
 		return trace.ContextWithSpanContext(ctx, own), nil, parent
 	}
-	s = &span{queue: t.queue, own: own, name: name, fields: t.queue.buffer()}
+	s = &span{queue: t.queue, own: own, fields: t.queue.buffer()}
 	return trace.ContextWithSpan(ctx, s), s, parent
 }
 

@@ -84,7 +84,7 @@ type Tokens struct {
 // Bounds of what is not stored yet, of which calls have half; how long queries and calls wait for others to be stored
 // with; and how often entries are dropped that are too old.
 const (
-	maxQueued      = 4096
+	maxQueued      = 16 << 10
 	maxQueuedBytes = 16 << 20
 	queryTime      = 250 * time.Millisecond
 	callTime       = time.Second

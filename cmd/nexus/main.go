@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -51,6 +52,8 @@ type cli struct {
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // world is what commands may touch.
@@ -78,16 +81,20 @@ func main() {
 func run(w *world, args []string) int {
 	var c cli
 	exited := -1
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	parser, err := kong.New(&c,
 		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner in it."),
-		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w))
+		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w),
+		kong.Vars{"version": "nexus " + version})
 	if err != nil {
 		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
-		return exited // --help
+		return exited // --help, --version
 	}
 	if err != nil {
 		fmt.Fprintf(w.stderr, "nexus: %v; see nexus --help\n", err)

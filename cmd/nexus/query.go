@@ -88,11 +88,17 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 	for _, warning := range warnings {
 		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
 	}
-	text := answer
-	if c.JSON {
-		text = string(indent(content))
+	var err error
+	terminal, ok := w.stdout.(screen)
+	switch {
+	case c.JSON:
+		_, err = fmt.Fprintln(w.stdout, string(indent(content)))
+	case ok:
+		err = terminal.answer(answer)
+	default:
+		_, err = fmt.Fprintln(w.stdout, answer)
 	}
-	if _, err := fmt.Fprintln(w.stdout, text); err != nil {
+	if err != nil {
 		return err
 	}
 	if string(jsonrpc.Get(content, "degraded")) == "true" {

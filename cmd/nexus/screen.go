@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -34,6 +35,19 @@ func (s screen) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// emphasis is what Markdown marks as strong. "2**3" and "**kwargs" are none.
+var emphasis = regexp.MustCompile(`(?m)(^|[\s(])\*\*([^\s*](?:[^*\n]*[^\s*])?)\*\*`)
+
+// answer writes a text with what Markdown marks as strong in bold, or without the marks where colours are unwanted.
+func (s screen) answer(text string) error {
+	strong := "$1\x1b[1m$2\x1b[22m"
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		strong = "$1$2"
+	}
+	_, err := io.WriteString(s.w, emphasis.ReplaceAllString(harmless(text), strong)+"\n")
+	return err
 }
 
 // harmless writes control characters, but for tabs and the ends of lines, as the symbols for them.

@@ -18,7 +18,7 @@ func Of(name string, names []string, limit int) []string {
 		distance int
 	}
 	var found []candidate
-	most := len(name)/3 + 1
+	most := min(len(name)/3+1, len(name)/2) // half of the letters stay: "log" is not meant by "foo"
 	lower := strings.ToLower(name)
 	for _, n := range names {
 		if diff := len(n) - len(name); diff > most || -diff > most {

@@ -23,7 +23,8 @@ func TestOf(t *testing.T) {
 		{"frobnicate", tools, 3, nil},
 		{"", tools, 3, nil},
 		{"ab", []string{"something_else", "abc", "b", "abcd"}, 3, []string{"abc", "b"}}, // one letter more or less, not two
-		{"form", []string{"foal", "from"}, 2, []string{"from", "foal"}},                 // a swap is one change
+		{"foo", []string{"log", "fob"}, 2, []string{"fob"}},
+		{"form", []string{"foal", "from"}, 2, []string{"from", "foal"}}, // a swap is one change
 		{"abcd", []string{"bacx", "badc"}, 2, []string{"bacx", "badc"}},
 		{strings.Repeat("x", 64), []string{strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65)}, 3,
 			[]string{strings.Repeat("x", 64), strings.Repeat("x", 63)}},

@@ -21,9 +21,8 @@ func (c *calls) trace(next roundTrip) roundTrip {
 		var span tracing.Shaped
 		if on {
 			shape := r.server.shapes.Of([4]string{r.Method, r.Tool}, r.shape)
-			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now())
+			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now(), tracing.Attempt.Int(*r.Attempts))
 			defer span.End()
-			span.Add(tracing.Attempt.Int(*r.Attempts))
 		}
 		if r.Step {
 			own := *r

@@ -36,23 +36,26 @@ type Shaped interface {
 	EndAt(time.Time)
 }
 
-// Shaper is a trace.Tracer that starts spans of a shape faster than others. Those that are recorded are Shaped.
+// Shaper is a trace.Tracer that starts spans of a shape faster than others. Those that are recorded are Shaped. own is
+// an attribute that the shape does not have.
 type Shaper interface {
-	StartShaped(ctx context.Context, shape *Shape, links []trace.Link, began time.Time) context.Context
+	StartShaped(
+		ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
+	) context.Context
 }
 
 // StartShaped begins a span of a shape within that of ctx.
 func (t Tracer) StartShaped(
-	ctx context.Context, shape *Shape, links []trace.Link, began time.Time,
+	ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
 ) (context.Context, Shaped) {
 	switch {
 	case !t.on:
 		return ctx, plain{noop.Span{}}
 	case t.shaper != nil:
-		ctx = t.shaper.StartShaped(ctx, shape, links, began)
+		ctx = t.shaper.StartShaped(ctx, shape, links, began, own)
 	default:
 		ctx, _ = t.tracer.Start(ctx, shape.Name, trace.WithSpanKind(shape.Kind), trace.WithLinks(links...),
-			trace.WithAttributes(shape.Attributes...), trace.WithTimestamp(began))
+			trace.WithAttributes(shape.Attributes...), trace.WithAttributes(own), trace.WithTimestamp(began))
 	}
 	return ctx, Of(ctx)
 }

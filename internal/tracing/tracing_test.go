@@ -163,12 +163,12 @@ func TestShapes(t *testing.T) {
 		})
 	}
 	for range 2 {
-		_, span := tracer.StartShaped(t.Context(), of("x"), nil, began)
-		span.Add(tracing.Attempt.Int(2))
+		_, span := tracer.StartShaped(t.Context(), of("x"), nil, began, tracing.Attempt.Int(2))
+		span.Add(tracing.Round.Int(3))
 		span.EndAt(began.Add(time.Second))
 	}
 	got := spans.GetSpans()
-	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 2 || made != 1 ||
+	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 3 || made != 1 ||
 		!got[1].StartTime.Equal(began) || got[1].EndTime.Sub(began) != time.Second {
 		t.Errorf("got %+v and %d shapes, want two spans of one shape", got, made)
 	}
@@ -185,7 +185,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("got %d shapes made for one that is kept and one that is not, want 1", made-first)
 	}
 	var off tracing.Tracer
-	if ctx, span := off.StartShaped(t.Context(), of("x"), nil, began); ctx != t.Context() || span.IsRecording() {
+	if ctx, span := off.StartShaped(t.Context(), of("x"), nil, began, tracing.Attempt.Int(1)); ctx != t.Context() || span.IsRecording() {
 		t.Error("got a span without an exporter")
 	}
 }

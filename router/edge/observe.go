@@ -55,8 +55,8 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 			shapes = &e.tracer.stdio
 		}
 		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, o.tool) })
-		ctx, o.span = e.tracer.StartShaped(ctx, shape, links, o.began)
-		o.span.Add(tracing.Text(tracing.RequestID, x.Message.ID.Text()))
+		id := tracing.Text(tracing.RequestID, x.Message.ID.Text())
+		ctx, o.span = e.tracer.StartShaped(ctx, shape, links, o.began, id)
 	}
 	return ctx, o
 }

@@ -74,40 +74,43 @@ func appendShape(b []byte, name string, kind trace.SpanKind, all []attribute.Key
 
 func appendAttributes(b []byte, field protowire.Number, all []attribute.KeyValue) []byte {
 	for i := range all {
-		key, value := string(all[i].Key), &all[i].Value
-		text, number := "", uint64(0)
-		size := 0 // of the value, with its tag
-		switch value.Type() {
-		case attribute.BOOL:
-			size = 2
-		case attribute.INT64:
-			number = uint64(value.AsInt64())
-			size = 1 + protowire.SizeVarint(number)
-		case attribute.FLOAT64:
-			size = 9
-		case attribute.STRING:
-			text = value.AsString()
-			size = 1 + protowire.SizeBytes(len(text))
-		default: // lists, which our spans do not have, are written as text
-			text = value.String()
-			size = 1 + protowire.SizeBytes(len(text))
-		}
-		b = protowire.AppendTag(b, field, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(key))+1+protowire.SizeBytes(size)))
-		b = appendBytes(b, 1, key)
-		b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.BytesType), uint64(size))
-		switch value.Type() {
-		case attribute.BOOL:
-			b = appendNumber(b, 2, protowire.EncodeBool(value.AsBool()))
-		case attribute.INT64:
-			b = appendNumber(b, 3, number)
-		case attribute.FLOAT64:
-			b = protowire.AppendFixed64(protowire.AppendTag(b, 4, protowire.Fixed64Type), math.Float64bits(value.AsFloat64()))
-		default:
-			b = appendBytes(b, 1, text)
-		}
+		b = appendAttribute(b, field, all[i])
 	}
 	return b
+}
+
+func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []byte {
+	key, value := string(a.Key), &a.Value
+	text, number := "", uint64(0)
+	size := 0 // of the value, with its tag
+	switch value.Type() {
+	case attribute.BOOL:
+		size = 2
+	case attribute.INT64:
+		number = uint64(value.AsInt64())
+		size = 1 + protowire.SizeVarint(number)
+	case attribute.FLOAT64:
+		size = 9
+	case attribute.STRING:
+		text = value.AsString()
+		size = 1 + protowire.SizeBytes(len(text))
+	default: // lists, which our spans do not have, are written as text
+		text = value.String()
+		size = 1 + protowire.SizeBytes(len(text))
+	}
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(key))+1+protowire.SizeBytes(size)))
+	b = appendBytes(b, 1, key)
+	b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.BytesType), uint64(size))
+	switch value.Type() {
+	case attribute.BOOL:
+		return appendNumber(b, 2, protowire.EncodeBool(value.AsBool()))
+	case attribute.INT64:
+		return appendNumber(b, 3, number)
+	case attribute.FLOAT64:
+		return protowire.AppendFixed64(protowire.AppendTag(b, 4, protowire.Fixed64Type), math.Float64bits(value.AsFloat64()))
+	}
+	return appendBytes(b, 1, text)
 }
 
 // without returns encoded fields of a span without an attribute.

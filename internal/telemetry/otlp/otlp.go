@@ -6,7 +6,7 @@
 // of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
 //
 // Everything is safe for concurrent use. A Tracer has one goroutine, which exports, and drops spans beyond the bounds
-// of its queue: 2,048 spans or 16 MiB. Errors never contain headers.
+// of its queue: 8,192 spans or 16 MiB. Errors never contain headers.
 //
 // See https://opentelemetry.io/docs/specs/otlp/#otlphttp.
 package otlp

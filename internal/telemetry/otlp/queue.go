@@ -51,7 +51,8 @@ type batch struct {
 	n     int
 }
 
-// limits are those of the specification's batching processor.
+// limits are those of the specification's batching processor. The queue and batches are four times as large as there by
+// default: most of what an export costs is the request, not its spans.
 type limits struct {
 	queue, batch int
 	delay        time.Duration
@@ -65,7 +66,7 @@ func readLimits() limits {
 		}
 		return usual
 	}
-	l := limits{queue: number("MAX_QUEUE_SIZE", 2048), batch: number("MAX_EXPORT_BATCH_SIZE", 512),
+	l := limits{queue: number("MAX_QUEUE_SIZE", 8192), batch: number("MAX_EXPORT_BATCH_SIZE", 2048),
 		delay: time.Duration(number("SCHEDULE_DELAY", 5000)) * time.Millisecond}
 	l.batch = min(l.batch, l.queue)
 	return l

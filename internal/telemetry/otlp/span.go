@@ -111,8 +111,7 @@ func (s *span) Add(a attribute.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fields != nil {
-		all := [1]attribute.KeyValue{a}
-		*s.fields = appendAttributes(*s.fields, fieldAttribute, all[:])
+		*s.fields = appendAttribute(*s.fields, fieldAttribute, a)
 	}
 }
 

@@ -184,19 +184,19 @@ func TestQueue(t *testing.T) {
 func TestShaped(t *testing.T) {
 	clean(t)
 	link := trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})}
-	a, b, c := attribute.String("a", "x"), attribute.Int("b", 7), attribute.Bool("c", true)
+	a, b, c, d := attribute.String("a", "x"), attribute.Int("b", 7), attribute.Bool("c", true), attribute.Float64("d", 0.5)
 	began := time.Now().Add(-time.Hour)
 	shape := &tracing.Shape{Name: "work", Kind: trace.SpanKindServer, Attributes: []attribute.KeyValue{a, b}}
 	got := spansOf(t, resource.Empty(), func(ctx context.Context, tracer *Tracer) {
 		_, told := tracer.Start(ctx, "work", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(a, b), trace.WithLinks(link))
-		told.SetAttributes(c, attribute.String("a", "other"))
+		told.SetAttributes(c, d, attribute.String("a", "other"))
 		told.End()
 		for range 2 {
-			shaped := tracing.Of(tracer.StartShaped(ctx, shape, []trace.Link{link}, began))
-			shaped.Add(c)
+			shaped := tracing.Of(tracer.StartShaped(ctx, shape, []trace.Link{link}, began, c))
+			shaped.Add(d)
 			shaped.SetAttributes(attribute.String("a", "other"))
 			shaped.EndAt(began.Add(time.Second))
-			shaped.Add(c)
+			shaped.Add(d)
 		}
 	})[0].ScopeSpans[0].Spans
 	texts := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
@@ -49,12 +50,12 @@ func (t *Tracer) Start(
 
 // StartShaped implements tracing.Shaper.
 func (t *Tracer) StartShaped(
-	ctx context.Context, shape *tracing.Shape, links []trace.Link, began time.Time,
+	ctx context.Context, shape *tracing.Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
 ) context.Context {
 	ctx, s, parent := t.start(ctx)
 	if s != nil {
 		s.begin(parent, links, began)
-		*s.fields = append(*s.fields, shape.Encoded(encodeShape)...)
+		*s.fields = appendAttribute(append(*s.fields, shape.Encoded(encodeShape)...), fieldAttribute, own)
 	}
 	return ctx
 }

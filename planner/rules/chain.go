@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -25,23 +26,18 @@ const (
 // locations.
 func fits(q param, o output, producer *profile) float64 {
 	kind := kindOf(q.Schema)
-	if o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)) || len(q.stems) == 0 ||
-		len(o.stems) == 0 {
-		return 0
-	}
-	if slices.Equal(q.stems, o.stems) {
-		if len(o.stems) == 1 && lists["generic"][o.stems[0]] && o.stems[0] != "id" {
-			return fitsPartly
-		}
+	entity := len(o.stems) - 1
+	switch {
+	case o.kind != "" && kind != "" && o.kind != kind && !(numeric(o.kind) && numeric(kind)), len(q.stems) == 0:
+	case slices.Equal(q.stems, o.stems) && entity == 0 && list("generic")[o.stems[0]] && o.stems[0] != "id":
+		return fitsPartly
+	case slices.Equal(q.stems, o.stems):
 		return fitsExactly
-	}
-	last, entity := len(q.stems)-1, len(o.stems)-1
-	if q.stems[last] == "id" && o.stems[entity] == "id" {
-		of, about := q.stems[:last], o.stems[:entity]
+	case q.identifies() && entity >= 0 && o.stems[entity] == "id":
+		of, about := q.stems[:len(q.stems)-1], o.stems[:entity]
 		if within(of, about) || within(about, of) && within(of, producer.name) {
 			return fitsAsID
 		}
-		return 0
 	}
 	return 0
 }
@@ -53,12 +49,9 @@ func within(some, all []string) bool {
 // akin reports whether two tools are named after one kind of thing, apart from the field that one returns and the other
 // takes. Identifiers aside, one field of the same name is else no more than coincidence.
 func akin(consumer, producer *profile, q param) bool {
-	field := q.stems
-	if n := len(field); n > 1 && lists["generic"][field[n-1]] {
-		field = nil // the name of the thing itself: "hotel_name"
-	}
+	thing := len(q.stems) > 1 && list("generic")[q.stems[len(q.stems)-1]] // the name of the thing itself: "hotel_name"
 	return slices.ContainsFunc(consumer.name, func(s string) bool {
-		return !lists["generic"][s] && !lists["common"][s] && !slices.Contains(field, s) && slices.Contains(producer.name, s)
+		return !list("generic")[s] && !list("common")[s] && (thing || !q.named(s)) && producer.named(s)
 	})
 }
 
@@ -74,42 +67,35 @@ const (
 // produce looks for tools that only read, that the question fills, and whose results give what a tool lacks. It returns
 // the calls to make first, and whether nothing is lacking any more. A tool that writes gets no contents
 // from calls that are made for it: nobody has asked to write those.
-func (c *chooser) produce(f *profile, fill *filling) ([]*call, bool) {
+func (c *chooser) produce(f *profile, fill *filling) (added []*call, complete bool) {
 	lacking := slices.Clone(fill.missing)
 	for _, q := range f.params {
 		if fill.guessed(q) {
 			lacking = append(lacking, q)
 		}
 	}
-	if len(lacking) == 0 || len(lacking) > maxLacking || len(fill.unclear) > 0 {
-		return nil, len(lacking) == 0
+	if len(lacking) > maxLacking || len(fill.unclear) > 0 {
+		return nil, false
 	}
-	var added []*call
 	given := map[*call]int{} // how many fields of each call's result are taken
-	refs := map[string]reference{}
+	refs := make([]reference, 0, len(lacking))
 	for _, q := range lacking {
 		ref, made, ok := c.producer(f, q, slices.Concat(c.calls, added))
-		if !ok || made && !f.reads && lists["body"].any(q.stems) {
+		if !ok || made && !f.reads && list("body").any(q.stems) || slices.Contains(refs, ref) { // one field is not two things
 			return nil, false
-		}
-		for _, other := range refs {
-			if other == ref {
-				return nil, false // one field is not two things
-			}
 		}
 		given[ref.call]++
-		if made {
+		if refs = append(refs, ref); made {
 			added = append(added, ref.call)
 		}
-		refs[q.Name] = ref
 	}
-	for _, q := range lacking {
-		if ref := refs[q.Name]; !q.identifies() && !akin(f, ref.call.f, q) && given[ref.call] < 2 {
+	for i, q := range lacking {
+		if !q.identifies() && !akin(f, refs[i].call.f, q) && given[refs[i].call] < 2 {
 			return nil, false
 		}
 	}
-	for name, ref := range refs {
-		fill.chosen[name] = choice{value: ref, score: fitsPartly}
+	for i, q := range lacking {
+		fill.chosen[q.Name] = choice{value: refs[i], score: fitsPartly}
 	}
 	fill.missing = nil
 	return added, true
@@ -128,24 +114,18 @@ func (c *chooser) producer(consumer *profile, q param, called []*call) (best ref
 	words := strings.Join(q.stems, " ") + " " + clip(q.Description, 80)
 	for _, t := range slices.Concat(c.tools.Look(words, maxProducers), c.fitting) {
 		f := c.profile(t)
-		if f == consumer || len(f.outputs) == 0 || f.broken || !f.reads {
-			continue
-		}
 		fit, path := 0.0, ""
 		for _, o := range f.outputs {
 			if s := fits(q, o, f); s > fit {
 				fit, path = s, o.path
 			}
 		}
-		if fit == 0 {
+		if fit == 0 || f == consumer || f.broken || !f.reads {
 			continue
 		}
 		fill := c.wholeFill(f)
-		if !fill.complete(f) {
-			continue
-		}
-		x := c.p.features(c.whole, f, fill, 0)
-		if s := fit + x[filled] + 1.4*x[nameSaid] - 2*x[weak]; s > score {
+		x := features(c.whole, f, fill, 0)
+		if s := fit + x[filled] + 1.4*x[nameSaid] - 2*x[weak]; s > score && fill.complete(f) {
 			best, score = reference{&call{f: f, fill: fill}, path}, s
 		}
 	}
@@ -156,16 +136,15 @@ func (c *chooser) producer(consumer *profile, q param, called []*call) (best ref
 const producerScore = 2.8
 
 // references returns what results of earlier calls could give a required parameter whose name fits.
-func (l *filler) references(q param) []choice {
-	var out []choice
+func (l *filler) references(q param) (out []choice) {
 	for _, c := range l.earlier {
-		if _, given := c.fill.chosen[q.Name]; given || c.f.tool.Name == l.f.tool.Name || !q.Required || len(q.Enum) > 0 {
+		if _, given := c.fill.chosen[q.Name]; given || c.f == l.f || !q.Required || len(q.Enum) > 0 {
 			continue
 		}
 		for _, o := range c.f.outputs {
-			s := fits(q, o, c.f)
-			taken := strings.Contains(strings.ToLower(l.a.clauses[0].Text), "the "+strings.ToLower(strings.Join(search.Words(o.path), " ")))
-			if s > fitsPartly && (q.identifies() || taken || akin(l.f, c.f, q)) {
+			named := "the " + strings.ToLower(strings.Join(search.Words(o.path), " "))
+			taken := strings.Contains(strings.ToLower(l.a.clauses[0].Text), named)
+			if s := fits(q, o, c.f); s > fitsPartly && (q.identifies() || taken || akin(l.f, c.f, q)) {
 				if c.f.shared[o.stems[0]] > 0 {
 					s = fitsPartly // the tool only repeats what it was given
 				}
@@ -192,6 +171,6 @@ func (c *call) step(id string, ids map[*call]string) plan.Step {
 		args[name] = chosen.value
 	}
 	slices.Sort(s.After)
-	s.Arguments = encode(args)
+	s.Arguments, _ = json.Marshal(args) // what comes from schemas and text always can be
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,74 +13,68 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
-// choices finds the choices of an enumeration that the question names.
+// choices finds the choices of a parameter that the question names, also by another name or the meaning of a code.
 func (l *filler) choices(q param) (out []choice) {
-	texts := choices(q.Schema)
-	add := func(text string, score float64, start, end int) {
-		var v any
-		if json.Unmarshal(q.Enum[slices.Index(texts, text)], &v) == nil {
-			out = append(out, choice{value: v, score: score, start: start, end: end})
-		}
+	add := func(value any, score float64, start, end int) {
+		out = append(out, choice{value: value, score: score, start: start, end: end})
 	}
-	aliases := q.aliases(texts)
-	for _, m := range values.Enum(l.a.text, slices.Concat(texts, slices.Sorted(maps.Keys(aliases)))) {
-		m.Choice = cmp.Or(aliases[m.Choice], m.Choice)
+	spoken := q.spoken()
+	for _, m := range values.Enum(l.a.text, slices.Sorted(maps.Keys(spoken))) {
 		score := chosen + choiceCue*l.cue(q, m.Start, m.End)
 		if search.IsStopWord(strings.ToLower(m.Choice)) {
 			score += stopChoice
 		}
 		if l.a.covers(m.Start, m.End) {
-			add(m.Choice, score, m.Start, m.End)
+			add(spoken[m.Choice], score, m.Start, m.End)
 		}
 	}
-	for _, text := range texts { // "PostgreSQL" for postgres
-		for _, w := range l.a.words {
-			one := strings.ToLower(text)
-			if l.a.lang != "en" && w.has(search.Stem(one)) && !slices.ContainsFunc(l.a.verb, w.has) {
-				add(text, chosen, w.start, w.end) // "storniert" for cancelled
-			}
-			if w.weight > 0 && len(w.lower) >= 4 && (shortens(one, w.lower) && len(one) >= 4 || shortens(w.lower, one)) {
-				add(text, choiceStart, w.start, w.end)
-			}
-		}
-	}
+	var meant []string
 	verbIs := func(of string) bool {
 		return slices.ContainsFunc(l.a.verb, func(v string) bool { return sameGroup(v, of) })
 	}
-	meant := func(text string) bool { // "remove" for delete, but not "show" for open
-		return !verbIs(l.f.verb) && verbIs(search.Stem(strings.ToLower(text)))
-	}
-	if i := slices.IndexFunc(texts, meant); len(out) == 0 && i >= 0 && !slices.ContainsFunc(texts[i+1:], meant) {
-		add(texts[i], choiceVerb, 0, 0)
-	}
-	return out
-}
-
-// aliases are other names of choices: "Spanish" for es-ES, "London" for Europe/London.
-func (q param) aliases(choices []string) map[string]string {
-	out := map[string]string{}
-	for _, c := range choices {
-		if _, name, ok := strings.Cut(c, "/"); ok {
-			out[strings.ReplaceAll(name, "_", " ")] = c
-		}
-		if tag, err := language.Parse(c); err == nil && (q.about["languag"] || slices.Contains(q.stems, "languag")) {
-			base, _ := tag.Base()
-			if name := languageNames()[base.String()]; name != "" {
-				out[name] = c
+	for _, text := range choices(q.Schema) {
+		one := strings.ToLower(text)
+		for _, w := range l.a.words { // "PostgreSQL" for postgres
+			if w.weight > 0 && len(w.lower) >= 4 && (shortens(one, w.lower) && len(one) >= 4 || shortens(w.lower, one)) {
+				add(spoken[text], choiceStart, w.start, w.end)
+			}
+			if l.a.lang != "en" && w.has(search.Stem(one)) && !slices.ContainsFunc(l.a.verb, w.has) {
+				add(spoken[text], chosen, w.start, w.end) // "storniert" for cancelled
 			}
 		}
+		if !verbIs(l.f.verb) && verbIs(search.Stem(one)) {
+			meant = append(meant, text)
+		}
+	}
+	if len(out) == 0 && len(meant) == 1 { // "remove" for delete, but not "show" for open
+		add(spoken[meant[0]], choiceVerb, 0, 0)
 	}
 	return out
 }
 
 // coded is how descriptions name the meaning of a code: "1 for cleaning", "'2' represents an ironing service".
-var coded = regexp.MustCompile(`['"]?\b(\d+|[A-Z][A-Z\d]{0,3})['"]? (?:for|represents|means|corresponds to|=|->)` +
+var coded = lazy(`['"]?\b(\d+|[A-Z][A-Z\d]{0,3})['"]? (?:for|represents|means|corresponds to|=|->)` +
 	`(?: an?| the)? ['"]?(\pL[\pL -]*?)['"]?(?:[,;.)]| and | or |$)`)
 
-// codes finds the codes of a description whose meaning the question names.
-func (l *filler) codes(q param) (out []choice) {
-	codes, count := map[string]string{}, map[string]int{}
-	found := coded.FindAllStringSubmatch(clip(q.Description, 600), -1)
+// spoken are the values of a parameter by the names that a question may use: its choices, "Spanish" for es-ES, "London"
+// for Europe/London, and without choices the meanings of the codes of its description.
+func (q param) spoken() map[string]any {
+	out := map[string]any{}
+	for i, text := range choices(q.Schema) {
+		var v any
+		if json.Unmarshal(q.Enum[i], &v) != nil {
+			continue
+		}
+		if _, name, ok := strings.Cut(text, "/"); ok {
+			out[strings.ReplaceAll(name, "_", " ")] = v
+		}
+		if tag, err := language.Parse(text); err == nil && (q.about["languag"] || q.named("languag")) {
+			base, _ := tag.Base()
+			out[table().languages[base.String()]] = v
+		}
+		out[text] = v
+	}
+	found, count := coded().FindAllStringSubmatch(clip(q.Description, 600), -1), map[string]int{}
 	for _, m := range found {
 		for w := range strings.FieldsSeq(m[2]) {
 			count[w]++
@@ -89,19 +82,14 @@ func (l *filler) codes(q param) (out []choice) {
 	}
 	for _, m := range found { // what all have in common tells nothing apart: "service"
 		common := func(w string) bool { return len(found) > 1 && count[w] == len(found) }
-		own := slices.DeleteFunc(strings.Fields(m[2]), common)
-		codes[strings.Join(own, " ")] = m[1]
-	}
-	for _, m := range values.Enum(l.a.text, slices.Sorted(maps.Keys(codes))) {
-		if fitted, ok := (values.Value{Kind: values.Identifier, Text: codes[m.Choice]}).Fit(q.Property); ok && l.a.covers(m.Start, m.End) {
-			score := chosen + choiceCue*l.cue(q, m.Start, m.End)
-			out = append(out, choice{value: fitted.Value, score: score, start: m.Start, end: m.End})
+		name := strings.Join(slices.DeleteFunc(strings.Fields(m[2]), common), " ")
+		fitted, ok := (values.Value{Kind: values.Identifier, Text: m[1]}).Fit(q.Property)
+		if ok && len(q.Enum) == 0 {
+			out[name] = fitted.Value
 		}
 	}
 	return out
 }
-
-var negators = strings.Fields("no not without dont excluding ohne sans sin")
 
 // flags finds where the question names a flag by the words of its name.
 func (l *filler) flags(q param) []choice {
@@ -111,7 +99,7 @@ func (l *filler) flags(q param) []choice {
 			return slices.ContainsFunc(w.stems, func(o string) bool { return o == s || shortens(s, o) || shortens(o, s) })
 		})
 		switch {
-		case lists["flag"][s]:
+		case list("flag")[s]:
 			continue
 		case i >= 0:
 			hit++
@@ -123,7 +111,7 @@ func (l *filler) flags(q param) []choice {
 		return nil
 	}
 	value := !slices.ContainsFunc(search.Words(l.a.text[max(0, at.start-25):at.start]),
-		func(w string) bool { return slices.Contains(negators, w) })
+		func(w string) bool { return list("negators")[w] })
 	return []choice{{value: value, score: flagged + flaggedWord*hit, start: at.start, end: at.start}}
 }
 
@@ -143,7 +131,7 @@ func (l *filler) lists(q param) (out []choice) {
 		row.value, row.score = elements, c.score-lone
 		out = append(out, row)
 		for _, next := range single[i+1:] {
-			if next.start < row.end || !joined.MatchString(l.between(q, row.end, next.start)) {
+			if next.start < row.end || !joined().MatchString(l.between(q, row.end, next.start)) {
 				continue
 			}
 			elements = append(slices.Clone(elements), next.value)
@@ -166,4 +154,4 @@ func (l *filler) between(q param, start, end int) string {
 }
 
 // joined is what stands between two values of a list.
-var joined = regexp.MustCompile("(?i)^[ \"'`“”«»]*(,|,? ?(and|or)|&|und|oder|et|ou|y|e|o)[ \"'`“”«»]*$")
+var joined = lazy("(?i)^[ \"'`“”«»]*(,|,? ?(and|or)|&|und|oder|et|ou|y|e|o)[ \"'`“”«»]*$")

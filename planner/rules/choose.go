@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,10 +72,7 @@ func (c *chooser) choose(clauses []intent.Clause) {
 	if parts := units(useful); len(parts) > 0 {
 		c.fitting = c.tools.Ask(c.ctx, c.whole.query(), rankedTools)
 		for _, unit := range parts {
-			if c.ctx.Err() != nil || len(c.calls) >= maxCalls {
-				break
-			}
-			if c.serve(unit, len(unit) == len(useful)) {
+			if c.ctx.Err() == nil && len(c.calls) < maxCalls && c.serve(unit, len(unit) == len(useful)) {
 				for _, cl := range unit {
 					served[cl.Start] = true
 				}
@@ -92,8 +90,7 @@ func (c *chooser) choose(clauses []intent.Clause) {
 }
 
 // units puts each clause that asks together with what is only stated before the first and after each.
-func units(clauses []intent.Clause) [][]intent.Clause {
-	var out [][]intent.Clause
+func units(clauses []intent.Clause) (out [][]intent.Clause) {
 	asked := true
 	for i, cl := range clauses {
 		if i == 0 || asks(cl) && asked {
@@ -124,8 +121,13 @@ func (c *chooser) serve(unit []intent.Clause, all bool) bool {
 		if o.f != one.f {
 			continue
 		}
-		needed := one.f.required()
-		same := len(needed) > 0 && one.fill.only(needed).within(o.fill)
+		needed := filling{chosen: map[string]choice{}}
+		for _, q := range one.f.required() {
+			if v, ok := one.fill.chosen[q.Name]; ok && kindOf(q.Schema) != "boolean" {
+				needed.chosen[q.Name] = v
+			}
+		}
+		same := len(one.f.required()) > 0 && needed.within(o.fill)
 		added := one.fill
 		if same {
 			added = filling{}
@@ -143,47 +145,37 @@ func (c *chooser) extend(i int, unit []intent.Clause, added filling) bool {
 	o := c.calls[i]
 	if slices.ContainsFunc(unit, func(cl intent.Clause) bool {
 		verb := verbStems(cl)
-		another := cl.Act.MayWrite() && cl.Verb != "" && !o.f.does(verb) && !lists["light"].any(verb)
-		return !o.f.reads && (another || cl.Act == intent.Conditional) || another && lists["changes"].any(verb)
+		another := cl.Act.MayWrite() && cl.Verb != "" && !o.f.does(verb) && !list("light").any(verb)
+		return !o.f.reads && (another || cl.Act == intent.Conditional) || another && list("changes").any(verb)
 	}) {
 		return false // it asks for something else
 	}
 	both := c.askFor(slices.Concat(o.from, unit))
 	fill := c.p.fill(both, o.f, c.calls[:i])
-	if !fill.complete(o.f) || !o.fill.within(fill) || !added.within(fill) || len(fill.chosen) == len(o.fill.chosen) {
-		return false
+	more := len(fill.chosen) > len(o.fill.chosen) && o.fill.within(fill) && added.within(fill) && fill.complete(o.f)
+	if more {
+		o.fill, o.from = fill, both.clauses
 	}
-	o.fill, o.from = fill, both.clauses
-	return true
+	return more
 }
 
 // within reports whether another filling has all that this one has.
 func (f filling) within(o filling) bool {
 	for name, c := range f.chosen {
-		if other, ok := o.chosen[name]; !ok || !reflect.DeepEqual(c.value, other.value) {
+		if !reflect.DeepEqual(c.value, o.chosen[name].value) {
 			return false
 		}
 	}
 	return true
 }
 
-// only is a filling without other parameters and flags.
-func (f filling) only(params []param) filling {
-	out := filling{chosen: map[string]choice{}}
-	for _, q := range params {
-		if c, ok := f.chosen[q.Name]; ok && kindOf(q.Schema) != "boolean" {
-			out.chosen[q.Name] = c
-		}
-	}
-	return out
-}
-
 // also adds tools of a kind that a question needs without naming it: for a calculation those that do it.
 func (c *chooser) also(a ask, ranked []plan.Tool) []plan.Tool {
-	if len(a.operation) == 0 {
+	if !a.calculation {
 		return ranked
 	}
-	for _, words := range []string{"calculate evaluate arithmetic expression", strings.Join(a.operation, " ") + " two numbers"} {
+	signs := slices.Sorted(maps.Keys(list(a.operators)))
+	for _, words := range []string{"calculate evaluate arithmetic expression", strings.Join(signs, " ") + " calculate two numbers"} {
 		for _, t := range c.tools.Look(words, 2) {
 			if !slices.ContainsFunc(ranked, func(o plan.Tool) bool { return o.Name == t.Name }) {
 				ranked = append(slices.Clip(ranked), t)
@@ -219,9 +211,8 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		rank++
 		one := &call{f: f, fill: c.p.fill(a, f, c.calls)}
 		c.complete(a, f, &one.fill)
-		explained := f.reads || c.explained(a, f, &one.fill)
-		if !explained && slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
-			return cl.Bare && !a.fitsAfter(f, cl) && !(usesCommand(cl, verbStems(cl)) && f.runsCommands())
+		if !f.reads && !c.explained(a, f, &one.fill) && slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
+			return cl.Bare && !a.fitsAfter(f, cl) && !(f.runsCommands() && a.givesCommand(cl, verbStems(cl)))
 		}) {
 			continue
 		}
@@ -229,7 +220,7 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		if !ready {
 			one.first, ready = c.produce(f, &one.fill)
 		}
-		x := c.p.features(a, f, one.fill, rank)
+		x := features(a, f, one.fill, rank)
 		one.evidence = x.sum()
 		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
 			one.evidence -= repeatCost
@@ -256,17 +247,13 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 	return best
 }
 
-// finite verbs make a statement of what looks like a command: "deploy keys do not work".
-var finite = strings.Fields("is are was were do does did has have had will would can could should")
-
 // explained reports whether every word of what is asked is an argument or says which tool is meant. Then a guess that
 // is the only one is none: nothing else is left for it.
 func (c *chooser) explained(a ask, f *profile, fill *filling) bool {
 	guesses := slices.DeleteFunc(f.required(), func(q param) bool { return !fill.guessed(q) })
 	ids := slices.ContainsFunc(guesses, func(q param) bool { return q.role == roleID })
 	if ids || len(fill.missing) > 0 || len(guesses) > 1 || slices.ContainsFunc(a.words, func(w word) bool {
-		return slices.Contains(finite, w.lower) || w.weight > 0 && fill.uses(w) == 0 && c.p.knows(f, w) == 0 &&
-			!slices.ContainsFunc(a.verb, w.has)
+		return list("finite")[w.lower] || w.weight > 0 && fill.uses(w) == 0 && f.knows(w) == 0 && !slices.ContainsFunc(a.verb, w.has)
 	}) {
 		return false
 	}
@@ -299,28 +286,24 @@ func (c *chooser) wholeFill(f *profile) filling {
 	return fill
 }
 
-// pronouns stand for what was said before.
-var pronouns = strings.Fields("it them him her ihn")
-
 // complete fills required parameters that a clause leaves open from the rest of the question; for a tool that reads even
 // from what is not asked for: "don't restart it, only show its state"; for others where a word refers back: "move it".
 func (c *chooser) complete(a ask, f *profile, fill *filling) {
-	back := slices.ContainsFunc(a.words, func(w word) bool { return slices.Contains(pronouns, w.lower) })
-	for _, q := range slices.Clone(fill.missing) {
-		v, ok := c.wholeFill(f).chosen[q.Name]
+	back := slices.ContainsFunc(a.words, func(w word) bool { return list("pronouns")[w.lower] })
+	whole := c.wholeFill(f).chosen
+	for _, q := range fill.missing {
+		v, ok := whole[q.Name]
 		if !ok && (f.reads || back) {
 			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
 		}
 		if ok && v.score >= known {
 			for name, o := range fill.chosen { // one part of the question is not two things
-				if other, ok := c.wholeFill(f).chosen[name]; ok && o.overlaps(v.start, v.end) {
+				if other, ok := whole[name]; ok && o.overlaps(v.start, v.end) {
 					fill.chosen[name] = other
 				}
 			}
-			v.score -= 0.5
-			v.start, v.end = 0, 0
-			fill.chosen[q.Name] = v
-			fill.missing = slices.DeleteFunc(fill.missing, func(m param) bool { return m.Name == q.Name })
+			fill.chosen[q.Name] = choice{value: v.value, score: v.score - 0.5, unclear: v.unclear}
 		}
 	}
+	fill.missing = slices.DeleteFunc(fill.missing, func(q param) bool { _, ok := fill.chosen[q.Name]; return ok })
 }

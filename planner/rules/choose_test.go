@@ -88,6 +88,31 @@ func TestChoose_LastOne(t *testing.T) {
 	}
 }
 
+// TestChoose_RunsCommands checks that a command runs for another verb only where it is what to use.
+func TestChoose_RunsCommands(t *testing.T) {
+	shell := tool("execute", "Run a command in the shell", object("*command:string:Command to run"))
+	for question, want := range map[string]string{
+		"stop the server using the command halt /t 0":                            `execute{"command":"halt /t 0"}`,
+		"remove the entry with the command rm -r /srv":                           "",
+		"remove the old entry. If you run the command rm -r /srv, it is lost.":   "",
+		"remove the old entry. I stopped it using the command halt /t 0":         "",
+		"show me how to remove the old entries using the command rm -r /srv/old": "",
+	} {
+		if got := calls(planned(t, question, shell)); got != want {
+			t.Errorf("%s: got %s, want %q", question, got, want)
+		}
+	}
+}
+
+// TestChoose_DaysOfARange checks that both ends of a range of days are given, each to its side.
+func TestChoose_DaysOfARange(t *testing.T) {
+	sales := tool("list_sales", "List sales", object("*start_date:string:First day, YYYY-MM-DD", "*end_date:string:Last day, YYYY-MM-DD"))
+	want := `list_sales{"end_date":"2026-03-08","start_date":"2026-03-02"}`
+	if got := calls(planned(t, "list the sales of last week", sales)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestChoose_LeavesNoAddress checks that no tool writes that has no use for a path or an address in the command.
 func TestChoose_LeavesNoAddress(t *testing.T) {
 	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done"))

@@ -1,10 +1,11 @@
 package rules
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,11 @@ type filling struct {
 	chosen  map[string]choice
 	missing []param  // required and open
 	unclear []string // parameters left open because a value for them can be read in more than one way
+}
+
+// overlaps reports whether an argument is a part of text[start:end].
+func (f filling) overlaps(start, end int) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(f.chosen)), func(c choice) bool { return c.overlaps(start, end) })
 }
 
 // uses is how surely a word is part of an argument.
@@ -93,51 +99,53 @@ func (p *Planner) fill(a ask, f *profile, earlier []*call) filling {
 	return l.fill(f.params, 0)
 }
 
-// parts adds to the values what a tool may want of them: the parts of "owner/name", and a place with the region after it
-// or the number before it.
+// parts adds to the values what a tool may want of them: the parts of "owner/name", the ends of a range of days, a path
+// with the folder it is in, and a place with the region after it or the number before it.
 func (l *filler) parts() []values.Value {
-	out := slices.Clip(l.a.values)
+	out, text := slices.Clip(l.a.values), l.a.text
+	add := func(v values.Value, start, end int, text, label string) {
+		v.Start, v.End, v.Text, v.Label = start, end, text, label
+		out = append(out, v)
+	}
 	owned := slices.ContainsFunc(l.f.params, func(q param) bool { return q.Name == "owner" || q.Name == "org" })
 	for i, v := range l.a.values {
-		if owner, name, ok := strings.Cut(v.Text, "/"); owned && ok && v.Kind == values.Identifier &&
-			!strings.Contains(name, "/") {
-			left, right := v, v
-			left.Text, left.End, left.Label = owner, v.Start+len(owner), "owner"
-			right.Text, right.Start, right.Label = name, v.End-len(name), "repo"
-			out = append(out, left, right)
-		}
-		if v.Kind == values.DateRange && len(v.Alternatives) == 0 { // "last week" for a first and a last day
+		owner, name, ok := strings.Cut(v.Text, "/")
+		switch {
+		case v.Kind == values.Identifier && owned && ok && !strings.Contains(name, "/"):
+			add(v, v.Start, v.Start+len(owner), owner, "owner")
+			add(v, v.End-len(name), v.End, name, "repo")
+		case v.Kind == values.DateRange && len(v.Alternatives) == 0: // "last week" for a first and a last day
+			middle := (v.Start + v.End) / 2
 			first, last := v, v
-			first.Kind, first.Until, first.End, first.Cue, first.Label = values.Date, time.Time{}, (v.Start+v.End)/2, "from", "bound"
-			last.Kind, last.Time, last.Until, last.Start, last.Cue, last.Label = values.Date, v.Until, time.Time{}, first.End, "to", "bound"
-			out = append(out, first, last)
-		}
-		joined := v // "the folder reports in /tmp"
-		for _, o := range l.a.values[i+1:] {
-			paths := v.Kind == values.Path && o.Kind == values.Path && o.Start > v.End && o.Start-v.End < 12
-			if paths && (o.Cue == "in" || o.Cue == "to") && !strings.ContainsAny(v.Text, "/\\*") &&
-				strings.HasPrefix(o.Text, "/") {
-				joined.Text, joined.End, joined.Label = path.Join(o.Text, v.Text), o.End, "region"
-				out = append(out, joined)
+			first.Kind, first.Cue, first.Until = values.Date, "from", time.Time{}
+			last.Kind, last.Cue, last.Time, last.Until = values.Date, "to", v.Until, time.Time{}
+			add(first, v.Start, middle, v.Text, "bound")
+			add(last, middle, v.End, v.Text, "bound")
+		case v.Kind == values.Path && !strings.ContainsAny(v.Text, "/\\*"): // "the folder reports in /tmp"
+			for _, o := range l.a.values[i+1:] {
+				near := o.Start > v.End && o.Start-v.End < 12 && (o.Cue == "in" || o.Cue == "to")
+				if near && o.Kind == values.Path && strings.HasPrefix(o.Text, "/") {
+					add(v, v.Start, o.End, path.Join(o.Text, v.Text), "region")
+				}
 			}
-		}
-		wide := v
-		if i := slices.IndexFunc(l.a.words, func(w word) bool { return w.end+1 == v.Start }); i >= 0 && v.Kind == values.Name &&
-			regionOf[strings.ToLower(l.a.text[l.a.words[i].start:v.End])] != "" {
-			wide.Start, wide.End = l.a.words[i].start, v.End // "San Francisco" at the beginning of a sentence
-		}
-		for j, o := range l.a.values {
-			switch {
-			case v.Kind != values.Name:
-			case j > i && o.Kind == values.Name && o.Start > wide.End && strings.TrimSpace(l.a.text[wide.End:o.Start]) == ",":
-				wide.End = o.End
-			case j < i && (o.Kind <= values.Ordinal || o.Kind == values.Identifier) && o.End < v.Start && strings.TrimSpace(l.a.text[o.End:v.Start]) == "":
-				wide.Start = o.Start
+		case v.Kind == values.Name:
+			start, end := v.Start, v.End
+			if i := slices.IndexFunc(l.a.words, func(w word) bool { return w.end+1 == v.Start }); i >= 0 &&
+				table().regionOf[strings.ToLower(text[l.a.words[i].start:v.End])] != "" {
+				start = l.a.words[i].start // "San Francisco" at the beginning of a sentence
 			}
-		}
-		if wide.Start < v.Start || wide.End > v.End {
-			wide.Text, wide.Label = l.a.text[wide.Start:wide.End], "region"
-			out = append(out, wide)
+			for j, o := range l.a.values {
+				numbered := o.Kind <= values.Ordinal || o.Kind == values.Identifier
+				switch {
+				case j > i && o.Kind == values.Name && o.Start > end && strings.TrimSpace(text[end:o.Start]) == ",":
+					end = o.End
+				case j < i && numbered && o.End < v.Start && strings.TrimSpace(text[o.End:v.Start]) == "":
+					start = o.Start
+				}
+			}
+			if start < v.Start || end > v.End {
+				add(v, start, end, text[start:end], "region")
+			}
 		}
 	}
 	return out
@@ -208,7 +216,7 @@ func (l *filler) inner(q param, outer filling, depth int) (choice, bool) {
 }
 
 // describedDefault is how descriptions name what is taken when nothing is given.
-var describedDefault = regexp.MustCompile(`(?i)\bdefaults?(?: value)?(?: is| to|:|=)? ?(?:to )?['"]?([\w.-]*\w)`)
+var describedDefault = lazy(`(?i)\bdefaults?(?: value)?(?: is| to|:|=)? ?(?:to )?['"]?([\w.-]*\w)`)
 
 // settled is what a parameter is given that the question does not mention: its default or its only choice.
 func settled(q param) (choice, bool) {
@@ -216,35 +224,33 @@ func settled(q param) (choice, bool) {
 	if len(raw) == 0 && len(q.Enum) == 1 {
 		raw = q.Enum[0]
 	}
-	if m := describedDefault.FindStringSubmatch(q.Description); len(raw) == 0 && m != nil {
+	if m := describedDefault().FindStringSubmatch(q.Description); len(raw) == 0 && m != nil {
 		if raw = json.RawMessage(strings.ToLower(m[1])); kindOf(q.Schema) == "string" {
 			raw = json.RawMessage(strconv.Quote(m[1]))
 		}
 	}
 	var v any
-	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil || v == nil {
+	if json.Unmarshal(raw, &v) != nil || v == nil {
 		return choice{}, false
 	}
 	kind := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[raw[0]]
-	fits := kindOf(q.Schema) == cmp.Or(kind, "number") || kind == "" && kindOf(q.Schema) == "integer" &&
-		!strings.Contains(string(raw), ".")
+	whole := kind == "" && !bytes.Contains(raw, []byte("."))
+	fits := kindOf(q.Schema) == cmp.Or(kind, "number") || kindOf(q.Schema) == "integer" && whole
 	listed := len(q.Enum) == 0 || slices.Contains(choices(q.Schema), strings.Trim(string(raw), `"`))
 	return choice{value: v, score: sure}, fits && listed
 }
 
 // candidates returns what a parameter could be given.
 func (l *filler) candidates(q param) (out []choice) {
-	switch kind := kindOf(q.Schema); {
-	case kind == "array":
+	switch kindOf(q.Schema) {
+	case "array":
 		return l.lists(q)
-	case kind == "object":
+	case "object":
 		return nil
-	case kind == "boolean":
+	case "boolean":
 		out = l.flags(q)
-	case len(q.Enum) > 0:
-		out = l.choices(q)
 	default:
-		out = l.codes(q)
+		out = l.choices(q)
 	}
 	for _, v := range l.texts {
 		if c, ok := l.take(q, v); ok && (v.Kind != values.Phrase || len(q.Enum) == 0) {

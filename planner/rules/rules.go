@@ -141,7 +141,7 @@ func vocabulary(cl intent.Clause) string {
 	}
 	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
 		known := 0
-		for _, w := range wordShape.FindAllString(cl.Text, maxWords) {
+		for _, w := range wordShape().FindAllString(cl.Text, maxWords) {
 			if stems, empty := search.StemsIn(w, lang); empty || len(stems) > 1 {
 				known++
 			}

@@ -2,9 +2,6 @@ package rules
 
 import (
 	"cmp"
-	_ "embed"
-	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,48 +48,25 @@ const (
 	listed      = 1.3  // for each further element of a list
 )
 
-//go:embed score.txt
-var scoreText string
-
-// suits is how well forms of values suit roles of parameters.
-var suits = readScores(scoreText)
-
-func readScores(text string) map[string][]float64 {
-	out := map[string][]float64{}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) > 0 && f[0][0] != '#' {
-			for _, score := range f[1:] {
-				n, _ := strconv.ParseFloat(score, 64)
-				out[f[0]] = append(out[f[0]], n)
-			}
-		}
-	}
-	return out
-}
-
 func roleOf(q param) role {
-	says := func(list string) bool { return lists[list].any(q.stems) }
-	about := strings.ToLower(clip(q.Description, 40))
-	switch last := q.stems[max(len(q.stems)-1, 0):]; {
-	case slices.Contains(last, "id"):
+	says := func(name string) bool { return list(name).any(q.stems) }
+	if q.identifies() {
 		return roleID
-	case numeric(kindOf(q.Schema)):
-		for i, list := range []string{"year", "share", "money"} {
-			if says(list) {
+	}
+	if numeric(kindOf(q.Schema)) {
+		for i, name := range []string{"year", "share", "money"} {
+			if says(name) {
 				return roleYear - role(i)
 			}
 		}
 		return roleCount
+	}
+	switch about := strings.ToLower(clip(q.Description, 40)); {
 	case says("place"), len(q.stems) == 1 && says("site"):
 		return rolePlace
-	case slices.ContainsFunc(q.stems, func(s string) bool {
-		return s == "date" || s == "time" || s == "datetim" ||
-			s == "timestamp"
-	}),
-		strings.Contains(q.Description, "YYYY-MM-DD"), strings.Contains(q.Description, "HH:MM"), q.Format != "" &&
-			strings.Contains("date-time", q.Format):
+	case strings.Contains(q.Description, "YYYY-MM-DD"), strings.HasPrefix(q.Format, "date"), says("day"):
 		return roleMoment
-	case lists["id"].any(last):
+	case list("id").any(q.stems[max(len(q.stems)-1, 0):]):
 		return roleID
 	case says("query"):
 		return roleQuery
@@ -104,9 +78,6 @@ func roleOf(q param) role {
 	return roleText
 }
 
-// placeCues stand before places.
-var placeCues = strings.Fields("in at from to near of for around")
-
 // rows are the rows of score.txt by kind; other kinds are addresses.
 var rows = map[values.Kind]string{
 	values.Number: "number", values.Money: "money", values.Percent: "percent", values.Ordinal: "amount", values.Quantity: "amount",
@@ -117,77 +88,53 @@ var rows = map[values.Kind]string{
 
 // form is the row of score.txt for a value.
 func form(v values.Value) string {
-	at, row := "", cmp.Or(rows[v.Kind], "address")
-	if slices.Contains(placeCues, v.Cue) || v.Kind == values.Name && regionOf[strings.ToLower(v.Text)] != "" {
+	row, at := cmp.Or(rows[v.Kind], "address"), ""
+	if list("placeCues")[v.Cue] || v.Kind == values.Name && table().regionOf[strings.ToLower(v.Text)] != "" {
 		at = "@" // also "Hotel Paradise, Las Vegas"
 	}
-	switch row {
-	case "number":
-		if len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2') {
-			return "yearlike"
-		} else if !strings.ContainsFunc(v.Text, unicode.IsDigit) {
-			return "spelled"
-		}
-		return row
-	case "money":
-		if v.Number == "" {
-			return "currency"
-		}
-		return row
-	case "name":
-		if v.Cue == "named" {
-			return v.Cue
-		} else if v.Cue != "" && at == "" {
-			at = "+"
-		}
-	case "phrase":
-		if v.Label == "rest" {
-			return v.Label
-		} else if v.Label != "" {
-			return "keyed"
-		}
-	case "quotation":
-	default:
-		return row
+	switch {
+	case row == "number" && len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2'):
+		return "yearlike"
+	case row == "number" && !strings.ContainsFunc(v.Text, unicode.IsDigit):
+		return "spelled"
+	case row == "money" && v.Number == "":
+		return "currency"
+	case row == "name" && v.Cue == "named":
+		return "named"
+	case row == "name" && v.Cue != "" && at == "":
+		return "name+"
+	case row == "phrase" && v.Label == "rest":
+		return "rest"
+	case row == "phrase" && v.Label != "":
+		return "keyed"
+	case row == "name" || row == "phrase" || row == "quotation":
+		return row + at
 	}
-	return row + at
+	return row
 }
 
 // take returns what a value gives a parameter.
 func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	fitted, ok := v.Fit(q.Property)
-	row := form(v)
-	part := v.Label == "owner" || v.Label == "repo"
-	how := row == "spelled" && string(v.Number) == strconv.Itoa(l.digits) // "two numbers, 36 and 48"
-	words := row == "phrase" || row == "phrase@" || row == "rest" || v.Kind == values.Name
-	said := v.Label == "said"
-	unsaid := said && (q.role == roleID || !lists["body"].any(q.stems))
-	bound := v.Label == "bound" && lists["from"].any(q.stems) == lists["to"].any(q.stems)
-	glob := v.Kind == values.Path && strings.Contains(v.Text, "*") && !lists["named"].any(q.stems)
-	if !ok || how || glob || slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }) || bound || unsaid || words && l.excluded(q, v) || part &&
-		!slices.Contains(q.stems, v.Label) {
+	if !ok || l.excluded(q, v) {
 		return c, false
 	}
-	if v.Kind == values.Date && v.Time.Equal(l.p.today()) && !q.Required && todayByDefault.MatchString(q.Description) {
-		return c, false
-	}
-	c = choice{value: fitted.Value, start: v.Start, end: v.End, score: l.cue(q, v.Start, v.End) + side(q,
-		v) + suits[row][q.role]}
+	c = choice{value: fitted.Value, start: v.Start, end: v.End}
+	c.score = l.cue(q, v.Start, v.End) + side(q, v) + table().suits[form(v)][q.role]
 	if v.Kind == values.Path && l.misplaced(q, v) {
 		c.score -= 2 * rightSide
 	}
 	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
 	text, written := fitted.Value.(string)
 	first, last := digits(v.Text)
-	switch {
-	case !written && last > 0 && v.Unit != "": // the unit may say something else: "250 dollars"
+	if !written {
 		c.score += fitNumber * fitted.Score
-		c.start, c.end = v.Start+first, v.Start+last
+		if last > 0 && v.Unit != "" { // the unit may say something else: "250 dollars"
+			c.start, c.end = v.Start+first, v.Start+last
+		}
 		return c, true
-	case !written:
-		c.score += fitNumber * fitted.Score
-		return c, true
-	case text == v.Unit && last > 0: // a currency, without the amount
+	}
+	if text == v.Unit && last > 0 { // a currency, without the amount
 		c.score += unitOnly
 		if v.Cue != "to" {
 			v.Cue = "from" // the currency of an amount is what it is converted from
@@ -203,56 +150,53 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	if q.exemplifies(v.Text) {
 		c.score += exemplified
 	}
-	if said || part || v.Label == "region" {
+	if slices.Contains([]string{"said", "owner", "repo", "region"}, v.Label) {
 		c.score += ownPart
 	}
-	if v.Cue == "named" && lists["named"].any(q.stems) {
+	if v.Cue == "named" && list("named").any(q.stems) {
 		c.score += named
 	}
-	if words && q.role == rolePlace {
+	if q.role == rolePlace && (v.Kind == values.Name || v.Kind == values.Phrase && v.Label != "said") {
 		c.value = q.place(text)
 	}
 	return c, true
 }
 
-// todayByDefault is how descriptions say that a date need not be given for today.
-var todayByDefault = regexp.MustCompile(`(?i)\bdefault\w*\b.{0,20}\b(?:today|current date)`)
-
-func (p *Planner) today() time.Time {
-	year, month, day := p.now().Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, p.now().Location())
-}
-
 // misplaced reports whether a path is where to look and the parameter what to look for, or the other way round: "find
 // notes.txt in /tmp".
 func (l *filler) misplaced(q param, v values.Value) bool {
-	looks := func(p param) bool { return lists["named"].any(p.stems) }
+	looks := func(p param) bool { return list("named").any(p.stems) }
 	return slices.ContainsFunc(l.f.params, looks) && looks(q) == (v.Cue == "in")
 }
 
-// excluded reports whether ordinary words or a name cannot be what a parameter takes.
+// todayByDefault is how descriptions say that a date need not be given for today.
+var todayByDefault = lazy(`(?i)\bdefault\w*\b.{0,20}\b(?:today|current date)`)
+
+// excluded reports whether a value cannot be what a parameter takes.
 func (l *filler) excluded(q param, v values.Value) bool {
-	lower := strings.ToLower(v.Text)
-	// "in Celsius" is no place where that is a choice of a unit
-	choice := slices.ContainsFunc(l.f.params, func(o param) bool {
-		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool {
-			return strings.EqualFold(c,
-				v.Text)
-		})
-	})
+	today := v.Kind == values.Date && v.Time.Format(time.DateOnly) == l.p.now().Format(time.DateOnly)
+	row, sides := form(v), list("from").any(q.stems) != list("to").any(q.stems)
 	switch {
-	case choice, slices.Contains(q.stems, "currenc") && (len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text):
+	case slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }),
+		row == "spelled" && string(v.Number) == strconv.Itoa(l.digits), // "two numbers, 36 and 48"
+		v.Kind == values.Path && strings.Contains(v.Text, "*") && !list("named").any(q.stems),
+		today && !q.Required && todayByDefault().MatchString(q.Description),
+		v.Label == "bound" && !sides,
+		v.Label == "said" && (q.role == roleID || !list("body").any(q.stems)),
+		(v.Label == "owner" || v.Label == "repo") && !q.named(v.Label):
 		return true
-	case l.labels(v):
+	case row != "phrase" && row != "phrase@" && row != "rest" && v.Kind != values.Name: // what follows is about words
+		return false
+	case slices.ContainsFunc(l.f.params, func(o param) bool { // "in Celsius" is no place where that is a choice of a unit
+		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool { return strings.EqualFold(c, v.Text) })
+	}), l.labels(v), q.role == roleID && q.identifies():
 		return true
-	case q.role == roleID && q.identifies():
-		return true
-	case v.Kind == values.Name && !strings.Contains(v.Text, " ") && l.f.words[search.Stem(lower)]:
-		return true
+	case q.named("currenc"):
+		return len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text
 	case v.Label == "region":
-		return q.role != rolePlace || slices.Contains(q.stems, "citi") && !strings.Contains(q.Description, ",")
+		return q.role != rolePlace || q.named("citi") && !strings.Contains(q.Description, ",")
 	}
-	return false
+	return v.Kind == values.Name && !strings.Contains(v.Text, " ") && l.f.words[search.Stem(strings.ToLower(v.Text))]
 }
 
 // digits returns where the number of a text begins and ends; the end is 0 if there is none.
@@ -264,35 +208,35 @@ func digits(text string) (first, end int) {
 	return first, strings.LastIndexFunc(text, unicode.IsDigit) + 1
 }
 
-// exampleLead is how descriptions begin to name values.
-var exampleLead = regexp.MustCompile(`(?i)\b(?:e\.?g|such as|for example|for instance|like|examples?|one of|either)\b|[:('"]`)
+var (
+	// exampleLead is how descriptions begin to name values.
+	exampleLead = lazy(`(?i)\b(?:e\.?g|such as|for example|for instance|like|examples?|one of|either)\b|[:('"]`)
+	// exampleSplit is what stands between them.
+	exampleSplit = lazy(`[ ]*(?:[,;:.()'"\[\]]|\b(?:or|and|etc)\b)+[ ]*`)
+)
 
-// exemplifies reports whether a parameter's description names a value: "City: Berlin, Lisbon or Toronto".
-func (q param) exemplifies(text string) bool {
+// examples is the part of a description that names values, in lower case: "City: Berlin, Lisbon or Toronto".
+func (q param) examples() string {
 	about := clip(q.Description, 600)
-	lead := exampleLead.FindStringIndex(about)
-	if lead == nil || len(text) < 2 {
-		return false
+	if lead := exampleLead().FindStringIndex(about); lead != nil {
+		return strings.ToLower(about[lead[1]:])
 	}
-	return slices.Contains(strings.FieldsFunc(strings.ToLower(about[lead[1]:]), notWord), strings.ToLower(text)) ||
-		strings.Contains(text, " ") && strings.Contains(strings.ToLower(about[lead[1]:]), strings.ToLower(text))
+	return ""
 }
 
-// example reports whether a text is one of the values that a parameter's description names, and the whole of it.
+// exemplifies reports whether a parameter's description names a value.
+func (q param) exemplifies(text string) bool {
+	text, listed := strings.ToLower(text), q.examples()
+	notWord := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
+	return len(text) > 1 && strings.Contains(listed, text) &&
+		(strings.Contains(text, " ") || slices.Contains(strings.FieldsFunc(listed, notWord), text))
+}
+
+// example reports whether a text is one of several values that a parameter's description names, and the whole of it.
 func (q param) example(text string) bool {
-	about := clip(q.Description, 600)
-	lead := exampleLead.FindStringIndex(about)
-	if lead == nil {
-		return false
-	}
-	listed := exampleSplit.Split(strings.ToLower(about[lead[1]:]), -1)
+	listed := exampleSplit().Split(q.examples(), -1)
 	return len(listed) > 1 && slices.Contains(listed, strings.ToLower(text))
 }
-
-// exampleSplit is what stands between values in descriptions.
-var exampleSplit = regexp.MustCompile(`[ ]*(?:[,;:.()'"\[\]]|\b(?:or|and|etc)\b)+[ ]*`)
-
-func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
 
 // labels reports whether a text only names parameters: "the ID".
 func (l *filler) labels(v values.Value) bool {
@@ -303,24 +247,11 @@ func (l *filler) labels(v values.Value) bool {
 
 // side weighs on which side of a pair a value and a parameter are: "from A to B".
 func side(q param, v values.Value) float64 {
-	of := func(from, to bool) float64 {
-		switch {
-		case from == to:
-			return 0
-		case from:
-			return 1
-		}
-		return -1
+	switch from, to := list("from").any(q.stems), list("to").any(q.stems); {
+	case from == to || !list("fromCues")[v.Cue] && !list("toCues")[v.Cue]:
+		return 0
+	case from == list("fromCues")[v.Cue]:
+		return rightSide
 	}
-	return rightSide * of(lists["from"].any(q.stems), lists["to"].any(q.stems)) *
-		of(slices.Contains([]string{"from", "since", "between", "after", "over"}, v.Cue), slices.Contains([]string{"to", "until", "before", "under"}, v.Cue))
-}
-
-// encode writes arguments as JSON; what came from schemas and text always can be.
-func encode(args map[string]any) json.RawMessage {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return raw
+	return -rightSide
 }

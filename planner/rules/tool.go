@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +42,13 @@ type param struct {
 	role  role
 }
 
+func (q param) named(stem string) bool { return slices.Contains(q.stems, stem) }
+
+func (f *profile) named(stem string) bool { return slices.Contains(f.name, stem) }
+
+// isForDirectories reports whether a tool is for directories and not for files, by its name.
+func (f *profile) isForDirectories() bool { return f.named("directori") && !f.named("file") }
+
 // output is a field of a tool's result.
 type output struct {
 	path  string
@@ -74,7 +80,7 @@ func (r *profiler) profile(t plan.Tool) *profile {
 	}
 	f := &profile{tool: t, reads: t.Reads(), verb: toolVerb(t), name: r.stems(t.Tool + " " + t.Title),
 		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
-	if m := byDoing.FindStringSubmatch(clip(t.Description, 300)); m != nil && !lists["changes"][f.verb] {
+	if m := byDoing().FindStringSubmatch(clip(t.Description, 300)); m != nil && !list("changes")[f.verb] {
 		f.by = search.Stem(m[1])
 	} else if words := search.Words(clip(t.Description, 300)); len(words) > 0 && !f.reads {
 		f.by = search.Stem(strings.TrimSuffix(words[0], "s")) // remove_from_cart: "Takes a product out of the cart"
@@ -192,17 +198,17 @@ func toolVerb(t plan.Tool) string {
 }
 
 // byDoing is how descriptions say how a tool does what it does.
-var byDoing = regexp.MustCompile(`\bby (\w+ing)\b`)
+var byDoing = lazy(`\bby (\w+ing)\b`)
 
 // does reports whether a verb of a question, given by its stems, asks for what a tool does.
 func (f *profile) does(verb []string) bool {
 	return slices.ContainsFunc(verb, func(v string) bool {
-		noun := !f.module[v] && (lists["creating"][f.verb] && slices.Contains(f.name, v) || f.first == v)
+		same := func(s string) bool { return s == v || sameGroup(s, v) }
+		noun := !f.module[v] && (list("creating")[f.verb] && f.named(v) || f.first == v)
 		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) }) // "add" for get_sum
-		return v == f.verb || v == f.by || sameGroup(v, f.by) || sameGroup(v, f.verb) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
+		return same(f.verb) || same(f.by) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
 			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
-				s := search.Stem(strings.ToLower(c))
-				return !strings.HasSuffix(c, "ed") && (s == v || sameGroup(s, v)) // a state such as "cancelled" is nothing to do
+				return !strings.HasSuffix(c, "ed") && same(search.Stem(strings.ToLower(c))) // "cancelled" is nothing to do
 			})
 		})
 	})

@@ -25,7 +25,7 @@ func (c *chooser) served(cl intent.Clause) bool {
 			}
 			all++
 			returned := slices.ContainsFunc(one.f.outputs, func(o output) bool { return slices.ContainsFunc(o.stems, w.has) })
-			if returned || c.p.knows(one.f, w) >= least || one.fill.uses(w) > 0 {
+			if returned || one.f.knows(w) >= least || one.fill.uses(w) > 0 {
 				known++
 			}
 		}
@@ -36,13 +36,13 @@ func (c *chooser) served(cl intent.Clause) bool {
 // missed notes a part of the question that no call serves, with what its tool lacks or the tools that are nearest. What
 // is only polite, or asks what can be done, is no such part.
 func (c *chooser) missed(cl intent.Clause) {
-	if about(cl) || !slices.ContainsFunc(lettersOf(cl), func(w string) bool { return !slices.Contains(polite, w) }) {
+	if about(cl) || !slices.ContainsFunc(lettersOf(cl), func(w string) bool { return !list("polite")[w] }) {
 		return
 	}
 	a := c.askFor([]intent.Clause{cl})
 	u := plan.Unmet{Text: strings.TrimSpace(c.said[cl.Start:cl.End]), Reason: plan.UnmetNoTool}
 	for _, one := range c.open {
-		if slices.ContainsFunc(a.words, func(w word) bool { return c.p.knows(one.f, w) == 1 }) {
+		if slices.ContainsFunc(a.words, func(w word) bool { return one.f.knows(w) == 1 }) {
 			u.Reason, u.Tool, u.Missing = plan.UnmetMissingArgument, one.f.tool.Name, names(one.fill.missing)
 			if len(one.fill.unclear) > 0 {
 				u.Reason = plan.UnmetUnclear
@@ -71,7 +71,7 @@ func (c *chooser) nearest(a ask) []plan.Nearest {
 	var out []plan.Nearest
 	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
 		f := c.profile(t)
-		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 && c.p.knows(f, w) > 0 }) {
+		if slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 && f.knows(w) > 0 }) {
 			out = append(out, plan.Nearest{Tool: t.Name, Missing: names(c.p.fill(a, f, nil).missing)})
 		}
 	}
@@ -92,7 +92,7 @@ func (c *chooser) unworked() string {
 	for _, one := range c.calls {
 		for _, cl := range one.from {
 			stems := verbStems(cl)
-			if asks(cl) && lists["reworking"].any(stems) && !one.f.does(stems) && !slices.Contains(verbs, cl.Verb) {
+			if asks(cl) && list("reworking").any(stems) && !one.f.does(stems) && !slices.Contains(verbs, cl.Verb) {
 				verbs = append(verbs, cl.Verb)
 			}
 		}
@@ -138,34 +138,15 @@ func needs(tool string, missing []string) string {
 	return "`" + tool + "` (needs `" + strings.Join(missing, "`, `") + "`)"
 }
 
-// aboutWords are all that questions for what can be done here consist of, asking and asked the words that one needs.
-var (
-	aboutWords = strings.Fields("what can could do does you this help me with which tools are there available have here offer how " +
-		"was kannst du machen können sie tun que peux tu faire pouvez vous qué puedes hacer puede who wer bist sind qui es êtes quién eres")
-	asking  = strings.Fields("what which how who was wer que qui qué quién")
-	helping = strings.Fields("help hilfe aide ayuda") // alone
-	asked   = strings.Fields("you tools du sie tu vous puedes puede eres")
-)
-
 // lettersOf are the words of a clause in lower case, without digits and marks.
 func lettersOf(cl intent.Clause) []string {
 	return strings.FieldsFunc(strings.ToLower(cl.Text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// polite words alone ask for nothing.
-var polite = strings.Fields("hello hi hey good morning afternoon evening night day bye goodbye thanks thank you very much " +
-	"hallo guten tag abend morgen tschüss danke vielen dank dir ihnen bonjour bonsoir salut merci beaucoup au revoir " +
-	"hola buenos días buenas tardes noches adiós gracias muchas")
-
 // about reports whether a clause asks what can be done here, or who is there.
 func about(cl intent.Clause) bool {
 	words := lettersOf(cl)
-	if len(words) == 1 && slices.Contains(helping, words[0]) {
-		return true
-	}
-	has := func(list []string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-	}
-	other := slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(aboutWords, w) })
-	return (cl.Act == intent.Question || cl.Act == intent.ActionQuestion) && !other && has(asking) && has(asked)
+	other := slices.ContainsFunc(words, func(w string) bool { return !list("about")[w] })
+	return len(words) == 1 && list("helping")[words[0]] || (cl.Act == intent.Question || cl.Act == intent.ActionQuestion) &&
+		!other && list("asking").any(words) && list("asked").any(words)
 }

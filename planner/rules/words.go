@@ -1,57 +1,11 @@
 package rules
 
 import (
-	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
-
-//go:embed words.txt
-var wordsText string
-
-// lists are the stems of words.txt by the name of the list; verbGroups are its groups of verbs.
-var lists, verbGroups = readLists(wordsText)
-
-func readLists(text string) (lists map[string]stems, groups []stems) {
-	lists = map[string]stems{}
-	for line := range strings.Lines(text) {
-		name, words, ok := strings.Cut(line, ": ")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if lists[name] == nil || name == "group" {
-			lists[name] = stems{}
-		}
-		if name == "group" {
-			groups = append(groups, lists[name])
-		}
-		for w := range strings.FieldsSeq(words) {
-			lists[name][search.Stem(w)] = true
-		}
-	}
-	return lists, groups
-}
-
-// stems is a set of stems.
-type stems map[string]bool
-
-func (s stems) any(of []string) bool {
-	return slices.ContainsFunc(of, func(stem string) bool { return s[stem] })
-}
-
-func (s stems) add(of []string) {
-	for _, stem := range of {
-		s[stem] = true
-	}
-}
-
-// sameGroup reports whether two verbs ask for the same kind of thing.
-func sameGroup(a, b string) bool {
-	return slices.ContainsFunc(verbGroups, func(g stems) bool { return g[a] && g[b] })
-}
 
 // maxWords bounds how much of a question is read; a longer one is planned by its beginning.
 const maxWords = 600
@@ -71,15 +25,12 @@ func (w word) numeral() bool {
 	return w.lower[0] >= '0' && w.lower[0] <= '9' && !strings.ContainsFunc(w.lower, func(r rune) bool { return r >= 'a' })
 }
 
-// introducing words stand before a value and carry no topic.
-var introducing = strings.Fields("called named titled entitled saying stating located using given following")
-
-var wordShape = regexp.MustCompile(`[\pL\pN\pM_][\pL\pN\pM_'’]*`)
+var wordShape = lazy(`[\pL\pN\pM_][\pL\pN\pM_'’]*`)
 
 // readWords splits text[from:to] into words.
 func readWords(text string, from, to int, lang string) []word {
 	var out []word
-	for _, at := range wordShape.FindAllStringIndex(text[from:to], maxWords) {
+	for _, at := range wordShape().FindAllStringIndex(text[from:to], maxWords) {
 		out = append(out, newWord(text, from+at[0], from+at[1], lang))
 	}
 	return out
@@ -98,9 +49,9 @@ func newWord(text string, start, end int, lang string) word {
 	stems, empty := search.StemsIn(strings.ReplaceAll(strings.TrimSuffix(w.lower, "'s"), "'", ""), lang)
 	w.stems = unique(append(w.stems, stems...))
 	switch {
-	case empty || slices.Contains(introducing, w.lower) || len(parts) == 0:
+	case empty || list("introducing")[w.lower] || len(parts) == 0:
 		w.weight = 0
-	case lists["common"].any(w.stems) || lists["generic"].any(w.stems):
+	case list("common").any(w.stems) || list("generic").any(w.stems):
 		w.weight = 0.4
 	case search.RequestVerb(w.lower):
 		w.weight = 0.8

@@ -33,6 +33,7 @@ func TestDates(t *testing.T) {
 		{"last April", "dates 2025-04-01..2025-04-30"},
 		{"next April", "dates 2026-04-01..2026-04-30"},
 		{"it may rain in march", ""},
+		{"on the 9th of march 2023", "date 2023-03-09"},
 		{"May I march 5 miles", "quantity 5 mi"},
 		{"today", "date 2025-06-04"},
 		{"tomorrow's weather", "date 2025-06-05"},

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxDigits bounds the numbers that are read; longer ones are identifiers.
@@ -38,23 +39,25 @@ const numeral = `^(?:\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+|(?:['’\x{a0}\x{202f}%s
 	`(?:[eE][+-]?\d{1,2})?`
 
 var (
-	numerals = map[bool]*regexp.Regexp{false: longest(""), true: longest(" ")} // whether spaces separate thousands
-	fraction = regexp.MustCompile(`^\d{1,4}/\d{1,4}`)
-	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})+,\d+`)
+	numerals = map[bool]func() *regexp.Regexp{false: longest(""), true: longest(" ")} // whether spaces separate thousands
+	fraction = Lazy(`^\d{1,4}/\d{1,4}`)
+	spaced   = Lazy(`^\d{1,3}(?: \d{3})+,\d+`)
 	marks    = strings.NewReplacer(".", "", ",", "")
 	spacing  = strings.NewReplacer("'", "", "’", "", " ", "", "\u00a0", "", "\u202f", "")
 )
 
-func longest(space string) *regexp.Regexp {
-	form := regexp.MustCompile(fmt.Sprintf(numeral, space))
-	form.Longest()
-	return form
+func longest(space string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		form := regexp.MustCompile(fmt.Sprintf(numeral, space))
+		form.Longest()
+		return form
+	})
 }
 
 // shape matches a pattern at token i and returns the token after it, 0 if it ends inside of one.
-func (r *scanner) shape(i int, form *regexp.Regexp) (text string, next int) {
+func (r *scanner) shape(i int, form func() *regexp.Regexp) (text string, next int) {
 	start := r.tok(i).start
-	text = form.FindString(r.text[start:min(start+4*maxDigits, len(r.text))])
+	text = form().FindString(r.text[start:min(start+4*maxDigits, len(r.text))])
 	for next = i; r.tok(next).start < start+len(text); next++ {
 	}
 	if text == "" || r.tok(next-1).end != start+len(text) {

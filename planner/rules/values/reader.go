@@ -223,7 +223,7 @@ func (r *figures) terminal(i int, c *capture) (next int) {
 	if t := r.tok(i); c.name == "month" && next > 0 {
 		if r.mark(next, ".") && t.size() < 5 && r.tok(next+1).kind == 'd' {
 			next++ // Apr. 3
-		} else if verb := c.means == "3" || c.means == "5"; verb && r.Language == "en" && !t.upper && r.tok(i-1).kind != 'd' {
+		} else if verb := c.means == "3" || c.means == "5"; verb && r.Language == "en" && !t.upper && r.tok(i-1).kind != 'd' && !r.is(i-1, "of") {
 			return 0 // may, march
 		}
 	}

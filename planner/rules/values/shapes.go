@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -11,15 +12,20 @@ import (
 const domains = `com|org|net|io|dev|edu|gov|eu|app|ai|co\.uk` // without a scheme
 
 var (
-	emailShape = regexp.MustCompile(`^[\pL\d._%+-]+@[\pL\d-]+(\.[\pL\d-]+)+$`)
-	urlShape   = regexp.MustCompile(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
-	pathShape  = regexp.MustCompile(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
+	emailShape = Lazy(`^[\pL\d._%+-]+@[\pL\d-]+(\.[\pL\d-]+)+$`)
+	urlShape   = Lazy(`^(?i)(?:[a-z][a-z\d+.-]*://\S+|(?:[a-z\d-]+\.)+(?:` + domains + `)(?:[/:?]\S*)?)$`)
+	pathShape  = Lazy(`^(?:(?:~|\.{1,2})?/[\pL\d._~-]\S*|~/?|[A-Za-z]:\\\S*|\S+\\\S+|` +
 		`\S+/\S*/\S*|\S+/|\S+/\S+\.\w+)$`)
-	fileShape = regexp.MustCompile(`^[\pL\d_.*-]*[\pL\d_*]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
-	slugShape = regexp.MustCompile(`^[\pL\d._-]+/[\pL\d._-]+$`)
-	codeShape = regexp.MustCompile(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
-	initials  = regexp.MustCompile(`^(?:\pL\.)+\pL?$`)
+	fileShape = Lazy(`^[\pL\d_.*-]*[\pL\d_*]\.(?:[a-z][a-z\d]{1,4}|[A-Z][A-Z\d]{1,3}|[a-z])$`)
+	slugShape = Lazy(`^[\pL\d._-]+/[\pL\d._-]+$`)
+	codeShape = Lazy(`^[#@+]?[\pL\d]+(?:[-_.:/][\pL\d]+)*$`)
+	initials  = Lazy(`^(?:\pL\.)+\pL?$`)
 )
+
+// Lazy compiles a pattern when it is first used, so that programs that never plan do not hold it.
+func Lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 func letters(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
 
@@ -65,14 +71,14 @@ func (r *reader) address(i int) int {
 	s, next := r.chunk(i)
 	_, rest, _ := strings.Cut(s, "/")
 	switch {
-	case !letters(s) && s != "~", initials.MatchString(s), r.tok(i).kind == 'd' && r.measured(i, next):
-	case emailShape.MatchString(s):
+	case !letters(s) && s != "~", initials().MatchString(s), r.tok(i).kind == 'd' && r.measured(i, next):
+	case emailShape().MatchString(s):
 		return r.add(r.value(Email, i, next))
-	case urlShape.MatchString(s):
+	case urlShape().MatchString(s):
 		return r.add(r.value(URL, i, next))
-	case slugShape.MatchString(s) && letters(rest) && !r.is(i, "unit", "article", "other", "cue"):
+	case slugShape().MatchString(s) && letters(rest) && !r.is(i, "unit", "article", "other", "cue"):
 		return r.add(r.value(Path, i, next), r.value(Identifier, i, next))
-	case pathShape.MatchString(s) || fileShape.MatchString(s):
+	case pathShape().MatchString(s) || fileShape().MatchString(s):
 		return r.add(r.value(Path, i, next))
 	}
 	return 0
@@ -88,7 +94,7 @@ func (r *reader) measured(i, next int) bool {
 // with several marks.
 func (r *reader) code(i int) int {
 	s, next := r.chunk(i)
-	if s == "" || !codeShape.MatchString(s) || strings.HasSuffix(s, ":") {
+	if s == "" || !codeShape().MatchString(s) || strings.HasSuffix(s, ":") {
 		return 0
 	}
 	digit := strings.ContainsAny(s, "0123456789")

@@ -1,7 +1,6 @@
 package values
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +26,10 @@ var periods = map[string]string{
 }
 
 var (
-	uuid        = regexp.MustCompile(`^(?i)[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$`)
-	layoutShape = regexp.MustCompile(`(?i)\b(?:YY(?:YY)?|DD|MM|HH)(?:[-/.,: T]*(?:YY(?:YY)?|DD|MM|HH|SS))+|` +
+	uuid        = Lazy(`^(?i)[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$`)
+	layoutShape = Lazy(`(?i)\b(?:YY(?:YY)?|DD|MM|HH)(?:[-/.,: T]*(?:YY(?:YY)?|DD|MM|HH|SS))+|` +
 		`(?:%[YmdHMSy][-/:.T]?)+`)
-	hourShape   = regexp.MustCompile(`(?:^|[^:\d])\d{1,2} ?[ap]m\b`)
+	hourShape   = Lazy(`(?:^|[^:\d])\d{1,2} ?[ap]m\b`)
 	layoutParts = strings.NewReplacer("YYYY", "2006", "YY", "06", "DD", "02", "HH", "15", "SS", "05",
 		"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06")
 )
@@ -38,7 +37,7 @@ var (
 // text writes a value as a string, "" if it does not fit.
 func (t *target) text(v Value) (string, float64) {
 	kinds, strict := formats[t.Format]
-	if strict && !slices.Contains(kinds, v.Kind) || t.Format == "uuid" && !uuid.MatchString(v.Text) {
+	if strict && !slices.Contains(kinds, v.Kind) || t.Format == "uuid" && !uuid().MatchString(v.Text) {
 		return "", 0
 	}
 	period := periods[v.Unit]
@@ -72,7 +71,7 @@ func (t *target) text(v Value) (string, float64) {
 
 // layout returns the layout that the description names, as package time writes it. MM after HH are minutes.
 func (t *target) layout() string {
-	named := layoutShape.FindString(t.Description)
+	named := layoutShape().FindString(t.Description)
 	if !strings.HasPrefix(named, "%") {
 		named = strings.ToUpper(named)
 	}
@@ -115,7 +114,7 @@ func (t *target) moment(v Value) (string, float64) {
 		layout = time.DateOnly
 	case t.Format == "time":
 		layout = "15:04:05Z07:00"
-	case t.Format == "" && !dated && hourShape.MatchString(t.hint) && hourShape.MatchString(strings.ToLower(v.Text)):
+	case t.Format == "" && !dated && hourShape().MatchString(t.hint) && hourShape().MatchString(strings.ToLower(v.Text)):
 		return v.Text, score // e.g. 3pm
 	case t.Format != "date-time" && !dated && t.mentions("12-hour", "am/pm"):
 		layout = "3:04 PM"

@@ -281,8 +281,8 @@ func (d *decoder) unique(path string, n *node, use func(member)) {
 // keys returns the yaml keys of a struct, in its order.
 func keys(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "-" {
+	for field := range t.Fields() {
+		if name := field.Tag.Get("yaml"); name != "-" {
 			names = append(names, name)
 		}
 	}

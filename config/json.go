@@ -24,8 +24,7 @@ func parseJSON(file string, data []byte) (*node, error) {
 		}
 		return root, nil
 	}
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return nil, r.fail(int(syntax.ByteOffset), "no valid JSON: %v", syntax.Err)
 	}
 	if listed := (*Error)(nil); errors.As(err, &listed) || errors.Is(err, errTooMany) {

@@ -107,8 +107,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	sl.callers.add(r.Caller)
 	session, err := sl.get(ctx)
 	if err != nil {
-		var failure *link.Failure
-		if errors.As(err, &failure) {
+		if failure, ok := errors.AsType[*link.Failure](err); ok {
 			// This describes the handshake, not the call.
 			unsent := *failure
 			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false

@@ -210,7 +210,7 @@ func (c *signatures) of(t *plan.Tool) *signature {
 	if c.learned != nil {
 		result, arguments = c.learned(t)
 	}
-	for _, text := range append(arguments[:len(arguments):len(arguments)], result) {
+	for _, text := range append(slices.Clip(arguments), result) {
 		_ = h.WriteByte(0)
 		_, _ = h.WriteString(text)
 	}

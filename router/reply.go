@@ -39,8 +39,7 @@ func failTool(x *edge.Exchange, err error) {
 
 // failed makes the isError result of a router tool. The error is returned again where there is nobody to answer.
 func failed(err error) (*mcp.CallToolResult, error) {
-	var cancelled *edge.Cancelled
-	if errors.As(err, &cancelled) {
+	if _, ok := errors.AsType[*edge.Cancelled](err); ok {
 		return nil, err
 	}
 	if text, refused := refusalText(err); refused {

@@ -183,8 +183,7 @@ func askApp(ctx context.Context, a *app.App, question batch.Question, yes bool) 
 		return nil, err
 	}
 	record, err := a.Router().Query(ctx, q)
-	var refusal *router.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*router.Refusal](err); ok {
 		return nil, &batch.Failure{Reason: reasonRefused, Err: errors.New(refusal.Text)}
 	}
 	if err != nil {

@@ -66,8 +66,7 @@ func (c *queryCmd) Run(w *world) error {
 	record, err := a.Router().Query(w.ctx, q)
 	q.Report.Close()
 	bar.close()
-	var refusal *router.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*router.Refusal](err); ok {
 		return &exitError{exitUsage, advised(refusal.Text)}
 	}
 	if err != nil {

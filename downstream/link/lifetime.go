@@ -74,8 +74,7 @@ func (l *lifetime) failure(reason, format string, args ...any) *Failure {
 
 // asFailure returns err as a *Failure of this session.
 func (l *lifetime) asFailure(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	return l.failure(reason.Disconnected, "%v", err)

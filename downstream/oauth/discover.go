@@ -186,8 +186,7 @@ func resourceMetadata(
 
 // cause returns what went wrong without the URL of the request.
 func cause(err error) error {
-	var wrong *url.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		return wrong.Err
 	}
 	return err

@@ -117,8 +117,7 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 func (t *Token) explain(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
-		var wrong *url.Error
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*url.Error](err); ok {
 			return fmt.Errorf("cannot reach %s: %w", host(t.Endpoint), wrong.Err)
 		}
 		return fmt.Errorf("the answer of %s is no token", host(t.Endpoint))

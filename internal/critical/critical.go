@@ -43,8 +43,7 @@ func Analyze(parts []Part) Analysis {
 		}
 	}
 	latest := make([]int64, len(parts)) // end without delay
-	for k := len(order) - 1; k >= 0; k-- {
-		i := order[k]
+	for _, i := range slices.Backward(order) {
 		latest[i] = end[last]
 		for _, c := range children[i] {
 			latest[i] = min(latest[i], latest[c]-parts[c].Time)

@@ -58,8 +58,8 @@ func newMCPServer(name, title, instructions string) *server.MCPServer {
 // readOnly annotates a tool that reads data of the demo.
 func readOnly(title string) mcp.ToolOption {
 	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
-		Title: title, ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false),
-		IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false),
+		Title: title, ReadOnlyHint: new(true), DestructiveHint: new(false),
+		IdempotentHint: new(true), OpenWorldHint: new(false),
 	})
 }
 

@@ -121,9 +121,7 @@ func isAzureDeployment(baseURL string) bool {
 // prepare adds to a request what every request has.
 func (e endpoint) prepare(req *http.Request) {
 	req.URL.RawQuery = e.query
-	for name, values := range e.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, e.header)
 	propagation.TraceContext{}.Inject(req.Context(), propagation.HeaderCarrier(req.Header))
 }
 

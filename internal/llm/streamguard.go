@@ -322,8 +322,7 @@ func (b *boundedBody) Close() (err error) {
 // networkError returns err as an *Error without the URL, which may hold secrets. The kind is for errors without a
 // better one.
 func networkError(ctx context.Context, err error, kind Kind) error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -335,8 +334,7 @@ func networkError(ctx context.Context, err error, kind Kind) error {
 		}
 		return cause
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	text := err.Error()

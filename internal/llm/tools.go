@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -69,8 +70,8 @@ type call struct {
 // at returns the call that a piece of a stream belongs to. Pieces have the index of their call; endpoints that number
 // all calls alike tell them apart by their ids.
 func (c *calls) at(index int, id string) (*call, error) {
-	for i := len(c.list) - 1; i >= 0; i-- {
-		if known := c.list[i]; known.index == index {
+	for _, known := range slices.Backward(c.list) {
+		if known.index == index {
 			if id == "" || id == known.id {
 				return known, nil
 			}

@@ -265,9 +265,9 @@ func splitReference(body string, isStep func(string) bool) (step string, path []
 			if ok {
 				return body[:end], path, true
 			}
-			if n := strings.IndexByte(rest, '.'); n >= 0 {
-				if path, ok = indices(rest[:n]); ok {
-					return body[:end], append(path, parsePath(rest[n+1:])...), true
+			if before, after, ok := strings.Cut(rest, "."); ok {
+				if path, ok = indices(before); ok {
+					return body[:end], append(path, parsePath(after)...), true
 				}
 			}
 		}

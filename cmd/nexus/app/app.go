@@ -233,8 +233,7 @@ func (a *App) Listen(ctx context.Context) error {
 	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // which does not say the address again
 		}
 		return fmt.Errorf("cannot listen on %s: %w; choose another address with --listen, NEXUS_LISTEN or listen in the settings", cfg.Listen, err)

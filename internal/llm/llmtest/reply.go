@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -104,9 +105,7 @@ func writeJSON(w io.Writer, v any) {
 }
 
 func (r Reply) write(w http.ResponseWriter, hr *http.Request, req Request) {
-	for name, values := range r.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.Header)
 	switch {
 	case r.refused != "":
 		refuse(w, r.Status, fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", r.refused),

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,9 +67,7 @@ func (e *Expression) Locals() []string { return e.locals }
 // of ctx ends the work. An error is one line.
 func (e *Expression) Eval(ctx context.Context, values map[string]any) (any, error) {
 	env := make(map[string]any, len(values)+1)
-	for name, v := range values {
-		env[name] = v
-	}
+	maps.Copy(env, values)
 	env[meterName] = &meter{ctx: ctx, left: maxWork}
 	machine := vm.VM{MemoryBudget: maxMemory}
 	result, err := machine.Run(e.program, env)

@@ -54,8 +54,7 @@ func readCSV(text []byte, c *collector) {
 }
 
 func (c *collector) csvProblem(line int, err error) {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		line, err = parse.Line, parse.Err
 	}
 	c.problem(line, "no CSV: %v", err)

@@ -31,8 +31,7 @@ func readArray(text []byte, c *collector) {
 		begin := at.number(skipSpace(text, d.InputOffset()))
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 				begin = at.number(min(syntax.Offset, int64(len(text))))
 			}
 			c.problem(begin, "no JSON: %s", jsonReason(err))

@@ -62,8 +62,7 @@ func read(path string, stdin io.Reader) ([]byte, error) {
 
 // reason returns why a file cannot be read, without its name.
 func reason(err error) string {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + failed.Err.Error()
 	}
 	return err.Error()

@@ -53,8 +53,7 @@ func readYAML(text []byte, c *collector) {
 
 // yamlProblem records an error of the library, which knows where it is and what else is there.
 func (c *collector) yamlProblem(line int, err error) {
-	var known yaml.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[yaml.Error](err); ok {
 		if t := known.GetToken(); t != nil {
 			line = t.Position.Line
 		}

@@ -39,8 +39,7 @@ type Place struct {
 func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		var failed *fs.PathError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
 		return false, &Error{Path: path, Text: "cannot be read: " + err.Error()}

@@ -66,8 +66,7 @@ func Resume(path string, mode fs.FileMode) (*Writer, error) {
 func open(path string, mode fs.FileMode) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
-		var failed *fs.PathError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
 		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)

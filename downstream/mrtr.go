@@ -120,10 +120,8 @@ func (in *input) params(ctx context.Context, result []byte, wait time.Duration) 
 	case in.idle > maxIdleRounds:
 		return nil, in.fails("it asked %d times to be called again later", in.idle)
 	case in.idle > 0:
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

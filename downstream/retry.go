@@ -61,9 +61,8 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			}
 			c.opts.Logger.InfoContext(ctx, "call is tried again", "server", r.Server, "method", r.Method,
 				"attempt", *r.Attempts+1, "wait", wait, "error", failure)
-			timer := time.NewTimer(max(wait, min(failure.After, 20*time.Second)))
 			select {
-			case <-timer.C:
+			case <-time.After(max(wait, min(failure.After, 20*time.Second))):
 				continue
 			case <-ctx.Done():
 				err = context.Cause(ctx)
@@ -72,7 +71,6 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			case <-r.server.ctx.Done():
 				err = failure
 			}
-			timer.Stop()
 			return link.Reply{}, err
 		}
 	}

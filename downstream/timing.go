@@ -11,10 +11,8 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 
 // sleep waits for d and returns true, or false if ctx or stop ends first.
 func sleep(ctx context.Context, d time.Duration, stop <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 	case <-stop:

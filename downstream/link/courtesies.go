@@ -53,13 +53,12 @@ func (c *courtesies) later(message []byte) {
 
 // flush waits a moment for the messages on their way.
 func (c *courtesies) flush() {
-	moment := time.NewTimer(lastWords)
-	defer moment.Stop()
+	moment := time.After(lastWords)
 	for c.pending.Load() > 0 && c.s.Err() == nil {
 		select {
 		case <-c.said:
 		case <-c.s.ctx.Done():
-		case <-moment.C:
+		case <-moment:
 			return
 		case <-c.s.polite.Done():
 			return

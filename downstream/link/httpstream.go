@@ -96,10 +96,8 @@ func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (js
 
 // resume waits as long as the server asks for and requests the rest of a stream. It reports whether there is one.
 func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
-	timer := time.NewTimer(min(max(retry, streamWait/10), streamWaits))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(min(max(retry, streamWait/10), streamWaits)):
 	case <-ctx.Done():
 		return false
 	}

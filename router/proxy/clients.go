@@ -173,11 +173,9 @@ func (p *Proxy) inOrder(ctx context.Context, session, server string) bool {
 	}
 	last := q.last
 	m.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-last:
-	case <-timer.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 		return false
 	}

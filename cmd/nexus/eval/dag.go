@@ -158,10 +158,8 @@ func run(ctx context.Context, t task) float64 {
 	start := time.Now()
 	dataflow.Run(ctx, p, dataflow.Options{
 		Call: func(ctx context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
-			timer := time.NewTimer(latency[s.ID])
-			defer timer.Stop()
 			select {
-			case <-timer.C:
+			case <-time.After(latency[s.ID]):
 				return plan.Outcome{Step: s, Value: json.RawMessage(`{}`), Attempts: 1}
 			case <-ctx.Done():
 				return plan.Outcome{Step: s, Err: &plan.Error{Reason: reason.ToolError, Message: "cancelled"}, Attempts: 1}

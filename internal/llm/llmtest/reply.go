@@ -212,10 +212,8 @@ func (r Reply) pause(hr *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return hr.Context().Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-hr.Context().Done():
 		return false

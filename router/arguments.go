@@ -56,26 +56,20 @@ func (a arguments) given(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-func (a arguments) text(name string) (string, error) {
-	if !a.given(name) {
-		return "", nil
+// read decodes an argument; it is zero if it is not given. want says what it must be.
+func read[T any](a arguments, name, want string) (value T, err error) {
+	if a.given(name) && json.Unmarshal(a[name], &value) != nil {
+		return *new(T), refuse("Invalid argument: %s must be %s", name, want)
 	}
-	var s string
-	if json.Unmarshal(a[name], &s) != nil {
-		return "", refuse("Invalid argument: %s must be a string", name)
-	}
-	return s, nil
+	return value, nil
 }
 
-func (a arguments) flag(name string) (bool, error) {
-	if !a.given(name) {
-		return false, nil
-	}
-	var b bool
-	if json.Unmarshal(a[name], &b) != nil {
-		return false, refuse("Invalid argument: %s must be true or false", name)
-	}
-	return b, nil
+func (a arguments) text(name string) (string, error) { return read[string](a, name, "a string") }
+
+func (a arguments) flag(name string) (bool, error) { return read[bool](a, name, "true or false") }
+
+func (a arguments) texts(name string) ([]string, error) {
+	return read[[]string](a, name, "an array of strings")
 }
 
 // count reads a whole number of at least least; 0 if it is not given. To JSON Schema 2.0 is one, too.
@@ -99,17 +93,6 @@ func (a arguments) seconds(name string) (time.Duration, error) {
 		return 0, refuse("Invalid argument: %s must be a positive number of seconds", name)
 	}
 	return time.Duration(s * float64(time.Second)), nil
-}
-
-func (a arguments) texts(name string) ([]string, error) {
-	if !a.given(name) {
-		return nil, nil
-	}
-	var s []string
-	if json.Unmarshal(a[name], &s) != nil {
-		return nil, refuse("Invalid argument: %s must be an array of strings", name)
-	}
-	return s, nil
 }
 
 // conversation reads a text, or the turns of a conversation.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // and everything else is refused, so an expression reaches nothing but the functions of this package.
 // Work is bounded by the number of nodes and the size of numbers; the caller bounds the
 // length of the text.
-func evaluate(expression string) (string, error) {
+func evaluate(source string) (string, error) {
 	arithmeticOnly := &rewriter{}
 	options := []expr.Option{
 		expr.DisableAllBuiltins(), expr.Optimize(false), expr.MaxNodes(maxNodes), expr.AsAny(),
@@ -30,7 +30,7 @@ func evaluate(expression string) (string, error) {
 	for name, f := range arithmetic {
 		options = append(options, expr.Function(name, f.call(name)))
 	}
-	program, err := expr.Compile(expression, options...)
+	program, err := expr.Compile(source, options...)
 	if arithmeticOnly.refused == nil && arithmeticOnly.uncalled > 0 {
 		arithmeticOnly.refuse("a function needs its values in parentheses, as in sqrt(2)")
 	}
@@ -38,30 +38,17 @@ func evaluate(expression string) (string, error) {
 		return "", arithmeticOnly.refused
 	}
 	if err != nil {
-		return "", oneLine(err)
+		return "", expression.OneLine(err)
 	}
 	value, err := expr.Run(program, nil)
 	if err != nil {
-		return "", oneLine(err)
+		return "", expression.OneLine(err)
 	}
 	r, ok := value.(*big.Rat)
 	if !ok {
 		return "", errors.New("its value is not a number")
 	}
 	return format(r), nil
-}
-
-// oneLine drops the picture of the source that the library adds to its errors.
-func oneLine(err error) error {
-	located := (*file.Error)(nil)
-	switch {
-	case !errors.As(err, &located):
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return errors.New(line)
-	case located.Prev != nil:
-		return located.Prev
-	}
-	return fmt.Errorf("%s at character %d", located.Message, located.Column+1)
 }
 
 // rewriter turns arithmetic into calls of our functions and notes the first thing that is not

@@ -174,7 +174,7 @@ func sameCall(a, b Step) bool {
 func pointersTo(arguments json.RawMessage, isStep func(string) bool) []string {
 	var pointers []string
 	for _, s := range referring(arguments, isStep) {
-		pointers = append(pointers, s.pointer)
+		pointers = append(pointers, string(s.pointer))
 	}
 	return pointers
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
 // maxCost bounds the work of one validation, in units of some tens of nanoseconds.
@@ -240,8 +242,8 @@ func (n *node) cost(v any) int64 {
 func matching(length int, program int64) int64 { return 1 + int64(length)*program/4 }
 
 func programSize(re jsonschema.Regexp) int64 {
-	if p, ok := re.(*pattern); ok {
-		return int64(p.size)
+	if p, ok := re.(*expression.Pattern); ok {
+		return int64(p.Size)
 	}
 	return maxPrograms
 }

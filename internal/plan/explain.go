@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
@@ -234,15 +235,13 @@ func compact(v any) string {
 	return short.Text(string(text), 60)
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
 // pointer returns the JSON pointer for a path (RFC 6901).
 func pointer(path []string) string {
-	var b strings.Builder
+	var p jsontext.Pointer
 	for _, name := range path {
-		b.WriteString("/" + pointerEscapes.Replace(name))
+		p = p.AppendToken(name)
 	}
-	return b.String()
+	return string(p)
 }
 
 // place returns a path in the syntax of programs: arguments.items[0].name.

@@ -174,7 +174,7 @@ type stringValue struct {
 	text       string // the unquoted string
 	refs       []reference
 	whole      bool // it is one reference and nothing else
-	pointer    string
+	pointer    jsontext.Pointer
 }
 
 // A reference names a place in a step's value.
@@ -214,7 +214,7 @@ func referring(arguments []byte, isStep func(string) bool) []stringValue {
 		}
 		end := int(d.InputOffset())
 		found = append(found, stringValue{
-			start: end - len(v), end: end, text: text, refs: refs, whole: whole, pointer: string(d.StackPointer()),
+			start: end - len(v), end: end, text: text, refs: refs, whole: whole, pointer: d.StackPointer(),
 		})
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
@@ -56,7 +55,7 @@ func compile(text json.RawMessage) (s *compiledSchema) {
 		if err != nil {
 			return nil
 		}
-		engine := &patterns{known: make(map[string]*pattern)}
+		engine := &patterns{known: make(map[string]*expression.Pattern)}
 		engine.relax(doc)
 		c := jsonschema.NewCompiler()
 		c.DefaultDraft(draft)
@@ -134,14 +133,8 @@ func cheapNumber(text string) bool {
 
 // patterns compiles the regular expressions of one schema within a common bound.
 type patterns struct {
-	known map[string]*pattern
+	known map[string]*expression.Pattern
 	size  int
-}
-
-// A pattern is a regular expression with the length of its program.
-type pattern struct {
-	*regexp.Regexp
-	size int
 }
 
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
@@ -151,23 +144,15 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, errBounds
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
+	re, err := expression.CompilePattern(text)
 	if err != nil {
-		return nil, fmt.Errorf("parsing pattern: %w", err)
+		return nil, err
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, fmt.Errorf("compiling pattern: %w", err)
-	}
-	if p.size += len(program.Inst); p.size > maxPrograms {
+	if p.size += re.Size; p.size > maxPrograms {
 		return nil, errBounds
 	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, fmt.Errorf("compiling pattern: %w", err)
-	}
-	p.known[text] = &pattern{re, len(program.Inst)}
-	return p.known[text], nil
+	p.known[text] = re
+	return re, nil
 }
 
 // relax removes keywords that must not refuse values: "format", which is an annotation, types that are none, "enum" and

@@ -37,23 +37,15 @@ func (h *shapes) check(s *Step, input Tool) *Error {
 			if !value.whole {
 				continue
 			}
-			wanted := place{schema: h.validator.compiledOf(input.InputSchema), path: tokens(value.pointer)}
+			wanted := place{schema: h.validator.compiledOf(input.InputSchema), path: slices.Collect(value.pointer.Tokens())}
 			if !given.fits(wanted, h.strict) {
 				return &Error{reason.InvalidArguments, fmt.Sprintf("arguments%s: the result of %s is declared as %s, want %s",
-					strings.ReplaceAll(value.pointer, "/", "."), quoteShort(r.written), given.look(h.strict).kinds,
+					strings.ReplaceAll(string(value.pointer), "/", "."), quoteShort(r.written), given.look(h.strict).kinds,
 					wanted.look(false).kinds)}
 			}
 		}
 	}
 	return nil
-}
-
-// tokens are the segments of a JSON pointer.
-func tokens(pointer string) (path []string) {
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		path = append(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
-	}
-	return path
 }
 
 // list returns the place of the list of a loop.

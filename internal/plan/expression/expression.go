@@ -52,7 +52,7 @@ func Parse(source string) (*Expression, error) {
 		return nil, r.refused
 	}
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, OneLine(err)
 	}
 	return &Expression{program, r.names(), r.known}, nil
 }
@@ -72,13 +72,13 @@ func (e *Expression) Eval(ctx context.Context, values map[string]any) (any, erro
 	machine := vm.VM{MemoryBudget: maxMemory}
 	result, err := machine.Run(e.program, env)
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, OneLine(err)
 	}
 	return result, nil
 }
 
-// oneLine drops the picture of the source that the library adds to its errors.
-func oneLine(err error) error {
+// OneLine drops the picture of the source that the library adds to its errors.
+func OneLine(err error) error {
 	located := (*file.Error)(nil)
 	switch {
 	case !errors.As(err, &located):

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -35,12 +33,7 @@ const meterName = "\x00meter"
 type meter struct {
 	ctx      context.Context // ends the evaluation
 	left     int
-	patterns map[string]*pattern
-}
-
-type pattern struct {
-	*regexp.Regexp
-	size int // instructions
+	patterns map[string]*Pattern
 }
 
 func (m *meter) take(units int) error {
@@ -224,25 +217,16 @@ func (m *meter) matches(text, source string) (bool, error) {
 		if err := m.take(1000 + len(source)); err != nil {
 			return false, err
 		}
-		parsed, err := syntax.Parse(source, syntax.Perl)
-		if err != nil {
+		var err error
+		if p, err = CompilePattern(source); err != nil {
 			return false, fmt.Errorf("matches: %w", err)
 		}
-		program, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			return false, fmt.Errorf("matches: %w", err)
-		}
-		re, err := regexp.Compile(source)
-		if err != nil {
-			return false, fmt.Errorf("matches: %w", err)
-		}
-		p = &pattern{re, len(program.Inst)}
 		if m.patterns == nil {
-			m.patterns = map[string]*pattern{}
+			m.patterns = map[string]*Pattern{}
 		}
 		m.patterns[source] = p
 	}
-	if err := m.take(1 + len(text)*p.size/textUnit); err != nil {
+	if err := m.take(1 + len(text)*p.Size/textUnit); err != nil {
 		return false, err
 	}
 	return p.MatchString(text), nil

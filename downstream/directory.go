@@ -47,8 +47,9 @@ func newDirectory(o *Options, servers *servers) *directory {
 	return d
 }
 
-// catalog returns the tools of all servers, see Manager.Catalog.
-func (d *directory) catalog(ctx context.Context) (*Catalog, error) {
+// Catalog returns the tools of all servers. It asks those whose tools may have changed since they were listed, all at
+// once. Servers that do not answer within their deadline are named in Missing.
+func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
 	for {
 		f := d.servers.all()
 		if s := d.snapshot.Load(); s.fresh(f) {
@@ -111,8 +112,9 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 	return missing
 }
 
-// reconnect connects anew to missing servers, see Manager.Reconnect.
-func (d *directory) reconnect(ctx context.Context, missing []Missing) (back bool) {
+// Reconnect tries again, all at once, to connect to those of the missing servers that were listed before and failed
+// without a delay. It reports whether one is back. It waits no longer than for a list, and reconnectTime at most.
+func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool) {
 	var reached atomic.Bool
 	var wg sync.WaitGroup
 	for _, m := range missing {
@@ -189,14 +191,16 @@ func (d *directory) conflicts() []Conflict {
 	return nil
 }
 
-// listed reports whether a server had a tool when it was last listed.
-func (d *directory) listed(server, client, tool string) bool {
+// Listed reports whether a server had a tool when it was last listed.
+func (d *directory) Listed(server, client, tool string) bool {
 	s := d.servers.enabled(server)
 	return s != nil && s.slot(client).lists.tool(tool) != nil
 }
 
-// has reports whether a server has a tool that the caller may use, see Manager.Has.
-func (d *directory) has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
+// Has reports whether a server has a tool that the caller may use, in the session of a client if one is named. A tool
+// that is missing from the last list is looked up at its server. If the server cannot be listed the answer is yes,
+// and the call itself will tell. The error is the cause of ctx or, for a tool that is quarantined, a *Failure.
+func (d *directory) Has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
 	s := d.servers.enabled(server)
 	if s == nil || !s.config.Tools.allows(tool) || visible != nil && !visible(server, tool) {
 		return false, nil
@@ -221,9 +225,9 @@ func (d *directory) has(ctx context.Context, server, client, tool string, visibl
 	return false, nil
 }
 
-// validate checks arguments of a tool, see Manager.Validate.
-func (d *directory) validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
-	if known, err := d.has(ctx, server, "", tool, nil); err != nil || !known {
+// Validate checks arguments against the tool's inputSchema. It returns nil if they fit or the schema is not known.
+func (d *directory) Validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
+	if known, err := d.Has(ctx, server, "", tool, nil); err != nil || !known {
 		return nil, err
 	}
 	s := d.servers.server(server)
@@ -241,8 +245,9 @@ func (d *directory) validate(ctx context.Context, server, tool string, arguments
 	return d.validator.Validate(t.InputSchema, arguments), nil
 }
 
-// find looks for an item in a list, see Manager.Find.
-func (d *directory) find(
+// Find looks for an item in a list of a server in the client's session. If there is none it lists the server again
+// before it returns false. since is the time when the search began.
+func (d *directory) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
 	err = d.servers.use(name, func(s *server) error {
@@ -261,8 +266,9 @@ func (d *directory) find(
 	return item, ok, err
 }
 
-// refresh lists the tools again, see Manager.Refresh.
-func (d *directory) refresh(ctx context.Context, since time.Time) {
+// Refresh lists again the tools of every server that were last listed before since. Servers that fail are left as
+// they are. If it is called more than refreshBurst times at once, and then once a second, it does nothing.
+func (d *directory) Refresh(ctx context.Context, since time.Time) {
 	if !d.refreshes.Allow() {
 		return
 	}

@@ -23,21 +23,19 @@ package downstream
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
 // Manager owns the downstream servers.
 type Manager struct {
-	opts      Options
-	dialer    *dialer
-	servers   *servers
-	directory *directory
-	calls     *calls
-	sessions  *Sessions
+	*directory
+	opts     Options
+	dialer   *dialer
+	servers  *servers
+	calls    *calls
+	sessions *Sessions
 }
 
 // New makes a Manager. The names of servers must be unique; the config loader checks that.
@@ -107,46 +105,7 @@ func (m *Manager) Enabled() []string {
 // Configured reports whether there is a server of that name.
 func (m *Manager) Configured(name string) bool { return m.servers.server(name) != nil }
 
-// Catalog returns the tools of all servers. It asks those whose tools may have changed since they were listed, all at
-// once. Servers that do not answer within their deadline are named in Missing.
-func (m *Manager) Catalog(ctx context.Context) (*Catalog, error) { return m.directory.catalog(ctx) }
-
-// Reconnect tries again, all at once, to connect to those of the missing servers that were listed before and failed
-// without a delay. It reports whether one is back. It waits no longer than for a list, and reconnectTime at most.
-func (m *Manager) Reconnect(ctx context.Context, missing []Missing) bool {
-	return m.directory.reconnect(ctx, missing)
-}
-
-// Refresh lists again the tools of every server that were last listed before since. Servers that fail are left as
-// they are. If it is called more than refreshBurst times at once, and then once a second, it does nothing.
-func (m *Manager) Refresh(ctx context.Context, since time.Time) { m.directory.refresh(ctx, since) }
-
-// Listed reports whether a server had a tool when it was last listed.
-func (m *Manager) Listed(server, client, tool string) bool {
-	return m.directory.listed(server, client, tool)
-}
-
 // ListedName is how a tool is listed to clients.
 func (m *Manager) ListedName(server, tool string) string {
 	return Alias(server, tool, m.opts.NameLimit)
-}
-
-// Has reports whether a server has a tool that the caller may use, in the session of a client if one is named. A tool
-// that is missing from the last list is looked up at its server. If the server cannot be listed the answer is yes,
-// and the call itself will tell. The error is the cause of ctx or, for a tool that is quarantined, a *Failure.
-func (m *Manager) Has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
-	return m.directory.has(ctx, server, client, tool, visible)
-}
-
-// Validate checks arguments against the tool's inputSchema. It returns nil if they fit or the schema is not known.
-func (m *Manager) Validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
-	return m.directory.validate(ctx, server, tool, arguments)
-}
-
-// Find looks for an item in a list of a server in the client's session. If there is none it lists the server again
-// before it returns false. since is the time when the search began.
-func (m *Manager) Find(
-	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
-) (item json.RawMessage, ok bool, err error) {
-	return m.directory.find(ctx, name, client, method, since, match)
 }

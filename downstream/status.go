@@ -62,7 +62,7 @@ func (m *Manager) StatusFor(see Visible) map[string]Status {
 			out[s.config.Name] = s.status(see)
 		}
 	}
-	for _, c := range m.directory.conflicts() {
+	for _, c := range m.conflicts() {
 		why := c.Error()
 		if see != nil && slices.ContainsFunc(c.Servers, func(name string) bool { return !see(name, c.Tool) }) {
 			why = "its name is used by another server, too"

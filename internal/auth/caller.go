@@ -159,25 +159,24 @@ func (c Caller) Visible() func(server, tool string) bool {
 
 // MayUse reports whether the caller may see and use the tool of the server, both by their own names.
 func (c Caller) MayUse(server, tool string) bool {
-	if c.scope != nil && !c.scope.access.mayUse(server, tool) {
-		return false
-	}
-	if c.access == nil {
-		return c.Anonymous
-	}
-	return c.access.mayUse(server, tool)
+	return c.may(func(a *access) bool { return a.mayUse(server, tool) })
 }
 
 // MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be
 // allowed, and no pattern denies all of them.
 func (c Caller) MaySee(server string) bool {
-	if c.scope != nil && !c.scope.access.maySee(server) {
+	return c.may(func(a *access) bool { return a.maySee(server) })
+}
+
+// may reports whether both the caller's access and that of its scope allow something.
+func (c Caller) may(allows func(*access) bool) bool {
+	if c.scope != nil && !allows(c.scope.access) {
 		return false
 	}
 	if c.access == nil {
 		return c.Anonymous
 	}
-	return c.access.maySee(server)
+	return allows(c.access)
 }
 
 func matchesAny(patterns []string, name string) bool {

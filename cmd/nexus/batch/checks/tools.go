@@ -2,8 +2,10 @@ package checks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -16,15 +18,7 @@ import (
 // called returns the steps that reached a tool, in the order in which they started.
 func called(steps []results.Step) []results.Step {
 	reached := slices.DeleteFunc(slices.Clone(steps), func(s results.Step) bool { return !s.Called() })
-	slices.SortStableFunc(reached, func(a, b results.Step) int {
-		switch {
-		case a.Started < b.Started:
-			return -1
-		case a.Started > b.Started:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(reached, func(a, b results.Step) int { return cmp.Compare(a.Started, b.Started) })
 	return reached
 }
 
@@ -121,12 +115,7 @@ func arguments(wanted []cases.Arguments, steps []results.Step) string {
 // differs returns the first value, by the order of paths, that arguments have otherwise.
 func differs(raw json.RawMessage, wanted map[string]json.RawMessage) string {
 	arguments := decode(raw)
-	paths := make([]string, 0, len(wanted))
-	for path := range wanted {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(wanted)) {
 		got, found := at(arguments, path)
 		if !found {
 			return fmt.Sprintf("%s is missing", path)

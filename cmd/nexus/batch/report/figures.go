@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -213,15 +214,7 @@ func list(kind string, groups map[string]*group) []Group {
 // slowest returns the slowest rows, the slowest first.
 func (b *Batch) slowest() []Row {
 	rows := slices.Clone(b.Rows)
-	slices.SortStableFunc(rows, func(x, y Row) int {
-		switch {
-		case x.Seconds > y.Seconds:
-			return -1
-		case x.Seconds < y.Seconds:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(y.Seconds, x.Seconds) })
 	return rows[:min(len(rows), maxSlowest)]
 }
 
@@ -240,12 +233,6 @@ func (b *Batch) some(most int, fits func(Row) bool) []Row {
 // sort orders rows by case and repeat, so that the order in which questions were answered does not matter.
 func (b *Batch) sort(rows []Row) {
 	slices.SortFunc(rows, func(x, y Row) int {
-		switch {
-		case b.Cases[x.Case] < b.Cases[y.Case]:
-			return -1
-		case b.Cases[x.Case] > b.Cases[y.Case]:
-			return 1
-		}
-		return int(x.Repeat - y.Repeat)
+		return cmp.Or(cmp.Compare(b.Cases[x.Case], b.Cases[y.Case]), cmp.Compare(x.Repeat, y.Repeat))
 	})
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ const (
 
 // site is what a server and its authorization server say about themselves.
 type site struct {
+	guard    *guard // of all requests to them
 	resource string
 	scopes   []string // that the server wants
 	meta     *oauthex.AuthServerMeta
@@ -34,7 +36,11 @@ type site struct {
 // discover finds the authorization server of a server: by the challenge of an answer without a token and the metadata
 // of the protected resource (RFC 9728), then by the metadata of the authorization server (RFC 8414, OpenID Connect
 // Discovery). A server without metadata of its own may be its own authorization server (MCP 2025-03-26).
-func discover(ctx context.Context, g *guard, s Server) (*site, error) {
+func discover(ctx context.Context, s Server) (*site, error) {
+	g, err := newGuard(ctx, s.URL)
+	if err != nil {
+		return nil, err
+	}
 	challenges, err := challenge(ctx, g, s)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach it: %w", cause(err))
@@ -43,7 +49,7 @@ func discover(ctx context.Context, g *guard, s Server) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &site{resource: s.URL, scopes: plausibleScopes(strings.Fields(param(challenges, "scope")))}
+	found := &site{guard: g, resource: s.URL, scopes: plausibleScopes(strings.Fields(param(challenges, "scope")))}
 	issuer := origin(u)
 	switch resource, err := resourceMetadata(ctx, g, u, param(challenges, "resource_metadata")); {
 	case err != nil:
@@ -174,9 +180,7 @@ func resourceMetadata(
 		if err == nil {
 			return meta, nil
 		}
-		if failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, err)
 	}
 	if named != "" {
 		return nil, fmt.Errorf("its metadata cannot be used: %w", brief(failed))

@@ -24,11 +24,7 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	if s.byCredentials() {
 		return byCredentials(ctx, s)
 	}
-	g, err := newGuard(ctx, s.URL)
-	if err != nil {
-		return nil, err
-	}
-	found, err := discover(ctx, g, s)
+	found, err := discover(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +37,7 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	t := newToken(s, found)
 	t.Scopes = wanted(s, found)
 	if t.Client.ID == "" {
-		if t.Client, err = register(ctx, g, found, back.url(), t.Scopes); err != nil {
+		if t.Client, err = register(ctx, found, back.url(), t.Scopes); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +56,7 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	if err != nil {
 		return nil, err
 	}
-	return t.request(ctx, g, s, url.Values{
+	return t.request(ctx, found.guard, s, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {back.url()}, "code_verifier": {verifier},
 	})
 }
@@ -80,7 +76,7 @@ func wanted(s Server, found *site) []string {
 }
 
 // register makes the router known to the authorization server (RFC 7591).
-func register(ctx context.Context, g *guard, found *site, redirect string, scopes []string) (client, error) {
+func register(ctx context.Context, found *site, redirect string, scopes []string) (client, error) {
 	issuer := found.meta.Issuer
 	if found.meta.RegistrationEndpoint == "" {
 		return client{}, fmt.Errorf("%s registers no clients by itself; register one there, with a redirect to http://127.0.0.1 on any port, and set client_id",
@@ -90,7 +86,7 @@ func register(ctx context.Context, g *guard, found *site, redirect string, scope
 		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none", ApplicationType: "native",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		ClientName: "AgenticNexus", Scope: strings.Join(scopes, " "),
-	}, g.client())
+	}, found.guard.client())
 	if err == nil {
 		return client{
 			ID: got.ClientID, Secret: got.ClientSecret, Registered: true,

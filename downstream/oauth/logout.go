@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -65,8 +64,7 @@ func (t *Token) revoke(ctx context.Context, s Server) error {
 		if err != nil {
 			return fmt.Errorf("%s cannot be asked to revoke it: %w", host(t.Revoker), cause(err))
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 16<<10))
-		resp.Body.Close()
+		discard(resp)
 		if resp.StatusCode >= 300 {
 			return fmt.Errorf("%s does not revoke it: it answered %d", host(t.Revoker), resp.StatusCode)
 		}

@@ -169,11 +169,7 @@ func (t *Token) renew(ctx context.Context, s Server) (*Token, error) {
 
 // byCredentials returns a token for the router's own secret.
 func byCredentials(ctx context.Context, s Server) (*Token, error) {
-	g, err := newGuard(ctx, s.URL)
-	if err != nil {
-		return nil, err
-	}
-	found, err := discover(ctx, g, s)
+	found, err := discover(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +181,7 @@ func byCredentials(ctx context.Context, s Server) (*Token, error) {
 	if len(t.Scopes) > 0 {
 		grant.Set("scope", strings.Join(t.Scopes, " "))
 	}
-	return t.request(ctx, g, s, grant)
+	return t.request(ctx, found.guard, s, grant)
 }
 
 // newToken returns the frame of a token: what there is before it is requested.

@@ -22,8 +22,7 @@ type called struct {
 	Attempts int                    `json:"attempts"`
 	Failure  *link.Failure          `json:"failure,omitempty"`
 	Input    *downstream.InputError `json:"input,omitempty"`
-	Ended    bool                   `json:"ended,omitempty"` // by the caller, before there was an answer
-	Other    string                 `json:"other,omitempty"`
+	ending
 }
 
 // Call stands around every request to a server: it is downstream.Options.Around.
@@ -63,26 +62,47 @@ func describe(ctx context.Context, r *downstream.Request, reply link.Reply, err 
 	}
 	switch {
 	case err == nil, errors.As(err, &c.Failure), errors.As(err, &c.Input):
-	case ctx.Err() != nil:
-		c.Ended = true
 	default:
-		c.Other = err.Error()
+		c.ending = endingOf(ctx, err)
 	}
 	return c
 }
 
-// reply returns the answer again. A request that its caller ended waits until it is ended again.
+// ending is an error that has no form of its own in a recording.
+type ending struct {
+	Ended bool   `json:"ended,omitempty"` // by the caller, before there was an answer
+	Other string `json:"other,omitempty"`
+}
+
+func endingOf(ctx context.Context, err error) ending {
+	if ctx.Err() != nil {
+		return ending{Ended: true}
+	}
+	return ending{Other: err.Error()}
+}
+
+// err returns the error again. A request that its caller ended waits until it is ended again.
+func (e ending) err(ctx context.Context) error {
+	switch {
+	case e.Ended:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case e.Other != "":
+		return errors.New(e.Other)
+	}
+	return nil
+}
+
+// reply returns the answer again.
 func (c *called) reply(ctx context.Context) (link.Reply, error) {
 	switch {
 	case c.Failure != nil:
 		return link.Reply{}, c.Failure
 	case c.Input != nil:
 		return link.Reply{}, c.Input
-	case c.Ended:
-		<-ctx.Done()
-		return link.Reply{}, context.Cause(ctx)
-	case c.Other != "":
-		return link.Reply{}, errors.New(c.Other)
+	}
+	if err := c.ending.err(ctx); err != nil {
+		return link.Reply{}, err
 	}
 	const names = jsonrpc.NameURI | jsonrpc.NameResultType | jsonrpc.NameIsError // may occur
 	return link.Reply{Result: c.Result, Err: c.Err, Modern: c.Modern, Names: names}, nil

@@ -27,8 +27,7 @@ type taped struct {
 type completed struct {
 	Response llm.Response `json:"response"`
 	Failure  *llm.Error   `json:"failure,omitempty"`
-	Ended    bool         `json:"ended,omitempty"` // by the caller
-	Other    string       `json:"other,omitempty"`
+	ending
 }
 
 // Complete implements llm.Model. A recorded response comes in one piece.
@@ -42,12 +41,8 @@ func (m *taped) Complete(ctx context.Context, req llm.Request) (resp llm.Respons
 	asked := func() any {
 		resp, err = m.model.Complete(ctx, req)
 		c := completed{Response: resp}
-		switch {
-		case err == nil, errors.As(err, &c.Failure):
-		case ctx.Err() != nil:
-			c.Ended = true
-		default:
-			c.Other = err.Error()
+		if err != nil && !errors.As(err, &c.Failure) {
+			c.ending = endingOf(ctx, err)
 		}
 		return c
 	}
@@ -56,16 +51,11 @@ func (m *taped) Complete(ctx context.Context, req llm.Request) (resp llm.Respons
 		if err := json.Unmarshal(raw, &c); err != nil {
 			return err
 		}
-		resp, err = c.Response, nil
+		resp, err = c.Response, c.ending.err(ctx)
 		switch {
 		case c.Failure != nil:
 			err = c.Failure
-		case c.Ended:
-			<-ctx.Done()
-			err = context.Cause(ctx)
-		case c.Other != "":
-			err = errors.New(c.Other)
-		case req.OnDelta != nil:
+		case err == nil && req.OnDelta != nil:
 			req.OnDelta(resp.Text)
 		}
 		return nil

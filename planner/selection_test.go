@@ -43,7 +43,7 @@ type searched struct {
 }
 
 func newSearched(list planner.List) searched {
-	s := searched{search.New(search.Options{}), list}
+	s := searched{search.New(), list}
 	for _, server := range list.Servers() {
 		var tools []search.Tool
 		for t := range list.Of(server.Name) {

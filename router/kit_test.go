@@ -118,7 +118,7 @@ func newProfileKit(
 		Access:  downstream.Access{Embedded: map[string]downstream.DialFunc{"peer": func(context.Context) (io.ReadWriteCloser, error) { return dial(peer), nil }}},
 	}
 	logger := slog.New(slog.NewTextHandler(&k.logs, nil))
-	finder := search.NewFinder(search.New(search.Options{}), search.FinderOptions{Logger: logger})
+	finder := search.NewFinder(search.New(), search.FinderOptions{Logger: logger})
 	ranking := router.Ranking{Finder: finder}
 	few := planner.Config{ToolTokens: 150} // so that a prompt does not show all tools
 	planning := planner.Options{Config: few, Ranker: ranking, Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking}}

@@ -70,12 +70,8 @@ const (
 
 // NewFinder returns a Finder over an index. It changes nothing in it but the vectors of tools.
 func NewFinder(index *Index, opts FinderOptions) *Finder {
-	if opts.Timeout <= 0 {
-		opts.Timeout = defaultTimeout
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Timeout = cmp.Or(max(opts.Timeout, 0), defaultTimeout)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	f := &Finder{index: index, opts: opts, questions: lru.New[textKey, vector](maxQuestions/64, maxQuestions)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f

@@ -73,7 +73,7 @@ func finding(t *testing.T, x *Index, e Embedder) *Finder {
 
 // notes are two tools of which the question's words prefer the first and its meaning the second.
 func notes() *Index {
-	x := New(Options{})
+	x := New()
 	x.Update("n", []Tool{
 		tool("n", "read_note", "Read a note"),
 		tool("n", "take_note", "Append a text to a note"),
@@ -158,7 +158,7 @@ func TestOnlyWhatIsNewIsEmbedded(t *testing.T) {
 // Vectors are requested as soon as tools are indexed, in batches.
 func TestToolsAreEmbeddedBeforeTheFirstQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x, e := New(Options{}), &stub{words: []string{"7"}}
+		x, e := New(), &stub{words: []string{"7"}}
 		var tools []Tool
 		for i := range 200 {
 			tools = append(tools, tool("n", fmt.Sprintf("note_%d", i), "Read a note"))
@@ -328,7 +328,7 @@ func TestVectors(t *testing.T) {
 // Where there is no room for more vectors, other tools are found by their words, and removed tools make room.
 func TestVectorsAreBounded(t *testing.T) {
 	var log bytes.Buffer
-	x, e := New(Options{}), &stub{words: []string{"a", "b", "c"}}
+	x, e := New(), &stub{words: []string{"a", "b", "c"}}
 	x.vectors.room = 25 * 4
 	for s := range 3 {
 		var tools []Tool

@@ -19,9 +19,6 @@ type Index struct {
 	boards  sync.Pool // of *board
 }
 
-// Options are the settings of an Index; the zero value is the recommended one.
-type Options struct{}
-
 // term is one stem and its occurrences.
 type term struct {
 	stem     string
@@ -47,7 +44,7 @@ type entry struct {
 }
 
 // New returns an empty Index.
-func New(Options) *Index {
+func New() *Index {
 	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, vectors: vectors{room: maxVectorBytes}}
 }
 

@@ -14,7 +14,7 @@ func BenchmarkLargeCatalog(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		x := New(Options{})
+		x := New()
 		for name, tools := range servers {
 			x.Update(name, tools)
 		}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
@@ -179,45 +178,50 @@ func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 		if doc.terms == nil || allow != nil && !allow(doc.tool.Server, doc.tool.Name) {
 			continue
 		}
-		if len(pool) < n {
-			pool = append(pool, c)
-			x.siftUp(pool)
-		} else {
-			pool[0] = c
-			x.siftDown(pool)
-		}
+		pool = x.offer(pool, c, n)
 	}
 	b.pool = pool
 }
 
-// siftUp puts the last candidate of a heap in its place.
-func (x *Index) siftUp(heap []candidate) {
+// offer puts a candidate into a heap of the best n, in place of the worst if there are so many.
+func (x *Index) offer(heap []candidate, c candidate, n int) []candidate {
+	if len(heap) == n {
+		heap[0] = c
+		siftDown(heap, 0, x.after)
+		return heap
+	}
+	heap = append(heap, c)
 	for i := len(heap) - 1; i > 0; {
 		parent := (i - 1) / 2
-		if x.order(heap[i], heap[parent]) <= 0 {
-			return
+		if !x.after(heap[i], heap[parent]) {
+			break
 		}
 		heap[i], heap[parent] = heap[parent], heap[i]
 		i = parent
 	}
+	return heap
 }
 
-// siftDown puts the first candidate of a heap in its place.
-func (x *Index) siftDown(heap []candidate) {
-	for i := 0; ; {
-		worst := i
+// siftDown puts the candidate at i of a heap in its place. The heap has on top what is above all others.
+func siftDown(heap []candidate, i int, above func(a, b candidate) bool) {
+	for {
+		top := i
 		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(heap) && x.order(heap[child], heap[worst]) > 0 {
-				worst = child
+			if child < len(heap) && above(heap[child], heap[top]) {
+				top = child
 			}
 		}
-		if worst == i {
+		if top == i {
 			return
 		}
-		heap[i], heap[worst] = heap[worst], heap[i]
-		i = worst
+		heap[i], heap[top] = heap[top], heap[i]
+		i = top
 	}
 }
+
+func (x *Index) before(a, b candidate) bool { return x.order(a, b) < 0 }
+
+func (x *Index) after(a, b candidate) bool { return x.order(a, b) > 0 }
 
 func (x *Index) order(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.docs[a.slot].tool.ID, x.docs[b.slot].tool.ID))
@@ -307,17 +311,20 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	for i := range pool {
 		pool[i].score = pool[i].value(q, answered)
 	}
-	rest := &choices{x, pool}
-	heap.Init(rest)
+	for i := len(pool)/2 - 1; i >= 0; i-- {
+		siftDown(pool, i, x.before)
+	}
 	var hits []Hit
-	for len(hits) < limit && len(rest.pool) > 0 {
-		c := &rest.pool[0]
+	for len(hits) < limit && len(pool) > 0 {
+		c := pool[0]
 		if score := c.value(q, answered); score < c.score {
-			c.score = score
-			heap.Fix(rest, 0)
+			pool[0].score = score
+			siftDown(pool, 0, x.before)
 			continue
 		}
-		c = heap.Pop(rest).(*candidate)
+		last := len(pool) - 1
+		pool[0], pool = pool[last], pool[:last]
+		siftDown(pool, 0, x.before)
 		doc := &x.docs[c.slot]
 		hit := Hit{ID: doc.tool.ID, Score: c.score, vector: doc.vector}
 		for i, p := range c.parts {
@@ -332,25 +339,6 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 		hits = append(hits, hit)
 	}
 	return hits
-}
-
-// choices is a heap of candidates, the best one first.
-type choices struct {
-	index *Index
-	pool  []candidate
-}
-
-func (h *choices) Len() int           { return len(h.pool) }
-func (h *choices) Less(i, j int) bool { return h.index.order(h.pool[i], h.pool[j]) < 0 }
-func (h *choices) Swap(i, j int)      { h.pool[i], h.pool[j] = h.pool[j], h.pool[i] }
-func (h *choices) Push(any)           { panic("choices only become fewer") }
-
-// Pop returns the last candidate, which stays where it is.
-func (h *choices) Pop() any {
-	last := len(h.pool) - 1
-	c := &h.pool[last]
-	h.pool = h.pool[:last]
-	return c
 }
 
 // value returns what a candidate adds to the earlier hits, for the whole question and for its best clause.

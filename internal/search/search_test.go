@@ -19,7 +19,7 @@ func tool(server, name, description string, schema ...string) Tool {
 }
 
 func filled() *Index {
-	x := New(Options{})
+	x := New()
 	x.Update("weather", []Tool{
 		tool("weather", "getCurrentWeather", "Retrieve current conditions for a location", `{"properties":{"city":{"description":"Name of the town"}}}`),
 		tool("weather", "get_forecast", "Forecast for the next days"),
@@ -72,7 +72,7 @@ func TestSearchFindsFirst(t *testing.T) {
 
 // The name that says least beyond the question wins, also where the question has other words for it.
 func TestSearchFindsWholeNames(t *testing.T) {
-	x := New(Options{})
+	x := New()
 	x.Update("books", []Tool{
 		tool("books", "total_invoices", "Of a customer"),
 		tool("books", "total_invoices_printer_pages", "Invoices in total"),
@@ -212,7 +212,7 @@ func TestInstructionsFindTools(t *testing.T) {
 }
 
 func TestTiesAreBrokenByID(t *testing.T) {
-	x := New(Options{})
+	x := New()
 	var tools []Tool
 	for _, n := range []string{"c", "a", "d", "b"} {
 		tools = append(tools, Tool{ID: n, Server: "s", Name: "equal_twin"})
@@ -226,7 +226,7 @@ func TestTiesAreBrokenByID(t *testing.T) {
 }
 
 func TestOddQuestionsAndSchemas(t *testing.T) {
-	x := New(Options{})
+	x := New()
 	schemas := []string{``, `null`, `[]`, `{"properties":[]}`, `{"properties":{"a":true}}`, `{"properties":{"a":{"$ref":"#"}}}`, `{"anyOf":[{"properties":{"b":{}}},null,1]}`, `{`,
 		`{"properties":{"deep":` + strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat(`}`, 500) + `}}`,
 		`{"properties":{"e":{"enum":[` + strings.Repeat(`"x",`, 5000) + `1]}}}`}
@@ -309,7 +309,7 @@ func many(servers, tools int) map[string][]Tool {
 func BenchmarkBuild(b *testing.B) {
 	catalog := many(1400, 9)
 	for b.Loop() {
-		x := New(Options{})
+		x := New()
 		for s, tools := range catalog {
 			x.Update(s, tools)
 		}
@@ -317,7 +317,7 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func BenchmarkSearch(b *testing.B) {
-	x := New(Options{})
+	x := New()
 	for s, tools := range many(1400, 9) {
 		x.Update(s, tools)
 	}

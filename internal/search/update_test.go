@@ -26,7 +26,7 @@ func madeUp(r *rand.Rand, server string, nth int) Tool {
 func TestUpdatesEqualARebuild(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		x := New(Options{})
+		x := New()
 		now := map[string][]Tool{}
 		for change := range 400 {
 			server := fmt.Sprintf("server%d", r.IntN(12))
@@ -52,7 +52,7 @@ func TestUpdatesEqualARebuild(t *testing.T) {
 			if change%25 != 24 {
 				continue
 			}
-			fresh := New(Options{})
+			fresh := New()
 			for name, list := range now {
 				fresh.Update(name, list)
 			}
@@ -73,7 +73,7 @@ func TestUpdatesEqualARebuild(t *testing.T) {
 
 // Tools that are replaced again and again do not make the index grow.
 func TestReplacedToolsAreForgotten(t *testing.T) {
-	x := New(Options{})
+	x := New()
 	for i := range 3 * minDead {
 		x.Update("a", []Tool{tool("a", "get_report", fmt.Sprintf("Revision %d of the report", i))})
 	}
@@ -86,7 +86,7 @@ func TestReplacedToolsAreForgotten(t *testing.T) {
 }
 
 func BenchmarkManyServers(b *testing.B) {
-	x := New(Options{})
+	x := New()
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 1000 {
 		server := fmt.Sprintf("server%d", i)

@@ -89,13 +89,7 @@ func (x *Index) nearest(question []vector, n int, allow func(server, name string
 		if len(best) == n && x.order(c, best[0]) >= 0 || allow != nil && !allow(e.tool.Server, e.tool.Name) {
 			continue
 		}
-		if len(best) < n {
-			best = append(best, c)
-			x.siftUp(best)
-		} else {
-			best[0] = c
-			x.siftDown(best)
-		}
+		best = x.offer(best, c, n)
 	}
 	slices.SortFunc(best, x.order)
 	hits := make([]Hit, len(best))

@@ -60,7 +60,7 @@ type Catalog interface {
 // NewCatalog returns a Catalog of a list of tools. It indexes the list once; a caller with a catalog that
 // lasts keeps a [search.Index] of its own.
 func NewCatalog(tools []plan.Tool) Catalog {
-	c := catalog{search.New(search.Options{}), map[string]plan.Tool{}}
+	c := catalog{search.New(), map[string]plan.Tool{}}
 	servers := map[string][]search.Tool{}
 	for i, t := range tools {
 		id := fmt.Sprintf("%06d", i)

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -150,9 +151,7 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 		if t.Name == name {
 			return t, nil
 		}
-		if found == nil {
-			found = t
-		}
+		found = cmp.Or(found, t)
 		choices = append(choices, t.Name)
 	}
 	switch len(choices) {

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 )
@@ -92,9 +93,7 @@ func (c *callers) add(caller string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.only == "" {
-		c.only = caller
-	}
+	c.only = cmp.Or(c.only, caller)
 	c.more = c.more || c.only != caller
 }
 

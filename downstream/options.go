@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -78,33 +79,18 @@ type Observation struct {
 
 func fillDefaults(o *Options) {
 	d, h := DefaultExecution(), DefaultHealth()
-	orDuration := func(v *time.Duration, def time.Duration) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	orDuration(&o.Execution.ToolTimeout, d.ToolTimeout)
-	orDuration(&o.Execution.ToolTimeoutMax, d.ToolTimeoutMax)
-	orDuration(&o.Execution.RetryDelay, d.RetryDelay)
-	orDuration(&o.Health.Interval, h.Interval)
-	orDuration(&o.Health.Timeout, h.Timeout)
-	orDuration(&o.ListDeadline, 5*time.Second)
-	orDuration(&o.ProxyTimeout, 10*time.Minute)
-	if o.Execution.MaxParallel <= 0 {
-		o.Execution.MaxParallel = d.MaxParallel
-	}
-	if o.Execution.Attempts <= 0 {
-		o.Execution.Attempts = d.Attempts
-	}
-	if o.Execution.ConfirmWrites == "" {
-		o.Execution.ConfirmWrites = d.ConfirmWrites
-	}
-	if o.MaxMessage <= 0 {
-		o.MaxMessage = 64 << 20
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Execution.ToolTimeout = cmp.Or(max(o.Execution.ToolTimeout, 0), d.ToolTimeout)
+	o.Execution.ToolTimeoutMax = cmp.Or(max(o.Execution.ToolTimeoutMax, 0), d.ToolTimeoutMax)
+	o.Execution.RetryDelay = cmp.Or(max(o.Execution.RetryDelay, 0), d.RetryDelay)
+	o.Health.Interval = cmp.Or(max(o.Health.Interval, 0), h.Interval)
+	o.Health.Timeout = cmp.Or(max(o.Health.Timeout, 0), h.Timeout)
+	o.ListDeadline = cmp.Or(max(o.ListDeadline, 0), 5*time.Second)
+	o.ProxyTimeout = cmp.Or(max(o.ProxyTimeout, 0), 10*time.Minute)
+	o.Execution.MaxParallel = cmp.Or(max(o.Execution.MaxParallel, 0), d.MaxParallel)
+	o.Execution.Attempts = cmp.Or(max(o.Execution.Attempts, 0), d.Attempts)
+	o.Execution.ConfirmWrites = cmp.Or(o.Execution.ConfirmWrites, d.ConfirmWrites)
+	o.MaxMessage = cmp.Or(max(o.MaxMessage, 0), 64<<20)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Observe == nil {
 		o.Observe = func(Observation) {}
 	}

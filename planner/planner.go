@@ -14,6 +14,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,26 +73,17 @@ type Planner struct {
 func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
-		validator: opts.Validator, log: opts.Logger,
+		validator: opts.Validator, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		now: opts.Now, signatures: newSignatures(opts.Learned),
 	}
-	if p.cfg.ToolTokens <= 0 {
-		p.cfg.ToolTokens = Default().ToolTokens
-	}
-	if p.cfg.Mode == "" {
-		p.cfg.Mode = Default().Mode
-	}
-	if p.cfg.MaxRounds <= 0 {
-		p.cfg.MaxRounds = Default().MaxRounds
-	}
+	p.cfg.ToolTokens = cmp.Or(max(p.cfg.ToolTokens, 0), Default().ToolTokens)
+	p.cfg.Mode = cmp.Or(p.cfg.Mode, Default().Mode)
+	p.cfg.MaxRounds = cmp.Or(max(p.cfg.MaxRounds, 0), Default().MaxRounds)
 	if p.validator == nil {
 		p.validator = plan.NewValidator()
 	}
 	if p.now == nil {
 		p.now = time.Now
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
 	}
 	return p
 }
@@ -140,9 +132,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			result.Warnings = append(result.Warnings, noPlan)
 		}
 	}()
-	if req.MaxRounds <= 0 {
-		req.MaxRounds = p.cfg.MaxRounds
-	}
+	req.MaxRounds = cmp.Or(max(req.MaxRounds, 0), p.cfg.MaxRounds)
 	if req.Tools == nil {
 		req.Tools = List(nil)
 	}
@@ -177,9 +167,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	if err != nil {
 		return result, fmt.Errorf("planning without a model: %w", err)
 	}
-	if made.Source == "" {
-		made.Source = plan.SourceRules
-	}
+	made.Source = cmp.Or(made.Source, plan.SourceRules)
 	if made.Steps == nil {
 		made.Steps = []plan.Step{}
 	}

@@ -6,6 +6,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -92,9 +93,7 @@ type Router struct {
 
 // New makes a Router. The error says what is wrong with the options.
 func New(opts Options) (*Router, error) {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Follow == nil {
 		opts.Follow = func(*Query, time.Time) func(*Record, string, error) { return func(*Record, string, error) {} }
 	}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,9 +49,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	if err == nil && query == "" {
 		err = refuse("Invalid argument: query is required")
 	}
-	if limit == 0 {
-		limit = defaultFound
-	}
+	limit = cmp.Or(limit, defaultFound)
 	var found []Found
 	if err == nil {
 		found, err = p.router.Search(ctx, x.Caller.ID, query, min(limit, maxFound), x.Visible)

@@ -11,6 +11,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,7 @@ type Synthesizer struct {
 
 // New returns a Synthesizer.
 func New(opts Options) *Synthesizer {
-	s := &Synthesizer{model: opts.Model, log: opts.Logger}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	return s
+	return &Synthesizer{model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
 }
 
 // Request is what an answer is written from.

@@ -187,9 +187,5 @@ func failureMessage(o plan.Outcome) string {
 }
 
 func toolLabel(o plan.Outcome) string {
-	label := o.Step.Tool
-	if label == "" {
-		label = "step " + o.Step.ID
-	}
-	return short.Line(label, maxToolLabel)
+	return short.Line(cmp.Or(o.Step.Tool, "step "+o.Step.ID), maxToolLabel)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,9 +183,7 @@ func (c *authStatusCmd) Run(w *world) error {
 
 func loginOf(s oauth.Server, store oauth.Store) login {
 	l := login{Server: s.Name, URL: s.URL, Flow: s.Flow, Scopes: []string{}}
-	if l.Flow == "" {
-		l.Flow = oauth.FlowCode
-	}
+	l.Flow = cmp.Or(l.Flow, oauth.FlowCode)
 	l.Renewable = l.Flow == oauth.FlowClientCredentials
 	t, err := store.Load(s.Name)
 	switch {

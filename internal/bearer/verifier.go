@@ -1,6 +1,7 @@
 package bearer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -70,15 +71,11 @@ type verified struct {
 
 // New returns a Verifier. It fetches nothing yet.
 func New(o Options) *Verifier {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Retry <= 0 {
-		o.Retry = 10 * time.Second
-	}
+	o.Retry = cmp.Or(max(o.Retry, 0), 10*time.Second)
 	rules := []jwt.ParserOption{jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now)}
 	return &Verifier{
 		issuer:    o.Issuer,

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -29,10 +30,7 @@ var budgeted = regexp.MustCompile(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20
 
 // messageSettings adds the settings to a request of the Messages API. A model that thinks takes no temperature.
 func (c Config) messageSettings(out object, d dialect) {
-	limit := c.MaxTokens
-	if limit == 0 {
-		limit = usualTokens
-	}
+	limit := cmp.Or(c.MaxTokens, usualTokens)
 	switch {
 	case c.ReasoningEffort == "" || d.noEffort:
 	case c.ReasoningEffort == "none":
@@ -160,10 +158,7 @@ func (m *messageReader) finish(t *transcript) (completion, error) {
 	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
 		return m.completion, failure(Truncated, "the answer reached the length limit")
 	case anthropic.StopReasonRefusal:
-		if m.reason == "" {
-			m.reason = "the model declines to answer"
-		}
-		return m.completion, refusal(m.reason)
+		return m.completion, refusal(cmp.Or(m.reason, "the model declines to answer"))
 	case "":
 		return m.completion, failure(Cut, "the stream ended before the answer was complete")
 	}

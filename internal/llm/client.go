@@ -9,6 +9,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,8 +55,9 @@ var errSlow = errors.New("no complete answer in time")
 // New makes a Client. It connects to nothing until the first Complete.
 func New(cfg Config, opts Options) *Client {
 	c := &Client{
-		cfg: cfg, log: opts.Logger, endpoint: newEndpoint(cfg.API, cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
-		delay: opts.RetryDelay, breaker: opts.Breaker, now: opts.Now,
+		cfg: cfg, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		endpoint: newEndpoint(cfg.API, cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
+		delay:    cmp.Or(max(opts.RetryDelay, 0), time.Second), breaker: opts.Breaker, now: opts.Now,
 		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
 	}
 	c.endpoint.add(cfg.Headers)
@@ -65,18 +67,10 @@ func New(cfg Config, opts Options) *Client {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	if c.delay <= 0 {
-		c.delay = time.Second
-	}
 	if c.breaker == nil {
 		c.breaker = &Breaker{}
 	}
-	if c.cfg.Timeout <= 0 {
-		c.cfg.Timeout = Default().Timeout
-	}
+	c.cfg.Timeout = cmp.Or(max(c.cfg.Timeout, 0), Default().Timeout)
 	return c
 }
 

@@ -3,6 +3,7 @@ package llm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,9 +186,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 	if !ok && !strings.HasPrefix(string(trimJSON(raw)), "<") {
 		c.Message = string(raw)
 	}
-	if c.Message == "" {
-		c.Message = http.StatusText(resp.StatusCode)
-	}
+	c.Message = cmp.Or(c.Message, http.StatusText(resp.StatusCode))
 	e := c.err(resp.StatusCode)
 	if resp.StatusCode < 400 {
 		e.Message = "the endpoint redirects; set base_url to its real address"
@@ -248,9 +247,7 @@ func (s *plainStream) Close() error { return s.body.Close() }
 // frameError returns the error that an event reports, nil if it reports none.
 func frameError(name string, data []byte) error {
 	if c, ok := readComplaint(data); ok {
-		if c.Message == "" {
-			c.Message = "the endpoint reported an error in the stream"
-		}
+		c.Message = cmp.Or(c.Message, "the endpoint reported an error in the stream")
 		return c.err(0)
 	}
 	if name == "error" {

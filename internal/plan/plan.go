@@ -11,6 +11,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -168,9 +169,7 @@ func (o Outcome) Partly() (Outcome, bool) {
 		if failed++; failed <= most {
 			places = append(places, strconv.Itoa(c.Index))
 		}
-		if first == nil {
-			first = c.Err
-		}
+		first = cmp.Or(first, c.Err)
 	}
 	if o.Err != nil || failed == 0 {
 		return Outcome{}, false

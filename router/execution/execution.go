@@ -6,6 +6,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,15 +55,10 @@ type Executor struct {
 // New makes an Executor.
 func New(opts Options) *Executor {
 	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator,
-		logger: opts.Logger, tracer: opts.Tracer, learn: opts.Learn}
-	if x.maxParallel <= 0 {
-		x.maxParallel = downstream.DefaultExecution().MaxParallel
-	}
+		logger: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)), tracer: opts.Tracer, learn: opts.Learn}
+	x.maxParallel = cmp.Or(max(x.maxParallel, 0), downstream.DefaultExecution().MaxParallel)
 	if x.validator == nil {
 		x.validator = plan.NewValidator()
-	}
-	if x.logger == nil {
-		x.logger = slog.New(slog.DiscardHandler)
 	}
 	return x
 }
@@ -246,10 +242,7 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	case err != nil:
 		out.Err = &plan.Error{Reason: reason.Protocol, Message: fmt.Sprintf("the result is no tool result: %v", err)}
 	case isError:
-		if text == "" {
-			text = "the tool failed without saying why"
-		}
-		out.Err = &plan.Error{Reason: reason.ToolError, Message: text}
+		out.Err = &plan.Error{Reason: reason.ToolError, Message: cmp.Or(text, "the tool failed without saying why")}
 	default:
 		out.Value, out.Text, out.Blocks = value, text, blocks
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -46,9 +47,7 @@ func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchang
 			fine++
 		case ctx.Err() == nil:
 			p.servers.Sessions().LeftOut(servers[i], x.Message.Method, err)
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 		}
 	}
 	if ctx.Err() != nil {

@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -62,9 +63,7 @@ type Proxy struct {
 
 // New makes a Proxy.
 func New(o Options) *Proxy {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
 	p.nameServers()
 	return p

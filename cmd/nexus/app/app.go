@@ -6,6 +6,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,10 +86,7 @@ type lifecycle struct {
 
 // New makes an App. The error is about the configuration.
 func New(ctx context.Context, opts Options) (*App, error) {
-	a := &App{opts: opts, log: opts.Logger}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
+	a := &App{opts: opts, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
 	cfg := opts.Config
 	var err error
 	if a.keys, err = auth.New(cfg.Auth, auth.Options{Logger: a.log}); err != nil {

@@ -60,7 +60,7 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 			opts.Timeout = max(opts.Timeout, tapedTime)
 		}
 	}
-	m.finding = search.NewFinder(search.New(search.Options{}), opts)
+	m.finding = search.NewFinder(search.New(), opts)
 	return m.finding
 }
 

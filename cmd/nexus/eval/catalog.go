@@ -88,7 +88,7 @@ func index(tools []Tool) *search.Index {
 			ID: t.ID, Server: t.Server, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
 		})
 	}
-	x := search.New(search.Options{})
+	x := search.New()
 	for _, s := range order {
 		x.Update(s, servers[s])
 	}

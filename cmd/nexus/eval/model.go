@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,9 +28,7 @@ type Model struct {
 
 // NewModel returns a Model.
 func NewModel(model llm.Model, config planner.Config) *Model {
-	if config.MaxRounds <= 0 {
-		config.MaxRounds = planner.Default().MaxRounds
-	}
+	config.MaxRounds = cmp.Or(max(config.MaxRounds, 0), planner.Default().MaxRounds)
 	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
 	return &Model{planner: p, rounds: config.MaxRounds}
 }

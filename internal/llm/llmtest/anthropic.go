@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 )
@@ -92,11 +93,8 @@ func (m messages) document(text, finish string) any {
 
 // errorOfMessages writes an error in the form of the Messages API.
 func errorOfMessages(w http.ResponseWriter, status int, message string) {
-	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error",
-		429: "rate_limit_error", 529: "overloaded_error"}[status]
-	if kind == "" {
-		kind = "api_error"
-	}
+	kind := cmp.Or(map[int]string{400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error",
+		429: "rate_limit_error", 529: "overloaded_error"}[status], "api_error")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeJSON(w, object{"type": "error", "error": object{"type": kind, "message": message}, "request_id": "req_1"})

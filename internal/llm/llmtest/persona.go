@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -24,9 +25,7 @@ func (p Persona) Script(gold []GoldStep) func(Request) (Reply, bool) {
 		}
 		turns++
 		reply := p.plan(turns-1, gold, r)
-		if reply.Chunk == 0 {
-			reply.Chunk = 1 << 10
-		}
+		reply.Chunk = cmp.Or(reply.Chunk, 1<<10)
 		return reply, true
 	}
 }

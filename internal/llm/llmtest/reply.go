@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -222,10 +223,7 @@ func (r Reply) pause(hr *http.Request, d time.Duration) bool {
 
 // pieces cuts the text; characters stay whole.
 func (r Reply) pieces() []string {
-	size := r.Chunk
-	if size <= 0 {
-		size = 16
-	}
+	size := cmp.Or(max(r.Chunk, 0), 16)
 	var out []string
 	for text := r.Text; text != ""; {
 		n := min(size, len(text))

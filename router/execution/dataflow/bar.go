@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/progress"
@@ -49,9 +50,7 @@ func (b *bar) step(i int, tool string) progress.Func {
 			return
 		}
 		b.fill(i, progress.Fraction(fraction, 1))
-		if message == "" {
-			message = "Working..."
-		}
+		message = cmp.Or(message, "Working...")
 		b.report(b.plan.fraction(), "["+tool+"] "+message)
 	}
 }

@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,9 +127,7 @@ func (l *loop) outcome(r *run) plan.Outcome {
 		case c.Err != nil:
 			c.Value, c.Text = nil, "Error: "+c.Err.Message
 			failed++
-			if first == nil {
-				first = c.Err
-			}
+			first = cmp.Or(first, c.Err)
 			same = same && *c.Err == *first
 		case c.Skipped:
 			skipped++

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -26,10 +27,7 @@ func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 		Longer: number(q, "longer"), Since: moment(q, "since"), Until: moment(q, "until"),
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
 	}
-	limit := int(number(q, "limit"))
-	if limit <= 0 {
-		limit = pageEntries
-	}
+	limit := cmp.Or(max(int(number(q, "limit")), 0), pageEntries)
 	before, _ := strconv.ParseUint(q.Get("before"), 10, 64) // what is no number counts as absent
 	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
 	reply(w, map[string]any{

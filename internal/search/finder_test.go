@@ -348,7 +348,7 @@ func TestVectorsAreBounded(t *testing.T) {
 	if x.vectors.bytes != 25*4 || strings.Count(log.String(), "no room") != 1 {
 		t.Errorf("got %d bytes, want 100 and one warning:\n%s", x.vectors.bytes, log.String())
 	}
-	x.Remove("s0")
+	x.Update("s0", nil)
 	f.Search(t.Context(), "s2 note", SearchOptions{})
 	if n := len(e.take()); n != 5 || x.vectors.bytes != 20*4 {
 		t.Errorf("after ten tools were removed: got requests for %d texts and %d bytes, want 5 and 80", n, x.vectors.bytes)

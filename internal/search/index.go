@@ -102,9 +102,6 @@ func (t *Tool) equal(o Tool) bool {
 		t.Title == o.Title && t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
 }
 
-// Remove removes the tools of one server.
-func (x *Index) Remove(server string) { x.Update(server, nil) }
-
 // Len returns the number of indexed tools.
 func (x *Index) Len() int {
 	x.mu.RLock()

@@ -118,8 +118,8 @@ func TestUpdateReplacesOneServer(t *testing.T) {
 	if got := ids(x.Search("forecast", SearchOptions{})); len(got) == 0 {
 		t.Error("another server's tool is gone")
 	}
-	x.Remove("weather")
-	x.Remove("weather")
+	x.Update("weather", nil)
+	x.Update("weather", nil)
 	if got := ids(x.Search("weather forecast", SearchOptions{})); len(got) != 0 {
 		t.Errorf("removed server: got %v", got)
 	}
@@ -133,7 +133,7 @@ func TestUpdatesLeaveNoTrace(t *testing.T) {
 	want := x.Search("read the current weather file", SearchOptions{})
 	for range 3 {
 		x.Update("noise", []Tool{tool("noise", "weather_file_reader", "Reads weather files"), tool("noise", "empty", "")})
-		x.Remove("noise")
+		x.Update("noise", nil)
 	}
 	if got := x.Search("read the current weather file", SearchOptions{}); !slices.Equal(ids(got), ids(want)) || got[0].Score != want[0].Score {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -256,7 +256,7 @@ func TestConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				x.Update(fmt.Sprint("extra", i), []Tool{tool(fmt.Sprint("extra", i), "extra_weather", "More weather")})
-				x.Remove(fmt.Sprint("extra", i))
+				x.Update(fmt.Sprint("extra", i), nil)
 			}
 		})
 		all.Go(func() {
@@ -282,7 +282,7 @@ func FuzzSearch(f *testing.F) {
 		if !slices.Equal(ids(a), ids(b)) {
 			t.Errorf("two answers to %q: %v and %v", query, ids(a), ids(b))
 		}
-		x.Remove("fuzz")
+		x.Update("fuzz", nil)
 		for _, h := range x.Search(query, SearchOptions{}) {
 			if h.ID == "fuzz" {
 				t.Errorf("found a removed tool")

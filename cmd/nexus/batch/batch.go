@@ -91,11 +91,11 @@ type Options struct {
 
 // Tally counts the lines of a file of results.
 type Tally struct {
-	Total                           int // that there shall be
-	Passed, Failed, Errors, Skipped int
-	Tokens                          int // with those of judges, in this run
-	Cost                            float64
-	New                             int // lines of this run
+	Total int // that there shall be
+	results.Outcomes
+	Tokens int // with those of judges, in this run
+	Cost   float64
+	New    int // lines of this run
 }
 
 // Done is how many lines there are.
@@ -103,19 +103,6 @@ func (t Tally) Done() int { return t.Passed + t.Failed + t.Errors + t.Skipped }
 
 // Clean reports whether all lines have passed.
 func (t Tally) Clean() bool { return t.Done() == t.Passed }
-
-func (t *Tally) count(outcome string) {
-	switch outcome {
-	case results.Passed:
-		t.Passed++
-	case results.Failed:
-		t.Failed++
-	case results.Skipped:
-		t.Skipped++
-	default:
-		t.Errors++
-	}
-}
 
 // Why a run ends before all is done. Each leaves a file that can be resumed.
 var (
@@ -209,7 +196,7 @@ func (r *runner) finish(line *results.Line, tokens int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if line != nil {
-		r.tally.count(line.Outcome)
+		r.tally.Count(line.Outcome)
 		r.tally.New++
 		if line.Cost != nil {
 			r.tally.Cost += *line.Cost

@@ -63,7 +63,7 @@ func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, e
 			return &results.Error{Path: path, Line: number, Text: wrong}
 		}
 		e.lines[key] = struct{}{}
-		e.Tally.count(l.Outcome)
+		e.Tally.Count(l.Outcome)
 		if l.Cost != nil {
 			e.Tally.Cost += *l.Cost
 		}

@@ -12,11 +12,11 @@
 package dataflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
@@ -62,9 +62,7 @@ func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 		start := time.Now()
 		opts.Elapsed = func() time.Duration { return time.Since(start) }
 	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case p.Sequential:
 		opts.MaxParallel = 1

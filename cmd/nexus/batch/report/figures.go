@@ -29,12 +29,9 @@ type Figures struct {
 
 // Counts are numbers of lines.
 type Counts struct {
-	Lines   int `json:"lines"`
-	Cases   int `json:"cases"`
-	Passed  int `json:"passed"`
-	Failed  int `json:"failed"`
-	Errors  int `json:"errors"`
-	Skipped int `json:"skipped"`
+	Lines int `json:"lines"`
+	Cases int `json:"cases"`
+	results.Outcomes
 }
 
 // Repeated is what repeats tell.
@@ -120,16 +117,7 @@ func (b *Batch) Figures() (*Figures, error) {
 func (b *Batch) Counts() Counts {
 	c := Counts{Lines: len(b.Rows), Cases: len(b.Cases)}
 	for _, r := range b.Rows {
-		switch r.Outcome {
-		case results.Passed:
-			c.Passed++
-		case results.Failed:
-			c.Failed++
-		case results.Skipped:
-			c.Skipped++
-		default:
-			c.Errors++
-		}
+		c.Count(r.Outcome)
 	}
 	return c
 }

@@ -17,6 +17,28 @@ const (
 	Skipped = "skipped" // was not asked
 )
 
+// Outcomes counts lines by their outcomes.
+type Outcomes struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Errors  int `json:"errors"`
+	Skipped int `json:"skipped"`
+}
+
+// Count counts a line.
+func (o *Outcomes) Count(outcome string) {
+	switch outcome {
+	case Passed:
+		o.Passed++
+	case Failed:
+		o.Failed++
+	case Skipped:
+		o.Skipped++
+	default:
+		o.Errors++
+	}
+}
+
 // Line is what came of one case in one repeat.
 type Line struct {
 	Case    string          `json:"case"`

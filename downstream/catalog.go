@@ -125,12 +125,13 @@ func (c *Catalog) find(server, tool string) *Tool {
 
 // full finds a tool by a name that consists of the server's and the tool's. Such a name never means another tool,
 // even if it is the bare name of one.
-func (c *Catalog) full(name string) (tool *Tool) {
-	splits(name, func(server, bare string) bool {
-		tool = c.find(server, bare)
-		return tool == nil
-	})
-	return tool
+func (c *Catalog) full(name string) *Tool {
+	for server, bare := range Splits(name) {
+		if tool := c.find(server, bare); tool != nil {
+			return tool
+		}
+	}
+	return nil
 }
 
 // Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the tools that the
@@ -206,15 +207,14 @@ func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool)
 
 // unlisted returns why the server that a name begins with could not be listed. It is nil if there is no such server or
 // the caller may not see the tool.
-func (c *Catalog) unlisted(name string, visible Visible) (f *link.Failure) {
-	splits(name, func(server, bare string) bool {
+func (c *Catalog) unlisted(name string, visible Visible) *link.Failure {
+	for server, bare := range Splits(name) {
 		i := slices.IndexFunc(c.Missing, func(m Missing) bool { return m.Server == server })
 		if i >= 0 && (visible == nil || visible(server, bare)) {
-			f = &link.Failure{Server: server, Reason: c.Missing[i].Reason, Message: c.Missing[i].Message}
+			return &link.Failure{Server: server, Reason: c.Missing[i].Reason, Message: c.Missing[i].Message}
 		}
-		return f == nil
-	})
-	return f
+	}
+	return nil
 }
 
 // Quarantined returns why the tools of that name cannot be used. It is nil if no server lists such a tool that the
@@ -246,12 +246,11 @@ func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
 // readings returns the own names of tools of a server that a name may mean.
 func readings(name, server string) []string {
 	own := []string{name}
-	splits(name, func(s, bare string) bool {
+	for s, bare := range Splits(name) {
 		if s == server {
 			own = append(own, bare)
 		}
-		return true
-	})
+	}
 	return own
 }
 

@@ -3,6 +3,7 @@ package downstream
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"strings"
 )
 
@@ -18,12 +19,14 @@ func SplitFull(name string) (server, tool string, ok bool) {
 // separators stand between a server's name and a tool's.
 var separators = [...]string{"__", ":", "."}
 
-// splits returns every reading of a name as a server's and a tool's: server__tool, server:tool (at the
-// first colon) and server.tool.
-func splits(name string, visit func(server, tool string) bool) {
-	for _, sep := range separators {
-		if server, tool, ok := strings.Cut(name, sep); ok && server != "" && tool != "" && !visit(server, tool) {
-			return
+// Splits yields every reading of a name as a server's and a tool's: server__tool, server:tool (at the first colon) and
+// server.tool.
+func Splits(name string) iter.Seq2[string, string] {
+	return func(yield func(server, tool string) bool) {
+		for _, sep := range separators {
+			if server, tool, ok := strings.Cut(name, sep); ok && server != "" && tool != "" && !yield(server, tool) {
+				return
+			}
 		}
 	}
 }

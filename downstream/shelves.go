@@ -177,12 +177,11 @@ func (c *Catalog) planName(place int, name string) string {
 	owners := c.owners.of(name)
 	bearer := len(owners) == 1 || c.policy == ConflictError ||
 		c.policy == ConflictLastWins && owners[len(owners)-1] == place
-	splits(name, func(server, bare string) bool {
+	for server, bare := range Splits(name) {
 		if other, ok := c.places[server]; ok && c.keeps(other, bare) {
 			bearer = false
 		}
-		return bearer
-	})
+	}
 	if bearer {
 		return name
 	}

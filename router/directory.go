@@ -51,17 +51,13 @@ func (d *directory) lookAgain(ctx context.Context, since time.Time, names []stri
 // qualified splits a name that begins with a server which the caller may see. A hidden server is treated as one that
 // is not there, so that the time of an answer does not tell them apart.
 func (d *directory) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
-	for _, separator := range separators {
-		server, tool, ok = strings.Cut(name, separator)
-		if ok && tool != "" && d.servers.Configured(server) && (visible == nil || visible(server, "")) {
+	for server, tool := range downstream.Splits(name) {
+		if d.servers.Configured(server) && (visible == nil || visible(server, "")) {
 			return server, tool, true
 		}
 	}
 	return "", "", false
 }
-
-// separators stand between a server's name and a tool's.
-var separators = [...]string{"__", ":", "."}
 
 // listed returns the catalog. It fails if a caller sees nothing because no server could be listed: that
 // must not look like a success.
@@ -102,11 +98,7 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 	if server, tool, ok := d.aliased(ctx, name, visible); ok {
 		return server, tool, nil
 	}
-	for _, separator := range separators {
-		server, tool, ok := strings.Cut(name, separator)
-		if !ok || tool == "" {
-			continue
-		}
+	for server, tool := range downstream.Splits(name) {
 		known, err := d.servers.Has(ctx, server, "", tool, visible)
 		if known || err != nil {
 			return server, tool, err

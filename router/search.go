@@ -33,6 +33,11 @@ type FoundTool struct {
 	Score       float64         `json:"score"`
 }
 
+// As returns the entry of a tool under the name that it goes by.
+func (f Found) As(name string) FoundTool {
+	return FoundTool{name, f.Server, f.Description, f.InputSchema, f.Score}
+}
+
 // ServeSearch serves search_available_tools: what it finds is listed for the caller from then on, and the
 // notification of that stands before the result on the same stream.
 func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
@@ -63,8 +68,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	names := make([]string, 0, len(found)) // as they are listed
 	for _, f := range found {
 		name := p.router.servers.ListedName(f.Server, f.Tool.Tool.Tool)
-		tools = append(tools, FoundTool{Name: name, Server: f.Server, Description: f.Description, InputSchema: f.InputSchema,
-			Score: f.Score})
+		tools = append(tools, f.As(name))
 		exposed = append(exposed, f.Full())
 		names = append(names, name)
 	}

@@ -55,7 +55,7 @@ func (d *directory) explain(unknown *plan.Error, name string, catalog *downstrea
 
 // serverOf returns the server that a tool's name names, empty if it may be any.
 func serverOf(name string, servers []string) string {
-	for _, separator := range separators {
+	for _, separator := range [...]string{"__", ":", "."} {
 		if server, _, ok := strings.Cut(name, separator); ok && slices.Contains(servers, server) {
 			return server
 		}

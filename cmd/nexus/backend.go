@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -65,8 +64,7 @@ func (l local) tools(ctx context.Context, search string) (json.RawMessage, error
 		found, err = l.app.Router().Search(ctx, "", search, maxHits, nil)
 		hits := []router.FoundTool{}
 		for _, f := range found {
-			hits = append(hits, router.FoundTool{Name: f.Name, Server: f.Server, Description: f.Description,
-				InputSchema: f.InputSchema, Score: f.Score})
+			hits = append(hits, f.As(f.Name))
 		}
 		tools = hits
 	}
@@ -167,11 +165,9 @@ func (h *state) idle() bool {
 
 // serverOf returns the server that a tool's name names, empty if it may be any.
 func (h *state) serverOf(tool string) string {
-	for _, separator := range [...]string{"__", ":", "."} {
-		if server, rest, ok := strings.Cut(tool, separator); ok && rest != "" {
-			if _, known := h.Servers[server]; known {
-				return server
-			}
+	for server := range downstream.Splits(tool) {
+		if _, known := h.Servers[server]; known {
+			return server
 		}
 	}
 	return ""

@@ -163,23 +163,8 @@ func refusedFor(err error) (wait time.Duration, refused bool) {
 func ask(ctx context.Context, p *peer, q batch.Question) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.Bound())
 	defer cancel()
-	args := map[string]any{"query": q.Query, "detail": "full"}
-	if q.Context != nil {
-		args["context"] = q.Context
-	}
-	if len(q.Servers) > 0 {
-		args["servers"] = q.Servers
-	}
-	if q.Plan != nil {
-		args["plan"] = q.Plan
-	}
-	if q.MaxRounds > 0 {
-		args["max_rounds"] = q.MaxRounds
-	}
-	if q.Limit > 0 {
-		args["timeout_seconds"] = q.Limit.Seconds()
-	}
-	result, err := p.answer(ctx, router.ToolProcessQuery, args, nil)
+	result, err := p.answer(ctx, router.ToolProcessQuery, question{Query: q.Query, Detail: "full", Context: q.Context,
+		Servers: q.Servers, Plan: q.Plan, Rounds: q.MaxRounds, Seconds: max(q.Limit, 0).Seconds()}, nil)
 	var exit *exitError
 	if errors.As(err, &exit) && !strings.HasPrefix(exit.text, limit.Exceeded) {
 		return nil, &batch.Failure{Reason: reasonRefused, Err: errors.New(exit.text)}

@@ -108,15 +108,9 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 
 // ask has a router elsewhere answer.
 func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
-	args := map[string]any{"query": q.Text}
-	if q.DryRun {
-		args["dry_run"] = true
-	}
+	args := question{Query: q.Text, DryRun: q.DryRun, Plan: q.Plan}
 	if c.JSON {
-		args["detail"] = "full"
-	}
-	if q.Plan != nil {
-		args["plan"] = q.Plan
+		args.Detail = "full"
 	}
 	if !w.asks && !c.Yes {
 		user = nil

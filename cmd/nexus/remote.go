@@ -103,7 +103,7 @@ func (p *peer) close() {
 }
 
 // ask calls a tool of the remote router and returns its raw result.
-func (p *peer) ask(ctx context.Context, tool string, args map[string]any, bar *bar) (json.RawMessage, error) {
+func (p *peer) ask(ctx context.Context, tool string, args any, bar *bar) (json.RawMessage, error) {
 	params, err := plainJSON(map[string]any{"name": tool, "arguments": args})
 	if err != nil {
 		return nil, err
@@ -131,8 +131,20 @@ func (p *peer) ask(ctx context.Context, tool string, args map[string]any, bar *b
 	return reply.Result, nil
 }
 
+// question is what process_query takes, in the order of the names.
+type question struct {
+	Context json.RawMessage `json:"context,omitempty"`
+	Detail  string          `json:"detail,omitempty"`
+	DryRun  bool            `json:"dry_run,omitempty"`
+	Rounds  int             `json:"max_rounds,omitempty"`
+	Plan    json.RawMessage `json:"plan,omitempty"`
+	Query   string          `json:"query"`
+	Servers []string        `json:"servers,omitempty"`
+	Seconds float64         `json:"timeout_seconds,omitempty"`
+}
+
 // answer calls a tool of the remote router itself. Its failure is an error.
-func (p *peer) answer(ctx context.Context, tool string, args map[string]any, bar *bar) (*toolResult, error) {
+func (p *peer) answer(ctx context.Context, tool string, args any, bar *bar) (*toolResult, error) {
 	raw, err := p.ask(ctx, tool, args, bar)
 	if err != nil {
 		return nil, err

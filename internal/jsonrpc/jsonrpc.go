@@ -14,9 +14,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Version is the value of every message's jsonrpc member.
-const Version = "2.0"
-
 // LevelTrace is the log level of whole messages, on either wire.
 const LevelTrace = slog.LevelDebug - 4
 

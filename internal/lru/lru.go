@@ -67,15 +67,6 @@ func (c *Cache[K, V]) Remove(key K) {
 	c.remove(c.by[key])
 }
 
-// Clear forgets all values.
-func (c *Cache[K, V]) Clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.by)
-	c.order.Init()
-	c.weight = 0
-}
-
 // remove forgets an element; nil is none. c.mu is held.
 func (c *Cache[K, V]) remove(e *list.Element) {
 	if e == nil {

@@ -41,11 +41,11 @@ func TestCache_BoundsWeight(t *testing.T) {
 	if c.Len() != 1 || c.Peek("large") != "large" {
 		t.Errorf("got %d values, want the large one alone", c.Len())
 	}
-	c.Clear()
+	c.Remove("large")
 	c.Put("a", "a", 10)
 	c.Put("b", "b", 0)
 	if c.Len() != 2 {
-		t.Errorf("after Clear: got %d values, want 2", c.Len())
+		t.Errorf("after removing it: got %d values, want 2", c.Len())
 	}
 }
 

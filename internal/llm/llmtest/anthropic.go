@@ -32,11 +32,6 @@ type messages struct {
 	calls []Call
 }
 
-func (m messages) event(kind string, fields object) string {
-	fields["type"] = kind
-	return "event: " + kind + "\n" + dataLine(fields)
-}
-
 func (m messages) message(content []any, stop any, output int) object {
 	return object{"id": "msg_1", "type": "message", "role": "assistant", "model": m.model, "content": content,
 		"stop_reason": stop, "stop_sequence": nil, "stop_details": nil,
@@ -46,17 +41,17 @@ func (m messages) message(content []any, stop any, output int) object {
 
 func (m messages) begin() []string {
 	return []string{
-		m.event("message_start", object{"message": m.message([]any{}, nil, 1)}),
-		m.event("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}}),
+		event("message_start", object{"message": m.message([]any{}, nil, 1)}),
+		event("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}}),
 		m.usageOnly(),
 	}
 }
 
 func (m messages) delta(text string) string {
-	return m.event("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": text}})
+	return event("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": text}})
 }
 
-func (m messages) usageOnly() string { return m.event("ping", object{}) }
+func (m messages) usageOnly() string { return event("ping", object{}) }
 
 // stop converts the finish reason of a chat completion.
 func (m messages) stop(finish string) string {
@@ -74,11 +69,11 @@ func (m messages) stop(finish string) string {
 }
 
 func (m messages) end(text, finish string) []string {
-	frames := append([]string{m.event("content_block_stop", object{"index": 0})}, m.blocks()...)
+	frames := append([]string{event("content_block_stop", object{"index": 0})}, m.blocks()...)
 	return append(frames,
-		m.event("message_delta", object{"delta": object{"stop_reason": m.stop(finish), "stop_sequence": nil},
+		event("message_delta", object{"delta": object{"stop_reason": m.stop(finish), "stop_sequence": nil},
 			"usage": object{"output_tokens": len(text) / 4}}),
-		m.event("message_stop", object{}),
+		event("message_stop", object{}),
 	)
 }
 

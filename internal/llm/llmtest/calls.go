@@ -71,13 +71,13 @@ func (r responses) items() (list []any) {
 // blocks are the calls in a stream of the Messages API.
 func (m messages) blocks() (frames []string) {
 	for i, call := range m.calls {
-		frames = append(frames, m.event("content_block_start", object{"index": i + 1,
+		frames = append(frames, event("content_block_start", object{"index": i + 1,
 			"content_block": object{"type": "tool_use", "id": callID(i), "name": call.Name, "input": object{}}}))
 		for _, part := range call.halves() {
-			frames = append(frames, m.event("content_block_delta", object{"index": i + 1,
+			frames = append(frames, event("content_block_delta", object{"index": i + 1,
 				"delta": object{"type": "input_json_delta", "partial_json": part}}))
 		}
-		frames = append(frames, m.event("content_block_stop", object{"index": i + 1}))
+		frames = append(frames, event("content_block_stop", object{"index": i + 1}))
 	}
 	return frames
 }

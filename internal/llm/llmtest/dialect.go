@@ -32,6 +32,12 @@ func dataLine(v any) string {
 	return "data: " + string(raw) + "\n\n"
 }
 
+// event is a line of data with the kind of event that it is.
+func event(kind string, fields object) string {
+	fields["type"] = kind
+	return "event: " + kind + "\n" + dataLine(fields)
+}
+
 // chat is the form of Chat Completions.
 type chat struct {
 	model string
@@ -88,11 +94,6 @@ type responses struct {
 	calls []Call
 }
 
-func (r responses) event(kind string, fields object) string {
-	fields["type"] = kind
-	return "event: " + kind + "\n" + dataLine(fields)
-}
-
 func (r responses) body(text, status string) object {
 	return object{"id": "resp_1", "object": "response", "created_at": 1, "model": r.model, "status": status, "error": nil,
 		"output": append([]any{object{"id": "msg_1", "type": "message", "role": "assistant", "status": status,
@@ -102,19 +103,19 @@ func (r responses) body(text, status string) object {
 
 func (r responses) begin() []string {
 	return []string{
-		r.event("response.created", object{"response": r.body("", "in_progress")}),
-		r.event("response.output_item.added", object{"output_index": 0,
+		event("response.created", object{"response": r.body("", "in_progress")}),
+		event("response.output_item.added", object{"output_index": 0,
 			"item": object{"id": "msg_1", "type": "message", "role": "assistant", "content": []any{}}}),
 	}
 }
 
 func (r responses) delta(text string) string {
-	return r.event("response.output_text.delta", object{"item_id": "msg_1", "output_index": 0, "content_index": 0,
+	return event("response.output_text.delta", object{"item_id": "msg_1", "output_index": 0, "content_index": 0,
 		"delta": text})
 }
 
 func (r responses) usageOnly() string {
-	return r.event("response.in_progress", object{"response": r.body("", "in_progress")})
+	return event("response.in_progress", object{"response": r.body("", "in_progress")})
 }
 
 func (r responses) status(finish string) string {
@@ -141,8 +142,8 @@ func (r responses) end(text, finish string) []string {
 		body["error"] = object{"code": "server_error", "message": "the engine crashed"}
 	}
 	return []string{
-		r.event("response.output_text.done", object{"item_id": "msg_1", "output_index": 0, "content_index": 0, "text": text}),
-		r.event("response."+status, object{"response": body}),
+		event("response.output_text.done", object{"item_id": "msg_1", "output_index": 0, "content_index": 0, "text": text}),
+		event("response."+status, object{"response": body}),
 	}
 }
 

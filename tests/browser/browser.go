@@ -38,10 +38,27 @@ type Browser struct {
 	axe string // source of axe-core
 }
 
+// starts is how often Chromium may try to start: rarely it crashes before it listens.
+const starts = 3
+
 // Start starts Chromium. It ends with the test.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path, axe := find(t), readAxe(t)
+	var err error
+	for range starts {
+		var ctx context.Context
+		if ctx, err = launch(t, path); err == nil {
+			return &Browser{t: t, ctx: ctx, axe: axe}
+		}
+		t.Logf("starting %s: %v", path, err)
+	}
+	t.Fatalf("starting %s failed %d times: %v", path, starts, err)
+	return nil
+}
+
+// launch starts the program and returns the context of its first page.
+func launch(t testing.TB, path string) (context.Context, error) {
 	// Only the loopback can be reached, by address or as localhost.
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(profile(t)),
 		chromedp.Env("HOME="+t.TempDir()), chromedp.Flag("no-sandbox", os.Getuid() == 0), chromedp.Flag("disable-gpu", true),
@@ -53,10 +70,7 @@ func Start(t testing.TB) *Browser {
 	t.Cleanup(cancel)
 	late := time.AfterFunc(patience, cancel) // the first context lives as long as the browser, so it has no deadline
 	defer late.Stop()
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("starting %s: %v", path, err)
-	}
-	return &Browser{t: t, ctx: ctx, axe: axe}
+	return ctx, chromedp.Do(ctx)
 }
 
 // profile returns an empty folder. It is not t.TempDir, as Chromium's children may still write there for a moment.

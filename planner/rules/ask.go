@@ -68,8 +68,10 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 				} else if a.wantsContents() {
 					a.kinds = kinds("read", "file", medium(ext))
 				}
-			case v.Cue == "in" && a.wantsContents() || slices.Contains(a.verb, "list"): // "which files are in /tmp?"
+			case files == 0 && a.lists(v):
 				a.kinds = kinds("list", "directory")
+			case list("reading").any(a.verb):
+				a.kinds = kinds("read", "file", "text")
 			}
 		}
 	}
@@ -109,6 +111,13 @@ func (a ask) wantsContents() bool {
 	})
 }
 
+// lists reports whether the files of a directory are asked for: "ls /tmp", "which files are in /tmp?"
+func (a ask) lists(directory values.Value) bool {
+	file := func(w word) bool { return w.has("file") }
+	return list("listing").any(slices.Concat(a.words[0].stems, a.verb)) || // "ls" does not look like a verb
+		directory.Cue == "in" && (a.wantsContents() || slices.ContainsFunc(a.words, file))
+}
+
 // medium is what a file with this extension holds.
 func medium(ext string) string {
 	kind, _, _ := strings.Cut(mime.TypeByExtension(strings.ToLower(ext)), "/")
@@ -142,11 +151,18 @@ func (a ask) covers(start, end int) bool {
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool { return c.Start <= start && end <= c.End })
 }
 
-// query is what to search tools for: the words as they are, and their translations.
+// query is what to search tools for: the words as they are, but for the names of files, and their translations.
 func (a ask) query() string {
 	var parts []string
 	for i, c := range a.clauses {
-		if parts = append(parts, c.Text); i+1 < len(a.clauses) {
+		at := c.Start
+		for _, v := range a.values {
+			if v.Kind == values.Path && at <= v.Start && v.End <= c.End {
+				parts = append(parts, a.text[at:v.Start])
+				at = v.End
+			}
+		}
+		if parts = append(parts, a.text[at:c.End]); i+1 < len(a.clauses) {
 			parts = append(parts, ". ")
 		}
 	}

@@ -113,6 +113,36 @@ func TestChoose_DaysOfARange(t *testing.T) {
 	}
 }
 
+// TestChoose_Places checks what of a path, a graph or a calculation says where to look, and what to look for.
+func TestChoose_Places(t *testing.T) {
+	tools := []plan.Tool{
+		tool("list_directory", "List the files and directories in a path", object("*path:string"), harmless),
+		tool("directory_tree", "Get a tree of files and directories", object("*path:string"), harmless),
+		tool("read_text_file", "Read the contents of a file as text", object("*path:string"), harmless),
+		tool("read_many_files", "Read several files", object("*paths:list of string"), harmless),
+		tool("move_file", "Move or rename files", object("*source:string", "*destination:string")),
+		tool("write_file", "Create a file or overwrite it", object("*path:string", "*content:string")),
+		tool("search_nodes", "Search for nodes in the knowledge graph", object("*query:string"), harmless),
+		tool("toggle_log", "Toggle the log of old files", object("on:boolean")),
+	}
+	for question, want := range map[string]string{
+		"ls /srv/data":   `list_directory{"path":"/srv/data"}`,
+		"list /srv/data": `list_directory{"path":"/srv/data"}`,
+		"which is the biggest file in /srv/data?": `list_directory{"path":"/srv/data"}`,
+		"show the directory tree of /srv/data":    `directory_tree{"path":"/srv/data"}`,
+		"read /srv/LICENSE":                       `read_text_file{"path":"/srv/LICENSE"}`,
+		"search the knowledge graph for Ann Lee":  `search_nodes{"query":"Ann Lee"}`,
+		"save the text hello world in /srv/a.txt": `write_file{"content":"hello world","path":"/srv/a.txt"}`,
+		"mv /srv/old.log to /srv/new.log":         `move_file{"destination":"/srv/new.log","source":"/srv/old.log"}`,
+		"what is 12 * 7":                          "",
+		"rm /srv/old.log":                         "",
+	} {
+		if got := calls(planned(t, question, tools...)); got != want {
+			t.Errorf("%s: got %s, want %q", question, got, want)
+		}
+	}
+}
+
 // TestChoose_LeavesNoAddress checks that no tool writes that has no use for a path or an address in the command.
 func TestChoose_LeavesNoAddress(t *testing.T) {
 	todo := tool("add_todo", "Add a todo to a list", object("*content:string:What is to be done"))

@@ -25,6 +25,7 @@ func (l *filler) phrases() (out []values.Value) {
 	whole := slices.IndexFunc(words, func(w word) bool {
 		return w.weight > 0 && !search.RequestVerb(w.lower) && !slices.ContainsFunc(l.f.name, w.has) && !l.f.module.any(w.stems)
 	})
+	whole = l.lookedFor(whole)
 	for i, w := range words {
 		if i == whole {
 			add(i, l.a.clauseEnd(i), "rest")
@@ -65,9 +66,27 @@ func (l *filler) phrases() (out []values.Value) {
 	return out
 }
 
-// written is the end of what is to be written, if it begins with word i: "write hello world to notes.txt". Else it is 0.
+// lookedFor skips words that only say where to search: "search the graph for Ann".
+func (l *filler) lookedFor(i int) int {
+	for j := i; j >= 0 && j+2 < len(l.a.words) && l.f.words.any(l.a.words[j].stems) && l.a.adjoin(j+1); {
+		if j++; l.a.words[j].lower == "for" {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// written is the end of what is to be written, if it begins with word i: "write hello world to notes.txt", "save the text
+// hello in notes.txt". Else it is 0.
 func (a ask) written(i int) int {
-	if i == 0 || !list("creating").any(a.words[i-1].stems) || !slices.ContainsFunc(a.verb, a.words[i-1].has) {
+	named := func(i int) bool { // "the text"
+		return i >= 0 && i+1 < len(a.words) && a.words[i].weight == 0 && list("body").any(a.words[i+1].stems)
+	}
+	verb := i - 1
+	if named(i - 2) {
+		verb = i - 3
+	}
+	if verb < 0 || named(i) || !list("creating").any(a.words[verb].stems) || !slices.ContainsFunc(a.verb, a.words[verb].has) {
 		return 0
 	}
 	for j := i; j+1 < len(a.words) && a.adjoin(j); j++ {

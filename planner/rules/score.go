@@ -180,6 +180,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 	case slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }),
 		row == "spelled" && string(v.Number) == strconv.Itoa(l.digits), // "two numbers, 36 and 48"
 		v.Kind == values.Path && strings.Contains(v.Text, "*") && !list("named").any(q.stems),
+		v.Kind == values.Expression && list("paths").any(q.stems), // no file is called "12 * 7"
 		today && !q.Required && todayByDefault().MatchString(q.Description),
 		v.Label == "bound" && !sides,
 		v.Label == "said" && (q.role == roleID || !list("body").any(q.stems)),

@@ -55,12 +55,28 @@ func (c *chooser) missed(cl intent.Clause) {
 			u.Tool = u.Nearest[0].Tool
 		}
 	}
-	if cl.Act == intent.Conditional || cl.Act == intent.Unknown {
-		u.Reason = plan.UnmetUnclear
+	if cl.Act == intent.Conditional || cl.Act == intent.Unknown || cl.Act == intent.ActionQuestion {
+		if tool := c.asksAbout(a); tool != "" {
+			u = plan.Unmet{Text: u.Text, Reason: plan.UnmetUnclear, Tool: tool}
+		} else if cl.Act != intent.ActionQuestion {
+			u.Reason = plan.UnmetUnclear
+		}
 	}
 	if topic := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 }); topic {
 		c.unmet = append(c.unmet, u)
 	}
+}
+
+// asksAbout is the tool that writes and does what a clause speaks of without asking for it: "should I cancel order 5?"
+func (c *chooser) asksAbout(a ask) string {
+	for _, t := range c.tools.Ask(c.ctx, a.query(), maxNearest) {
+		f := c.profile(t)
+		does := slices.ContainsFunc(a.words, func(w word) bool { return w.weight > 0 && f.does(w.stems) })
+		if does && !f.reads && !a.leavesAddress(c.p.fill(a, f, nil)) {
+			return t.Name
+		}
+	}
+	return ""
 }
 
 // maxNearest is how many tools are named where none fits.
@@ -126,6 +142,8 @@ func note(p plan.Plan) string {
 		return "No tool matches. Closest: " + strings.Join(near, ", ") + "."
 	case len(p.Unmet) == 0:
 		return "No tool is called, because nothing was asked that a tool could do."
+	case !slices.ContainsFunc(p.Unmet, func(u plan.Unmet) bool { return u.Reason != plan.UnmetUnclear || u.Tool == "" }):
+		return "No tool is called, because nothing is asked for plainly."
 	}
 	return "No tool matches."
 }

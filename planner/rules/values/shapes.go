@@ -128,7 +128,8 @@ func (r *reader) keyed(i int) int {
 			next-- // another key
 		}
 		r.add(r.value(Phrase, i, max(next, i+1)))
-	case r.is(i-1, "file") && r.word(i) && !t.stop && !r.word(i+1) && !strings.HasSuffix(t.fold, "ing"):
+	case r.is(i-1, "file") && r.word(i) && !t.stop && !r.word(i+1) && !strings.HasSuffix(t.fold, "ing") &&
+		r.cue(i+2) != "of": // "the directory tree of /tmp"
 		return r.add(r.value(Path, i, i+1))
 	}
 	return 0

@@ -64,7 +64,7 @@ func (d *decoder) check(s *Settings) {
 	for i, pattern := range s.Validation.DenyPatterns {
 		_, err := regexp.Compile("(?i)" + pattern)
 		if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
-			d.failItem("validation.deny_patterns", i, "is no valid RE2 expression: %s", wrong.Code)
+			d.failItem("validation.deny_patterns", i, "is not a valid RE2 expression: %s", wrong.Code)
 		} else if pattern == "" {
 			d.failItem("validation.deny_patterns", i, "is empty and would deny every query")
 		}
@@ -78,7 +78,7 @@ func (d *decoder) profiles(all map[string]Profile) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		path, p := join("profiles", name), all[name]
 		if !serverName.MatchString(name) {
-			d.wrong(path, "%q cannot be a profile's name: want %s", name, serverNameRule)
+			d.wrong(path, "%q is not a valid profile name: want %s", name, serverNameRule)
 		}
 		if p.Surface != "" {
 			d.oneOf(path+".surface", p.Surface, SurfaceRouter, SurfaceProxy)

@@ -54,7 +54,7 @@ type Settings struct {
 	History        history.Config             `yaml:"history"`
 	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
-	Cluster        struct{}                   `yaml:"cluster"`  // one process; there is nothing to set yet
+	Cluster        struct{}                   `yaml:"cluster"`  // one process; it has no keys yet
 }
 
 // Profile is a part of the servers and tools with a path of its own.

@@ -256,7 +256,7 @@ func (d *decoder) structure(path string, n *node, v reflect.Value, also ...strin
 		if field, ok := fields[m.key]; ok && m.key != "-" {
 			d.value(join(path, m.key), m.value, field)
 		} else if !slices.Contains(also, m.key) {
-			hint := "there is nothing to set yet"
+			hint := "it has no keys yet"
 			if len(valid) > 0 {
 				hint = didYouMean(m.key, valid)
 			}

@@ -71,7 +71,7 @@ func Import(path, into string) (Imported, error) {
 		case before.get(m.key) != nil:
 			done.Skipped = append(done.Skipped, m.key)
 			if c.disabled(before.get(m.key)) && !c.disabled(m.value) {
-				c.warn(m.at, "%s: the entry that is there is disabled; remove it and import again to use this one", m.key)
+				c.warn(m.at, "%s: the existing entry is disabled; remove it and import again to use this one", m.key)
 			}
 			continue
 		case m.value.kind == mapping:

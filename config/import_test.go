@@ -135,7 +135,7 @@ func TestImportBesideDisabled(t *testing.T) {
 		"servers.yaml", "mcpServers:\n  files: {command: npx, disabled: true}\n  hr: {command: npx, disabled: true}\n")
 	done, err := config.Import(filepath.Join(folder, "client.json"), folder)
 	if err != nil || len(done.Warnings) != 1 || !strings.HasSuffix(done.Warnings[0],
-		"files: the entry that is there is disabled; remove it and import again to use this one") {
+		"files: the existing entry is disabled; remove it and import again to use this one") {
 		t.Errorf("Import = %+v, %v; want a warning about files alone", done, err)
 	}
 }
@@ -158,12 +158,12 @@ func TestImportErrors(t *testing.T) {
 	const one = `{"mcpServers": {"new": {"command": "x"}}}`
 	for _, c := range []struct{ name, client, file, content, want string }{
 		{"no servers", `{"other": 1}`, "servers.yaml", "", "has no servers"},
-		{"broken client", `{"mcpServers": `, "servers.yaml", "", "no valid JSON"},
+		{"broken client", `{"mcpServers": `, "servers.yaml", "", "invalid JSON"},
 		{"entry without anything", `{"mcpServers": {"a": {}}}`, "servers.yaml", "", "needs a command or a url"},
 		{"entry of the wrong kind", `{"mcpServers": {"a": 1}}`, "servers.yaml", "", "want a mapping"},
-		{"name without letters", `{"mcpServers": {"__": {"command": "x"}}}`, "servers.yaml", "", "cannot be a server's name"},
+		{"name without letters", `{"mcpServers": {"__": {"command": "x"}}}`, "servers.yaml", "", "is not a valid server name"},
 		{"names that become equal", `{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}`, "servers.yaml", "", "already defined"},
-		{"broken target", one, "servers.yaml", "a: [", "no valid YAML"},
+		{"broken target", one, "servers.yaml", "a: [", "invalid YAML"},
 		{"servers of the wrong kind", one, "servers.yaml", "mcpServers: 1\n", "want a mapping"},
 		{"JSON target", one, "servers.json", "{}", "can only be added to a YAML file"},
 		{"flow target", one, "servers.yaml", "mcpServers: {a: {command: x}}\n", "write it as an indented block"},

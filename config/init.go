@@ -25,7 +25,7 @@ func Init(dir string) ([]string, error) {
 		present = append(present, variants(dir, name)...)
 	}
 	if len(present) > 0 {
-		return nil, fmt.Errorf("%s: already there; nothing is overwritten", orList(present, "and"))
+		return nil, fmt.Errorf("%s: already present; nothing was overwritten", orList(present, "and"))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder: %w", err)
@@ -56,7 +56,7 @@ func freshSettings() string {
 func create(file, content string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: already there; nothing is overwritten", file)
+		return fmt.Errorf("%s: already present; nothing was overwritten", file)
 	}
 	if err != nil {
 		return err

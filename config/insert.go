@@ -61,7 +61,7 @@ func insert(file, content string, before *node, add []member) (string, error) {
 		want.members = append(slices.Clone(before.members), add...)
 	}
 	if err != nil || after == nil || !same(after, want) {
-		return "", fmt.Errorf("%s: cannot add to mcpServers as it is written there; write it as an indented block", file)
+		return "", fmt.Errorf("%s: cannot add to mcpServers in its current form; write it as an indented block", file)
 	}
 	return merged, nil
 }

@@ -25,12 +25,12 @@ func parseJSON(file string, data []byte) (*node, error) {
 		return root, nil
 	}
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return nil, r.fail(int(syntax.ByteOffset), "no valid JSON: %v", syntax.Err)
+		return nil, r.fail(int(syntax.ByteOffset), "invalid JSON: %v", syntax.Err)
 	}
 	if listed := (*Error)(nil); errors.As(err, &listed) || errors.Is(err, errTooMany) {
 		return nil, err
 	}
-	return nil, r.fail(len(data), "no valid JSON: %v", err)
+	return nil, r.fail(len(data), "invalid JSON: %v", err)
 }
 
 // jsonReader turns JSON tokens into nodes.

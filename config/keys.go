@@ -170,7 +170,7 @@ func readKey(config, name string) (string, error) {
 		return "", fmt.Errorf("reading the key: %w", reason(err))
 	}
 	if len(data) > maxKeyFile {
-		return "", errors.New("reading the key: the file is too large for one")
+		return "", errors.New("reading the key: the file is too large for a key")
 	}
 	return string(data), nil
 }

@@ -93,7 +93,7 @@ func (d *decoder) provider(path string, m *llm.Config, before string) {
 		}
 	}
 	if !d.given(path, "model") {
-		d.fail(d.modelPlace(path), path+".model", "must be named, because api: %s is of another provider", m.API)
+		d.fail(d.modelPlace(path), path+".model", "is required, because api: %s belongs to another provider", m.API)
 	}
 }
 

@@ -66,7 +66,7 @@ func (n *node) isEmpty() bool {
 }
 
 // errTooMany is the error for a file that exceeds maxNodes.
-var errTooMany = fmt.Errorf("more than %d values, aliases counted as often as they are used", maxNodes)
+var errTooMany = fmt.Errorf("more than %d values, counting each use of an alias", maxNodes)
 
 // countNodes sets the size of n.
 func (n *node) countNodes() error {

@@ -29,7 +29,7 @@ func (d *decoder) addServers(to []downstream.ServerConfig, path string, n *node)
 	}
 	for _, m := range n.members {
 		if !serverName.MatchString(m.key) {
-			d.fail(m.at, path, "%s cannot be a server's name: want %s", place{m.at, m.key}.quoted(), serverNameRule)
+			d.fail(m.at, path, "%s is not a valid server name: want %s", place{m.at, m.key}.quoted(), serverNameRule)
 			continue
 		}
 		if first, ok := d.servers[m.key]; ok {
@@ -154,7 +154,7 @@ func (s serverCheck) rest() {
 	s.d.patterns(s.path+".tools.allow", c.Tools.Allow)
 	s.d.patterns(s.path+".tools.deny", c.Tools.Deny)
 	if c.URL != "" && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "") {
-		s.warn("args, env and cwd mean nothing for a url")
+		s.warn("args, env and cwd have no effect with a url")
 	}
 	switch c.Placement {
 	case "", downstream.PlacementEach, downstream.PlacementOne:
@@ -162,7 +162,7 @@ func (s serverCheck) rest() {
 		s.fail("placement", "want each or one, got %s", s.d.places[s.path+".placement"].quoted())
 	}
 	if c.Command != "" && len(c.Headers)+len(c.ForwardHeaders) > 0 {
-		s.warn("headers and forward_headers mean nothing for a command")
+		s.warn("headers and forward_headers have no effect with a command")
 	}
 	s.forwardHeaders()
 }
@@ -181,7 +181,7 @@ func checkURL(address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return "is no valid URL"
+		return "is not a valid URL"
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Hostname() == "":
 		return "want an absolute http or https URL, such as http://localhost:8000/mcp"
 	case u.User != nil:
@@ -217,7 +217,7 @@ func (s serverCheck) forwardHeaders() {
 		path := item(join(s.path, "forward_headers"), i)
 		switch lower := strings.ToLower(name); {
 		case !httpguts.ValidHeaderFieldName(name):
-			s.d.wrong(path, "is no valid header name")
+			s.d.wrong(path, "is not a valid header name")
 		case keys(name):
 			s.warn("%s of forward_headers is never passed on: it may hold the key of this router; "+
 				"write what the server needs as headers", name)
@@ -237,7 +237,7 @@ func checkHeaders(headers map[string]secret.String, fail func(name, why string))
 		lower := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			fail(name, "is no valid header name")
+			fail(name, "is not a valid header name")
 			continue
 		case seen[lower] != "":
 			fail(name, "is the same header as "+seen[lower])
@@ -267,7 +267,7 @@ func (s serverCheck) process() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			s.fail("env."+name, "is no valid variable name")
+			s.fail("env."+name, "is not a valid variable name")
 		} else if strings.ContainsRune(c.Env[name].Reveal(), 0) {
 			s.fail("env."+name, "must not hold a NUL character")
 		}
@@ -312,7 +312,7 @@ func beside(file, name string) (string, error) {
 func (d *decoder) patterns(at string, patterns []string) {
 	for i, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			d.failItem(at, i, "is no valid pattern; want a tool name, where * stands for anything")
+			d.failItem(at, i, "is not a valid pattern; want a tool name, where * matches anything")
 		}
 	}
 }

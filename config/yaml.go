@@ -26,11 +26,11 @@ func parseYAML(file string, data []byte) (*node, error) {
 	case errors.As(err, &syntax):
 		at := positionOf(file, syntax.Token)
 		if tab, found := tabNear(data, at.line); found {
-			return nil, problemAt(position{file, tab.line, tab.column}, "no valid YAML: a tab in the indentation; use spaces")
+			return nil, problemAt(position{file, tab.line, tab.column}, "invalid YAML: a tab in the indentation; use spaces")
 		}
-		return nil, problemAt(at, "no valid YAML: %s", syntax.Message)
+		return nil, problemAt(at, "invalid YAML: %s", syntax.Message)
 	case err != nil:
-		return nil, fmt.Errorf("no valid YAML: %w", err)
+		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
 	r := yamlReader{file: file, anchors: map[string]*node{}}
 	root := &node{at: position{file, 1, 1}}

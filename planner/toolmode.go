@@ -56,7 +56,7 @@ func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (
 	if !again || !errors.Is(err, errUnreadable) || ctx.Err() != nil {
 		return result, err
 	}
-	p.log.Warn("The model writes no plan that can be read; it can call the tools", "error", err)
+	p.log.Warn("The model writes no readable plan; trying native tool calls", "error", err)
 	*req.Shown = Shown{native: true}
 	req.Tokens = result.Tokens
 	next, failed := p.ask(ctx, model, req)

@@ -119,7 +119,7 @@ func New(opts Options) (*Router, error) {
 // Tools returns what list_available_tools lists for a caller.
 func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server string) ([]ToolInfo, error) {
 	if server != "" && !slices.Contains(r.tools.serversFor(visible), server) {
-		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server,
+		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server,
 			strings.Join(r.tools.serversFor(visible), ", "))
 	}
 	if server != "" {
@@ -186,7 +186,7 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 	all := r.servers.StatusFor(visible)
 	seen := r.tools.serversFor(visible)
 	if server != "" && !slices.Contains(seen, server) {
-		return nil, refuse("Invalid argument: server: Unknown server: %s; known are %s", server, strings.Join(seen, ", "))
+		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server, strings.Join(seen, ", "))
 	}
 	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(),
 		Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status()}

@@ -257,9 +257,9 @@ func TestBatchTapeUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--record", dir, "--replay", dir}, "exclude each other"},
+		{[]string{"--record", dir, "--replay", dir}, "not both"},
 		{[]string{"--record", dir, "--remote", "http://127.0.0.1:1"}, "leave --remote out"},
-		{[]string{"--demo", "--replay", filepath.Join(dir, "none")}, "make one by --record"},
+		{[]string{"--demo", "--replay", filepath.Join(dir, "none")}, "make one with --record"},
 		{[]string{"--demo", "--record", full}, "not a regular file"},
 	} {
 		got := ended(t, batch(t, append([]string{in, "--out", filepath.Join(dir, "r.jsonl")}, row.args...)...), 2)

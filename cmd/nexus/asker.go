@@ -22,11 +22,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// asker is the router that a batch asks.
+// asker connects a batch to its router, in this process or remote.
 type asker struct {
 	ask         batch.Ask
-	judge       *checks.Judge // nil = there is no model
-	price       batch.Price   // nil = no prices
+	judge       *checks.Judge // nil without a model
+	price       batch.Price   // nil without prices
 	fingerprint string
 	close       func() error // tells whether a recording is complete
 }
@@ -66,7 +66,7 @@ func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, error) {
 	return a, nil
 }
 
-// tape opens the recording or the replay that the flags name, nil where they name none.
+// tape opens the recording or replay that the flags name, or returns nil.
 func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
 	switch {
 	case c.Record != "":
@@ -77,7 +77,7 @@ func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
 	return nil, nil
 }
 
-// judge returns the configured model that judges, nil where there is none.
+// judge returns a judge that uses the configured model, or nil without a model.
 func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *checks.Judge {
 	if !cfg.LLM.Plans() {
 		return nil
@@ -89,7 +89,7 @@ func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *checks.Judge {
 	return &checks.Judge{Model: t.Model(llm.New(model, llm.Options{}), model.Model), Votes: c.Judges}
 }
 
-// prices returns the configured ones, nil where there are none.
+// prices returns the configured prices, or nil if there are none.
 func prices(cfg config.Config) batch.Price {
 	if len(cfg.Prices) == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (a *asker) prepare(w *world, b backend, cfg config.Config, remote bool) err
 	return nil
 }
 
-// deciding returns what of a configuration decides what is answered. Secrets are written as such and not shown.
+// deciding returns the part of a configuration that affects answers, without the values of secrets.
 func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 	s, usual := cfg.Settings, config.Default()
 	s.Listen, s.AllowedOrigins, s.TrustedProxies = "", nil, nil
@@ -154,7 +154,7 @@ func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 	return s, cfg.Servers
 }
 
-// askLocal asks a router in this process, by the way of nexus query.
+// askLocal asks a router in this process, as nexus query does.
 func (c *batchRunCmd) askLocal(w *world, a *asker, t *tape.Tape) (backend, func(), error) {
 	running, done, err := c.openTaped(w, t)
 	if err != nil {

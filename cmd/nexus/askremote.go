@@ -20,13 +20,13 @@ const (
 	reasonRefused     = "refused"
 	reasonNotRecorded = "not_recorded"
 
-	comeBack  = 10                     // attempts to reach a router that is gone
-	tryAfter  = 500 * time.Millisecond // from one to the next
-	turnAway  = time.Second            // where a router that refuses does not say how long
-	maxPauses = 100                    // for one question, before its refusal is its outcome
+	comeBack  = 10                     // attempts to reconnect to a lost router
+	tryAfter  = 500 * time.Millisecond // pause between these attempts
+	turnAway  = time.Second            // pause after a refusal that names no time
+	maxPauses = 100                    // refusals of one question before it fails
 )
 
-// askRemote asks a router elsewhere.
+// askRemote asks a remote router.
 func (c *batchRunCmd) askRemote(w *world, a *asker) (backend, func(), error) {
 	line := &reconnecting{remote: c.remote}
 	if c.Yes {
@@ -40,10 +40,10 @@ func (c *batchRunCmd) askRemote(w *world, a *asker) (backend, func(), error) {
 	return p, line.close, nil
 }
 
-// reconnecting is a session with a router elsewhere that is opened again when it is lost.
+// reconnecting is a session with a remote router. It connects anew after the session is lost.
 type reconnecting struct {
 	remote remote
-	user   *prompt // gives consent; nil = nobody does
+	user   *prompt // gives consent; nil = no calls are approved
 
 	mu sync.Mutex
 	on *peer // nil before the first
@@ -57,7 +57,7 @@ func (r *reconnecting) close() {
 	}
 }
 
-// get returns a session other than the lost one.
+// get returns the session, or a new one if the current session is lost.
 func (r *reconnecting) get(ctx context.Context, lost *peer) (*peer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,11 +116,11 @@ func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answ
 			return batch.Answer{}, &batch.Failure{Err: batch.ErrInterrupted, Lost: true}
 		}
 	}
-	last = fmt.Errorf("the router is gone: %w", last)
+	last = fmt.Errorf("lost the router: %w", last)
 	return batch.Answer{}, &batch.Failure{Reason: reason.Unavailable, Err: last, Lost: true}
 }
 
-// check returns the failure of a question that may have reached a router, which is lost where it does not come back.
+// check returns the failure of a question that may have reached the router. It is Lost if the router does not return.
 func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, failure *link.Failure) error {
 	f := &batch.Failure{Reason: reason.OutcomeUnknown, Err: failure, Sent: true}
 	for range comeBack {
@@ -137,12 +137,12 @@ func (r *reconnecting) check(ctx context.Context, used *peer, q batch.Question, 
 	return f
 }
 
-// gone reports whether the router, and not the question, is what failed.
+// gone reports whether the router failed, not the question.
 func gone(f *link.Failure) bool {
 	return f.Lost || f.Unknown || f.Reason == reason.Unavailable || f.Reason == reason.Disconnected
 }
 
-// refusedFor returns how long a router asks to wait that has too much to do.
+// refusedFor reports whether err is a rate limit or an overload, and how long to wait.
 func refusedFor(err error) (wait time.Duration, refused bool) {
 	var exit *exitError
 	if errors.As(err, &exit) && strings.HasPrefix(exit.text, limit.Exceeded) {

@@ -18,15 +18,15 @@ import (
 type authCmd struct {
 	Login  authLoginCmd  `cmd:"" help:"Log in to a server that wants OAuth tokens."`
 	Logout authLogoutCmd `cmd:"" help:"Revoke and delete the token of a server."`
-	Status authStatusCmd `cmd:"" help:"Show at which servers the router is logged in."`
+	Status authStatusCmd `cmd:"" help:"Show which servers the router is logged in to."`
 }
 
-// tokens are the flags of commands about the tokens of servers.
+// tokens are the flags of the auth commands.
 type tokens struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 }
 
-// open returns the servers that want tokens, or only the one that is named, and the store.
+// open returns the servers with auth, or only the named one, and the token store.
 func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
 	cfg, err := config.Load(c.Config, config.Options{})
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
 	case known:
 		return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("server %s has no auth in its configuration; write auth: {} if it wants OAuth tokens", only)}
 	}
-	return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("there is no server %s in the configuration", only)}
+	return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("the configuration has no server %s", only)}
 }
 
 type authLoginCmd struct {
@@ -58,7 +58,7 @@ type authLoginCmd struct {
 	Server string `arg:"" help:"Name of the server."`
 }
 
-// loginTime is how long a person has to log in.
+// loginTime is the time limit of a login.
 const loginTime = 5 * time.Minute
 
 func (c *authLoginCmd) Run(w *world) error {
@@ -66,7 +66,7 @@ func (c *authLoginCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	late := errors.New("nobody has logged in within " + loginTime.String())
+	late := errors.New("no login within " + loginTime.String())
 	ctx, cancel := context.WithTimeoutCause(w.ctx, loginTime, late)
 	defer cancel()
 	token, err := oauth.Login(ctx, servers[0], func(url string) {
@@ -85,7 +85,7 @@ func (c *authLoginCmd) Run(w *world) error {
 	return err
 }
 
-// lasting says how long a token lasts.
+// lasting describes the lifetime of a token.
 func lasting(t *oauth.Token) string {
 	switch {
 	case t.Expires.IsZero():
@@ -96,7 +96,7 @@ func lasting(t *oauth.Token) string {
 	return " for " + time.Until(t.Expires).Round(time.Second).String()
 }
 
-// browse opens a page in a browser, where there is one.
+// browse opens a page in a browser if the machine has one.
 func browse(url string) {
 	opener := map[string][]string{
 		"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"},
@@ -109,7 +109,7 @@ func browse(url string) {
 	}
 	command := exec.Command(opener[0], append(opener[1:], url)...)
 	if command.Start() == nil {
-		_ = command.Process.Release() // it may last as long as the browser
+		_ = command.Process.Release() // the command may run as long as the browser
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *authLogoutCmd) Run(w *world) error {
 	}
 	fmt.Fprintf(w.stdout, "logged out of %s\n", c.Server)
 	if err != nil {
-		return &exitError{exitPartly, fmt.Sprintf("the token of server %s is deleted here, but not revoked: %v", c.Server, err)}
+		return &exitError{exitPartly, fmt.Sprintf("the token of server %s was deleted here but not revoked: %v", c.Server, err)}
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ type authStatusCmd struct {
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
-// login is the state of a server's token.
+// login is one row of auth status.
 type login struct {
 	Server    string     `json:"server"`
 	URL       string     `json:"url"`
@@ -152,7 +152,7 @@ type login struct {
 	LoggedIn  bool       `json:"logged_in"`
 	Expires   *time.Time `json:"expires,omitempty"`
 	ExpiresIn *int       `json:"expires_in,omitempty"` // seconds
-	Renewable bool       `json:"renewable"`            // without a person
+	Renewable bool       `json:"renewable"`            // without a new login
 	Scopes    []string   `json:"scopes"`
 	Issuer    string     `json:"issuer,omitempty"`
 	Problem   string     `json:"problem,omitempty"`

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	lookAgain   = 25 * time.Millisecond // at the state of servers
+	lookAgain   = 25 * time.Millisecond // between two reads of the servers' states
 	lookAfar    = 500 * time.Millisecond
-	showAfter   = 200 * time.Millisecond // on a terminal; less is no wait
+	showAfter   = 200 * time.Millisecond // on a terminal
 	mentionWait = 3 * time.Second        // elsewhere
 )
 
-// await waits until no server is being connected to for the first time, or only that which the tool names, and shows
-// which ones it waits for. Each has its connect_timeout; ctx may end sooner, which is no error. It returns the state
-// that it has seen last.
+// await waits for the first connection of all servers, or of the server that tool names, and shows which servers it
+// waits for. Each has its connect_timeout. The end of ctx also ends the wait, without an error. await returns the last
+// state that it read.
 func await(ctx context.Context, w *world, b backend, tool string) (*state, error) {
 	bar := newBar(w)
 	defer bar.close()
 	began := time.Now()
 	mentioned := false
-	settled := map[string]bool{} // a later attempt to connect is not waited for
+	settled := map[string]bool{} // servers whose first attempt has ended
 	pause := lookAgain
 	if _, remote := b.(*peer); remote {
 		pause = lookAfar
@@ -36,7 +36,7 @@ func await(ctx context.Context, w *world, b backend, tool string) (*state, error
 	for {
 		h, err := healthOf(w.ctx, b)
 		if errors.Is(err, errNotOffered) {
-			return &state{}, nil // nobody can tell
+			return &state{}, nil // the router does not offer health_check
 		}
 		if err != nil {
 			return nil, err

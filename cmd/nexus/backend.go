@@ -12,22 +12,22 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// backend is the router that a command asks: one in this process, or one elsewhere.
+// backend is the router that a command uses, in this process or remote.
 type backend interface {
 	// health returns the structured content of health_check.
 	health(ctx context.Context) (json.RawMessage, error)
 	// tools returns the structured content of list_available_tools or, with a search, of search_available_tools.
 	tools(ctx context.Context, search string) (json.RawMessage, error)
-	// missing returns the servers that tools left out, and why.
+	// missing returns the servers that tools could not list, with the reasons.
 	missing(ctx context.Context) ([]string, error)
 	// call returns the whole result of one tool.
 	call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// maxHits is how many tools a search shows.
+// maxHits bounds the tools that a search shows.
 const maxHits = 20
 
-// backend opens what the flags say.
+// backend opens the router that the flags select.
 func (s *source) backend(w *world, r remote) (backend, func(), error) {
 	if r.Remote != "" {
 		p, err := r.connect(w.ctx, nil)
@@ -123,7 +123,7 @@ func (p *peer) call(ctx context.Context, tool string, arguments json.RawMessage)
 	return p.ask(ctx, router.ToolRun, map[string]any{"tool": tool, "parameters": arguments}, nil)
 }
 
-// structured returns the structured content of a tool of the remote router itself.
+// structured returns the structured content of one of the remote router's own tools.
 func (p *peer) structured(ctx context.Context, tool string, args map[string]any) (json.RawMessage, error) {
 	result, err := p.answer(ctx, tool, args, nil)
 	if err != nil {
@@ -153,7 +153,7 @@ func healthOf(ctx context.Context, b backend) (*state, error) {
 	return h, nil
 }
 
-// idle reports whether there is no server that is not disabled.
+// idle reports whether every server is disabled.
 func (h *state) idle() bool {
 	for _, s := range h.Servers {
 		if s.Status != downstream.StateDisabled {
@@ -163,7 +163,7 @@ func (h *state) idle() bool {
 	return true
 }
 
-// serverOf returns the server that a tool's name names, empty if it may be any.
+// serverOf returns the server in a qualified tool name, or "" for a bare name.
 func (h *state) serverOf(tool string) string {
 	for server := range downstream.Splits(tool) {
 		if _, known := h.Servers[server]; known {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	maxMessage = 60 // characters of a message
-	barColumns = 24 // of the terminal, for the bar and its percentage
+	maxMessage = 60 // longest message, in characters
+	barColumns = 24 // columns of the bar and its percentage
 )
 
-// bar shows progress on stderr: a bar on a terminal, a line for each report otherwise.
+// bar shows progress on stderr: a bar on a terminal, otherwise one line per report.
 type bar struct {
 	w    *world
 	mu   sync.Mutex
 	on   *progressbar.ProgressBar // nil without a terminal
-	away bool                     // while the user is asked
-	last string                   // line
+	away bool                     // hidden while the user is asked
+	last string                   // last line
 }
 
 func newBar(w *world) *bar {
@@ -40,17 +40,17 @@ func (b *bar) show(fraction float64, message string) {
 	}
 	if b.on == nil {
 		line := fmt.Sprintf("%3.0f%% %s\n", fraction*100, firstLine(message, maxMessage))
-		if line != b.last { // an answer grows beyond what is shown of it
+		if line != b.last { // a growing answer repeats its cut beginning
 			fmt.Fprint(b.w.stderr, line)
 		}
 		b.last = line
 		return
 	}
 	b.on.Describe(firstLine(message, b.room()))
-	_ = b.on.Set(int(fraction * 1000)) // a bar that cannot be drawn is no reason to fail
+	_ = b.on.Set(int(fraction * 1000)) // drawing is best effort
 }
 
-// room is the length of a message beside which the bar fits into the terminal's line. Terminals change.
+// room returns the longest message that fits beside the bar. The terminal may have been resized.
 func (b *bar) room() int {
 	columns, ok := width(b.w.stderr)
 	if !ok {
@@ -59,7 +59,7 @@ func (b *bar) room() int {
 	return max(1, min(maxMessage, columns-barColumns))
 }
 
-// hide removes the bar while the user is asked, until it is called with false.
+// hide hides or shows the bar, so that the user can be asked.
 func (b *bar) hide(away bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 type batchCmd struct {
 	Init    batchInitCmd    `cmd:"" help:"Write cases to start from, one for each tool."`
-	Run     batchRunCmd     `cmd:"" help:"Ask the questions of a file and write the results."`
+	Run     batchRunCmd     `cmd:"" help:"Ask the questions in a file and write the results."`
 	Report  batchReportCmd  `cmd:"" help:"Report on results."`
 	Compare batchCompareCmd `cmd:"" help:"Compare the results of two runs."`
 }
@@ -28,18 +28,18 @@ type batchRunCmd struct {
 	source
 	remote
 	Cases       string        `arg:"" help:"The cases: JSON Lines, a JSON array, CSV or YAML; - is standard input."`
-	Out         string        `required:"" help:"Append the results there, one a line." placeholder:"RESULTS"`
-	Concurrency int           `help:"Questions under way at once." default:"4"`
-	Repeat      int           `help:"Ask each question so many times." default:"1"`
-	Filter      string        `help:"Only cases for which this expression over id, query, tags, servers, plan and expect is true." placeholder:"EXPR"`
-	Limit       int           `help:"Only the first N cases." placeholder:"N"`
-	Resume      bool          `help:"Go on with a file of results: run what has no line yet."`
-	MaxTokens   int           `help:"Begin no question after so many tokens." placeholder:"N"`
-	Timeout     time.Duration `help:"For one answer, where the case says nothing else." placeholder:"D"`
-	Judges      int           `help:"Ask the model so many times whether an answer satisfies its rubric; the majority counts." enum:"1,3" default:"1"`
+	Out         string        `required:"" help:"File to append the results to, one per line." placeholder:"RESULTS"`
+	Concurrency int           `help:"Number of questions asked in parallel." default:"4"`
+	Repeat      int           `help:"Number of times to ask each question." default:"1"`
+	Filter      string        `help:"Run only cases that satisfy this expression over id, query, tags, servers, plan and expect." placeholder:"EXPR"`
+	Limit       int           `help:"Run only the first N cases." placeholder:"N"`
+	Resume      bool          `help:"Continue a results file: run only cases without a line in it."`
+	MaxTokens   int           `help:"Start no more questions after N tokens." placeholder:"N"`
+	Timeout     time.Duration `help:"Time limit of an answer, unless the case sets one." placeholder:"D"`
+	Judges      int           `help:"Number of judgments per rubric; the majority decides." enum:"1,3" default:"1"`
 	Yes         bool          `help:"Allow every call that needs consent."`
-	Record      string        `help:"Keep every exchange with models and servers in a folder." placeholder:"DIR"`
-	Replay      string        `help:"Answer from a folder of --record, without models, servers and network." placeholder:"DIR"`
+	Record      string        `help:"Record every exchange with models and servers in this folder." placeholder:"DIR"`
+	Replay      string        `help:"Replay a folder written by --record, without models, servers or network." placeholder:"DIR"`
 }
 
 func (c *batchRunCmd) Run(w *world) error {
@@ -62,7 +62,7 @@ func (c *batchRunCmd) Run(w *world) error {
 		return err
 	}
 	closed := sync.OnceValue(asked.close)
-	defer func() { _ = closed() }() // for a batch that does not begin
+	defer func() { _ = closed() }() // if the batch does not start
 	opts := batch.Options{
 		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
 		Fingerprint: asked.fingerprint, Ask: asked.ask, Judge: asked.judge, Price: asked.price,
@@ -70,7 +70,7 @@ func (c *batchRunCmd) Run(w *world) error {
 	if opts.Out, err = c.open(); err != nil {
 		return err
 	}
-	if c.Resume { // once no other process writes it
+	if c.Resume { // the lock is held: no other process writes the file
 		if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
 			return errors.Join(err, opts.Out.Close())
 		}
@@ -79,7 +79,7 @@ func (c *batchRunCmd) Run(w *world) error {
 	return c.end(w, tally, errors.Join(err, opts.Out.Close(), closed()))
 }
 
-// check refuses flags that make no sense.
+// check refuses invalid combinations of flags.
 func (c *batchRunCmd) check() error {
 	for _, flag := range []struct {
 		name         string
@@ -93,16 +93,16 @@ func (c *batchRunCmd) check() error {
 	case c.Timeout < 0:
 		return &exitError{exitUsage, "--timeout must not be below 0"}
 	case c.Record != "" && c.Replay != "":
-		return &exitError{exitUsage, "--record and --replay exclude each other"}
+		return &exitError{exitUsage, "use either --record or --replay, not both"}
 	case c.Remote != "" && c.Record+c.Replay != "":
-		return &exitError{exitUsage, "--record and --replay need a router in this process: leave --remote out"}
+		return &exitError{exitUsage, "--record and --replay cannot be used with --remote"}
 	case c.Remote != "" && c.Demo:
-		return &exitError{exitUsage, "--remote and --demo exclude each other"}
+		return &exitError{exitUsage, "use either --remote or --demo, not both"}
 	}
 	return nil
 }
 
-// choose returns the cases that shall run.
+// choose returns the cases to run.
 func (c *batchRunCmd) choose(ctx context.Context, all []cases.Case) (chosen []cases.Case, err error) {
 	chosen = all
 	if c.Filter != "" {
@@ -114,7 +114,7 @@ func (c *batchRunCmd) choose(ctx context.Context, all []cases.Case) (chosen []ca
 		chosen = chosen[:c.Limit]
 	}
 	if len(chosen) == 0 {
-		return nil, &exitError{exitUsage, "--filter leaves no case"}
+		return nil, &exitError{exitUsage, "no case matches --filter"}
 	}
 	return chosen, nil
 }
@@ -137,19 +137,20 @@ func (c *batchRunCmd) open() (*results.Writer, error) {
 	return out, nil
 }
 
-// taken refuses to overwrite results.
+// taken is the error for a file that already has results.
 func (c *batchRunCmd) taken(err error) error {
-	return &exitError{exitUsage, fmt.Sprintf("%s %v; go on with it by --resume, or name another file", c.Out, err)}
+	return &exitError{exitUsage, fmt.Sprintf("%s %v; continue it with --resume, or name another file", c.Out, err)}
 }
 
-// run shows progress. After the first signal the questions under way are finished; the second ends the program.
+// run runs the batch and shows progress. After the first signal, questions in progress finish; the second signal ends
+// the program.
 func (c *batchRunCmd) run(w *world, opts batch.Options) (batch.Tally, error) {
 	bar := newBar(w)
 	defer bar.close()
 	forget := context.AfterFunc(w.ctx, func() {
 		signal.Reset(os.Interrupt, syscall.SIGTERM)
 		bar.hide(true)
-		fmt.Fprintln(w.stderr, "nexus: finishing the questions under way; interrupt again to lose them")
+		fmt.Fprintln(w.stderr, "nexus: finishing the questions in progress; interrupt again to discard them")
 		bar.hide(false)
 	})
 	defer forget()
@@ -157,7 +158,7 @@ func (c *batchRunCmd) run(w *world, opts batch.Options) (batch.Tally, error) {
 	return batch.Run(w.ctx, opts)
 }
 
-// tallies shows a tally on a bar: each on a terminal, elsewhere a line for every twentieth of the work.
+// tallies shows every tally on a terminal's bar; elsewhere it prints a line after each twentieth of the work.
 func tallies(w *world, b *bar) func(batch.Tally) {
 	began := time.Now()
 	shown := -1
@@ -180,7 +181,7 @@ func tallies(w *world, b *bar) func(batch.Tally) {
 	}
 }
 
-// end prints the tally and, where the run has not come to its end, how to resume it.
+// end prints the tally and, for an incomplete run, the command that resumes it.
 func (c *batchRunCmd) end(w *world, t batch.Tally, err error) error {
 	text := fmt.Sprintf("%d of %d done: %d passed, %d failed, %d errors", t.Done(), t.Total, t.Passed, t.Failed, t.Errors)
 	if t.Skipped > 0 {
@@ -201,7 +202,7 @@ func (c *batchRunCmd) end(w *world, t batch.Tally, err error) error {
 	return &exitError{code, firstLine(strings.ReplaceAll(err.Error(), "\n", "; "), 500) + "; resume with: " + c.command()}
 }
 
-// command is the command line that resumes the run.
+// command returns the command line that resumes the run.
 func (c *batchRunCmd) command() string {
 	args := []string{"nexus batch run", quoteArg(c.Cases), "--out", quoteArg(c.Out), "--resume"}
 	add := func(name, value string) {
@@ -238,7 +239,7 @@ func (c *batchRunCmd) command() string {
 	return strings.Join(args, " ")
 }
 
-// quoteArg writes an argument for a shell.
+// quoteArg quotes an argument for a shell.
 func quoteArg(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)

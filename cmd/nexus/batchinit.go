@@ -18,10 +18,10 @@ type batchInitCmd struct {
 	source
 	remote
 	File    string `arg:"" optional:"" default:"cases.yaml" help:"The YAML file to write."`
-	FromLog string `help:"Write the questions in this log of a router at level trace instead." placeholder:"FILE" type:"existingfile"`
+	FromLog string `help:"Write the questions from this router log (level trace) instead." placeholder:"FILE" type:"existingfile"`
 }
 
-// maxStarters bounds the cases that init writes.
+// maxStarters bounds the cases of init.
 const maxStarters = 100
 
 const starterHead = `# Questions for nexus batch run, one for each tool of the catalog. Replace each query by what your users would ask, and
@@ -35,7 +35,7 @@ const logHead = `# Questions from the log of a router, for nexus batch run. Say 
 
 func (c *batchInitCmd) Run(w *world) error {
 	if ext := filepath.Ext(c.File); ext != ".yaml" && ext != ".yml" {
-		return &exitError{exitUsage, c.File + " is no name of a YAML file; let it end in .yaml"}
+		return &exitError{exitUsage, c.File + " is not the name of a YAML file; use the extension .yaml"}
 	}
 	write := c.starters
 	if c.FromLog != "" {
@@ -60,7 +60,7 @@ func (c *batchInitCmd) Run(w *world) error {
 	return err
 }
 
-// logged writes the questions of a log and returns how many there are.
+// logged writes the questions of a log and returns their number.
 func (c *batchInitCmd) logged(_ *world, text *bytes.Buffer) (n int, err error) {
 	log, err := os.Open(c.FromLog)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *batchInitCmd) logged(_ *world, text *bytes.Buffer) (n int, err error) {
 	return len(questions), nil
 }
 
-// starters writes a case for each tool and returns how many there are.
+// starters writes one case per tool and returns their number.
 func (c *batchInitCmd) starters(w *world, text *bytes.Buffer) (n int, err error) {
 	b, done, err := c.backend(w, c.remote)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *batchInitCmd) starters(w *world, text *bytes.Buffer) (n int, err error)
 	return min(len(listed.Tools), maxStarters), nil
 }
 
-// create writes a file that must not exist.
+// create writes a new file. It fails if the file exists.
 func create(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -144,5 +144,5 @@ func sentence(description, name string) string {
 	return text
 }
 
-// yamlText writes text as YAML that means just that: as a JSON string.
+// yamlText writes text as a JSON string, which every YAML reader reads unchanged.
 func yamlText(s string) string { return string(jsonrpc.StringID(s)) }

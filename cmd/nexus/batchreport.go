@@ -55,8 +55,8 @@ func (c *batchReportCmd) Run(w *world) error {
 }
 
 type batchCompareCmd struct {
-	A      string   `arg:"" help:"The results to compare with."`
-	B      string   `arg:"" help:"The results that are judged."`
+	A      string   `arg:"" help:"The baseline results."`
+	B      string   `arg:"" help:"The results to judge."`
 	HTML   string   `name:"html" help:"Write a page." placeholder:"FILE"`
 	JSON   bool     `name:"json" help:"Print the figures as JSON."`
 	FailIf []string `help:"Exit with 1 if this holds, such as 'flipped_to_fail>0' or 'p95>1.2x'; x is relative to A; may be repeated." placeholder:"GATE" sep:"none"`
@@ -93,7 +93,7 @@ func (c *batchCompareCmd) Run(w *world) error {
 func loadResults(w *world, path string) (*reports.Batch, error) {
 	b, err := reports.Load(path)
 	if err == nil && b.Torn {
-		fmt.Fprintf(w.stderr, "nexus: the last line of %s is not whole and left out; nexus batch run --resume completes it\n", path)
+		fmt.Fprintf(w.stderr, "nexus: the last line of %s is incomplete and was ignored; nexus batch run --resume completes it\n", path)
 	}
 	return b, err
 }

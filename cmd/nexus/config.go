@@ -11,13 +11,13 @@ import (
 )
 
 type configCmd struct {
-	Check  configCheckCmd  `cmd:"" help:"Check the configuration and say what it means."`
-	Init   configInitCmd   `cmd:"" help:"Write a configuration to start from."`
-	Import configImportCmd `cmd:"" help:"Take over the servers of a desktop client's configuration."`
+	Check  configCheckCmd  `cmd:"" help:"Check the configuration and show its effect."`
+	Init   configInitCmd   `cmd:"" help:"Write an example configuration."`
+	Import configImportCmd `cmd:"" help:"Import the servers of a desktop client's configuration."`
 }
 
 type configCheckCmd struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 }
 
 func (c *configCheckCmd) Run(w *world) error {
@@ -30,7 +30,7 @@ func (c *configCheckCmd) Run(w *world) error {
 }
 
 type configInitCmd struct {
-	Folder string `arg:"" optional:"" default:"config" help:"Where to."`
+	Folder string `arg:"" optional:"" default:"config" help:"The folder to write to."`
 }
 
 func (c *configInitCmd) Run(w *world) error {
@@ -63,18 +63,18 @@ type keysCmd struct {
 }
 
 type keysNewCmd struct {
-	Name string `arg:"" optional:"" default:"client" help:"Who will use it."`
+	Name string `arg:"" optional:"" default:"client" help:"The name of the caller, for logs and limits."`
 }
 
-// plainName is what YAML surely reads as text.
+// plainName matches names that YAML reads as text without quotes.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// Run prints a new key once, and what the configuration needs to know of it.
+// Run prints a new key and the settings that accept it. The key is not stored.
 func (c *keysNewCmd) Run(w *world) error {
 	key := "nx_" + rand.Text() + rand.Text()
 	name := c.Name
 	if !plainName.MatchString(name) {
-		name = string(jsonrpc.StringID(name)) // which YAML reads, too
+		name = string(jsonrpc.StringID(name)) // a JSON string is valid YAML
 	}
 	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %x\n",
 		key, name, sha256.Sum256([]byte(key)))

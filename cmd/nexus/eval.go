@@ -18,7 +18,7 @@ type evalCmd struct {
 
 // figures are the flags that all evaluations have.
 type figures struct {
-	Out  string `help:"Write the predictions there, one a line." placeholder:"FILE"`
+	Out  string `help:"File to write the predictions to, one per line." placeholder:"FILE"`
 	JSON bool   `name:"json" help:"Print the figures as JSON."`
 }
 
@@ -36,7 +36,7 @@ func measure[T any](w *world, f figures, run func(context.Context, eval.Progress
 	return summary, eval.WriteTable(w.stdout, summary)
 }
 
-// steps shows progress on a bar, a report for every twentieth of the work.
+// steps shows progress on a bar, with one report per twentieth of the work.
 func steps(b *bar) eval.Progress {
 	shown := -1
 	return func(done, total int) {
@@ -52,8 +52,8 @@ type evalRetrievalCmd struct {
 	Catalog string `required:"" help:"The tools, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 	Queries string `required:"" help:"The questions, a JSON Lines file." placeholder:"FILE" type:"existingfile"`
 
-	Embeddings bool     `help:"Rank by the configured embedding model too."`
-	Config     []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+	Embeddings bool     `help:"Also rank with the configured embedding model."`
+	Config     []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 }
 
 func (c *evalRetrievalCmd) Run(w *world) error {
@@ -83,10 +83,10 @@ func (c *evalRetrievalCmd) embedder() (search.Embedder, error) {
 	return llm.NewEmbeddings(*cfg.LLM.Embeddings, nil), nil
 }
 
-// planning are the flags that say what plans.
+// planning are the flags that select the planner.
 type planning struct {
 	Model  bool     `help:"Plan with the configured model instead of by rules."`
-	Config []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+	Config []string `help:"Configuration file or folder that names the model; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 }
 
 type evalPlanningCmd struct {
@@ -109,7 +109,7 @@ func (c *evalPlanningCmd) Run(w *world) error {
 	return partly(summary.Failed, summary.Tasks)
 }
 
-// partly is the error if some tasks could not be planned.
+// partly returns an error if some tasks could not be planned.
 func partly(failed, tasks int) error {
 	if failed == 0 {
 		return nil
@@ -117,7 +117,7 @@ func partly(failed, tasks int) error {
 	return &exitError{exitPartly, fmt.Sprintf("%d of %d tasks could not be planned", failed, tasks)}
 }
 
-// planner returns what plans; nil means the rules.
+// planner returns the planner of the configured model; nil means the rules.
 func (c *planning) planner() (*eval.Model, error) {
 	if !c.Model {
 		return nil, nil

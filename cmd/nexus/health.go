@@ -35,14 +35,14 @@ func (c *healthCmd) Run(w *world) error {
 	case err != nil:
 		return err
 	case health.Status == "unhealthy":
-		return &exitError{exitFailed, "unhealthy: no server can be used; start them, or correct their entries in the configuration"}
-	case health.Status != "healthy", c.Remote == "" && health.modelFails(): // elsewhere the last failure may be an old one
+		return &exitError{exitFailed, "unhealthy: no server is healthy; start them, or correct their entries in the configuration"}
+	case health.Status != "healthy", c.Remote == "" && health.modelFails(): // a remote router's last failure may be old
 		return &exitError{code: exitPartly}
 	}
 	return nil
 }
 
-// look returns the state of the router. In this process it is told only once it is known.
+// look returns the state of the router. For a router in this process it first waits for the servers and models.
 func (c *healthCmd) look(w *world, b backend) (*state, error) {
 	l, ok := b.(local)
 	if !ok {
@@ -52,7 +52,7 @@ func (c *healthCmd) look(w *world, b backend) (*state, error) {
 	return await(w.ctx, w, b, "")
 }
 
-// models are those that there are, by what they do.
+// models returns the configured models by role.
 func (h *state) models() map[string]*llm.Status {
 	models := map[string]*llm.Status{"planner": h.LLM.Planner, "synthesizer": h.LLM.Synthesizer}
 	maps.DeleteFunc(models, func(_ string, s *llm.Status) bool { return s == nil })

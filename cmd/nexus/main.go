@@ -30,7 +30,7 @@ const (
 	exitPartly = 3 // degraded health or answer, failed tasks or cases of an evaluation or batch, calls that were cut off
 )
 
-// exitError ends the program with a code; an empty text prints nothing.
+// exitError makes report return its code. If text is empty, report prints nothing.
 type exitError struct {
 	code int
 	text string
@@ -38,7 +38,7 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.text }
 
-// cli is the command line.
+// cli defines the commands and flags.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Serve MCP over HTTP."`
 	Stdio   stdioCmd   `cmd:"" help:"Serve MCP on standard input and output, for desktop clients."`
@@ -46,7 +46,7 @@ type cli struct {
 	Tools   toolsCmd   `cmd:"" help:"List or search the tools of all servers."`
 	Call    callCmd    `cmd:"" help:"Call one tool."`
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
-	Batch   batchCmd   `cmd:"" help:"Ask the questions of a file, check the answers, report and compare."`
+	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
 	Eval    evalCmd    `cmd:"" help:"Measure search, planning and execution on files of questions."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
@@ -56,13 +56,13 @@ type cli struct {
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// world is what commands may touch.
+// world is the environment of a command: context, streams and terminal.
 type world struct {
 	ctx            context.Context // ends with the first signal
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	terminal       bool // stderr is one
-	asks           bool // stdin is one, too
+	terminal       bool // stderr is a terminal
+	asks           bool // stdin and stderr are terminals, so the user can be asked
 }
 
 func main() {
@@ -77,7 +77,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process: it returns the exit code.
+// run parses and runs the command line, and returns the exit code.
 func run(w *world, args []string) int {
 	var c cli
 	exited := -1
@@ -85,7 +85,7 @@ func run(w *world, args []string) int {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parser, err := kong.New(&c,
-		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner in it."),
+		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner."),
 		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w),
 		kong.Vars{"version": "nexus " + version})
 	if err != nil {
@@ -103,7 +103,7 @@ func run(w *world, args []string) int {
 	return report(w.stderr, parsed.Run(w))
 }
 
-// report prints an error in one line, the mistakes of a configuration in one each, and returns the exit code for it.
+// report prints err and returns its exit code. Each problem of a configuration or a file of cases has its own line.
 func report(stderr io.Writer, err error) int {
 	var exit *exitError
 	var wrong *config.Error
@@ -129,14 +129,14 @@ func report(stderr io.Writer, err error) int {
 	return code
 }
 
-// version is set when a release is built.
+// version is replaced at link time by release builds.
 var version = "0.1.0-dev"
 
 type versionCmd struct {
-	JSON bool `name:"json" help:"Print the version, the commit and how the program was built as JSON."`
+	JSON bool `name:"json" help:"Print version, commit and build information as JSON."`
 }
 
-// build is what version --json prints. What the build did not record is empty.
+// build is the output of version --json. Fields that the build did not record are empty.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	containerShare = 0.9 // of a container's memory; the rest is for what the Go runtime does not count
+	containerShare = 0.9 // of a container's memory; the rest is for memory that the Go runtime does not count
 
-	// leastGrowth is how much a small heap grows until it is collected. By default it only doubles, and a fifth of
-	// the cost of a forwarded call is collecting what calls leave behind.
+	// leastGrowth is the growth of a small heap between collections. By default a small heap only doubles, and
+	// collecting garbage is a fifth of the cost of a forwarded call.
 	leastGrowth = 32 << 20
 
 	mostPercent  = 800 // of growth
 	leastPercent = 20
 )
 
-// tuneMemory sets how often the collector runs and where it stops the heap from growing, unless the environment does.
+// tuneMemory sets the memory limit and the frequency of garbage collections, unless the environment sets them.
 func tuneMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -33,10 +33,10 @@ func tuneMemory() {
 	}
 }
 
-// heap is what the last collection has found, in bytes.
+// heap has the result of the last collection, in bytes.
 type heap struct {
-	live  uint64 // what the runtime counts growth from: live objects, stacks and globals
-	reads uint64 // of live objects, what a collection reads
+	live  uint64 // the base of growth: live objects, stacks and globals
+	reads uint64 // the part of the live objects that a collection scans
 }
 
 func readHeap() heap {
@@ -52,8 +52,7 @@ func readHeap() heap {
 	return heap{live: live, reads: samples[3].Value.Uint64()}
 }
 
-// followHeap sets the growth for the heap as it is now, percent being the present one, and again after each
-// collection.
+// followHeap sets the growth for the current heap, now and after each collection. percent is the current setting.
 func followHeap(percent int) {
 	wanted := growth(readHeap())
 	step := max(percent/8, 5) // setting it stops the program for a moment
@@ -61,13 +60,13 @@ func followHeap(percent int) {
 		debug.SetGCPercent(wanted)
 		percent = wanted
 	}
-	mark := new(*byte) // is collected next time; small values without pointers might not be
+	mark := new(*byte) // collected by the next cycle; small values without pointers might not be
 	runtime.AddCleanup(mark, followHeap, percent)
 }
 
-// growth returns by how many percent a heap may grow: by what a collection of it reads, but by leastGrowth at least,
-// and by no more than 100 beyond that. Bytes of messages cost a collection nothing. By default a heap full of them
-// would grow by as much again, for no gain.
+// growth returns the percentage by which a heap may grow: by the bytes that a collection scans, at most by its size, and
+// at least by leastGrowth. Message bytes are not scanned. By default a heap full of them would double without saving any
+// work.
 func growth(h heap) int {
 	live := max(h.live, 1)
 	room := max(leastGrowth, min(h.reads, live))

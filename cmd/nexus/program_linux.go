@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// releaseProgram takes the pages of the program's file out of resident memory. The kernel maps 64 KiB around each page
-// that is touched, and the init functions of the linked packages touch nearly all of the file. A page that is needed
-// again is mapped again, from the page cache.
+// releaseProgram removes the pages of the program's file from resident memory. The kernel maps 64 KiB around each
+// touched page, and the init functions of the linked packages touch nearly all of the file. Pages that are needed
+// again are mapped again from the page cache.
 func releaseProgram() {
 	file, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -31,11 +31,11 @@ type mapping struct {
 	file       string
 }
 
-// unchanged returns the mappings of a file that hold what is in the file, by the text of proc_pid_smaps(5). One that
-// can be written does not, nor one that relocation has written before it was protected.
+// unchanged returns the mappings whose content equals the file, from the text of proc_pid_smaps(5). It leaves out
+// writable mappings and those that relocation wrote before they were protected.
 func unchanged(smaps, file string) []mapping {
 	var found []mapping
-	var m mapping // that the lines are about
+	var m mapping // of the current lines
 	for line := range strings.Lines(smaps) {
 		f := strings.Fields(line)
 		switch {

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	maxTries = 3    // at a value that does not fit
-	maxLabel = 300  // characters of what a field is for
-	maxLine  = 4096 // bytes that are read at once
+	maxTries = 3    // attempts to enter a valid value
+	maxLabel = 300  // longest label of a field, in characters
+	maxLine  = 4096 // longest input line, in bytes
 )
 
-// errNoTerminal is why nobody can be asked.
+// errNoTerminal means that the user cannot be asked.
 var errNoTerminal = errors.New("there is no terminal to ask on")
 
 // prompt asks the user on the terminal, one request at a time.
 type prompt struct {
 	w   *world
 	bar *bar
-	yes bool // answers requests for consent
+	yes bool // gives consent without asking
 
 	mu    sync.Mutex
-	lines chan string // of standard input; nil until the first is wanted
+	lines chan string // of standard input; nil before the first prompt
 }
 
-// elicit implements router.Elicit. Where the form needs no field the user is asked for consent.
+// elicit implements router.Elicit. A form without fields asks for consent.
 func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byte, error) {
 	s, err := schema.Read(form)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byt
 	return content, nil
 }
 
-// confirm takes no answer but yes for consent.
+// confirm asks for consent. Only "yes" or "y" gives it.
 func (p *prompt) confirm(ctx context.Context) error {
 	line, err := p.line(ctx, "[y/N] ")
 	if err == nil && line != "y" && line != "Y" && !strings.EqualFold(line, "yes") {
@@ -98,12 +98,12 @@ func (p *prompt) field(ctx context.Context, name string, s *schema.Schema) ([]by
 		if value, ok := valueOf(line, s); ok {
 			return value, nil
 		}
-		fmt.Fprintln(p.w.stderr, "That does not fit. An empty line leaves it open.")
+		fmt.Fprintln(p.w.stderr, "Invalid value. Enter an empty line to skip.")
 	}
 	return nil, router.ErrDeclined
 }
 
-// valueOf writes a line as the JSON value that a field takes.
+// valueOf returns a line as a JSON value of the field's type.
 func valueOf(line string, s *schema.Schema) (value []byte, ok bool) {
 	quoted := []byte(jsonrpc.StringID(line))
 	switch {
@@ -126,7 +126,7 @@ func valueOf(line string, s *schema.Schema) (value []byte, ok bool) {
 func (p *prompt) line(ctx context.Context, text string) (string, error) {
 	if p.lines == nil {
 		p.lines = make(chan string)
-		go p.read() // cannot be interrupted; ends with the input or the program
+		go p.read() // cannot be interrupted; ends with standard input or the program
 	}
 	fmt.Fprint(p.w.stderr, harmless(text))
 	select {
@@ -150,7 +150,7 @@ func (p *prompt) read() {
 	}
 }
 
-// answer answers the requests of a remote router: those for consent or for arguments.
+// answer answers a remote router's requests for consent and for arguments.
 func (p *prompt) answer(ctx context.Context, method string, params []byte) (result, rpcErr []byte) {
 	if method != "elicitation/create" {
 		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method}

@@ -36,10 +36,10 @@ func (c *queryCmd) Run(w *world) error {
 			return &exitError{exitUsage, err.Error()}
 		}
 		if !json.Valid(plan) {
-			return &exitError{exitUsage, c.Plan + " is no JSON; give the plan of an earlier result"}
+			return &exitError{exitUsage, c.Plan + " is not JSON; give the plan of an earlier result"}
 		}
 		if inside := jsonrpc.Get(plan, "plan"); len(inside) > 0 && inside[0] == '{' {
-			plan = inside // the whole result of an earlier query
+			plan = inside // the file has the whole result of an earlier query
 		}
 		q.Plan = plan
 	}
@@ -79,11 +79,11 @@ func (c *queryCmd) Run(w *world) error {
 	return c.print(w, record.Answer.Text, content)
 }
 
-// print prints warnings and an answer or, with --json, its structured content. An answer that is less than it should be
-// is an error without a text.
+// print prints the warnings and the answer or, with --json, its structured content. For a degraded answer it returns
+// an error without a text.
 func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error {
 	var warnings []string
-	_ = json.Unmarshal(jsonrpc.Get(content, "warnings"), &warnings) // what cannot be read is no warning
+	_ = json.Unmarshal(jsonrpc.Get(content, "warnings"), &warnings) // unreadable warnings are not shown
 	for _, warning := range warnings {
 		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
 	}
@@ -106,7 +106,7 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 	return nil
 }
 
-// ask has a router elsewhere answer.
+// ask asks a remote router.
 func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
 	args := question{Query: q.Text, DryRun: q.DryRun, Plan: q.Plan}
 	if c.JSON {
@@ -124,7 +124,7 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
 	bar.close()
 	var refused *exitError
 	if errors.As(err, &refused) && refused.code == exitFailed && !strings.HasPrefix(refused.text, limit.Exceeded) {
-		refused.code = exitUsage // as in this process: what else it refuses is the question's fault
+		refused.code = exitUsage // as in this process: other refusals are caused by the question
 		refused.text = advised(refused.text)
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *queryCmd) ask(w *world, q router.Query, bar *bar, user *prompt) error {
 	return c.print(w, result.Text(), result.StructuredContent)
 }
 
-// advised adds to the text of a refusal what to do about it, where clients rely on the bare text.
+// advised adds advice to the texts of refusals that clients get without it.
 func advised(refusal string) string {
 	switch refusal {
 	case "Query too long":
@@ -144,7 +144,7 @@ func advised(refusal string) string {
 	return refusal
 }
 
-// indent breaks JSON into lines and changes nothing else.
+// indent indents JSON without changing its values.
 func indent(raw json.RawMessage) []byte {
 	var out bytes.Buffer
 	if json.Indent(&out, bytes.TrimSpace(raw), "", "  ") != nil {
@@ -161,7 +161,7 @@ func printJSON(w *world, v any) error {
 	return err
 }
 
-// plainJSON encodes v with &, < and > as they are: the bytes of arguments and plans do not change.
+// plainJSON encodes v without escaping &, < and >, so that arguments and plans keep their bytes.
 func plainJSON(v any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

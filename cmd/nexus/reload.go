@@ -10,21 +10,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 )
 
-// lookInterval is the time between two looks at the files of the configuration.
+// lookInterval is the time between two checks of the configuration files.
 const lookInterval = 500 * time.Millisecond
 
-// follower keeps an App up to date with its configuration files.
+// follower applies changes of the configuration files to an App.
 type follower struct {
 	app   *app.App
 	load  func(used config.Config) (config.Config, error)
 	files *config.Watcher
 	used  config.Config // the last good configuration
 
-	failed bool // the files could not be used when they were last read
+	failed bool // the last reload failed
 }
 
-// follow takes over what changes in the files, and all of it, files of keys included, at each signal, until
-// ctx ends. A configuration with an error in it is not used: the last good one stays.
+// follow reloads the configuration when its files change and, including key files, at each signal, until ctx ends. If
+// the configuration has an error, the last good one stays.
 func (f *follower) follow(ctx context.Context, signals <-chan os.Signal) {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
@@ -45,7 +45,7 @@ func (f *follower) follow(ctx context.Context, signals <-chan os.Signal) {
 func (f *follower) reload(always bool) {
 	cfg, err := f.load(f.used)
 	if err == nil && !always && cfg.Same(f.used) {
-		f.used = cfg // with the files as they are now
+		f.used = cfg // with the current text of the files
 		if f.failed {
 			f.failed = false
 			f.app.Log().Info("The configuration files can be used again; nothing has changed")
@@ -63,7 +63,7 @@ func (f *follower) reload(always bool) {
 	f.used, f.failed = cfg, false
 }
 
-// firstProblem is the first of the things that are wrong, with its file and line.
+// firstProblem returns the first problem of an error, with its file and line.
 func firstProblem(err error) string {
 	var wrong *config.Error
 	if !errors.As(err, &wrong) {

@@ -18,12 +18,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// remote are the flags of commands that can ask a router elsewhere.
+// remote has the flags of commands that can ask a remote router.
 type remote struct {
-	Remote string `help:"Ask the router at this URL, its base or its /mcp; NEXUS_API_KEY is its key." placeholder:"URL"`
+	Remote string `help:"Use the router at this URL (base or /mcp), with the key in NEXUS_API_KEY." placeholder:"URL"`
 }
 
-// toolResult is a result of tools/call as far as it is printed.
+// toolResult is the part of a tools/call result that is printed.
 type toolResult struct {
 	Content []struct {
 		Type string `json:"type"`
@@ -44,7 +44,7 @@ func (r *toolResult) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// others returns the types of the blocks that are no text.
+// others returns the types of the non-text blocks.
 func (r *toolResult) others() []string {
 	var types []string
 	for _, c := range r.Content {
@@ -55,20 +55,20 @@ func (r *toolResult) others() []string {
 	return types
 }
 
-// errNotOffered is the answer of a router whose settings leave out one of its own tools.
+// errNotOffered means that router.tools of the remote router leaves out a tool.
 var errNotOffered = errors.New("the router does not offer")
 
-// peer is a router elsewhere.
+// peer is a session with a remote router.
 type peer struct {
 	session   *link.Session
 	transport *http.Transport
 }
 
-// connect opens a session with the remote router, which may ask the user; nil for nobody.
+// connect opens a session with the remote router. user answers its requests; nil declines them.
 func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	url := strings.TrimSuffix(r.Remote, "/")
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is no URL; write it like http://127.0.0.1:8002", r.Remote)}
+		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is not a URL; write it like http://127.0.0.1:8002", r.Remote)}
 	}
 	if !strings.HasSuffix(url, "/mcp") {
 		url += "/mcp"
@@ -131,7 +131,7 @@ func (p *peer) ask(ctx context.Context, tool string, args any, bar *bar) (json.R
 	return reply.Result, nil
 }
 
-// question is what process_query takes, in the order of the names.
+// question has the arguments of process_query. Fields are in alphabetical order.
 type question struct {
 	Context json.RawMessage `json:"context,omitempty"`
 	Detail  string          `json:"detail,omitempty"`
@@ -143,7 +143,7 @@ type question struct {
 	Seconds float64         `json:"timeout_seconds,omitempty"`
 }
 
-// answer calls a tool of the remote router itself. Its failure is an error.
+// answer calls one of the remote router's own tools. A failed result is an error.
 func (p *peer) answer(ctx context.Context, tool string, args any, bar *bar) (*toolResult, error) {
 	raw, err := p.ask(ctx, tool, args, bar)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *peer) answer(ctx context.Context, tool string, args any, bar *bar) (*to
 	return &result, nil
 }
 
-// helped says what to do if the remote router refuses the key or cannot be reached.
+// helped adds advice to errors of a refused key or an unreachable router.
 func helped(err error) error {
 	var failure *link.Failure
 	switch {
@@ -172,7 +172,7 @@ func helped(err error) error {
 	return err
 }
 
-// asked takes what the remote router sends of its own accord.
+// asked handles notifications and requests of the remote router.
 type asked struct{ user *prompt }
 
 // Notified implements link.Handler.
@@ -181,7 +181,7 @@ func (asked) Notified(jsonrpc.Message, []*link.Call) {}
 // Asked implements link.Handler.
 func (a asked) Asked(ctx context.Context, m jsonrpc.Message, _ []*link.Call) (result, err []byte) {
 	if a.user == nil {
-		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The command line cannot be asked"}
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The command line does not answer requests"}
 		return nil, e.Encode()
 	}
 	return a.user.answer(ctx, m.Method, m.Params)

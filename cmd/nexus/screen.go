@@ -25,8 +25,8 @@ func width(w io.Writer) (columns int, ok bool) {
 	return columns, err == nil && columns > 0
 }
 
-// screen is a terminal to which texts of servers are written: their control characters are shown and not obeyed.
-// Each Write is whole characters.
+// screen writes untrusted texts to a terminal. It replaces control characters by visible symbols. Each Write must have
+// complete characters.
 type screen struct{ w io.Writer }
 
 // Write implements io.Writer.
@@ -37,10 +37,10 @@ func (s screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// emphasis is what Markdown marks as strong. "2**3" and "**kwargs" are none.
+// emphasis matches strong text in Markdown. It does not match "2**3" and "**kwargs".
 var emphasis = regexp.MustCompile(`(?m)(^|[\s(])\*\*([^\s*](?:[^*\n]*[^\s*])?)\*\*`)
 
-// answer writes a text with what Markdown marks as strong in bold, or without the marks where colours are unwanted.
+// answer writes text with Markdown's strong text in bold, or without the marks if colours are turned off.
 func (s screen) answer(text string) error {
 	strong := "$1\x1b[1m$2\x1b[22m"
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
@@ -50,7 +50,7 @@ func (s screen) answer(text string) error {
 	return err
 }
 
-// harmless writes control characters, but for tabs and the ends of lines, as the symbols for them.
+// harmless replaces control characters, except tabs and line ends, by their Unicode symbols.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 )
 
-// startTime is how long it takes, about, until what only the start needs is not needed any more.
+// startTime is the approximate duration of the start; afterwards the memory that only the start uses can be released.
 const startTime = 2 * time.Second
 
 type serveCmd struct {
@@ -21,7 +21,7 @@ type serveCmd struct {
 	Listen string `help:"Address to listen on (default 127.0.0.1:8002)." placeholder:"HOST:PORT"`
 }
 
-// load and reload read the configuration; the flag wins over it.
+// load and reload read the configuration. The --listen flag overrides it.
 func (c *serveCmd) load() (config.Config, error) { return c.flagged(c.source.load()) }
 
 func (c *serveCmd) reload(used config.Config) (config.Config, error) {
@@ -39,9 +39,9 @@ func (c *serveCmd) flagged(cfg config.Config, err error) (config.Config, error) 
 func (c *serveCmd) Run(w *world) error {
 	tuneMemory()
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // at once: it would end the process
+	signal.Notify(hangup, syscall.SIGHUP) // before anything else: an unhandled SIGHUP ends the process
 	defer signal.Stop(hangup)
-	files := config.Watch(c.Config, c.options()) // before they are read: no change is missed
+	files := config.Watch(c.Config, c.options()) // before load, so that no change is missed
 	cfg, err := c.load()
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (c *serveCmd) Run(w *world) error {
 		return err
 	}
 	if err := a.Listen(w.ctx); err != nil {
-		_ = stop(a, cfg.Shutdown.Grace) // there are no calls yet
+		_ = stop(a, cfg.Shutdown.Grace) // no calls can be cut off yet
 		return err
 	}
 	defer time.AfterFunc(startTime, releaseProgram).Stop()

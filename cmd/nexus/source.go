@@ -15,9 +15,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
-// source are the flags of commands that talk to servers.
+// source has the flags of commands that talk to servers.
 type source struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it is there)." placeholder:"PATH" sep:"none"`
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
 }
 
@@ -26,19 +26,19 @@ func (s *source) load() (config.Config, error) {
 	return config.Load(s.Config, s.options())
 }
 
-// reload reads it again, to replace used.
+// reload reads the configuration again to replace used.
 func (s *source) reload(used config.Config) (config.Config, error) {
 	return config.Reload(s.Config, s.options(), used)
 }
 
-// options are those of load: --demo ignores the default folder.
+// options returns the options for loading: --demo ignores the default folder.
 func (s *source) options() config.Options { return config.Options{NoFile: s.Demo} }
 
-// open makes an App for a command that runs once. What it has to say it prints; its log is shown only if
+// open makes an App for a command that runs once. It prints configuration warnings. The App's log is discarded unless
 // the configuration sets a level.
 func (s *source) open(w *world) (*app.App, func(), error) { return s.openTaped(w, nil) }
 
-// openTaped is open with a recording, or a replay. The App must be stopped before the Tape is closed.
+// openTaped is open with a Tape that records or replays. Stop the App before closing the Tape.
 func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	cfg, err := s.load()
 	if err != nil {
@@ -56,16 +56,16 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 		return nil, nil, err
 	}
 	if err := a.Connect(w.ctx); err != nil {
-		_ = stop(a, cfg.Shutdown.Grace) // no child process is left
+		_ = stop(a, cfg.Shutdown.Grace) // leave no child process behind
 		return nil, nil, err
 	}
 	return a, func() { _ = stop(a, cfg.Shutdown.Grace) }, nil
 }
 
-// idleHint is for those who see nothing because there is nothing.
+// idleHint explains an empty output without servers.
 const idleHint = "no server is in use: name some in config/servers.yaml (nexus config init writes examples), or try --demo"
 
-// idle reports whether there is no server that is not disabled.
+// idle reports whether every server is disabled.
 func (s *source) idle(cfg config.Config) bool {
 	return !s.Demo && !slices.ContainsFunc(cfg.Servers, func(c downstream.ServerConfig) bool { return !c.Disabled })
 }
@@ -78,13 +78,13 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Tape: t})
 }
 
-// stop ends an App within the grace period, whatever has become of the command's own context. The error says
-// that calls of clients were cut off.
+// stop stops an App within the grace period, even if the command's context has ended. The error means that calls of
+// clients were cut off.
 func stop(a *app.App, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if err := a.Stop(ctx); errors.Is(err, app.ErrForced) {
 		return &exitError{exitPartly, app.ErrForced.Error()}
 	}
-	return nil // what else does not end has been logged
+	return nil // the App has logged other failures
 }

@@ -11,7 +11,7 @@ import (
 type toolsCmd struct {
 	source
 	remote
-	Search string `help:"Only tools that fit this description, best first." placeholder:"TEXT"`
+	Search string `help:"List only tools that match this description, best first." placeholder:"TEXT"`
 	JSON   bool   `name:"json" help:"Print the structured content."`
 }
 
@@ -81,15 +81,15 @@ func (c *toolsCmd) print(w *world, raw json.RawMessage) error {
 type callCmd struct {
 	source
 	remote
-	Tool      string `arg:"" help:"The tool, by any of its names."`
+	Tool      string `arg:"" help:"The tool: its bare name, or server__tool."`
 	Arguments string `arg:"" optional:"" help:"Its arguments as a JSON object." default:"{}"`
-	JSON      bool   `name:"json" help:"Print the structured content, or the whole result where there is none."`
+	JSON      bool   `name:"json" help:"Print the structured content or, without any, the whole result."`
 }
 
 func (c *callCmd) Run(w *world) error {
 	arguments := []byte(strings.TrimSpace(c.Arguments))
 	if err := jsonrpc.Valid(arguments); err != nil || arguments[0] != '{' {
-		return &exitError{exitUsage, `the arguments are no JSON object; write them like '{"name": "value"}'`}
+		return &exitError{exitUsage, `the arguments are not a JSON object; write them like '{"name": "value"}'`}
 	}
 	b, done, err := c.backend(w, c.remote)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *callCmd) Run(w *world) error {
 	case err != nil:
 		return err
 	case c.Remote == "" && health.idle():
-		return &exitError{code: exitFailed} // idleHint is shown already
+		return &exitError{code: exitFailed} // idleHint was already printed
 	}
 	raw, err := b.call(w.ctx, c.Tool, arguments)
 	if err != nil {

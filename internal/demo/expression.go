@@ -71,7 +71,7 @@ func (r *rewriter) Visit(node *ast.Node) {
 		} else if _, ok := arithmetic[n.Value]; ok {
 			r.uncalled++
 		} else {
-			r.refuse("unknown name %q; known are pi, e and the functions %s", n.Value, functionNames())
+			r.refuse("unknown name %q; known: pi, e and the functions %s", n.Value, functionNames())
 		}
 	case *ast.UnaryNode:
 		r.operator(node, "unary "+n.Operator, n.Operator, n.Node)

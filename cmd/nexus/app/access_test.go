@@ -177,7 +177,7 @@ func TestAllowLists(t *testing.T) {
 					if result.IsError == sees {
 						t.Errorf("%s %s: got isError %v, want %v", call.tool, call.arguments, result.IsError, !sees)
 					}
-					if other := strings.TrimSpace(strings.Replace("a b", row.servers, "", 1)); result.IsError && strings.Contains(result.text(), "known are a, b") {
+					if other := strings.TrimSpace(strings.Replace("a b", row.servers, "", 1)); result.IsError && strings.Contains(result.text(), "known: a, b") {
 						t.Errorf("%s: got %q, want nothing of server %s", call.tool, result.text(), other)
 					}
 				}

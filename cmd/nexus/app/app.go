@@ -254,7 +254,7 @@ func (a *App) keepState() {
 		err = a.edge.Keep(folder)
 	}
 	if err != nil {
-		a.log.Warn("client sessions end with this process; set state to a folder that can be written", "error", err)
+		a.log.Warn("client sessions will not survive a restart; set state to a writable folder", "error", err)
 		folder = ""
 	}
 	cfg := a.opts.Config.History
@@ -331,14 +331,14 @@ func (a *App) profile(name string) (edge.Handler, error) {
 	case single && slices.Contains(a.servers.Servers(), server):
 		return a.proxy.Single(server), nil
 	case single:
-		return nil, fmt.Errorf("unknown server %s in --profile; known are %s", server,
+		return nil, fmt.Errorf("unknown server %s in --profile; known: %s", server,
 			strings.Join(a.servers.Servers(), ", "))
 	}
 	return nil, fmt.Errorf("unknown profile %s; write router, proxy or server:NAME", name)
 }
 
 // ErrForced is the error of Stop when calls in flight had to be cut off.
-var ErrForced = errors.New("calls in flight were cut off when the grace period was over")
+var ErrForced = errors.New("calls in flight were cut off at the end of the grace period")
 
 // Stop ends the App: no new work, calls in flight finish within ctx, clients close first, then the
 // servers in reverse order. The error says what had to be cut off; ErrForced is in it if calls of clients

@@ -64,7 +64,7 @@ func TestNoStateFolder(t *testing.T) {
 	if resp, text := r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+fmt.Sprintf(initializeParams, "{}")+`}`, nil); resp.StatusCode != http.StatusOK {
 		t.Errorf("got %d %s, want a session", resp.StatusCode, text)
 	}
-	if got := strings.Count(r.logs.String(), "client sessions end with this process"); got != 1 {
+	if got := strings.Count(r.logs.String(), "client sessions will not survive a restart"); got != 1 {
 		t.Errorf("got %d warnings, want 1", got)
 	}
 }

@@ -97,7 +97,7 @@ func (a *App) switchServer(server string, enabled bool, by string) error {
 	}
 	a.log.Warn("server switched", "server", server, "enabled", enabled, "by", by)
 	if err != nil {
-		err = fmt.Errorf("this ends with the process: %w", err)
+		err = fmt.Errorf("this lasts only until the process ends: %w", err)
 		a.log.Warn("server switched: "+err.Error(), "server", server)
 	}
 	return err

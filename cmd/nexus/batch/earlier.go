@@ -49,7 +49,7 @@ func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, e
 		_, again := e.lines[key]
 		switch {
 		case l.Case == "" || l.Repeat < 1 || l.Outcome == "":
-			wrong = "no result: it needs case, repeat and outcome"
+			wrong = "not a result: it needs case, repeat and outcome"
 		case again:
 			wrong = fmt.Sprintf("case %s, repeat %d has a line already; remove one", l.Case, l.Repeat)
 		case !is:

@@ -21,7 +21,7 @@ func (t *Tape) miss(q asked, recorded int) error {
 		err = fmt.Errorf("not recorded: %s %s %s was answered %d times, and this is one more",
 			q.kind, q.to, shown(q.raw, 0), recorded)
 	case !found:
-		err = fmt.Errorf("not recorded: %s %s %s; there is no recorded %s at all", q.kind, q.to, shown(q.raw, 0), q.kind)
+		err = fmt.Errorf("not recorded: %s %s %s; the recording has no %s", q.kind, q.to, shown(q.raw, 0), q.kind)
 	default:
 		same := 0
 		for same < min(len(q.raw), len(nearest.Request)) && q.raw[same] == nearest.Request[same] {

@@ -97,7 +97,7 @@ func Record(folder string, secrets []string) (*Tape, error) {
 // Replay opens a recording. Requests lack the same secrets as in Record, so that they are found.
 func Replay(folder string, secrets []string) (*Tape, error) {
 	t := newTape(folder, secrets)
-	none := fmt.Errorf("replaying: %s has no recording; make one by --record", folder)
+	none := fmt.Errorf("replaying: %s has no recording; make one with --record", folder)
 	file, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, none

@@ -110,8 +110,8 @@ func TestDamagedRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []struct{ text, want string }{
-		{"", "has no recording; make one by --record"},
-		{"{}\n", "has no recording; make one by --record"},
+		{"", "has no recording; make one with --record"},
+		{"{}\n", "has no recording; make one with --record"},
 		{string(whole) + "{\"kind\":\n", "exchanges.jsonl:3: is damaged: "},
 		{string(whole) + "\x00\x00\n", "; remove the line"},
 		{string(whole) + `{"kind":"tools","to":"s","answer":{"tools":7}}` + "\n", "exchanges.jsonl:3: the tools of s are damaged"},

@@ -137,7 +137,7 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request) {
 func own(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !sameOrigin(r) {
-			fail(w, http.StatusForbidden, "only the page itself may ask for this")
+			fail(w, http.StatusForbidden, "requests of other pages are refused")
 			return
 		}
 		h(w, r)
@@ -170,7 +170,7 @@ func read(w http.ResponseWriter, r *http.Request, into any) bool {
 		return false
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
-		fail(w, http.StatusBadRequest, "the body is no JSON of the wanted form")
+		fail(w, http.StatusBadRequest, "the body is not JSON of the expected form")
 		return false
 	}
 	return true
@@ -194,7 +194,7 @@ func replyWith(w http.ResponseWriter, status int, value any) {
 
 // number reads a number of the query string, 0 if there is none.
 func number(q url.Values, name string) float64 {
-	n, _ := strconv.ParseFloat(q.Get(name), 64) // what is no number counts as absent
+	n, _ := strconv.ParseFloat(q.Get(name), 64) // what is not a number counts as absent
 	return n
 }
 

@@ -24,7 +24,7 @@ func newPlaces(all, own int) *places { return &places{all: all, own: own, byCall
 func (p *places) within(w http.ResponseWriter, caller string, serve func()) {
 	if !p.enter(caller) {
 		w.Header().Set("Retry-After", "10")
-		fail(w, http.StatusServiceUnavailable, "there are too many requests of this kind at once; close a page")
+		fail(w, http.StatusServiceUnavailable, "too many requests at once; close a page")
 		return
 	}
 	defer p.leave(caller)

@@ -28,7 +28,7 @@ func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
 	}
 	limit := cmp.Or(max(int(number(q, "limit")), 0), pageEntries)
-	before, _ := strconv.ParseUint(q.Get("before"), 10, 64) // what is no number counts as absent
+	before, _ := strconv.ParseUint(q.Get("before"), 10, 64) // what is not a number counts as absent
 	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
 	reply(w, map[string]any{
 		"entries": append([]history.Entry{}, page...), "more": more, "live": c.opts.Journal.Running(v.sees),
@@ -64,7 +64,7 @@ func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	e, found := c.opts.Journal.log().Get(id)
 	if err != nil || !found || !v.sees(e.Caller) {
-		fail(w, http.StatusNotFound, "there is no such entry; the history keeps the newest only")
+		fail(w, http.StatusNotFound, "no such entry; the history keeps only the newest")
 		return
 	}
 	answer := map[string]any{"entry": e}

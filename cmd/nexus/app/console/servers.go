@@ -59,7 +59,7 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 	case order.Enabled == nil:
 		fail(w, http.StatusBadRequest, "enabled must be true or false")
 	case !slices.Contains(c.visibleServers(v), name):
-		fail(w, http.StatusNotFound, "there is no server of that name")
+		fail(w, http.StatusNotFound, "no server has that name")
 	case !v.maySwitch():
 		fail(w, http.StatusForbidden, "only a key that may use all servers and tools can switch servers")
 	default:

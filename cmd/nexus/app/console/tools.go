@@ -82,7 +82,7 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 	all := catalog.Of(server)
 	i := slices.IndexFunc(all, func(t downstream.Tool) bool { return t.Tool.Tool == name })
 	if i < 0 || v.Visible != nil && !v.Visible(server, name) {
-		fail(w, http.StatusNotFound, "there is no tool of that name; its server may be down")
+		fail(w, http.StatusNotFound, "no tool has that name; its server may be down")
 		return
 	}
 	view := viewOf(&all[i], c.used(v)[idOf(server, name)])

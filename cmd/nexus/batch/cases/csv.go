@@ -30,7 +30,7 @@ func readCSV(text []byte, c *collector) {
 		header[i] = strings.TrimSpace(header[i])
 		if kindOf(header[i]) == cellUnknown {
 			unknown = true
-			c.problem(1, "unknown column %q; known are %s, vars.NAME and expect.CHECK", shown(header[i]), strings.Join(caseFields, ", "))
+			c.problem(1, "unknown column %q; known: %s, vars.NAME and expect.CHECK", shown(header[i]), strings.Join(caseFields, ", "))
 		}
 	}
 	for !unknown {
@@ -57,7 +57,7 @@ func (c *collector) csvProblem(line int, err error) {
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		line, err = parse.Line, parse.Err
 	}
-	c.problem(line, "no CSV: %v", err)
+	c.problem(line, "invalid CSV: %v", err)
 }
 
 // What a cell holds.

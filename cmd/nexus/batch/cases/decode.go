@@ -36,7 +36,7 @@ func (d *decoder) object(where string, raw []byte, known []string) (members fiel
 	}
 	for name := range members {
 		if !slices.Contains(known, name) {
-			d.problem("%sunknown %s %q; known are %s", prefix(where), kindOfName(where), shown(name), strings.Join(known, ", "))
+			d.problem("%sunknown %s %q; known: %s", prefix(where), kindOfName(where), shown(name), strings.Join(known, ", "))
 		}
 	}
 	return members, true

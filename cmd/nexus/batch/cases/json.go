@@ -24,7 +24,7 @@ func readArray(text []byte, c *collector) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	at := lines{text: text}
 	if _, err := d.Token(); err != nil {
-		c.problem(1, "no JSON: %v", err)
+		c.problem(1, "invalid JSON: %v", err)
 		return
 	}
 	for d.More() {
@@ -34,13 +34,13 @@ func readArray(text []byte, c *collector) {
 			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 				begin = at.number(min(syntax.Offset, int64(len(text))))
 			}
-			c.problem(begin, "no JSON: %s", jsonReason(err))
+			c.problem(begin, "invalid JSON: %s", jsonReason(err))
 			return
 		}
 		c.take(item{line: begin, object: raw})
 	}
 	if _, err := d.Token(); err != nil {
-		c.problem(at.number(int64(len(text))), "no JSON: %s", jsonReason(err))
+		c.problem(at.number(int64(len(text))), "invalid JSON: %s", jsonReason(err))
 		return
 	}
 	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {

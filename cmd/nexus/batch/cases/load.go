@@ -117,7 +117,7 @@ func (c *collector) take(i item) {
 		return
 	}
 	if before, again := c.lines[one.ID]; again {
-		c.problem(i.line, "id %q is already that of the case in line %d", shown(one.ID), before)
+		c.problem(i.line, "id %q is already used by the case in line %d", shown(one.ID), before)
 		return
 	}
 	c.lines[one.ID] = i.line

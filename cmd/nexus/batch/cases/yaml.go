@@ -31,7 +31,7 @@ func readYAML(text []byte, c *collector) {
 			return
 		}
 		if (sizes{map[string]int{}}).of(list) > maxValues {
-			c.problem(firstLine(list), "has more than %d values, aliases counted as often as they are used", maxValues)
+			c.problem(firstLine(list), "has more than %d values, counting each use of an alias", maxValues)
 			return
 		}
 		var values []any // of the whole list, as an alias may name an anchor of another case
@@ -43,7 +43,7 @@ func readYAML(text []byte, c *collector) {
 			line := firstLine(list.Values[i])
 			object, err := json.Marshal(value)
 			if err != nil {
-				c.problem(line, "is not what JSON can say: %v", err)
+				c.problem(line, "cannot be written as JSON: %v", err)
 				continue
 			}
 			c.take(item{line: line, object: object})
@@ -57,11 +57,11 @@ func (c *collector) yamlProblem(line int, err error) {
 		if t := known.GetToken(); t != nil {
 			line = t.Position.Line
 		}
-		c.problem(line, "no YAML: %s", known.GetMessage())
+		c.problem(line, "invalid YAML: %s", known.GetMessage())
 		return
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	c.problem(line, "no YAML: %s", text)
+	c.problem(line, "invalid YAML: %s", text)
 }
 
 // firstLine is where a node begins. The token of a mapping is the colon of its first value.

@@ -96,7 +96,7 @@ func lacks(answer string, unwanted []string) string {
 func conforms(answer string, s *jsonschema.Schema) string {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(answer))
 	if err != nil {
-		return "the answer is no JSON: " + shown(answer)
+		return "the answer is not JSON: " + shown(answer)
 	}
 	if err := s.Validate(value); err != nil {
 		return shown(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))

@@ -75,7 +75,7 @@ func (j *Judge) Decide(ctx context.Context, m Matter) (verdict results.Check, to
 func readVerdict(text string) (v results.Check, err error) {
 	begin, end := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if begin < 0 || end < begin {
-		return v, errors.New("judging: the model's verdict is no JSON: " + shown(text))
+		return v, errors.New("judging: the model's verdict is not JSON: " + shown(text))
 	}
 	var form struct {
 		Pass   *bool  `json:"pass"`

@@ -39,11 +39,11 @@ func ParseGate(text string, compared bool) (Gate, error) {
 	flipped := g.metric == FlippedToFail || g.metric == FlippedToPass
 	switch {
 	case err != nil:
-		return g, fmt.Errorf("--fail-if %q: %s is no number", text, parts[3])
+		return g, fmt.Errorf("--fail-if %q: %s is not a number", text, parts[3])
 	case !slices.Contains(metrics, g.metric):
-		return g, fmt.Errorf("--fail-if %q: unknown metric %s; known are %s", text, g.metric, strings.Join(metrics, ", "))
+		return g, fmt.Errorf("--fail-if %q: unknown metric %s; known: %s", text, g.metric, strings.Join(metrics, ", "))
 	case flipped && g.relative:
-		return g, fmt.Errorf("--fail-if %q: %s is a number already and not relative to A", text, g.metric)
+		return g, fmt.Errorf("--fail-if %q: %s cannot be relative to A", text, g.metric)
 	case !compared && (flipped || g.relative):
 		return g, fmt.Errorf("--fail-if %q needs two files: nexus batch compare A B", text)
 	}

@@ -116,7 +116,7 @@ func Load(path string) (*Batch, error) {
 	b.Torn, err = results.Read(path, func(l *line, at results.Place) error {
 		number++
 		if l.Case == "" || l.Repeat < 1 || l.Outcome == "" {
-			return &results.Error{Path: path, Line: number, Text: "no result: it needs case, repeat and outcome"}
+			return &results.Error{Path: path, Line: number, Text: "not a result: it needs case, repeat and outcome"}
 		}
 		i, known := indexes[l.Case]
 		if !known {

@@ -9,7 +9,7 @@ import (
 )
 
 // errLocked is why a file is refused that another process writes.
-var errLocked = errors.New("another batch writes it")
+var errLocked = errors.New("another batch is writing it")
 
 // lock locks a file until it is closed, by the end of the process at the latest.
 func lock(f *os.File) error {

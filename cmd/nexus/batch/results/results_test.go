@@ -89,7 +89,7 @@ func TestTwoWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = results.Resume(path, 0o644)
-	if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another batch writes it")) {
+	if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another batch is writing it")) {
 		t.Errorf("a second writer: got %v, want it refused", err)
 	}
 	if err := w.Close(); err != nil {

@@ -29,8 +29,8 @@ type file interface {
 	Close() error
 }
 
-// ErrExists is why Create refuses a file that has results in it.
-var ErrExists = errors.New("has results in it")
+// ErrExists is why Create refuses a file that already has results.
+var ErrExists = errors.New("already has results")
 
 // Create makes a file, which must be new or empty.
 func Create(path string) (*Writer, error) {

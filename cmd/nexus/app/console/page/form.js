@@ -43,7 +43,7 @@ function field(name, of, required) {
     input = h("textarea", { ...common, rows: 3, class: "mono", placeholder: type === "array" ? "[…]" : "{…}", value: of.default === undefined ? "" : JSON.stringify(of.default) });
     read = () => {
       if (input.value.trim() === "") return undefined;
-      try { return JSON.parse(input.value); } catch { input.focus(); throw new Error(`${name} is no valid JSON`); }
+      try { return JSON.parse(input.value); } catch { input.focus(); throw new Error(`${name} is not valid JSON`); }
     };
   }
   const checked = () => {

@@ -72,7 +72,7 @@ func TestBatchRemote(t *testing.T) {
 	}
 	ended(t, batch(t, mail, "--out", out+"1", "--remote", r.url), 3)
 	ended(t, batch(t, mail, "--out", out+"2", "--remote", r.url, "--yes"), 0)
-	if got := ended(t, batch(t, sums(t, 1), "--out", out+"3", "--remote", "127.0.0.1"), 2); !strings.Contains(got, "is no URL") {
+	if got := ended(t, batch(t, sums(t, 1), "--out", out+"3", "--remote", "127.0.0.1"), 2); !strings.Contains(got, "is not a URL") {
 		t.Errorf("got %s, want the wrong URL named", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestBatchInterrupt(t *testing.T) {
 	}
 	got := ended(t, c, 3)
 	for _, want := range []string{
-		"nexus: finishing the questions under way", "0 failed, 0 errors",
+		"nexus: finishing the questions in progress", "0 failed, 0 errors",
 		"nexus: interrupted; resume with: nexus batch run " + in + " --out " + out + " --resume --concurrency 2 --demo\n",
 	} {
 		if !strings.Contains(got, want) {

@@ -258,7 +258,7 @@ func TestBatchTapeUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--record", dir, "--replay", dir}, "not both"},
-		{[]string{"--record", dir, "--remote", "http://127.0.0.1:1"}, "leave --remote out"},
+		{[]string{"--record", dir, "--remote", "http://127.0.0.1:1"}, "cannot be used with --remote"},
 		{[]string{"--demo", "--replay", filepath.Join(dir, "none")}, "make one with --record"},
 		{[]string{"--demo", "--record", full}, "not a regular file"},
 	} {

@@ -64,9 +64,9 @@ func followHeap(percent int) {
 	runtime.AddCleanup(mark, followHeap, percent)
 }
 
-// growth returns the percentage by which a heap may grow: by the bytes that a collection scans, at most by its size, and
-// at least by leastGrowth. Message bytes are not scanned. By default a heap full of them would double without saving any
-// work.
+// growth returns the percentage by which a heap may grow: by the bytes that a collection scans, at most by its size,
+// and at least by leastGrowth. Message bytes are not scanned. By default a heap full of them would double without
+// saving any work.
 func growth(h heap) int {
 	live := max(h.live, 1)
 	room := max(leastGrowth, min(h.reads, live))

@@ -8,14 +8,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of what is told about the tools.
+// Limits of the summary that about returns.
 const (
 	maxToldServers = 20
 	maxToldTools   = 3   // of a server
 	maxToldText    = 100 // bytes of a tool's description
 )
 
-// about says what can be done here: the servers that a caller may see, how many tools each has, and a few of them.
+// about describes what the caller can do: the visible servers, how many tools each has, and a few of them.
 func about(catalog *downstream.Catalog, visible downstream.Visible) string {
 	var servers []string
 	tools := map[string][]*downstream.Tool{}

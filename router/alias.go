@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// aliased finds the tool that is listed under an alias, at the servers that it could be of. ok is false where there is
-// none, or where the name is a tool's own.
+// aliased finds the server and tool behind a listed alias. ok is false if name is not an alias or is a tool's own
+// name.
 func (d *directory) aliased(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
 	ok bool) {
 	if server, tool, full := downstream.SplitFull(name); full && d.servers.Listed(server, "", tool) {
@@ -20,7 +20,7 @@ func (d *directory) aliased(ctx context.Context, name string, visible downstream
 		if !downstream.MayBeAlias(name, server) {
 			continue
 		}
-		// A server that cannot be listed has no alias; the caller says so if the name means nothing else.
+		// A server that cannot be listed is skipped; the caller reports it if nothing else has the name.
 		item, found, _ := d.servers.Find(ctx, server, "", "tools/list", time.Time{}, func(item json.RawMessage) bool {
 			return d.servers.ListedName(server, jsonrpc.Text(jsonrpc.Get(item, "name"))) == name
 		})

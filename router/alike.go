@@ -21,10 +21,11 @@ func alike(a, b []byte) bool {
 	return 2*same >= max(len(one), len(other))
 }
 
-// minCommon is how long a beginning two texts have in common that are nearly the same.
+// minCommon is the shortest prefix, in letters and digits, that makes two texts nearly the same.
 const minCommon = 8
 
-// nearly reports whether two texts have the same letters and digits, or one goes on where the other ends.
+// nearly reports whether the letters and digits of two texts are equal, or those of one begin with those of the
+// other.
 func nearly(a, b string) bool {
 	a, b = letters(a), letters(b)
 	return a == b || min(len(a), len(b)) >= minCommon && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	maxStepResult = 8 << 10 // bytes of a step's result in the answer, unless all is asked for
+	maxStepResult = 8 << 10 // bytes of a step's result in the answer, unless detail is full
 	maxBlocks     = 32      // content blocks of tools that are passed on
-	maxBlockBytes = 8 << 20 // and their bytes together
+	maxBlockBytes = 8 << 20 // total size of these blocks
 )
 
 // AnswerContent is the structuredContent of process_query.
@@ -46,8 +46,8 @@ type AnswerContent struct {
 	} `json:"timings"`
 }
 
-// StepResult is what came of one step, or of one call of a loop. Times are milliseconds, the start since the query
-// began.
+// StepResult is the outcome of one step, or of one call of a loop. Times are in milliseconds; StartedMS counts from
+// the start of the query.
 type StepResult struct {
 	ID        string          `json:"id"`
 	Index     *int            `json:"index,omitempty"` // of the element, in a loop
@@ -86,7 +86,7 @@ func (r *Record) Content(full bool) *AnswerContent {
 		}
 	}
 	for i, o := range r.Dropped {
-		o.Step.ID = fmt.Sprintf("%s-early-%d", o.Step.ID, i+1) // no id of the plan
+		o.Step.ID = fmt.Sprintf("%s-early-%d", o.Step.ID, i+1) // differs from every id of the plan
 		c.Steps = append(c.Steps, stepResult(o, full))
 	}
 	c.Usage.Planner, c.Usage.Synthesizer = r.PlannerUsage, r.Answer.Usage
@@ -95,14 +95,15 @@ func (r *Record) Content(full bool) *AnswerContent {
 	return c
 }
 
-// WholePlan returns the plan of all rounds. In Content a plan that waits for approval lacks the writes that were made.
+// WholePlan returns the plan of all rounds. Content omits writes that were already made from a plan that waits for
+// approval.
 func (r *Record) WholePlan() plan.Plan {
 	p := r.Plan
 	p.Steps = withAfter(p.Steps)
 	return p
 }
 
-// withAfter returns steps whose After is a list in JSON.
+// withAfter returns copies of steps whose nil After is encoded as an empty JSON list.
 func withAfter(steps []plan.Step) []plan.Step {
 	out := make([]plan.Step, len(steps))
 	for i, s := range steps {
@@ -144,7 +145,7 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 		Hold: x.Hold,
 	}
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
-		q.Origin.Meta = tracing.Without(jsonrpc.Remove(meta, "progressToken")) // steps have a context of their own
+		q.Origin.Meta = tracing.Without(jsonrpc.Remove(meta, "progressToken")) // each step gets its own trace context
 	}
 	q.Elicit, q.Sampling = elicitor(x), sampler(x)
 	if send := x.Progress(); send != nil {
@@ -196,7 +197,8 @@ func readQuery(args arguments) (q *Query, full bool, err error) {
 	return q, detail == "full", nil
 }
 
-// passedOn returns the images and links that tools returned, within bounds, and how many are left out.
+// passedOn returns the images and links that tools returned, up to maxBlocks and maxBlockBytes, and the number left
+// out.
 func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content, left int) {
 	bytes := 0
 	for _, o := range outcomes {
@@ -214,9 +216,9 @@ func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content, left int) {
 	return blocks, left
 }
 
-// rawContent is a content block that passes through mcp-go as it is.
+// rawContent is a content block whose bytes pass through mcp-go unchanged.
 type rawContent struct {
-	mcp.TextContent // for the interface alone
+	mcp.TextContent // only implements the interface
 	Raw             json.RawMessage
 }
 

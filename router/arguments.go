@@ -39,7 +39,7 @@ func (p parameters) arguments(tool string, params []byte) (arguments, error) {
 	return args, err
 }
 
-// check refuses arguments that a router tool does not have: a misspelt dry_run must not run anything.
+// check refuses unknown arguments: with dry_run misspelt, the call would otherwise run.
 func (p parameters) check(tool string, args []byte) (err error) {
 	jsonrpc.Members(args, func(name []byte, _ jsonrpc.Span) bool {
 		if !slices.Contains(p[tool], string(name)) {
@@ -56,7 +56,7 @@ func (a arguments) given(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// read decodes an argument; it is zero if it is not given. want says what it must be.
+// read decodes an argument. A missing argument yields the zero value. want names the expected type in the error.
 func read[T any](a arguments, name, want string) (value T, err error) {
 	if a.given(name) && json.Unmarshal(a[name], &value) != nil {
 		return *new(T), refuse("Invalid argument: %s must be %s", name, want)
@@ -72,7 +72,7 @@ func (a arguments) texts(name string) ([]string, error) {
 	return read[[]string](a, name, "an array of strings")
 }
 
-// count reads a whole number of at least least; 0 if it is not given. To JSON Schema 2.0 is one, too.
+// count reads an integer of at least least; 0 if it is missing. JSON Schema also counts 2.0 as an integer.
 func (a arguments) count(name string, least int) (int, error) {
 	if !a.given(name) {
 		return 0, nil
@@ -95,7 +95,7 @@ func (a arguments) seconds(name string) (time.Duration, error) {
 	return time.Duration(s * float64(time.Second)), nil
 }
 
-// conversation reads a text, or the turns of a conversation.
+// conversation reads an argument that is either text or an array of messages.
 func (a arguments) conversation(name string) ([]llm.Message, error) {
 	if !a.given(name) {
 		return nil, nil

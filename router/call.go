@@ -8,8 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Call calls one tool by any of its names, for a user of this process. It returns the raw result; a
-// JSON-RPC error of the server comes as a *jsonrpc.Error.
+// Call calls one tool by any of its names, on behalf of a user of this process. It returns the raw result. A JSON-RPC
+// error of the server is returned as a *jsonrpc.Error.
 func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	server, tool, err := r.tools.resolve(ctx, name, nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessag
 	}
 	if reply.Err != nil {
 		e := &jsonrpc.Error{Message: string(reply.Err)}
-		_ = json.Unmarshal(reply.Err, e) // whatever it is, the text above tells
+		_ = json.Unmarshal(reply.Err, e) // on failure, the message set above remains
 		return nil, e
 	}
 	return reply.Result, nil

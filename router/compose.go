@@ -15,7 +15,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
-// compose writes the answer, or describes the plan where it was not called. late is set where the query's time was up.
+// compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
+// out.
 func (s *rounds) compose(ctx context.Context, late bool) {
 	s.record.Unmet = s.record.unmet(s.q.Text)
 	s.record.Unmet = append(s.record.Unmet, s.omitted()...)
@@ -51,7 +52,7 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
 
-// told are the outcomes as the answer is written from them: without steps that were skipped, and with what failed of
+// told returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed calls of
 // loops.
 func (r *Record) told() (out []plan.Outcome) {
 	for _, o := range r.Outcomes {
@@ -65,7 +66,7 @@ func (r *Record) told() (out []plan.Outcome) {
 	return out
 }
 
-// skipped adds the steps that were skipped to a note.
+// skipped appends the skipped steps to a note.
 func (r *Record) skipped(note string) string {
 	var ids []string
 	for _, o := range r.Outcomes {
@@ -92,7 +93,7 @@ func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
 	}
 }
 
-// describePlan is the answer of a dry run: the plan, and what it leaves open.
+// describePlan returns the answer of a dry run: the plan and the unmet parts.
 func describePlan(p plan.Plan, request synth.Request) string {
 	if len(p.Steps) == 0 {
 		return synth.Digest(request)
@@ -116,7 +117,7 @@ func describePlan(p plan.Plan, request synth.Request) string {
 	return b.String()
 }
 
-// approvalNote lists the calls that wait for approval, and says how to approve.
+// approvalNote lists the calls that wait for approval and explains how to approve them.
 func approvalNote(outcomes []plan.Outcome, mode string) string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")

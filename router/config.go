@@ -2,18 +2,18 @@ package router
 
 import "time"
 
-// ToolsConfig says which of the router's own tools are offered.
+// ToolsConfig selects the router's own tools that are offered.
 type ToolsConfig struct {
 	Tools []string `yaml:"tools"`
 }
 
-// QueryConfig bounds a query.
+// QueryConfig sets the time limits of queries.
 type QueryConfig struct {
-	Timeout    time.Duration `yaml:"timeout"`     // when the caller names none
-	TimeoutMax time.Duration `yaml:"timeout_max"` // the most a caller may ask for
+	Timeout    time.Duration `yaml:"timeout"`     // if the caller gives no timeout
+	TimeoutMax time.Duration `yaml:"timeout_max"` // the maximum a caller may request
 }
 
-// ValidationConfig says which queries are refused.
+// ValidationConfig defines which queries are refused.
 type ValidationConfig struct {
 	DenyPatterns []string `yaml:"deny_patterns"` // RE2, matched without regard to case; empty = none
 }
@@ -32,12 +32,12 @@ func DefaultTools() ToolsConfig {
 	return ToolsConfig{Tools: []string{ToolProcessQuery, ToolListTools, ToolHealthCheck, ToolSearchTools, ToolRun}}
 }
 
-// DefaultQuery returns the documented defaults. 55 s, because common clients give up at 60 s.
+// DefaultQuery returns the default limits. The timeout is 55 s because common clients give up after 60 s.
 func DefaultQuery() QueryConfig {
 	return QueryConfig{Timeout: 55 * time.Second, TimeoutMax: 10 * time.Minute}
 }
 
-// DefaultValidation denies model control tokens and the plainest override phrases.
+// DefaultValidation denies model control tokens and common override phrases.
 func DefaultValidation() ValidationConfig {
 	return ValidationConfig{DenyPatterns: []string{
 		`<\|[a-z_]{1,40}\|>`,

@@ -17,17 +17,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// consent says which calls of a round need the user's yes. A tool that reads never does.
+// consent decides which calls of a round need the user's approval. A tool that only reads never needs it.
 type consent struct {
 	mode     string // execution.confirm_writes
 	source   string // of the plan
 	informed bool   // the plan was made after tools had answered
-	approved bool   // the caller has said yes to every call
+	approved bool   // the caller has approved every call
 }
 
-// required reports whether a call of the tool needs a yes. What the rules planned to write does, for they may have
-// misread the question. A model's writes do where they may destroy something, or where what tools have answered may
-// have talked it into them. Whoever gives a plan has seen it.
+// required reports whether a call of the tool needs approval. A write planned by rules does, because they may have
+// misread the question. A write planned by a model does if it is destructive, or if results of tools may have
+// influenced the plan. A given plan does not: its author has seen it.
 func (c consent) required(tool plan.Tool) bool {
 	switch {
 	case c.approved || c.mode == downstream.ConfirmNever || tool.Reads():
@@ -42,16 +42,16 @@ func (c consent) required(tool plan.Tool) bool {
 	return true
 }
 
-// consent is that of a round.
+// consent returns the rules of consent for a round.
 func (s *rounds) consent(r *round) consent {
 	c := consent{mode: s.router.opts.Execution.ConfirmWrites, source: r.plan.Source, approved: s.q.Approved}
 	for _, o := range s.record.Outcomes {
-		c.informed = c.informed || o.Attempts > 0 // also by the text of an error
+		c.informed = c.informed || o.Attempts > 0 // the text of an error counts as a result
 	}
 	return c
 }
 
-// confirming decides over the calls of one round.
+// confirming obtains the user's consent for the calls of one round.
 type confirming struct {
 	consent
 	s    *rounds
@@ -59,9 +59,8 @@ type confirming struct {
 	made writes
 }
 
-// confirm returns what asks the user before the calls of a round that need it, and before a write that a planner wants
-// made twice. A step without consent fails: as declined after a no, as needs_approval where nobody can be asked or
-// answers.
+// confirm returns a function that asks the user before calls that need consent, and before a repeated write. A step
+// without consent fails: as declined if the user refuses, as needs_approval if nobody can be asked or nobody answers.
 func (s *rounds) confirm(r *round) execution.Confirm {
 	c := &confirming{consent: s.consent(r), s: s, r: r}
 	c.made.seen = c.earlier()
@@ -80,13 +79,13 @@ func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls [
 	return refused
 }
 
-// decide says whether calls may be made. twice says that one of them was made before.
+// decide returns nil if the calls may be made. twice means that one of them was made before.
 func (c *confirming) decide(
 	ctx context.Context, tool *downstream.Tool, calls []json.RawMessage, twice bool,
 ) *plan.Error {
 	switch {
 	case c.mode == downstream.ConfirmNever && twice:
-		return unapproved(tool, "the very same call was made before")
+		return unapproved(tool, "this exact call was made before")
 	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.resembles(tool, calls):
 		return unapproved(tool, "it was called before with nearly the same arguments")
 	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool.Tool):
@@ -102,13 +101,13 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 		record.Consents.Unanswered.Add(1)
 		why := "nobody can be asked"
 		if twice {
-			why = "the very same call was made before, and " + why
+			why = "this exact call was made before, and " + why
 		}
 		return unapproved(tool, why)
 	}
 	message := consentMessage(tool, calls)
 	if twice {
-		message += "\nThe very same call was made before."
+		message += "\nThis exact call was made before."
 	}
 	asking, cancel := asking(ctx)
 	defer cancel()
@@ -127,9 +126,9 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 	return unapproved(tool, err.Error())
 }
 
-// resembles reports whether a call is nearly the same as one that an earlier round has made. In a round for what failed
-// or found nothing that may be any, for a model that plans again must not do twice what was asked for once. In a round
-// that was planned it is only one that may have been done without our knowing.
+// resembles reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier success
+// counts, because the model must not repeat what the user asked for once. In other rounds only calls with an unknown
+// outcome count.
 func (c *confirming) resembles(tool *downstream.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
 		if c.toolOf(o.Step) != tool {
@@ -145,7 +144,7 @@ func (c *confirming) resembles(tool *downstream.Tool, calls []json.RawMessage) b
 	return false
 }
 
-// earlier returns the writes of earlier rounds that may have been done: all that may have reached their servers.
+// earlier returns the writes of earlier rounds that may have reached their servers.
 func (c *confirming) earlier() map[callKey]bool {
 	keys := map[callKey]bool{}
 	for _, o := range c.s.record.Outcomes {
@@ -162,8 +161,8 @@ func (c *confirming) earlier() map[callKey]bool {
 	return keys
 }
 
-// toolOf returns the tool that a step of an earlier round has called, nil if it is gone. The names that plans use may
-// have changed since.
+// toolOf returns the tool that a step of an earlier round called, or nil if it no longer exists. It tries the
+// qualified name first, because the meaning of bare names may have changed since.
 func (c *confirming) toolOf(step plan.Step) *downstream.Tool {
 	for _, name := range []string{step.Server + "." + step.Tool, step.Tool} {
 		tool, unknown := c.s.catalog.Lookup(name, c.s.q.Origin.Visible)
@@ -174,17 +173,17 @@ func (c *confirming) toolOf(step plan.Step) *downstream.Tool {
 	return nil
 }
 
-// callKey is what equal calls of the same tool have in common.
+// callKey identifies equal calls of one tool.
 type callKey = [sha256.Size]byte
 
-// writes are the calls that were made, or are about to be, of tools that do again what they did. Its methods may be
-// called from any goroutine.
+// writes records calls, made or about to be made, of tools that act again when called again. Its methods are safe for
+// concurrent use.
 type writes struct {
 	mu   sync.Mutex
 	seen map[callKey]bool // at most execution.MaxCalls
 }
 
-// note notes calls. It returns those that are new, and reports whether one of them was there before or is there twice.
+// note records calls. It returns the new ones and reports whether any was recorded before or occurs twice.
 func (w *writes) note(tool *downstream.Tool, calls []json.RawMessage) (noted []callKey, twice bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +199,7 @@ func (w *writes) note(tool *downstream.Tool, calls []json.RawMessage) (noted []c
 	return noted, twice
 }
 
-// forget removes calls that are not made after all.
+// forget removes calls that will not be made.
 func (w *writes) forget(calls []callKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,8 +222,8 @@ const (
 	maxShownCalls     = 8000 // of all calls of a loop
 )
 
-// consentMessage says what would be called. Names and arguments are those of servers and planners: each stands on a
-// line of its own, on which they cannot write anything else.
+// consentMessage lists the calls to approve. Names and arguments come from servers and planners, so each has a line
+// of its own and cannot forge other lines.
 func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
 	ask := "Allow this call?"
 	if len(calls) > 1 {
@@ -244,8 +243,8 @@ func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
 	return message
 }
 
-// printable escapes what cannot be seen, such as control characters, line ends and marks that turn the direction of
-// text, and cuts the text, saying so.
+// printable escapes invisible characters such as control characters, line breaks and direction marks. It cuts long
+// text and notes the cut.
 func printable(text string, limit int) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -152,7 +152,7 @@ func TestConsent_Twice(t *testing.T) {
 		if notes != row.notes || (len(a.questions) == 1) != asks || r.NeedsApproval != (row.notes < 3 && row.user != no && (row.user == nobody || row.setting == never)) {
 			t.Errorf("%s: got %s, %d notes, the questions %q and needs_approval %v, want %d notes and a question: %v", row.name, brief(r), notes, a.questions, r.NeedsApproval, row.notes, asks)
 		}
-		if asks && !strings.Contains(a.questions[0], "The very same call was made before.") {
+		if asks && !strings.Contains(a.questions[0], "This exact call was made before.") {
 			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// directory finds tools by their names, as far as a caller may see them. It keeps the search index up to date.
+// directory finds tools by name within what a caller may see. It keeps the search index up to date.
 type directory struct {
 	servers *downstream.Manager
 	index   indexing
@@ -21,7 +21,7 @@ func (d *directory) all(ctx context.Context) (*downstream.Catalog, error) {
 	return d.servers.Catalog(ctx)
 }
 
-// searchable returns the tools of all servers once the index knows them.
+// searchable returns the tools of all servers after adding them to the search index.
 func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error) {
 	c, err := d.all(ctx)
 	if err == nil {
@@ -30,8 +30,8 @@ func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error)
 	return c, err
 }
 
-// lookAgain returns the catalog after tools that are not in it were looked up once more: at the server that a name
-// names, else at all servers. since is when the caller began to look.
+// lookAgain looks up tools that the catalog lacks, at the server in the name or else at all servers, and returns the
+// new catalog. Lists fetched after since are not fetched again.
 func (d *directory) lookAgain(ctx context.Context, since time.Time, names []string,
 	visible downstream.Visible) (*downstream.Catalog, error) {
 	everywhere := false
@@ -48,8 +48,8 @@ func (d *directory) lookAgain(ctx context.Context, since time.Time, names []stri
 	return d.all(ctx)
 }
 
-// qualified splits a name that begins with a server which the caller may see. A hidden server is treated as one that
-// is not there, so that the time of an answer does not tell them apart.
+// qualified splits a name that begins with a visible server. A hidden server is treated like an unknown one, so that
+// response times do not reveal it.
 func (d *directory) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
 	for server, tool := range downstream.Splits(name) {
 		if d.servers.Configured(server) && (visible == nil || visible(server, "")) {
@@ -59,8 +59,8 @@ func (d *directory) qualified(name string, visible downstream.Visible) (server, 
 	return "", "", false
 }
 
-// listed returns the catalog. It fails if a caller sees nothing because no server could be listed: that
-// must not look like a success.
+// listed returns the catalog. It fails if no server could be listed and the caller therefore sees nothing: an empty
+// list would look like a success.
 func (d *directory) listed(ctx context.Context, visible downstream.Visible) (*downstream.Catalog, error) {
 	catalog, err := d.all(ctx)
 	if err != nil {
@@ -76,22 +76,22 @@ func (d *directory) listed(ctx context.Context, visible downstream.Visible) (*do
 	return catalog, nil
 }
 
-// missing returns the servers that could not be listed, as far as a caller may know of them.
+// missing returns the servers that could not be listed and that the caller may see.
 func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstream.Missing {
 	return slices.DeleteFunc(slices.Clone(catalog.Missing), func(m downstream.Missing) bool {
 		return visible != nil && !visible(m.Server, "")
 	})
 }
 
-// serversFor returns the servers of which a caller may see something, in the order of the configuration.
+// serversFor returns the servers with anything visible to the caller, in configuration order.
 func (d *directory) serversFor(visible downstream.Visible) []string {
 	return slices.DeleteFunc(d.servers.Servers(), func(name string) bool {
 		return visible != nil && !visible(name, "")
 	})
 }
 
-// resolve finds the server and the tool behind a name. A name that has the server in it needs the list of
-// that server alone, and works while others cannot be listed.
+// resolve finds the server and the tool behind a name. A qualified name needs the list of its server alone, so it
+// works while other servers cannot be listed.
 func (d *directory) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
 	err error) {
 	began := time.Now()

@@ -17,24 +17,24 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Elicit asks the user, by a form of the JSON Schema given (elicitation, form mode). The content is what the user gave.
-// The error is ErrDeclined or ErrDismissed if that is what the user did; any other means that the user could not be
-// asked.
+// Elicit asks the user through a form with the given JSON Schema (elicitation, form mode) and returns what the user
+// entered. The error is ErrDeclined or ErrDismissed if the user refused; any other error means that the user could
+// not be asked.
 type Elicit func(ctx context.Context, message string, schema []byte) (content []byte, err error)
 
-// Errors of an Elicit whose user was asked and gave nothing.
+// Errors of Elicit if the user was asked and entered nothing.
 var (
 	ErrDeclined  error = &unanswered{"the user declined"}
 	ErrDismissed error = &unanswered{"the user dismissed the request"}
 	errNobody    error = &unanswered{"nobody answered in time"}
 )
 
-// unanswered is why the user gave nothing although the request reached the client.
+// unanswered tells why the user entered nothing although the request reached the client.
 type unanswered struct{ text string }
 
 func (e *unanswered) Error() string { return e.text }
 
-// elicitor asks by way of the client; nil where it cannot ask by forms.
+// elicitor returns an Elicit that uses the client; nil if the client does not support forms.
 func elicitor(x *edge.Exchange) Elicit {
 	modes := jsonrpc.Get(x.Client.Capabilities, "elicitation")
 	if modes == nil || jsonrpc.Get(modes, "url") != nil && jsonrpc.Get(modes, "form") == nil {
@@ -49,7 +49,7 @@ func elicitor(x *edge.Exchange) Elicit {
 		case m.Err != nil:
 			return nil, errors.New("the client could not ask: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
 		}
-		if !jsontext.Value(m.Result).IsValid() { // of two actions one may be a no
+		if !jsontext.Value(m.Result).IsValid() { // a duplicate "action" could hide a refusal
 			return nil, errors.New("the client's answer has a member twice")
 		}
 		switch action := jsonrpc.Text(jsonrpc.Get(m.Result, "action")); action {
@@ -63,14 +63,14 @@ func elicitor(x *edge.Exchange) Elicit {
 	}
 }
 
-// Bounds of asking.
+// Limits of elicitation.
 const (
-	maxForms = 5 // of one query
+	maxForms = 5 // per query
 	maxAsked = 5 * time.Minute
 )
 
-// asking bounds the time that a user has: three fifths of what is left of the query's. The rest is for the steps and
-// the answer.
+// asking limits the time for the user's reply to three fifths of the query's remaining time. The rest is for the
+// steps and the answer.
 func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := maxAsked
 	if deadline, ok := ctx.Deadline(); ok {
@@ -79,10 +79,9 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errNobody)
 }
 
-// askMissing asks the user for required arguments that the steps of a plan lack, one step after the other, and puts
-// them into the plan. So are calls that would answer but lack an argument; they become steps if the user can be
-// asked for it. A step for which the user gives none has declined as its problem; once the time for all of them is
-// up, no further form is shown.
+// askMissing asks the user for required arguments that steps lack, one step at a time, and adds them to the plan.
+// Open calls, which would serve a part of the question but lack an argument, become steps if a form can ask for it. A
+// step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
 func (s *rounds) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
@@ -107,12 +106,12 @@ func (s *rounds) askMissing(ctx context.Context, r *round) {
 	}
 	r.settle(open, asked)
 	if s.forms > forms {
-		r.plan.Note = "" // it says what is lacking
+		r.plan.Note = "" // it lists the missing arguments
 	}
-	r.problems = append(declined, s.check(r)...) // the first of a step counts
+	r.problems = append(declined, s.check(r)...) // the first problem of a step counts
 }
 
-// adopt makes the calls that lack an argument steps, and returns what the plan said of them by their ids.
+// adopt turns open calls into steps. It returns the unmet parts they serve, keyed by step id.
 func (r *round) adopt() map[string]plan.Unmet {
 	open := map[string]plan.Unmet{}
 	for _, step := range r.plan.Open {
@@ -134,7 +133,7 @@ func (r *round) adopt() map[string]plan.Unmet {
 	return open
 }
 
-// settle takes out the adopted steps again for which no form could ask.
+// settle removes adopted steps that no form asked about.
 func (r *round) settle(open map[string]plan.Unmet, asked map[string]bool) {
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(step plan.Step) bool {
 		u, adopted := open[step.ID]
@@ -148,7 +147,7 @@ func (r *round) settle(open map[string]plan.Unmet, asked map[string]bool) {
 	})
 }
 
-// fill asks for what one step lacks. The error is that of the step if the user gives nothing.
+// fill asks for the missing arguments of one step. The error becomes the step's error if the user gives nothing.
 func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *plan.Error {
 	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
 	if unknown != nil {
@@ -156,7 +155,7 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	}
 	schema, ok := form(tool.InputSchema, missing)
 	if !ok {
-		return nil // the step's own problem tells what it lacks
+		return nil // the step's problem already names the arguments
 	}
 	s.forms++
 	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
@@ -177,7 +176,7 @@ func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *p
 	return nil
 }
 
-// formMessage says what a form is for.
+// formMessage explains why a form is shown.
 func formMessage(tool *downstream.Tool, step *plan.Step, missing []string) string {
 	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.",
 		printable(tool.Tool.Tool, maxShownName), tool.Server, enumerate(missing))

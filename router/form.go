@@ -15,16 +15,16 @@ const (
 	maxLabel   = 300 // bytes of a title or description in a form
 )
 
-// form makes the schema of a form that asks for some fields of an input schema: flat, of texts, numbers, booleans
-// and choices, as elicitation allows (MCP 2025-06-18, Elicitation, Requested Schema). It reports false if one of them
-// is of another kind. The input schema is a server's, so only what is known of it gets into the form.
+// form returns the schema of a form that asks for the named fields of an input schema. Elicitation allows only flat
+// forms of strings, numbers, booleans and enums (MCP 2025-06-18, Elicitation, Requested Schema). ok is false if a
+// field has another type. Servers are untrusted, so only known keywords are copied from the input schema.
 func form(input json.RawMessage, names []string) (requested []byte, ok bool) {
 	s, err := schema.Read(input)
 	if err != nil {
 		return nil, false
 	}
 	properties := []byte(`{}`)
-	for _, name := range slices.Backward(names) { // Set puts a new member in front
+	for _, name := range slices.Backward(names) { // Set prepends a new member
 		f := s.Field(name)
 		if f == nil || !askable(f) {
 			return nil, false
@@ -49,7 +49,7 @@ type formField struct {
 	Maximum     json.Number       `json:"maximum,omitempty"`
 }
 
-// askable reports whether a form can ask for a value. Of enumerations, forms know those of texts.
+// askable reports whether a form can ask for a value. Forms support enums of strings only.
 func askable(s *schema.Schema) bool {
 	if len(s.Types) != 1 || len(s.Enum) > maxChoices {
 		return false
@@ -75,7 +75,7 @@ func fieldOf(s *schema.Schema) formField {
 	return f
 }
 
-// enumerate writes names for people: a, b and c.
+// enumerate joins names as "a, b and c".
 func enumerate(names []string) string {
 	last := len(names) - 1
 	if last == 0 {

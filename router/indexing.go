@@ -8,16 +8,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// indexing keeps a search index up to date with the catalog. Only the tools that have changed are analysed, once for
-// all who wait for them; whoever searches a catalog that is indexed waits for nobody. The vectors of tools follow.
+// indexing keeps a search index up to date with the catalog. Only changed tools are analysed, once for all waiting
+// callers. A search of a catalog that is already indexed never waits. Vectors are computed in the background.
 type indexing struct {
 	finder *search.Finder
-	known  atomic.Pointer[downstream.Catalog] // what the index has
+	known  atomic.Pointer[downstream.Catalog] // the indexed catalog
 
-	mu sync.Mutex // one update after the other; guards writes of known
+	mu sync.Mutex // serializes updates; guards writes of known
 }
 
-// follow returns once the index knows a catalog, or a later one.
+// follow returns once the index covers the catalog or a later one.
 func (x *indexing) follow(c *downstream.Catalog) {
 	if x.known.Load() == c {
 		return

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	likedDepth  = 50  // hits among which tools are preferred
-	likedWeight = 0.3 // of what speaks for a tool, against the best score of a search
+	likedDepth  = 50  // hits that prefer reorders
+	likedWeight = 0.3 // weight of a preferred tool, relative to the best score of the search
 )
 
-// prefer raises the scores of tools that have answered similar questions, and adds those that were not found, as far as
-// a query may use them. No tool passes one whose score is higher by more than that share of the best.
+// prefer raises the scores of tools that have answered similar questions, and adds those that the search did not find
+// and the query may use. A score rises by at most likedWeight of the best score.
 func prefer(hits []search.Hit, liked map[string]float64, limit int, tools planner.Tools) []search.Hit {
 	best := 1.0
 	if len(hits) > 0 {
@@ -38,7 +38,8 @@ func prefer(hits []search.Hit, liked map[string]float64, limit int, tools planne
 	return hits[:min(limit, len(hits))]
 }
 
-// learn tells which tools have answered a question, unless its plan was given or a part of it was not served.
+// learn reports the tools that answered a question. It reports nothing if the plan was given or a part was not
+// served.
 func (r *Router) learn(q *Query, record *Record, catalog *downstream.Catalog) {
 	if r.opts.Models.Answered == nil || q.Plan != nil || record.Answer.Degraded || len(record.Unmet) > 0 {
 		return

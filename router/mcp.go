@@ -22,7 +22,7 @@ import (
 //	                   processQuery (answer.go), listAvailableTools or healthCheck (tools.go)
 //	Profile.protocol   writes the result that comes back to the exchange
 //
-// mcp-go thus answers for schemas and results; numbers and progress never pass through its types.
+// mcp-go thus handles schemas and results only; numbers and progress never pass through its types.
 
 //go:embed schemas/*.json
 var schemas embed.FS
@@ -32,11 +32,11 @@ const instructions = "This router gives access to the tools of all connected MCP
 	"For a question or a task in plain language call process_query: it plans, calls the tools that are needed and returns one answer with the result of each step. " +
 	"To call tools yourself, find them with search_available_tools or list_available_tools and call each with run, or by its server__tool name; health_check shows which servers are up."
 
-// toolFunc serves one router tool: it returns what the result says as text and as structured content.
+// toolFunc serves one router tool. It returns the result as text and as structured content.
 type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error)
 
-// newMCP registers the router's own tools. run and search_available_tools have no handler here: they
-// answer on the wire themselves (see Serve).
+// newMCP registers the router's own tools. run and search_available_tools have no handler here: Serve answers them
+// without mcp-go.
 func (p *Profile) newMCP() (*server.MCPServer, error) {
 	s := server.NewMCPServer(Name, p.router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
 		server.WithInstructions(instructions))
@@ -62,7 +62,7 @@ func (p *Profile) newMCP() (*server.MCPServer, error) {
 	return s, nil
 }
 
-// define makes the definition of a router tool.
+// define returns the definition of a router tool.
 func define(name string) (mcp.Tool, error) {
 	in, err := schemas.ReadFile("schemas/" + name + ".in.json")
 	if err != nil {
@@ -73,7 +73,7 @@ func define(name string) (mcp.Tool, error) {
 	readOnly := name != ToolProcessQuery && name != ToolRun
 	tool.Annotations = mcp.ToolAnnotation{Title: tool.Title, ReadOnlyHint: &readOnly}
 	if name == ToolRun {
-		return tool, nil // its result is the server's own
+		return tool, nil // its result comes from the server
 	}
 	if tool.RawOutputSchema, err = schemas.ReadFile("schemas/" + name + ".out.json"); err != nil {
 		return mcp.Tool{}, fmt.Errorf("reading the schema of %s: %w", name, err)
@@ -83,7 +83,7 @@ func define(name string) (mcp.Tool, error) {
 
 type exchangeKey struct{}
 
-// handle adapts a tool to mcp-go. The arguments are read from the raw message, so that numbers stay exact.
+// handle adapts a tool to mcp-go. It reads the arguments from the raw message, which keeps numbers exact.
 func (p *Profile) handle(name string, f toolFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		x := ctx.Value(exchangeKey{}).(*edge.Exchange)
@@ -99,11 +99,11 @@ func (p *Profile) handle(name string, f toolFunc) server.ToolHandlerFunc {
 	}
 }
 
-// protocol lets mcp-go answer: the handshake, ping, lists, and the tools registered with it.
+// protocol lets mcp-go answer the handshake, ping, lists and the tools registered with it.
 func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
-	x.Sent() // nothing that follows has to wait for it
+	x.Sent() // later messages need not wait for it
 	message := x.Message.Raw
-	if x.Message.Method == "initialize" { // mcp-go refuses params of types it does not know; the edge has read what counts
+	if x.Message.Method == "initialize" { // mcp-go rejects params with unknown types; the edge has already validated them
 		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(string(x.Version))+`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
 	}
 	reply := p.mcp.HandleMessage(context.WithValue(ctx, exchangeKey{}, x), json.RawMessage(message))
@@ -115,7 +115,7 @@ func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
 		raw := encodeResult(m.Result)
 		switch x.Message.Method {
 		case "initialize":
-			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the one that is in force
+			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the negotiated version
 		case "server/discover":
 			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
 		case "tools/list":

@@ -19,29 +19,30 @@ import (
 
 // ModelCall describes a finished request to a model, for metrics.
 type ModelCall struct {
-	Operation     string // tracing.OperationChat or OperationEmbed
-	Model         string // as configured; ClientModel for that of a client
+	Operation     string // tracing.OperationChat or tracing.OperationEmbed
+	Model         string // as configured; ClientModel for a client's model
 	Provider      string
 	ErrorType     string // a kind of llm, cancelled, or empty
 	Duration      time.Duration
 	Input, Output int // tokens
 }
 
-// ClientModel stands for the models of clients, whose names clients choose.
+// ClientModel replaces the names of clients' models, which clients choose freely.
 const ClientModel = "client"
 
-// Observed are the models that others see calls of: spans in Tracer, and a ModelCall each for Done. Done may be nil.
+// Observed wraps models so that their requests are recorded: as spans in Tracer and as a ModelCall to Done. Done may
+// be nil.
 type Observed struct {
 	Tracer tracing.Tracer
 	Done   func(ModelCall)
 }
 
-// Model returns a model whose requests are observed. baseURL is that of its endpoint.
+// Model returns a model whose requests are recorded. baseURL is the URL of its endpoint.
 func (o Observed) Model(m llm.Model, name, baseURL string) llm.Model {
 	return &observedModel{m, o.endpoint(tracing.OperationChat, name, baseURL)}
 }
 
-// Embedder returns an embedder whose requests are observed.
+// Embedder returns an embedder whose requests are recorded.
 func (o Observed) Embedder(e search.Embedder, name, baseURL string) search.Embedder {
 	return &observedEmbedder{e, o.endpoint(tracing.OperationEmbed, name, baseURL)}
 }
@@ -66,7 +67,7 @@ func (o Observed) endpoint(operation, model, baseURL string) observedEndpoint {
 	return e
 }
 
-// provider returns the name of the conventions for who runs an endpoint. Most others speak the dialect of OpenAI.
+// provider returns the semantic-convention name of the provider behind a host. Most others speak OpenAI's protocol.
 func provider(host string) string {
 	for suffix, name := range map[string]string{
 		"anthropic.com": "anthropic", "azure.com": "azure.ai.openai", "mistral.ai": "mistral_ai", "groq.com": "groq",
@@ -79,14 +80,14 @@ func provider(host string) string {
 	return "openai"
 }
 
-// observedEndpoint observes the requests to one endpoint.
+// observedEndpoint records the requests to one endpoint.
 type observedEndpoint struct {
 	Observed
 	call  ModelCall
 	where []attribute.KeyValue
 }
 
-// begin begins a span. end takes the usage and the error.
+// begin starts a span. end records the usage and the error.
 func (e *observedEndpoint) begin(ctx context.Context) (context.Context, trace.Span, func(llm.Usage, error)) {
 	ctx, span := e.Tracer.Start(ctx, tracing.Name(e.call.Operation, e.call.Model),
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(e.where...))

@@ -9,16 +9,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
 )
 
-// Bounds of the search for commands that a plan leaves out.
+// Limits of the search for commands that a plan leaves out.
 const (
 	maxCommands   = 20 // of a question
-	nearestWrites = 5  // tools that are looked at for each
+	nearestWrites = 5  // tools checked for each command
 )
 
-// omitted are the commands of the question that the plan of a model leaves out without saying so. It rather misses one
-// than names one that was done. A command counts if it asks in English for an act such as sending or deleting, if some
-// tool that writes has its verb in its name and knows another of its words, and if no step of the plan that writes, and
-// no unmet part, shares a word with it.
+// omitted returns the commands of the question that a model's plan silently leaves out. It prefers a missed command
+// to a false alarm. A command counts if it asks in English for an act such as sending or deleting; if some writing
+// tool has its verb in the name and shares another word with it; and if no writing step and no unmet part shares a
+// word with it.
 func (s *rounds) omitted() (out []plan.Unmet) {
 	if s.record.Plan.Source != plan.SourceModel {
 		return nil
@@ -49,7 +49,7 @@ func (s *rounds) omitted() (out []plan.Unmet) {
 	return out
 }
 
-// wordSet is a set of stems of words that have a meaning.
+// wordSet is a set of word stems without stop words.
 type wordSet map[string]bool
 
 func (w *wordSet) add(texts ...string) {
@@ -65,7 +65,7 @@ func (w *wordSet) add(texts ...string) {
 	}
 }
 
-// meets reports whether two sets have a word in common.
+// meets reports whether two sets share a word.
 func (w wordSet) meets(other wordSet) bool {
 	for word := range w {
 		if other[word] {
@@ -75,7 +75,7 @@ func (w wordSet) meets(other wordSet) bool {
 	return false
 }
 
-// fits reports whether a tool has the verb of a command in its name, and another word of the command, too.
+// fits reports whether a tool's name has the verb of a command, and the tool also shares another word with it.
 func (w wordSet) fits(t plan.Tool, verb string) bool {
 	var name, about wordSet
 	name.add(t.Tool)

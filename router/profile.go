@@ -20,20 +20,20 @@ type ProfileOptions struct {
 	Rate   *limit.Rate // nil = no limit
 }
 
-// Profile serves the router's own tools, and all others by run and by their full names, as an MCP server. It implements
-// edge.Handler.
+// Profile is an MCP server with the router's own tools. All other tools are reached through run or by their full
+// names. It implements edge.Handler.
 type Profile struct {
 	router *Router
 	opts   ProfileOptions
 	mcp    *server.MCPServer
 
-	exposed    *lru.Cache[string, []string] // tools that the last search of each session found
-	loose      *lru.Cache[string, []string] // of callers without sessions
+	exposed    *lru.Cache[string, []string] // session to the tools found by its last search
+	loose      *lru.Cache[string, []string] // the same for callers without sessions
 	searchTool []byte                       // the raw definition of search_available_tools
 	parameters parameters
 }
 
-// NewProfile makes a Profile. The error says what is wrong with the options.
+// NewProfile returns a Profile. The error names the invalid option.
 func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p := &Profile{
 		router: opts.Router, opts: opts,
@@ -65,7 +65,7 @@ func NewProfile(opts ProfileOptions) (*Profile, error) {
 // Serve implements edge.Handler for the router profile.
 func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 	if x.Message.IsNotification() {
-		return // none concerns the router itself; servers behind run are not told
+		return // the router itself needs none; servers behind run are not notified
 	}
 	if x.Message.Method != "tools/call" {
 		p.protocol(ctx, x)
@@ -85,8 +85,8 @@ func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// Limited counts a call against the caller's rate limit if any of the tool's names says that it counts. It
-// reports whether the limit is reached; then the client has been answered.
+// Limited counts a call against the caller's rate limit if one of the tool's names is rate limited. It reports
+// whether the limit is reached; the client then has its response.
 func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
 	if p.opts.Rate == nil || !slices.ContainsFunc(names, p.opts.Rate.Applies) {
 		return false
@@ -101,7 +101,7 @@ func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
 // Ended implements edge.Handler.
 func (p *Profile) Ended(session string) { p.exposed.Remove(session) }
 
-// hidden calls a tool of a server by its full name or its alias, listed or not.
+// hidden calls a server's tool by its full name or alias, whether or not it is listed.
 func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
 	if p.Limited(x, name, downstream.FullName(server, tool)) {
@@ -127,7 +127,7 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	}
 }
 
-// clientOf tells clients apart: by session or, without one, by who they are and where.
+// clientOf identifies a client: by its session or, without one, by its caller and address.
 func clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
 		return x.Session
@@ -135,7 +135,7 @@ func clientOf(x *edge.Exchange) string {
 	return x.Caller.ScopedID()
 }
 
-// asker passes requests of servers on to the client.
+// asker relays requests of servers to the client.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
 		if q.Input && !x.Client.Supports(q.Method) {

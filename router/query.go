@@ -16,27 +16,27 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// Query is one question and what its caller wants of the answer.
+// Query is one question and how to answer it.
 type Query struct {
 	Text      string
 	Context   []llm.Message
-	Servers   []string        // the only servers to use; empty = all
-	Plan      json.RawMessage // a plan to run as it is; nil = let the planner make one
+	Servers   []string        // servers to use; empty = all
+	Plan      json.RawMessage // plan to run unchanged; nil = use the planner
 	DryRun    bool
 	MaxRounds int              // 0 = as configured
 	Timeout   time.Duration    // 0 = as configured
 	Origin    execution.Origin // for whom the steps run
-	Elicit    Elicit           // asks the user; nil = cannot be asked
-	Approved  bool             // the user allows every call
-	Sampling  llm.Model        // the client's own, for where no model is configured and this is allowed; nil = none
+	Elicit    Elicit           // asks the user; nil = not possible
+	Approved  bool             // the user has approved every call
+	Sampling  llm.Model        // the client's model, used if none is configured and sampling is allowed; nil = none
 	Report    *Reporter
 }
 
-// errQueryTimeout is a deadline that was exceeded, so that steps which it ends fail as timed out.
+// errQueryTimeout wraps context.DeadlineExceeded, so that the steps it ends fail as timed out.
 var errQueryTimeout = fmt.Errorf("the query's time was up: %w", context.DeadlineExceeded)
 
-// Query answers a question and accounts for it in a span, the log and by Follow. The error is a *Refusal for what the
-// caller did wrong.
+// Query answers a question and reports it to the trace, the log and Follow. The error is a *Refusal if the caller
+// caused it.
 func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	began := time.Now()
 	length := utf8.RuneCountInString(q.Text)
@@ -72,11 +72,11 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	return record, nil
 }
 
-// Outcomes of queries, for metrics.
+// Outcomes of queries in metrics.
 const (
 	OutcomeOK        = "ok"
 	OutcomeDegraded  = "degraded"
-	OutcomeRefused   = "refused" // the caller did something wrong
+	OutcomeRefused   = "refused" // the caller caused the error
 	OutcomeCancelled = "cancelled"
 	OutcomeFailed    = "failed"
 )
@@ -91,7 +91,7 @@ func outcomeOf(err error) string {
 	return OutcomeFailed
 }
 
-// process plans, executes and composes, all within the query's time.
+// process plans, executes and composes within the query's time.
 func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record, error) {
 	given, err := r.accept(&q)
 	if err != nil {
@@ -115,10 +115,10 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	}
 	if err != nil && !errors.Is(context.Cause(working), errQueryTimeout) {
 		return nil, err
-	} // if only the time for work is up, the answer is written from what is there
+	} // if only the time for steps is up, the answer uses the results so far
 	late := working.Err() != nil
 	if late {
-		s.warn("after 80 %% of the query's time of %v what still ran was cut; the answer rests on what was there", limit)
+		s.warn("answered from partial results: the steps still running after 80 %% of the query's %v were cancelled", limit)
 	}
 	s.record.nameServers(r.tools.serversFor(q.Origin.Visible))
 	s.compose(bounded, late)
@@ -130,7 +130,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	return s.record, nil
 }
 
-// accept refuses a query that its caller got wrong. It trims the text and returns the plan that was given, if any.
+// accept validates a query. It trims the text and returns the given plan, if any.
 func (r *Router) accept(q *Query) (given *plan.Plan, err error) {
 	if q.Text, err = r.validator.check(q.Text); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// usable is the tools of a catalog that one query may use.
+// usable is the part of a catalog that one query may use.
 type usable struct {
 	catalog *downstream.Catalog
 	visible downstream.Visible
@@ -68,18 +68,18 @@ func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
 	return t.Tool, nil
 }
 
-// Ranking lets the planners rank tools by a search of the whole catalog, within what a query may use.
+// Ranking ranks tools for the planners: it searches the whole catalog and keeps what a query may use.
 type Ranking struct {
 	Finder *search.Finder
 	Tracer tracing.Tracer
-	Took   func(time.Duration) // after each search by a question; may be nil
+	Took   func(time.Duration) // called after each search by question; may be nil
 
-	// Liked returns the tools that have answered similar questions of a caller, by full name with weights of at most 1.
-	// May be nil. See [ModelOptions].
+	// Liked returns the tools that have answered similar questions of a caller: full name to weight, at most 1. It
+	// may be nil. See [ModelOptions].
 	Liked func(caller, question string) map[string]float64
 }
 
-// find searches by a question the tools that a query may use.
+// find searches the usable tools by a question.
 func (r Ranking) find(ctx context.Context, question string, tools planner.Tools, limit int, literal bool) []search.Hit {
 	ctx, span := r.Tracer.Start(ctx, tracing.SpanSearch, tracing.With(tracing.Operation.String(tracing.OperationSearch)))
 	began := time.Now()
@@ -108,7 +108,7 @@ func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, li
 	return catalog{r, tools, false}.Ask(ctx, query, limit)
 }
 
-// catalog is the search over the tools that one query may use.
+// catalog searches the tools that one query may use.
 type catalog struct {
 	ranking Ranking
 	tools   planner.Tools

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
-// Record is what one query did. It is the only account of it: results, logs and traces are made from it.
+// Record is the single account of one query. Results, logs, metrics and traces are made from it.
 type Record struct {
 	Answer        synth.Answer
 	NeedsApproval bool
@@ -19,34 +19,34 @@ type Record struct {
 	TraceID       string
 	Plan          plan.Plan
 	Outcomes      []plan.Outcome
-	Dropped       []plan.Outcome // of reads that began early and were dropped from the plan
+	Dropped       []plan.Outcome // speculative reads that the plan does not contain
 	PlannerUsage  llm.Usage
 	Course
 
-	Rounds []int        // how many steps the plan has after each round that adds some
+	Rounds []int        // number of steps after each round that added steps
 	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
-	pending []plan.Step         // of a plan that needs approval, those to give back
-	failed  []plan.Outcome      // that no later round made good
-	open    []plan.Unmet        // parts that the planner made no step for
-	missing map[string][]string // required arguments that steps lack, by id
+	pending []plan.Step         // steps to return in a plan that needs approval
+	failed  []plan.Outcome      // failures that no later round made good
+	open    []plan.Unmet        // parts without a step
+	missing map[string][]string // step id to its missing required arguments
 }
 
-// Course is how a query went.
+// Course describes how a query ran.
 type Course struct {
 	Timings   Timings
-	Phases    []Phase  // in the order of their ends
-	Fallbacks []string // phases that were done without the model that failed; one for each round
+	Phases    []Phase  // in order of completion
+	Fallbacks []string // phases completed without the failed model, one entry per round
 	Consents  Consents
 }
 
-// Consents counts requests for the user's yes by what came of them.
+// Consents counts consent requests by their result.
 type Consents struct {
 	Given, Declined atomic.Int32
-	Unanswered      atomic.Int32 // nobody could be asked, or answered
+	Unanswered      atomic.Int32 // nobody could be asked, or nobody answered
 }
 
-// Timings are how long the parts of a query took. A part is the sum over its rounds.
+// Timings are the durations of a query's parts, summed over its rounds.
 type Timings struct {
 	Planning, Executing, Synthesizing, Total time.Duration
 }
@@ -65,7 +65,7 @@ type Phase struct {
 	Duration time.Duration
 }
 
-// phase notes a phase that ends now, and returns how long it took.
+// phase records a phase that ends now and returns its duration.
 func (r *Record) phase(name string, query, began time.Time) time.Duration {
 	took := time.Since(began)
 	r.Phases = append(r.Phases, Phase{name, began.Sub(query), took})
@@ -85,7 +85,7 @@ func (r *Record) Called() int {
 	return n + len(r.Dropped)
 }
 
-// take notes the plan of a round. A round that adds nothing leaves the plan as it was.
+// take adds the plan of a round to the record. A later round without steps leaves the plan unchanged.
 func (r *Record) take(n *round) {
 	if n.number > 1 && len(n.plan.Steps) == 0 {
 		return
@@ -96,7 +96,7 @@ func (r *Record) take(n *round) {
 	r.Rounds = append(r.Rounds, len(r.Plan.Steps))
 }
 
-// add notes the outcomes of a round. A call that succeeds makes good one of the same tool that failed in an earlier
+// add records the outcomes of a round. A successful call makes good one failed call of the same tool in an earlier
 // round.
 func (r *Record) add(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
@@ -116,8 +116,8 @@ func (r *Record) add(round []plan.Outcome) {
 	}
 }
 
-// madeGood returns which failed call an outcome makes good, one with nearly the same arguments rather than another; -1
-// for none.
+// madeGood returns the index of the failed call that an outcome makes good, or -1. It prefers a call with nearly the
+// same arguments.
 func (r *Record) madeGood(o plan.Outcome) int {
 	found := -1
 	for i, f := range r.failed {
@@ -134,8 +134,8 @@ func (r *Record) madeGood(o plan.Outcome) int {
 	return found
 }
 
-// nameServers fills in the servers of steps whose tools could not be found, as far as their names tell. servers are
-// those that the caller may know of.
+// nameServers sets the server of steps with unknown tools if the tool's name contains it. servers are those that the
+// caller may see.
 func (r *Record) nameServers(servers []string) {
 	name := func(s *plan.Step) {
 		if s.Server == "" {

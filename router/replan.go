@@ -7,9 +7,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// unsatisfied reports whether a round that a model planned calls for another plan: a step failed, or one that only
-// reads found nothing, and a plan may know another way. It does not where a call may have changed something without
-// our knowing: then the user has to look first.
+// unsatisfied reports whether a model's plan should be followed by another: a step failed in a way that another plan
+// may avoid, or a read found nothing. It is false if the outcome of any write is unknown: the user has to check
+// first.
 func (s *rounds) unsatisfied(r *round) bool {
 	if r.plan.Source != plan.SourceModel || r.number >= s.most {
 		return false
@@ -32,19 +32,20 @@ func (s *rounds) unsatisfied(r *round) bool {
 	return wanted
 }
 
-// reads reports whether the tool of a step changes nothing.
+// reads reports whether the tool of a step only reads.
 func (s *rounds) reads(step plan.Step) bool {
 	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
 	return unknown == nil && tool.Reads()
 }
 
-// refused reports whether a step was at fault in the plan already: the model has been shown that and could not help it.
+// refused reports whether a step was already invalid in the plan. The repair turn has shown that to the model in
+// vain.
 func (r *round) refused(step string) bool {
 	return slices.ContainsFunc(r.problems, func(p plan.Problem) bool { return p.Step == step })
 }
 
-// mayBeMended reports whether another plan could do without a step that failed for this reason. What follows from
-// another failure, or from a word of the user, is no reason of its own.
+// mayBeMended reports whether another plan may avoid a failure with this reason. Failures that follow from another
+// failure or from the user's decision do not count.
 func mayBeMended(why string) bool {
 	switch why {
 	case reason.DependencyFailed, reason.NeedsApproval, reason.Declined, reason.Cancelled,

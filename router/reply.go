@@ -14,13 +14,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Fail answers a request with the error of a call, as a JSON-RPC error. Router tools say what is the caller's own fault
-// in an isError result instead, see failed.
+// Fail answers a request with the JSON-RPC error for a failed call. Router tools report errors that the caller caused
+// as isError results instead, see failed.
 func Fail(x *edge.Exchange, err error) {
 	var unknown *plan.Error
 	switch {
 	case notAnswered(err):
-		// nobody waits for the answer, or the edge gives it
+		// nobody waits for the response, or the edge writes it
 	case errors.As(err, &unknown):
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
 	default:
@@ -28,7 +28,7 @@ func Fail(x *edge.Exchange, err error) {
 	}
 }
 
-// failTool answers the call of a router tool: with an isError result where the caller caused err, else as Fail does.
+// failTool answers a call of a router tool: with an isError result if the caller caused err, else like Fail.
 func failTool(x *edge.Exchange, err error) {
 	if text, refused := refusalText(err); refused {
 		replyError(x, text)
@@ -37,7 +37,7 @@ func failTool(x *edge.Exchange, err error) {
 	Fail(x, err)
 }
 
-// failed makes the isError result of a router tool. The error is returned again where there is nobody to answer.
+// failed returns the isError result of a router tool. It returns err if the request gets no response.
 func failed(err error) (*mcp.CallToolResult, error) {
 	if _, ok := errors.AsType[*edge.Cancelled](err); ok {
 		return nil, err
@@ -48,13 +48,13 @@ func failed(err error) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultError(err.Error()), nil
 }
 
-// notAnswered reports whether err is the end of a request that gets no answer from here.
+// notAnswered reports whether err ends a request that gets no response from here.
 func notAnswered(err error) bool {
 	var cancelled *edge.Cancelled
 	return errors.As(err, &cancelled) || edge.Ended(err)
 }
 
-// refusalText returns the text for the caller if the caller caused err.
+// refusalText returns the message for the caller; ok is false if the caller did not cause err.
 func refusalText(err error) (string, bool) {
 	var refusal *Refusal
 	var fault *plan.Error
@@ -70,7 +70,7 @@ func refusalText(err error) (string, bool) {
 // replyError answers with an isError result.
 func replyError(x *edge.Exchange, text string) { x.Reply(encodeResult(mcp.NewToolResultError(text))) }
 
-// result makes a tool result of a text and of structured content.
+// result returns a tool result with text and structured content.
 func result(text string, structured any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{mcp.NewTextContent(text)},
@@ -78,8 +78,8 @@ func result(text string, structured any) *mcp.CallToolResult {
 	}
 }
 
-// encodeResult writes a result. mcp-go would escape &, < and > in the bytes of tools and plans, which
-// have to stay as they are: a plan that is replayed makes the same calls.
+// encodeResult encodes a result. mcp-go would escape &, < and > in tools and plans, but these must stay unchanged: a
+// replayed plan makes the same calls.
 func encodeResult(v any) []byte {
 	if r, ok := v.(*mcp.CallToolResult); ok {
 		v = struct {
@@ -92,7 +92,7 @@ func encodeResult(v any) []byte {
 	return []byte(encode(v, ""))
 }
 
-// encode writes JSON for people to read: &, < and > as they are.
+// encode returns readable JSON that leaves &, < and > unescaped.
 func encode(v any, indent string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The fixed stations of a query's progress; the steps move between executing and executed.
+// Fixed progress values of a query. Step events lie between executing and executed.
 const (
 	atPlanning     = 0.1
 	atExecuting    = 0.2
@@ -15,14 +15,14 @@ const (
 )
 
 const (
-	stepBurst   = 50                     // step events that may pass at once
-	stepEvery   = 100 * time.Millisecond // and then one each
-	answerEvery = 150 * time.Millisecond // the growing answer; one that is there sooner is not shown in pieces
+	stepBurst   = 50                     // step events that pass at once
+	stepEvery   = 100 * time.Millisecond // interval of further step events
+	answerEvery = 150 * time.Millisecond // interval of partial answers; a faster answer has none
 )
 
-// Reporter passes on the progress of one query as values from 0 to 1 that strictly increase. Stations
-// always pass; step events pass a token bucket, and while it is empty only the newest is kept. It may
-// be used from any goroutine; nil reports nothing.
+// Reporter reports the progress of one query as strictly increasing values from 0 to 1. Fixed values always pass.
+// Step events pass a token bucket; while it is empty, only the newest is kept. A Reporter is safe for concurrent use;
+// a nil Reporter reports nothing.
 type Reporter struct {
 	send func(fraction float64, message string)
 
@@ -32,7 +32,7 @@ type Reporter struct {
 	filled time.Time
 	kept   *event
 	timer  *time.Timer
-	passed time.Time // when the last one did
+	passed time.Time // when the last event passed
 	done   bool
 }
 
@@ -46,7 +46,7 @@ func NewReporter(send func(fraction float64, message string)) *Reporter {
 	return &Reporter{send: send, tokens: stepBurst, filled: time.Now()}
 }
 
-// Also has send called, too, after what is called already.
+// Also adds a second function, called after the first.
 func (r *Reporter) Also(send func(fraction float64, message string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *Reporter) Also(send func(fraction float64, message string)) {
 	}
 }
 
-// station reports a fixed value. What was kept of the steps before it is void.
+// station reports a fixed value and drops a kept step event.
 func (r *Reporter) station(value float64, message string) {
 	if r == nil {
 		return
@@ -68,7 +68,7 @@ func (r *Reporter) station(value float64, message string) {
 	r.pass(value, message)
 }
 
-// step reports what the steps have done so far, as a value between two stations.
+// step reports the progress of the steps as a value between atExecuting and atExecuted.
 func (r *Reporter) step(value float64, message string) {
 	if r == nil {
 		return
@@ -110,8 +110,8 @@ func (r *Reporter) sendKept() {
 	r.pass(e.value, e.message)
 }
 
-// answer reports the growing answer between synthesizing and complete; how long it will get is not
-// known, so that each report goes a part of the way that is left.
+// answer reports the partial answer. Its final length is unknown, so each report covers a fraction of the remaining
+// distance to atComplete.
 func (r *Reporter) answer(text string) {
 	if r == nil {
 		return
@@ -123,7 +123,7 @@ func (r *Reporter) answer(text string) {
 	}
 }
 
-// reached returns the value that was sent last. What was kept of the steps before it is void.
+// reached returns the last value sent and drops a kept step event.
 func (r *Reporter) reached() float64 {
 	if r == nil {
 		return 0
@@ -134,7 +134,7 @@ func (r *Reporter) reached() float64 {
 	return r.last
 }
 
-// Close ends the reports: nothing is sent once it has returned.
+// Close stops the Reporter. Nothing is sent after it returns.
 func (r *Reporter) Close() {
 	if r == nil {
 		return

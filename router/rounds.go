@@ -20,40 +20,40 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// rounds is a query in progress: it plans and executes, round by round, and then composes the answer (compose.go). It
-// belongs to one goroutine.
+// rounds is a query in progress. It plans and executes round by round, then composes the answer (compose.go). It is
+// used by one goroutine.
 type rounds struct {
 	router  *Router
-	q       Query      // Origin.Visible is within the servers that it names
+	q       Query      // Origin.Visible is limited to q.Servers
 	given   *plan.Plan // replaces the planner; nil = plan
 	catalog *downstream.Catalog
 	began   time.Time
 	record  *Record
 	last    *round // nil before the first
-	most    int    // rounds
+	most    int    // maximum number of rounds
 	share   float64
-	note    string // what the planner wants said
-	forms   int    // that the user was asked to fill in
+	note    string // the planner's note for the answer
+	forms   int    // forms shown to the user
 	carried planning
 	results *execution.Budget // bytes
 	calls   *execution.Budget
 }
 
-// planning is what the planner carries from round to round.
+// planning is the planner's state that lasts from round to round.
 type planning struct {
-	tokens int           // used
-	shown  planner.Shown // to the model
+	tokens int           // used so far
+	shown  planner.Shown // tools shown to the model
 }
 
-// round is one planning round and what belongs to it.
+// round is one round of planning and execution.
 type round struct {
 	number      int
 	replan      bool // the round before failed or found nothing
 	more        bool // its plan asks for another round
 	plan        plan.Plan
 	problems    []plan.Problem
-	span        *tracing.Lazy          // of its execution
-	speculation *execution.Speculation // steps that began while the plan was written
+	span        *tracing.Lazy          // of the execution
+	speculation *execution.Speculation // steps started before the plan is complete
 	outcomes    []plan.Outcome
 }
 
@@ -70,7 +70,7 @@ func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
 	return s
 }
 
-// run plans and executes until no round calls for another.
+// run plans and executes until no further round is needed.
 func (s *rounds) run(ctx context.Context) error {
 	found, err := s.listTools(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *rounds) run(ctx context.Context) error {
 	return nil
 }
 
-// listTools gets the catalog. It reports false if there is nothing to plan with, because no server could be listed.
+// listTools loads the catalog. found is false if no server could be listed and there is nothing to plan with.
 func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 	list := s.router.tools.searchable
 	if s.given != nil {
@@ -110,7 +110,7 @@ func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 		s.warn("the tools of server %s could not be listed: %s", m.Server, m.Message)
 	}
 	if len(names) > 0 && !s.catalog.SeesAny(s.q.Origin.Visible) && s.given == nil {
-		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}} // a model would not help
+		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}} // a model cannot help
 		s.note = "No server could be listed: " + strings.Join(names, ", ") + "."
 		return false, nil
 	}
@@ -121,7 +121,7 @@ func (s *rounds) warn(format string, args ...any) {
 	s.record.Warnings = append(s.record.Warnings, fmt.Sprintf(format, args...))
 }
 
-// next returns the round after the last one, nil if there is none.
+// next returns the next round, or nil if the last one was final.
 func (s *rounds) next() *round {
 	replan := !s.last.more && s.unsatisfied(s.last)
 	if s.record.NeedsApproval || !s.last.more && !replan {
@@ -130,7 +130,7 @@ func (s *rounds) next() *round {
 	return &round{number: s.last.number + 1, replan: replan}
 }
 
-// play plans a round, asks for what the plan lacks, and executes it.
+// play plans a round, asks for missing arguments and executes it.
 func (s *rounds) play(ctx context.Context, r *round) error {
 	s.last = r
 	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
@@ -143,7 +143,7 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 	s.askMissing(ctx, r)
 	s.record.take(r)
 	s.record.lacks(r)
-	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round that adds nothing leaves the note as it was
+	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round without steps or note keeps the note
 		s.note = r.plan.Note
 	}
 	switch {
@@ -158,7 +158,7 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 	return nil
 }
 
-// dropSpeculation ends the calls that began early and are not in the plan, and notes them: they were made.
+// dropSpeculation stops the speculative calls that are not in the plan and records them, because they were made.
 func (s *rounds) dropSpeculation(r *round) {
 	r.speculation.Stop()
 	for _, o := range r.speculation.Dropped() {
@@ -168,13 +168,13 @@ func (s *rounds) dropSpeculation(r *round) {
 	}
 }
 
-// request is what the steps of a round have in common.
+// request returns what all steps of a round share.
 func (s *rounds) request(r *round) execution.Request {
 	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results, Calls: s.calls,
 		Span: r.span}
 }
 
-// plan gets the plan of a round and checks it.
+// plan obtains and checks the plan of a round.
 func (s *rounds) plan(ctx context.Context, r *round) error {
 	ctx, span := s.router.tracer.Start(ctx, tracing.SpanPlanning, tracing.With(
 		tracing.Operation.String(tracing.OperationPlan), tracing.Round.Int(r.number)))
@@ -209,7 +209,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	if r.tellsAbout() {
 		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
 	}
-	r.problems = s.check(r) // also of a plan that was given; it names the servers of the steps
+	r.problems = s.check(r) // also for a given plan: it sets the servers of the steps
 	if unknown := r.unknown(); len(unknown) > 0 {
 		catalog, err := s.router.tools.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
 		if err != nil {
@@ -222,14 +222,14 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	return nil
 }
 
-// tellsAbout reports whether the answer may be what can be done here: the rules say so, and a model that calls no tool
-// cannot know it otherwise.
+// tellsAbout reports whether the answer may describe the router itself: the rules ask for it, or a model planned no
+// call and so knows nothing of the tools.
 func (r *round) tellsAbout() bool {
 	byModel := r.plan.Source == plan.SourceModel && r.number == 1 && len(r.plan.Unmet) == 0
 	return len(r.plan.Steps) == 0 && (r.plan.About || byModel)
 }
 
-// unknown returns the tools of the plan that are not in the catalog.
+// unknown returns the tools of the plan that the catalog lacks.
 func (r *round) unknown() (names []string) {
 	for _, p := range r.problems {
 		if p.Error.Reason != reason.UnknownTool {
@@ -248,7 +248,7 @@ func (s *rounds) check(r *round) []plan.Problem {
 	return s.router.executor.Check(&r.plan, s.catalog, s.q.Origin.Visible, s.record.Outcomes)
 }
 
-// model is the client's model, where it may stand in for one that is not configured.
+// model returns the client's model if it may replace a model that is not configured.
 func (s *rounds) model() llm.Model {
 	if !s.router.opts.Models.Sampling || s.q.Sampling == nil {
 		return nil
@@ -256,7 +256,7 @@ func (s *rounds) model() llm.Model {
 	return s.router.opts.Models.Observed.Model(s.q.Sampling, ClientModel, "")
 }
 
-// execute runs the plan of a round and notes the outcomes.
+// execute runs the plan of a round and records the outcomes.
 func (s *rounds) execute(ctx context.Context, r *round) {
 	ctx = r.span.Within(ctx)
 	began := time.Now()
@@ -264,7 +264,7 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		s.q.Report.station(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
 	}
 	lo, hi := s.share, atExecuted
-	if r.replan { // the round before had all of what was left, but rarely used it
+	if r.replan { // the round before may use all that was left, but rarely does
 		lo = max(atExecuting, s.q.Report.reached())
 	}
 	if r.more {
@@ -281,8 +281,8 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 	describeOutcomes(trace.SpanFromContext(ctx), r.outcomes)
 }
 
-// describeOutcomes adds to the span of an execution what the spans of its steps do not tell: those that never reached
-// their tools.
+// describeOutcomes adds to an execution span what the spans of its steps do not show: steps that never reached their
+// tools.
 func describeOutcomes(span trace.Span, outcomes []plan.Outcome) {
 	if !span.IsRecording() {
 		return
@@ -304,7 +304,7 @@ func describeOutcomes(span trace.Span, outcomes []plan.Outcome) {
 	span.SetAttributes(tracing.Failed.Int(failed))
 }
 
-// within is what a caller may use of these servers; of all if there are none.
+// within restricts what a caller may use to the given servers; without servers, it restricts nothing.
 func within(visible downstream.Visible, servers ...string) downstream.Visible {
 	if len(servers) == 0 {
 		return visible

@@ -1,8 +1,8 @@
-// Package router answers questions: [Router.Query] plans tool calls over all downstream servers, runs them and composes
-// the answer. A [Profile] offers that, and the router's other tools, as an MCP server.
+// Package router answers questions. [Router.Query] plans tool calls over all downstream servers, runs them and
+// composes the answer. A [Profile] serves queries and the router's other tools as an MCP server.
 //
-// Both may be used from any goroutine. A Profile answers through the Exchange of each request, so that progress stands
-// before its result on the request's own stream.
+// Both are safe for concurrent use. A Profile responds through the Exchange of each request, so that progress
+// precedes the result on the request's own stream.
 package router
 
 import (
@@ -33,38 +33,38 @@ type Options struct {
 	Servers    *downstream.Manager
 	Planner    *planner.Planner
 	Synth      *synth.Synthesizer
-	Ranking    Ranking // its index is kept up to date with the catalog
+	Ranking    Ranking // the Router keeps its index up to date
 	Query      QueryConfig
 	Validation ValidationConfig
 	Limits     limit.Config
-	MaxRounds  int // of planning, where a query names none
+	MaxRounds  int // of planning, if the query gives none
 	Execution  downstream.ExecutionConfig
-	Validator  *plan.Validator // nil makes one; sharing it shares compiled schemas
+	Validator  *plan.Validator // nil creates one; share it to share compiled schemas
 	Models     ModelOptions
 	Logger     *slog.Logger
 	Tracer     tracing.Tracer
 	Follow     Follow // may be nil
 }
 
-// Follow is called when a query begins, and may set its Report; what it returns is called when the query has ended,
+// Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
 // with the record or the error. Neither may block.
 type Follow func(q *Query, began time.Time) (ended func(r *Record, outcome string, err error))
 
-// ModelOptions say what models there are besides those of the planner and the synthesizer.
+// ModelOptions describe the models other than those of the planner and the synthesizer.
 type ModelOptions struct {
-	Status   func() Models // of the configured ones; nil = there are none
-	Sampling bool          // there is none, and those of clients may be used
-	Observed Observed      // what is made of the calls of clients' models
+	Status   func() Models // status of the configured models; nil = none configured
+	Sampling bool          // no model is configured and clients' models may be used
+	Observed Observed      // records the calls of clients' models
 
-	// Learn gets the arguments and the value of each step that has succeeded; nil = nobody does. It does not block.
+	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
 	Learn func(t plan.Tool, arguments, value json.RawMessage)
 
-	// Answered gets the full names of the tools that have answered a question of a caller; nil = nobody does. It does not
-	// block.
+	// Answered receives the full names of the tools that answered a caller's question. It must not block; nil =
+	// unused.
 	Answered func(caller, question string, tools []string)
 }
 
-// Models says how the models are; nil where there is none.
+// Models is the status of the models; nil fields have no model.
 type Models struct {
 	Planner     *llm.Status `json:"planner"`
 	Synthesizer *llm.Status `json:"synthesizer"`
@@ -91,7 +91,7 @@ type Router struct {
 	began     time.Time
 }
 
-// New makes a Router. The error says what is wrong with the options.
+// New returns a Router. The error names the invalid option.
 func New(opts Options) (*Router, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Follow == nil {
@@ -116,7 +116,7 @@ func New(opts Options) (*Router, error) {
 	return r, nil
 }
 
-// Tools returns what list_available_tools lists for a caller.
+// Tools returns the entries of list_available_tools for a caller; an empty server means all.
 func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server string) ([]ToolInfo, error) {
 	if server != "" && !slices.Contains(r.tools.serversFor(visible), server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server,
@@ -136,7 +136,7 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 	return out, nil
 }
 
-// Missing returns the servers that could not be listed when the tools were last asked for, and why.
+// Missing returns the servers whose tools could not be listed the last time, and why.
 func (r *Router) Missing(ctx context.Context) []downstream.Missing {
 	catalog, err := r.tools.all(ctx)
 	if err != nil {
@@ -151,10 +151,11 @@ type Found struct {
 	Score float64
 }
 
-// Index has searches know a catalog before the first of them.
+// Index adds a catalog to the search index ahead of the first search.
 func (r *Router) Index(c *downstream.Catalog) { r.tools.index.follow(c) }
 
-// Search ranks the tools that a caller may see, best first, those before others that have answered its questions.
+// Search ranks the tools that a caller may see, best first. It prefers tools that have answered the caller's
+// questions.
 func (r *Router) Search(
 	ctx context.Context, caller, query string, limit int, visible downstream.Visible,
 ) ([]Found, error) {
@@ -181,7 +182,7 @@ type Health struct {
 	LLM           Models                       `json:"llm"`
 }
 
-// Health tells how the router and the servers that a caller may see are.
+// Health returns the state of the router and of the servers that a caller may see.
 func (r *Router) Health(visible downstream.Visible, server string) (*Health, error) {
 	all := r.servers.StatusFor(visible)
 	seen := r.tools.serversFor(visible)
@@ -197,7 +198,7 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		}
 		st, ok := all[name]
 		if !ok {
-			continue // a new configuration removed it a moment ago
+			continue // just removed by a new configuration
 		}
 		h.Servers[name] = st
 		switch st.Status {
@@ -217,7 +218,7 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		h.Status = "degraded"
 	}
 	if h.Status == "healthy" && h.LLM.rejected() {
-		h.Status = "degraded" // the rules plan and the digest answers
+		h.Status = "degraded" // rules plan; the digest answers
 	}
 	return h, nil
 }

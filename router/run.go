@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// run serves the tool run: the call goes to the server, and its result comes back, as raw bytes.
+// run serves the tool run. The call and its result pass through as raw bytes.
 func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 	args := jsonrpc.Get(x.Message.Params, "arguments")
 	name := jsonrpc.Text(jsonrpc.Get(args, "tool"))
@@ -45,8 +45,8 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// forward calls a tool for the client and passes everything on as it is: arguments and _meta, progress,
-// the server's own requests, and the result or the error.
+// forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass
+// through unchanged.
 func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
 	reply, err := p.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call",
@@ -69,7 +69,7 @@ func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 }
 
-// dryRun says what run would call.
+// dryRun describes the call that run would make.
 func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
 	problem, err := p.router.servers.Validate(ctx, server, tool, arguments)
 	if err != nil {

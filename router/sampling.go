@@ -12,20 +12,20 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Bounds of what a client's model writes.
+// Limits of a client's model.
 const (
-	sampledTokens = 4096    // asked for at most
-	sampledBytes  = 2 << 20 // taken
+	sampledTokens = 4096    // maxTokens of a request
+	sampledBytes  = 2 << 20 // of a response
 )
 
-// sampling is the client's own model, for one query. After one refusal Complete fails at once.
+// sampling is the client's own model for one query. After one refusal Complete fails at once.
 type sampling struct {
 	ask  func(ctx context.Context, params []byte) (jsonrpc.Message, error)
-	name string // that the client calls the model
+	name string // the client's name for the model
 	err  error  // of the refusal
 }
 
-// sampler returns the model of the client of x; nil if it does not offer sampling.
+// sampler returns the model of the client of x; nil if the client does not support sampling.
 func sampler(x *edge.Exchange) llm.Model {
 	if jsonrpc.Get(x.Client.Capabilities, "sampling") == nil {
 		return nil
@@ -35,7 +35,8 @@ func sampler(x *edge.Exchange) llm.Model {
 	}}
 }
 
-// Complete implements llm.Model, for one request at a time. The answer comes in one piece, so OnDelta is never called.
+// Complete implements llm.Model. It is not safe for concurrent use. The response arrives whole, so OnDelta is never
+// called.
 func (s *sampling) Complete(ctx context.Context, req llm.Request) (llm.Response, error) {
 	resp := llm.Response{Usage: llm.Usage{Model: s.name}}
 	if s.err != nil {
@@ -68,8 +69,8 @@ func (s *sampling) Complete(ctx context.Context, req llm.Request) (llm.Response,
 	return resp, nil
 }
 
-// samplingParams writes a request as the params of sampling/createMessage (MCP 2025-06-18, Sampling). It is understood
-// by clients of every handshake era.
+// samplingParams encodes a request as the params of sampling/createMessage (MCP 2025-06-18, Sampling), in the form
+// that clients of every handshake era accept.
 func samplingParams(req llm.Request) []byte {
 	type content struct {
 		Type string `json:"type"`
@@ -91,7 +92,8 @@ func samplingParams(req llm.Request) []byte {
 	return []byte(encode(params, ""))
 }
 
-// sampledText is the text of a sampled message: one block, or since 2025-11-25 a list of them.
+// sampledText returns the text of a sampling result, whose content is one block or, since 2025-11-25, a list of
+// blocks.
 func sampledText(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	defaultFound = 10  // tools of one search
-	maxFound     = 100 // at most
+	defaultFound = 10  // tools per search
+	maxFound     = 100 // maximum limit
 
-	// Found tools are kept until the session ends; of callers without sessions, and beyond these bounds, the one
-	// longest without a search is forgotten.
+	// Found tools are kept until the session ends. Beyond these limits, and for callers without sessions, the least
+	// recently used entry is evicted.
 	maxExposed      = 20_000   // sessions
 	maxLoose        = 1000     // callers without sessions
-	maxExposedBytes = 32 << 20 // of names, for each of the two
+	maxExposedBytes = 32 << 20 // total length of names, for each of the two
 )
 
 // FoundTool is an entry of search_available_tools.
@@ -33,13 +33,13 @@ type FoundTool struct {
 	Score       float64         `json:"score"`
 }
 
-// As returns the entry of a tool under the name that it goes by.
+// As returns the entry of a tool under the given name.
 func (f Found) As(name string) FoundTool {
 	return FoundTool{name, f.Server, f.Description, f.InputSchema, f.Score}
 }
 
-// ServeSearch serves search_available_tools: what it finds is listed for the caller from then on, and the
-// notification of that stands before the result on the same stream.
+// ServeSearch serves search_available_tools. The tools found are listed for the caller from then on, and list_changed
+// precedes the result on the same stream.
 func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	args, err := p.parameters.arguments(ToolSearchTools, x.Message.Params)
 	var query string
@@ -65,7 +65,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	}
 	tools := []FoundTool{}
 	exposed := make([]string, 0, len(found))
-	names := make([]string, 0, len(found)) // as they are listed
+	names := make([]string, 0, len(found)) // listed names
 	for _, f := range found {
 		name := p.router.servers.ListedName(f.Server, f.Tool.Tool.Tool)
 		tools = append(tools, f.As(name))
@@ -75,7 +75,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	text := fmt.Sprintf("No tools found matching '%s'. Try other words, or list_available_tools.", query)
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
-		if !x.Version.AtLeast(protocol.V20260728) { // there a list may not vary by connection
+		if !x.Version.AtLeast(protocol.V20260728) { // which forbids lists that vary by connection
 			weight := len(clientOf(x))
 			for _, name := range exposed {
 				weight += len(name)
@@ -97,7 +97,7 @@ func (p *Profile) Exposed(x *edge.Exchange) []string {
 	return p.exposures(x).Peek(clientOf(x))
 }
 
-// exposures returns where the found tools of the caller are kept.
+// exposures returns the cache that holds the caller's found tools.
 func (p *Profile) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
 	if x.Session == "" {
 		return p.loose

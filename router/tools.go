@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// shown is how a router tool presents itself.
+// shown is the presentation of a router tool.
 type shown struct{ title, description string }
 
 var tools = map[string]shown{

@@ -14,11 +14,11 @@ import (
 
 const (
 	maxMeant    = 3      // tools that an error suggests
-	maxCompared = 10_000 // tools that a name is compared with
+	maxCompared = 10_000 // tools compared with a name
 )
 
-// explain adds to the error about an unknown tool what its caller can do: wait for servers that are starting, ask why
-// others cannot be listed, or take a tool that is spelt nearly so.
+// explain adds advice to the error about an unknown tool: wait for servers that are starting, check servers that
+// cannot be listed, or use a tool with a similar name.
 func (d *directory) explain(unknown *plan.Error, name string, catalog *downstream.Catalog,
 	visible downstream.Visible) error {
 	if unknown.Reason != reason.UnknownTool {
@@ -53,7 +53,7 @@ func (d *directory) explain(unknown *plan.Error, name string, catalog *downstrea
 	return &plan.Error{Reason: unknown.Reason, Message: text}
 }
 
-// serverOf returns the server that a tool's name names, empty if it may be any.
+// serverOf returns the server in a tool's name; empty if the name has none.
 func serverOf(name string, servers []string) string {
 	for _, separator := range [...]string{"__", ":", "."} {
 		if server, _, ok := strings.Cut(name, separator); ok && slices.Contains(servers, server) {
@@ -70,10 +70,10 @@ func others(starting []string) string {
 	return "; " + strings.Join(starting, ", ") + " are starting, too"
 }
 
-// meant returns the names of the tools that are spelt nearly like name, with their server or without.
+// meant returns the names, with or without server, of tools spelt like name.
 func meant(name string, tools iter.Seq[*downstream.Tool]) (names []string) {
 	var spelt []string
-	called := map[string]string{} // how the tool of a spelling is called
+	called := map[string]string{} // spelling to the tool's name
 	compared := 0
 	for t := range tools {
 		if compared++; compared > maxCompared {

@@ -8,8 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// unmet lists the parts of the question that no successful step serves: those that the planner made no step for, and
-// those whose steps failed and were not made good in a later round.
+// unmet lists the parts of the question that no successful step serves: parts without a step, and parts whose steps
+// failed and were not made good later.
 func (r *Record) unmet(question string) []plan.Unmet {
 	out := slices.Clone(r.open)
 	for _, o := range r.failed {
@@ -21,11 +21,11 @@ func (r *Record) unmet(question string) []plan.Unmet {
 	return out
 }
 
-// maxShownPart bounds the arguments, in bytes, that stand for a part of the question.
+// maxShownPart limits, in bytes, the arguments that stand for a part of the question.
 const maxShownPart = 100
 
-// part stands for the part of the question that a step serves, where the planner does not tell: the whole question if
-// there is no other step, else the call.
+// part returns the part of the question that a step serves. If the planner names none, it is the whole question for a
+// single step, else the call.
 func (r *Record) part(s plan.Step, question string) string {
 	switch {
 	case len(r.Plan.Steps) == 1:
@@ -48,12 +48,12 @@ func unmetReason(why string, lacks bool) string {
 	return plan.UnmetFailed
 }
 
-// cause returns the outcome for which a step failed: its own, or that of the step that it needs.
+// cause returns the original failure behind a failed outcome: its own, or that of the step it depends on.
 func (r *Record) cause(o plan.Outcome) plan.Outcome {
 	isStep := func(id string) bool {
 		return slices.ContainsFunc(r.failed, func(f plan.Outcome) bool { return f.Step.ID == id })
 	}
-	for range r.failed { // no longer than the chain of failures
+	for range r.failed { // bounds the walk along the chain of failures
 		if o.Err.Reason != reason.DependencyFailed {
 			break
 		}
@@ -67,7 +67,7 @@ func (r *Record) cause(o plan.Outcome) plan.Outcome {
 	return o
 }
 
-// lacks notes what a round leaves open: parts without a step, and arguments that steps lack.
+// lacks records what a round leaves open: parts without a step and missing arguments of steps.
 func (r *Record) lacks(n *round) {
 	for _, u := range n.plan.Unmet {
 		if !slices.ContainsFunc(r.open, func(o plan.Unmet) bool { return o.Text == u.Text }) {

@@ -157,7 +157,7 @@ func TestStepsAreCut(t *testing.T) {
 	if got, want := brief(r), `a=hang{} timeout; b=echo{}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if want := "after 80 % of the query's time of 2s"; !strings.Contains(strings.Join(r.Warnings, "\n"), want) {
+	if want := "after 80 % of the query's 2s"; !strings.Contains(strings.Join(r.Warnings, "\n"), want) {
 		t.Errorf("got warnings %q, want %q", r.Warnings, want)
 	}
 	var left time.Duration

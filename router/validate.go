@@ -15,7 +15,7 @@ func (r *Refusal) Error() string { return r.Text }
 
 func refuse(format string, args ...any) *Refusal { return &Refusal{Text: fmt.Sprintf(format, args...)} }
 
-// validator judges the text of queries.
+// validator checks the text of queries.
 type validator struct {
 	maxChars int
 	deny     []*regexp.Regexp
@@ -33,7 +33,7 @@ func newValidator(maxChars int, patterns []string) (*validator, error) {
 	return v, nil
 }
 
-// check returns the query trimmed, or why it is refused.
+// check returns the trimmed query, or an error if it is refused.
 func (v *validator) check(query string) (string, error) {
 	query = strings.TrimSpace(query)
 	switch {

@@ -121,6 +121,7 @@ func TestChoose_Places(t *testing.T) {
 		tool("read_text_file", "Read the contents of a file as text", object("*path:string"), harmless),
 		tool("read_many_files", "Read several files", object("*paths:list of string"), harmless),
 		tool("move_file", "Move or rename files", object("*source:string", "*destination:string")),
+		tool("create_directory", "Create a directory", object("*path:string")),
 		tool("write_file", "Create a file or overwrite it", object("*path:string", "*content:string")),
 		tool("search_nodes", "Search for nodes in the knowledge graph", object("*query:string"), harmless),
 		tool("toggle_log", "Toggle the log of old files", object("on:boolean")),
@@ -136,6 +137,38 @@ func TestChoose_Places(t *testing.T) {
 		"mv /srv/old.log to /srv/new.log":         `move_file{"destination":"/srv/new.log","source":"/srv/old.log"}`,
 		"what is 12 * 7":                          "",
 		"rm /srv/old.log":                         "",
+		"make a folder called backup in /srv":     `create_directory{"path":"/srv/backup"}`,
+		"Was steht in /srv/notes.txt?":            `read_text_file{"path":"/srv/notes.txt"}`,
+		"mueve /srv/a.txt a /srv/b.txt":           `move_file{"destination":"/srv/b.txt","source":"/srv/a.txt"}`,
+		"no muevas /srv/a.txt a /srv/b.txt":       "",
+		`put "hi" into /srv/a.txt and show me /srv/a.txt`: `write_file{"content":"hi","path":"/srv/a.txt"}; ` +
+			`read_text_file{"path":"/srv/a.txt"}`,
+	} {
+		if got := calls(planned(t, question, tools...)); got != want {
+			t.Errorf("%s: got %s, want %q", question, got, want)
+		}
+	}
+}
+
+// TestChoose_Described checks that the values that descriptions name are not taken for anything else, and that a value alone
+// makes no call.
+func TestChoose_Described(t *testing.T) {
+	tools := []plan.Tool{
+		tool("query_staff", "Find people by name, department or location, with their manager", object("location:string:City: Berlin or Toronto",
+			"department:string:Department: Engineering, Sales or People", "name:string:Part of the name", "query:string:Free question"), harmless),
+		tool("web_search", "Search the web", object("*query:string:What to search for"), harmless),
+		tool("calculate", "Calculate an expression", object("*expression:string:Such as sqrt(2)"), harmless),
+		tool("echo", "Echoes back the input", object("*message:string:Message to echo"), harmless),
+	}
+	for question, want := range map[string]string{
+		"weather in Berlin":                   "",
+		"who works in berlin":                 `query_staff{"location":"berlin"}`,
+		"who works in Madrid":                 `query_staff{"location":"Madrid"}`,
+		"how many people work in Engineering": `query_staff{"department":"Engineering"}`,
+		"who is the manager of Tom":           `query_staff{"name":"Tom"}`,
+		"search for the 1.24 release notes":   `web_search{"query":"1.24 release notes"}`,
+		"sqrt of 144":                         "",
+		"echo hello there":                    `echo{"message":"hello there"}`,
 	} {
 		if got := calls(planned(t, question, tools...)); got != want {
 			t.Errorf("%s: got %s, want %q", question, got, want)

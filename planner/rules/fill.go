@@ -121,10 +121,11 @@ func (l *filler) parts() []values.Value {
 			last.Kind, last.Cue, last.Time, last.Until = values.Date, "to", v.Until, time.Time{}
 			add(first, v.Start, middle, v.Text, "bound")
 			add(last, middle, v.End, v.Text, "bound")
-		case v.Kind == values.Path && !strings.ContainsAny(v.Text, "/\\*"): // "the folder reports in /tmp"
+		case (v.Kind == values.Path || v.Cue == "named") && !strings.ContainsAny(v.Text, "/\\*"): // "the folder reports in /tmp"
 			for _, o := range l.a.values[i+1:] {
 				near := o.Start > v.End && o.Start-v.End < 12 && (o.Cue == "in" || o.Cue == "to")
 				if near && o.Kind == values.Path && strings.HasPrefix(o.Text, "/") {
+					v.Kind = values.Path
 					add(v, v.Start, o.End, path.Join(o.Text, v.Text), "region")
 				}
 			}

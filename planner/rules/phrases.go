@@ -33,7 +33,7 @@ func (l *filler) phrases() (out []values.Value) {
 		if i > 0 {
 			before := words[i-1]
 			said := list("sayings")[before.lower] && before.end+1 == w.start
-			echoed := l.f.onlyText() && !quoted && before.has(l.f.verb) && slices.ContainsFunc(l.a.verb, before.has)
+			echoed := l.f.onlyText() && !quoted && before.has(l.f.verb) && (i == 1 || slices.ContainsFunc(l.a.verb, before.has))
 			if said || echoed { // "echo hello world"
 				add(i, l.a.clauseEnd(i), "said")
 			}
@@ -115,7 +115,7 @@ func (a ask) adjoin(i int) bool { return strings.Trim(a.gap(i), " -") == "" }
 
 // clauseEnd is the word after the last one before the next mark.
 func (a ask) clauseEnd(i int) int {
-	for i++; i < len(a.words) && !strings.ContainsAny(a.gap(i), ".?!;,"); i++ {
+	for i++; i < len(a.words) && !(strings.ContainsAny(a.gap(i), ".?!;,") && len(a.gap(i)) > 1); i++ { // but not of "1.24"
 	}
 	return i
 }

@@ -21,6 +21,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -136,13 +137,13 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 // vocabulary is the language that knows most words of a clause: of "crea la carpeta" the function words are French, too.
 func vocabulary(cl intent.Clause) string {
 	best, most := cl.Language, -1
-	if best == "" || best == "en" {
+	if best == "" {
 		return best
 	}
 	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
 		known := 0
 		for _, w := range wordShape().FindAllString(cl.Text, maxWords) {
-			if stems, empty := search.StemsIn(w, lang); empty || len(stems) > 1 {
+			if stems, empty := search.StemsIn(w, lang); empty || len(stems) > 1 || lang == "en" && search.RequestVerb(strings.ToLower(w)) {
 				known++
 			}
 		}

@@ -139,19 +139,20 @@ func TestPlan_Unmet(t *testing.T) {
 		steps    string
 		unmet    []plan.Unmet // Text is a part of the text
 	}{
-		"nothing fits":         {"play some jazz", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "play some jazz", Reason: plan.UnmetNoTool}}},
-		"a part has no tool":   {"Show order A-99812 and bake a cake", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, []plan.Unmet{{Text: "bake a cake", Reason: plan.UnmetNoTool}}},
-		"an argument is open":  {"Cancel my order", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "Cancel my order", Reason: plan.UnmetMissingArgument, Tool: "cancel_order", Missing: []string{"order_id"}}}},
-		"about an action":      {"Should I cancel order 4711?", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
-		"about what none does": {"Should I show order 4711?", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "show order 4711", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
-		"conditional":          {"If it is late, cancel order 4711", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
-		"negated is no part":   {"Do not cancel order 4711", []plan.Tool{cancelOrder}, ``, nil},
-		"reported is no part":  {"Tom said to cancel order 4711.", []plan.Tool{cancelOrder}, ``, nil},
-		"a greeting is none":   {"hello", []plan.Tool{cancelOrder}, ``, nil},
-		"nor is a German one":  {"Guten Morgen! Danke.", []plan.Tool{cancelOrder}, ``, nil},
-		"all is served":        {"Show order A-99812", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, nil},
-		"somebody is told":     {"Show order A-99812 and tell Ann about order A-99813", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, []plan.Unmet{{Text: "tell Ann about order A-99813", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
-		"neither part has one": {"bake a cake and play some jazz", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "bake a cake", Reason: plan.UnmetNoTool}, {Text: "play some jazz", Reason: plan.UnmetNoTool}}},
+		"nothing fits":           {"play some jazz", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "play some jazz", Reason: plan.UnmetNoTool}}},
+		"a part has no tool":     {"Show order A-99812 and bake a cake", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, []plan.Unmet{{Text: "bake a cake", Reason: plan.UnmetNoTool}}},
+		"an argument is open":    {"Cancel my order", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "Cancel my order", Reason: plan.UnmetMissingArgument, Tool: "cancel_order", Missing: []string{"order_id"}}}},
+		"about an action":        {"Should I cancel order 4711?", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
+		"a read serves no write": {`put "5" into order 4711 and show order 4711`, []plan.Tool{getOrder}, `get_order{"order_id":"4711"}`, []plan.Unmet{{Text: `put "5" into order 4711`, Reason: plan.UnmetNoTool, Tool: "get_order"}}},
+		"about what none does":   {"Should I show order 4711?", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "show order 4711", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
+		"conditional":            {"If it is late, cancel order 4711", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
+		"negated is no part":     {"Do not cancel order 4711", []plan.Tool{cancelOrder}, ``, nil},
+		"reported is no part":    {"Tom said to cancel order 4711.", []plan.Tool{cancelOrder}, ``, nil},
+		"a greeting is none":     {"hello", []plan.Tool{cancelOrder}, ``, nil},
+		"nor is a German one":    {"Guten Morgen! Danke.", []plan.Tool{cancelOrder}, ``, nil},
+		"all is served":          {"Show order A-99812", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, nil},
+		"somebody is told":       {"Show order A-99812 and tell Ann about order A-99813", []plan.Tool{getOrder}, `get_order{"order_id":"A-99812"}`, []plan.Unmet{{Text: "tell Ann about order A-99813", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
+		"neither part has one":   {"bake a cake and play some jazz", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "bake a cake", Reason: plan.UnmetNoTool}, {Text: "play some jazz", Reason: plan.UnmetNoTool}}},
 	} {
 		p := planned(t, tc.question, tc.tools...)
 		same := slices.EqualFunc(p.Unmet, tc.unmet, func(got, want plan.Unmet) bool {

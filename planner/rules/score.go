@@ -95,7 +95,7 @@ func form(v values.Value) string {
 	switch {
 	case row == "number" && len(v.Text) == 4 && (v.Text[0] == '1' || v.Text[0] == '2'):
 		return "yearlike"
-	case row == "number" && !strings.ContainsFunc(v.Text, unicode.IsDigit):
+	case row == "number" && digitless(v.Text):
 		return "spelled"
 	case row == "money" && v.Number == "":
 		return "currency"
@@ -147,6 +147,9 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 	if c.score += fitText * fitted.Score; fitted.Score >= 0.9 {
 		c.score += fitsWell
 	}
+	if v.Kind == values.Path && list("paths").any(l.f.name) && (list("from").any(q.stems) || list("to").any(q.stems)) {
+		c.score += fitsWell
+	}
 	if q.exemplifies(v.Text) {
 		c.score += exemplified
 	}
@@ -190,8 +193,10 @@ func (l *filler) excluded(q param, v values.Value) bool {
 		return false
 	case slices.ContainsFunc(l.f.params, func(o param) bool { // "in Celsius" is no place where that is a choice of a unit
 		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool { return strings.EqualFold(c, v.Text) })
-	}), l.labels(v), q.role == roleID && q.identifies():
+	}), q.named("express") && digitless(v.Text), l.labels(v), q.role == roleID && q.identifies(), v.Cue != "in" && !q.example(v.Text) && q.lists():
 		return true
+	case !q.example(v.Text) && slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name != q.Name && o.example(v.Text) }):
+		return true // "Engineering" is no place where that is a department
 	case q.named("currenc"):
 		return len(v.Text) != 3 || strings.ToUpper(v.Text) != v.Text
 	case v.Label == "region":
@@ -209,6 +214,8 @@ func digits(text string) (first, end int) {
 	return first, strings.LastIndexFunc(text, unicode.IsDigit) + 1
 }
 
+func digitless(text string) bool { return !strings.ContainsFunc(text, unicode.IsDigit) }
+
 var (
 	// exampleLead is how descriptions begin to name values.
 	exampleLead = lazy(`(?i)\b(?:e\.?g|such as|for example|for instance|like|examples?|one of|either)\b|[:('"]`)
@@ -220,7 +227,7 @@ var (
 func (q param) examples() string {
 	about := clip(q.Description, 600)
 	if lead := exampleLead().FindStringIndex(about); lead != nil {
-		return strings.ToLower(about[lead[1]:])
+		return strings.ToLower(strings.TrimSpace(about[lead[1]:]))
 	}
 	return ""
 }
@@ -238,6 +245,12 @@ func (q param) example(text string) bool {
 	listed := exampleSplit().Split(q.examples(), -1)
 	return len(listed) > 1 && slices.Contains(listed, strings.ToLower(text))
 }
+
+// listsAll is how a description names all values that a parameter takes.
+var listsAll = lazy(`^[^:(]*: (?:\pL+, )*\pL+,? or \pL+\.?$`)
+
+// lists reports whether a parameter's description names all values that it takes: "City: Berlin, Lisbon or Toronto".
+func (q param) lists() bool { return listsAll().MatchString(q.Description) }
 
 // labels reports whether a text only names parameters: "the ID".
 func (l *filler) labels(v values.Value) bool {

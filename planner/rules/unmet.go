@@ -12,7 +12,11 @@ import (
 // served reports whether a clause that has no call of its own only asks for what a call returns or uses.
 func (c *chooser) served(cl intent.Clause) bool {
 	a := c.askFor([]intent.Clause{cl})
+	changes := cl.Act.MayWrite() && list("changes").any(verbStems(cl))
 	return slices.ContainsFunc(c.calls, func(one *call) bool {
+		if changes && one.f.reads && !one.f.does(verbStems(cl)) {
+			return false // "put hi into a.txt and show me a.txt"
+		}
 		all, known, least := 0.0, 0.0, 1.0
 		for _, chosen := range one.fill.chosen {
 			if text, ok := chosen.value.(string); ok && strings.Contains(cl.Text, text) {

@@ -12,9 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// admit lets calls wait in the server's fair queue, and refuses them at once while the circuit breaker is open. If a
-// new configuration replaces the server while a call waits for a place, a connection or another attempt, the call goes
-// to the successor.
+// admit makes calls wait in the server's fair queue and refuses them while the circuit breaker is open. If a new
+// configuration replaces the server while a call waits, the call moves to the successor.
 func (c *calls) admit(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		for {
@@ -45,7 +44,7 @@ func (e *endpoint) admit(ctx context.Context, r *Request, next roundTrip) (link.
 	case errors.Is(err, admission.ErrFull):
 		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: reason.Overloaded,
 			Message: fmt.Sprintf("%d calls are in flight and %d wait", e.config.places(), e.config.room())}}
-	case timedOut(err): // while it waited
+	case timedOut(err): // in the queue
 		return link.Reply{}, refused{&link.Failure{Server: e.config.Name, Reason: reason.Overloaded,
 			Message: fmt.Sprintf("the %d calls in flight left no place in time", e.config.places())}}
 	default:
@@ -53,16 +52,17 @@ func (e *endpoint) admit(ctx context.Context, r *Request, next roundTrip) (link.
 	}
 }
 
-// broken is the failure of calls that the breaker refuses.
+// broken returns the failure of calls that the breaker refuses.
 func (e *endpoint) broken(wait time.Duration) error {
-	message := fmt.Sprintf("calls keep failing; the next one is let through in %v", wait.Round(time.Millisecond))
+	message := fmt.Sprintf("calls keep failing; the next one is allowed in %v", wait.Round(time.Millisecond))
 	if last := e.health.machine.LastError(); last != nil {
 		message += ": " + last.Message
 	}
 	return refused{&link.Failure{Server: e.config.Name, Reason: reason.Unavailable, Message: message, After: wait}}
 }
 
-// guarded makes a call that has a place, unless the breaker refuses it, and reports the result to the breaker.
+// guarded makes a call that has a place in the queue, unless the breaker refuses it, and reports the result to the
+// breaker.
 func (e *endpoint) guarded(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
 	defer r.place.Leave()
 	if ok, wait := e.health.breaker.Allow(); !ok {
@@ -80,14 +80,14 @@ func (e *endpoint) guarded(ctx context.Context, r *Request, next roundTrip) (lin
 		e.health.unreached(err)
 	}
 	if counts && e.health.breaker.Failed(before, unreached) {
-		e.logger.WarnContext(ctx, "calls are refused for a moment: too many failed in a row",
+		e.logger.WarnContext(ctx, "calls are refused temporarily: too many failed in a row",
 			"server", e.config.Name, "error", err)
 	}
 	return reply, err
 }
 
-// blames reports whether a failed call counts against the server as a whole, and whether the server could not be
-// reached. A timeout counts against the tool only, unless the server does not answer pings either.
+// blames reports whether the server was unreachable, and whether a failed call counts against the whole server. A
+// timeout counts only against the tool, unless the server also fails to answer pings.
 func (e *endpoint) blames(ctx context.Context, err error) (unreached, counts bool) {
 	var failure *link.Failure
 	if !errors.As(err, &failure) {

@@ -54,7 +54,7 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		breaker("open")
-		if !log.Has("level=WARN", "calls are refused for a moment", "server=a") {
+		if !log.Has("level=WARN", "calls are refused temporarily", "server=a") {
 			t.Error("the log does not say that calls are refused")
 		}
 		was := m.Status()["a"]

@@ -13,8 +13,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// trace makes a span of each attempt. Servers learn the trace context of steps of a plan only: what is forwarded for
-// clients stays as it is.
+// trace starts a span for each attempt. Only steps of a plan send their trace context to the server: requests
+// forwarded for clients stay unchanged.
 func (c *calls) trace(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		on := c.opts.Tracer.On()
@@ -37,7 +37,7 @@ func (c *calls) trace(next roundTrip) roundTrip {
 	}
 }
 
-// shape returns that of the spans of attempts like this one.
+// shape returns the shared shape of the spans of similar attempts.
 func (r *Request) shape() *tracing.Shape {
 	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server)}
 	if r.Tool != "" {
@@ -47,10 +47,10 @@ func (r *Request) shape() *tracing.Shape {
 		Attributes: append(out, r.server.where...)}
 }
 
-// maxCode bounds the code of a JSON-RPC error, which should be a small integer, in bytes.
+// maxCode limits the length in bytes of a JSON-RPC error code, which should be a small integer.
 const maxCode = 20
 
-// describe tells a span how its attempt ended.
+// describe records in a span how its attempt ended.
 func (c *calls) describe(span trace.Span, reply link.Reply, err error) {
 	if reply.Err != nil {
 		span.SetAttributes(tracing.StatusCode.String(short.Prefix(string(jsonrpc.Get(reply.Err, "code")), maxCode)))

@@ -21,20 +21,20 @@ func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	return c
 }
 
-// authorize finds the server, and refuses servers and tools that the caller may not use as if they did not exist.
+// authorize finds the server. It treats servers and tools that the caller may not use as unknown.
 func (c *calls) authorize(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		s, err := c.serverFor(r)
 		if err != nil {
 			return link.Reply{}, err
 		}
-		own := *r // the following middleware may change this copy
+		own := *r // later middleware may change this copy
 		own.server = s
 		return next(ctx, &own)
 	}
 }
 
-// observe measures the call, with all its attempts.
+// observe measures the call with all its attempts.
 func (c *calls) observe(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		if r.Attempts == nil {
@@ -54,7 +54,7 @@ func (c *calls) observe(next roundTrip) roundTrip {
 	}
 }
 
-// waited returns how long the request waited for a place at the server.
+// waited returns how long the request waited in the server's queue.
 func (r *Request) waited() time.Duration {
 	if r.place == nil {
 		return 0
@@ -65,8 +65,7 @@ func (r *Request) waited() time.Duration {
 // OutcomeOK is the outcome of a call that succeeded.
 const OutcomeOK = "ok"
 
-// errorType says how a call failed: by a reason of [reason], or by the code of a JSON-RPC error. It is empty if the
-// call succeeded.
+// errorType returns why a call failed: a reason of package [reason] or a JSON-RPC error code. It is empty on success.
 func errorType(reply link.Reply, err error) string {
 	switch {
 	case err != nil:
@@ -93,7 +92,7 @@ func reasonOf(err error) string {
 	return reason.ToolError
 }
 
-// around hands the call to Options.Around.
+// around passes the call to Options.Around.
 func (c *calls) around(next roundTrip) roundTrip {
 	if c.opts.Around == nil {
 		return next
@@ -108,7 +107,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	session, err := sl.get(ctx)
 	if err != nil {
 		if failure, ok := errors.AsType[*link.Failure](err); ok {
-			// This describes the handshake, not the call.
+			// The failure is that of the handshake, not of the call.
 			unsent := *failure
 			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
 			err = &unsent
@@ -129,9 +128,9 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	return session.Call(ctx, call)
 }
 
-// callMirrored calls a tool of a server that compares HTTP headers with the params they mirror (MCP 2026-07-28). The
-// names of the headers are in the tool's definition, which is listed if it is not known. If the server refuses the
-// headers, it has not run the tool; the tool is then listed again, and called again if its headers have changed.
+// callMirrored calls a tool of a server that compares HTTP headers with the params they repeat (MCP 2026-07-28). The
+// header names come from the tool's definition, which is listed if it is unknown. A server that refuses the headers
+// has not run the tool, so the tool is listed again, and called again if its headers have changed.
 func callMirrored(
 	ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string,
 ) (link.Reply, error) {

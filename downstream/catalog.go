@@ -12,40 +12,40 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// Catalog is an immutable snapshot of the tools of all servers that could be listed, in configuration order,
-// and the names that plans use for them. Later catalogs share what has not changed.
+// Catalog is an immutable snapshot of the tools of all listed servers, in configuration order, with their names in
+// plans. Successive catalogs share unchanged parts.
 type Catalog struct {
 	Missing   []Missing // servers that could not be listed, in configuration order
-	policy    string    // of equal names
-	nameLimit int       // of names in lists
+	policy    string    // for equal names; see name_conflicts
+	nameLimit int       // maximum length of listed names
 	configs   []ServerConfig
-	places    map[string]int // of servers in configs, by name
-	lists     []*listing     // by place; nil where a server could not be listed
+	places    map[string]int // server name to index in configs
+	lists     []*listing     // by place; nil if the server could not be listed
 	shelves   []shelf        // by place
 	owners    owners
-	conflicts []Conflict // by tool; with ConflictError
+	conflicts []Conflict // by tool; only under ConflictError
 
 	origin *Catalog // the empty first catalog of the configuration
-	number int      // of changes since
+	number int      // number of changes since origin
 }
 
-// shelf is the tools of one server, under the names that plans use.
+// shelf holds the tools of one server under their names in plans.
 type shelf struct {
 	tools  []Tool
 	byName map[string]int // by their own names
 }
 
-// Missing is a server whose tools could not be listed. Reason is that of a Failure.
+// Missing is a server whose tools could not be listed. Reason is the reason of a Failure.
 type Missing struct {
 	Server, Reason, Message string
 
-	last *listing // of its tools, from before it was lost; nil = it was never listed
+	last *listing // its last list of tools; nil = never listed
 }
 
 // String returns the name of the server and why it is missing.
 func (m Missing) String() string { return m.Server + " (" + m.Reason + ": " + m.Message + ")" }
 
-// Conflict is a bare name that tools of several servers have, if the configuration forbids that.
+// Conflict is a bare name of tools of several servers, if name_conflicts forbids that.
 type Conflict struct {
 	Tool    string
 	Servers []string
@@ -57,10 +57,10 @@ func (c *Conflict) Error() string {
 		"rename or filter one, or set name_conflicts to namespace", c.Tool, strings.Join(c.Servers, " and "))
 }
 
-// Conflicts returns the equal names of tools that name_conflicts: error forbids.
+// Conflicts returns the equal tool names that name_conflicts: error forbids.
 func (c *Catalog) Conflicts() []Conflict { return slices.Clone(c.conflicts) }
 
-// Of returns the tools of one server; the slice is the same until they or their names change.
+// Of returns the tools of one server. The slice is the same until the tools or their names change.
 func (c *Catalog) Of(server string) []Tool {
 	if place, ok := c.places[server]; ok {
 		return c.shelves[place].tools
@@ -77,7 +77,7 @@ func (c *Catalog) Servers() []string {
 	return names
 }
 
-// Instructions returns what a server says about its use, at most 4 KiB. It is empty for a server that was not listed.
+// Instructions returns a server's instructions, at most 4 KiB; empty if the server was not listed.
 func (c *Catalog) Instructions(server string) string {
 	if place, ok := c.places[server]; ok && c.lists[place] != nil {
 		return c.lists[place].instructions
@@ -99,7 +99,7 @@ func (c *Catalog) See(visible Visible) iter.Seq[*Tool] {
 	}
 }
 
-// SeesAny reports whether there is a tool that a caller may see.
+// SeesAny reports whether a caller may see any tool.
 func (c *Catalog) SeesAny(visible Visible) bool {
 	for range c.See(visible) {
 		return true
@@ -107,10 +107,10 @@ func (c *Catalog) SeesAny(visible Visible) bool {
 	return false
 }
 
-// Has reports whether a server has a tool under its own name.
+// Has reports whether a server has a tool with this own name.
 func (c *Catalog) Has(server, tool string) bool { return c.find(server, tool) != nil }
 
-// find returns a tool by its server and its own name, nil if there is none.
+// find returns a tool by its server and its own name; nil if unknown.
 func (c *Catalog) find(server, tool string) *Tool {
 	place, ok := c.places[server]
 	if !ok {
@@ -123,8 +123,7 @@ func (c *Catalog) find(server, tool string) *Tool {
 	return &c.shelves[place].tools[i]
 }
 
-// full finds a tool by a name that consists of the server's and the tool's. Such a name never means another tool,
-// even if it is the bare name of one.
+// full finds a tool by a qualified name. A qualified name takes precedence over an equal bare name.
 func (c *Catalog) full(name string) *Tool {
 	for server, bare := range Splits(name) {
 		if tool := c.find(server, bare); tool != nil {
@@ -134,9 +133,9 @@ func (c *Catalog) full(name string) *Tool {
 	return nil
 }
 
-// Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the tools that the
-// caller may see, server__tool, server:tool or server.tool, and the alias that it is listed under. A name that no
-// listed server has may be that of a tool of a server that is missing, as it was last listed: a call connects anew.
+// Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the visible tools,
+// server__tool, server:tool, server.tool, or the listed alias. An unknown name may match a tool last listed by a
+// missing server; a call then reconnects.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	sees := func(t *Tool) bool { return visible == nil || visible(t.Server, t.Tool.Tool) }
 	if t := c.full(name); t != nil && sees(t) {
@@ -189,7 +188,7 @@ func ambiguous(name string, choices []string) *plan.Error {
 	}
 }
 
-// remembered returns the tools that a name means among those that missing servers listed before they were lost.
+// remembered returns the tools with a name among those that missing servers listed before they were lost.
 func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool) {
 	for _, m := range c.Missing {
 		if m.last == nil {
@@ -205,7 +204,7 @@ func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool)
 	return tools
 }
 
-// unlisted returns why the server that a name begins with could not be listed. It is nil if there is no such server or
+// unlisted returns why the server in a qualified name could not be listed. It is nil if there is no such server or
 // the caller may not see the tool.
 func (c *Catalog) unlisted(name string, visible Visible) *link.Failure {
 	for server, bare := range Splits(name) {
@@ -217,8 +216,8 @@ func (c *Catalog) unlisted(name string, visible Visible) *link.Failure {
 	return nil
 }
 
-// Quarantined returns why the tools of that name cannot be used. It is nil if no server lists such a tool that the
-// caller may see.
+// Quarantined returns why a tool cannot be used. It is nil if no server lists a tool with that name that the caller
+// may see.
 func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
 	for place, l := range c.lists {
 		if l == nil || len(l.quarantined) == 0 {
@@ -243,7 +242,7 @@ func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
 	return nil
 }
 
-// readings returns the own names of tools of a server that a name may mean.
+// readings returns the tool names of a server that a name may mean.
 func readings(name, server string) []string {
 	own := []string{name}
 	for s, bare := range Splits(name) {
@@ -258,7 +257,7 @@ func quarantined(server, tool, why string) *link.Failure {
 	return &link.Failure{Server: server, Reason: reason.Quarantined, Message: tool + ": " + why}
 }
 
-// aliased finds the tool that is listed under an alias.
+// aliased finds the tool listed under an alias.
 func (c *Catalog) aliased(alias string, sees func(*Tool) bool) *Tool {
 	for place := range c.shelves {
 		if !MayBeAlias(alias, c.configs[place].Name) {

@@ -190,7 +190,7 @@ func TestNames(t *testing.T) {
 			}
 			seen := m.StatusFor(func(server, _ string) bool { return server == "b" })
 			if b := seen["b"]; len(seen) != 1 || b.Tools != all.Tools || len(b.Quarantined) != 1 ||
-				b.Quarantined[0].Reason != "its name is used by another server, too" {
+				b.Quarantined[0].Reason != "its name is also used by another server" {
 				t.Errorf("for who sees b: got %+v, want nothing of a", seen)
 			}
 			seen = m.StatusFor(func(server, tool string) bool { return server == "b" && (tool == "" || tool == "other") })
@@ -289,7 +289,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"bad_schema", "a__bad_schema", "a.bad_schema", "a:bad_schema"} {
-		if _, fault := c.Lookup(name, nil); fault == nil || fault.Reason != reason.Quarantined || !strings.Contains(fault.Message, "its inputSchema is no object") {
+		if _, fault := c.Lookup(name, nil); fault == nil || fault.Reason != reason.Quarantined || !strings.Contains(fault.Message, "its inputSchema is not an object") {
 			t.Errorf("looking up %s: got %v, want it quarantined, and why", name, fault)
 		}
 	}
@@ -303,7 +303,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 	var told []string
 	for _, q := range m.Status()["a"].Quarantined {
 		told = append(told, q.Tool)
-		if q.Tool == "bad_schema" && q.Reason != "its inputSchema is no object" {
+		if q.Tool == "bad_schema" && q.Reason != "its inputSchema is not an object" {
 			t.Errorf("the status says %q of bad_schema", q.Reason)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	maxInitialize = 64 << 10 // bytes of initialize params that are kept whole
 )
 
-// record holds the requests of a client that apply to its whole session. Its sessions with servers are opened and
+// record holds the requests of a client that apply to its whole session. Sessions with servers are opened and
 // restored from it, so any process that has the record can serve the client.
 type record struct {
 	Initialize    json.RawMessage                       `json:"initialize,omitempty"` // params; nil = not sent
@@ -24,7 +24,7 @@ type record struct {
 	Subscriptions map[string]map[string]json.RawMessage `json:"subscriptions,omitempty"` // params, by server and URI
 }
 
-// logLevel is the level of log messages that a client asked of a server.
+// logLevel is the log level that a client requested from a server.
 type logLevel struct {
 	Params json.RawMessage `json:"params"` // of logging/setLevel
 	Turn   int64           `json:"turn"`   // on a shared session the level with the highest turn is in force
@@ -33,23 +33,23 @@ type logLevel struct {
 // resource is a resource of a server.
 type resource struct{ server, uri string }
 
-// client is one client session: its record, and the sessions with servers that it has in this process.
-// It is guarded by clients.mu.
+// client is one client session: its record, and its sessions with servers in this process. The fields are guarded by
+// clients.mu.
 type client struct {
 	id            string
 	record        record
-	subscriptions int                 // in all
-	bytes         int                 // of subscriptions and levels
-	releases      map[resource]func() // of what subscriptions are charged
+	subscriptions int                 // total number
+	bytes         int                 // size of subscriptions and levels
+	releases      map[resource]func() // release the charges of subscriptions
 	slots         map[*endpoint]*slot
-	left          bool // it gets no more sessions
+	left          bool // no more sessions are opened for it
 }
 
-// clients owns the state of all clients. Servers are known by name, so that subscriptions and levels outlive
+// clients owns the state of all clients. It refers to servers by name, so that subscriptions and levels survive
 // sessions and configurations.
 type clients struct {
 	mu       sync.Mutex
-	turn     int64 // of the last level
+	turn     int64 // turn of the last level
 	byID     map[string]*client
 	interest interests
 }
@@ -58,7 +58,7 @@ func newClients() *clients {
 	return &clients{byID: map[string]*client{}, interest: interests{}}
 }
 
-// client returns the state of a client, adding it if there is none. cs.mu is held.
+// client returns the state of a client, adding it if there is none. The caller holds cs.mu.
 func (cs *clients) client(id string) *client {
 	c := cs.byID[id]
 	if c == nil {
@@ -68,7 +68,7 @@ func (cs *clients) client(id string) *client {
 	return c
 }
 
-// enter keeps the raw params of a client's initialize.
+// enter stores the raw params of a client's initialize.
 func (cs *clients) enter(id string, params []byte) {
 	params = keptInitialize(params)
 	cs.mu.Lock()
@@ -77,8 +77,8 @@ func (cs *clients) enter(id string, params []byte) {
 	c.record.Initialize, c.left = params, false
 }
 
-// keptInitialize returns a copy of initialize params to keep: of large ones only what the protocol defines,
-// which the edge bounds.
+// keptInitialize returns the initialize params to store. Large params are reduced to the members that the protocol
+// defines, whose size the edge limits.
 func keptInitialize(params []byte) []byte {
 	if len(params) <= maxInitialize {
 		return bytes.Clone(params)
@@ -101,7 +101,7 @@ func (cs *clients) initialized(id string) {
 	}
 }
 
-// initialize returns the params of a client's initialize, nil if it has not entered, and whether it has sent
+// initialize returns the params of a client's initialize, nil if it has not entered, and whether the client has sent
 // notifications/initialized.
 func (cs *clients) initialize(id string) (params []byte, initialized bool) {
 	cs.mu.Lock()
@@ -112,8 +112,8 @@ func (cs *clients) initialize(id string) (params []byte, initialized bool) {
 	return nil, false
 }
 
-// slot returns the slot of a client with a server; add makes it. It is nil for clients that have not entered or have
-// left, and if add returns nil.
+// slot returns a client's slot with a server, calling add to create it. It is nil if the client has not entered or
+// has left, or if add returns nil.
 func (cs *clients) slot(id string, e *endpoint, add func(id string) *slot) *slot {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -135,7 +135,7 @@ func (cs *clients) slot(id string, e *endpoint, add func(id string) *slot) *slot
 	return sl
 }
 
-// existing returns the slot of a client with a server, nil if there is none yet.
+// existing returns a client's slot with a server; nil if there is none.
 func (cs *clients) existing(id string, e *endpoint) *slot {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -145,7 +145,7 @@ func (cs *clients) existing(id string, e *endpoint) *slot {
 	return nil
 }
 
-// drop forgets the slots of a server that has stopped.
+// drop removes the slots of a server that has stopped.
 func (cs *clients) drop(e *endpoint, slots []*slot) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -156,8 +156,7 @@ func (cs *clients) drop(e *endpoint, slots []*slot) {
 	}
 }
 
-// leave removes and returns the slots of a client, and returns the resources that it is subscribed to. The client gets
-// no more slots.
+// leave removes and returns the slots of a client and its subscribed resources. The client gets no more slots.
 func (cs *clients) leave(id string) (slots []*slot, subscribed []resource) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -176,7 +175,7 @@ func (cs *clients) leave(id string) (slots []*slot, subscribed []resource) {
 	return slots, subscribed
 }
 
-// forget drops a client that has left.
+// forget removes a client that has left.
 func (cs *clients) forget(id string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

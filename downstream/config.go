@@ -21,7 +21,7 @@ const (
 	SessionPerClient = "per_client"
 )
 
-// What happens to equal bare tool names of several servers.
+// Policies for equal bare tool names of several servers.
 const (
 	ConflictNamespace = "namespace" // both are listed as server.tool
 	ConflictLastWins  = "last_wins" // the server later in the configuration gets the bare name
@@ -40,14 +40,14 @@ const (
 	DiscoveryEager = "eager" // at start-up
 )
 
-// Which writes of a query need the user's yes.
+// Writes of a query that need the user's approval.
 const (
-	ConfirmAuto   = "auto"   // what was planned with the least certainty, see router.consent
+	ConfirmAuto   = "auto"   // the least certain writes, see consent in package router
 	ConfirmAlways = "always" // every write
 	ConfirmNever  = "never"  // never ask
 )
 
-// DefaultMaxParallel is how many calls a server gets at once.
+// DefaultMaxParallel is the default number of concurrent calls per server.
 const DefaultMaxParallel = 4096
 
 // ServerConfig describes one downstream server. The zero Type is resolved by the config loader.
@@ -56,23 +56,23 @@ type ServerConfig struct {
 	Type             string                   `yaml:"type"` // stdio, http or sse
 	URL              string                   `yaml:"url"`
 	Headers          map[string]secret.String `yaml:"headers"`
-	ForwardHeaders   []string                 `yaml:"forward_headers"` // of the caller's HTTP request, passed on with calls
+	ForwardHeaders   []string                 `yaml:"forward_headers"` // headers of the caller to forward
 	Command          string                   `yaml:"command"`
 	Args             []string                 `yaml:"args"`
 	Env              map[string]secret.String `yaml:"env"`
 	Cwd              string                   `yaml:"cwd"`
 	Timeout          time.Duration            `yaml:"timeout"`         // 0 = proxy.timeout and execution.tool_timeout
 	ConnectTimeout   time.Duration            `yaml:"connect_timeout"` // of one attempt; 0 = 15 s, 120 s for commands
-	MaxParallel      int                      `yaml:"max_parallel"`    // calls at once; 0 = DefaultMaxParallel
+	MaxParallel      int                      `yaml:"max_parallel"`    // concurrent calls; 0 = DefaultMaxParallel
 	Disabled         bool                     `yaml:"disabled"`
 	Tools            ToolFilter               `yaml:"tools"`
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
-	Placement        string                   `yaml:"placement"`         // "", each or one; one process needs neither
-	Auth             *oauth.Config            `yaml:"auth"`              // nil = it wants no OAuth tokens
+	Placement        string                   `yaml:"placement"`         // "", each or one; unused in a single process
+	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 }
 
-// Authorized returns the server as package oauth knows it; ok is false if it wants no tokens.
+// Authorized returns the server's OAuth settings; ok is false if it needs no tokens.
 func (c ServerConfig) Authorized() (s oauth.Server, ok bool) {
 	if c.Auth == nil || c.URL == "" {
 		return oauth.Server{}, false
@@ -80,13 +80,13 @@ func (c ServerConfig) Authorized() (s oauth.Server, ok bool) {
 	return oauth.Server{Name: c.Name, URL: c.URL, SSE: c.Type == TransportSSE, Headers: c.Headers, Config: *c.Auth}, true
 }
 
-// Default limits of one attempt to connect, handshake included. A command may have to be installed first.
+// Default time limits of one connection attempt, including the handshake. A command may first have to be installed.
 const (
 	DefaultConnectTimeout        = 15 * time.Second
 	DefaultCommandConnectTimeout = 2 * time.Minute
 )
 
-// ConnectLimit returns how long one attempt to connect may take.
+// ConnectLimit returns the time limit of one connection attempt.
 func (c ServerConfig) ConnectLimit() time.Duration {
 	switch {
 	case c.ConnectTimeout > 0:
@@ -97,7 +97,7 @@ func (c ServerConfig) ConnectLimit() time.Duration {
 	return DefaultConnectTimeout
 }
 
-// places returns how many calls the server gets at once.
+// places returns the number of concurrent calls of the server.
 func (c ServerConfig) places() int {
 	if c.MaxParallel > 0 {
 		return c.MaxParallel
@@ -105,14 +105,14 @@ func (c ServerConfig) places() int {
 	return DefaultMaxParallel
 }
 
-// minRoom is the least number of calls that may wait for a server. The steps of a query wait for a server that takes
-// few calls at once.
+// minRoom is the minimum queue length of a server. It lets the steps of a query wait for a server with few concurrent
+// calls.
 const minRoom = 64
 
-// room returns how many calls may wait for the server.
+// room returns the number of calls that may wait for the server.
 func (c ServerConfig) room() int { return max(c.places(), minRoom) }
 
-// forwarded returns the headers of a caller's request that are passed on to the server.
+// forwarded returns the headers of a caller's request that are forwarded to the server.
 func (c ServerConfig) forwarded(from http.Header) (to http.Header) {
 	for _, name := range c.ForwardHeaders {
 		if values := from.Values(name); len(values) > 0 {
@@ -125,34 +125,34 @@ func (c ServerConfig) forwarded(from http.Header) (to http.Header) {
 	return to
 }
 
-// TrustsAnnotations reports whether retry may believe the server's tool annotations.
+// TrustsAnnotations reports whether retries may rely on the server's tool annotations.
 func (c ServerConfig) TrustsAnnotations() bool {
 	return c.TrustAnnotations == nil || *c.TrustAnnotations
 }
 
-// ToolFilter chooses tools by shell patterns (path.Match) over the tool's own name. An empty Allow allows all.
+// ToolFilter selects tools by shell patterns (path.Match) over their own names. An empty Allow allows all.
 type ToolFilter struct {
 	Allow []string `yaml:"allow"`
 	Deny  []string `yaml:"deny"`
 }
 
-// ExecutionConfig bounds the steps of a plan.
+// ExecutionConfig limits the steps of a plan.
 type ExecutionConfig struct {
 	ToolTimeout    time.Duration `yaml:"tool_timeout"`     // idle limit of a step's call; progress resets it
-	ToolTimeoutMax time.Duration `yaml:"tool_timeout_max"` // cap that progress cannot move
-	MaxParallel    int           `yaml:"max_parallel"`     // steps of one query at a time
+	ToolTimeoutMax time.Duration `yaml:"tool_timeout_max"` // absolute limit; progress does not reset it
+	MaxParallel    int           `yaml:"max_parallel"`     // concurrent steps per query
 	Attempts       int           `yaml:"attempts"`         // calls per step, first included
 	RetryDelay     time.Duration `yaml:"retry_delay"`      // before the second call; doubles
 	ConfirmWrites  string        `yaml:"confirm_writes"`   // auto, always or never
 }
 
-// HealthConfig controls the health loop.
+// HealthConfig controls health checks.
 type HealthConfig struct {
 	Interval time.Duration `yaml:"interval"`
 	Timeout  time.Duration `yaml:"timeout"`
 }
 
-// DefaultExecution returns the documented defaults.
+// DefaultExecution returns the default limits of steps.
 func DefaultExecution() ExecutionConfig {
 	return ExecutionConfig{
 		ToolTimeout: 30 * time.Second, ToolTimeoutMax: 10 * time.Minute, MaxParallel: 8,
@@ -160,7 +160,7 @@ func DefaultExecution() ExecutionConfig {
 	}
 }
 
-// DefaultHealth returns the documented defaults.
+// DefaultHealth returns the default interval and timeout of health checks.
 func DefaultHealth() HealthConfig {
 	return HealthConfig{Interval: 30 * time.Second, Timeout: 5 * time.Second}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 )
 
-// dialer connects sessions.
+// dialer opens sessions.
 type dialer struct {
 	opts      *Options
 	clients   *clients
@@ -19,7 +19,7 @@ type dialer struct {
 }
 
 func newDialer(opts *Options, clients *clients) *dialer {
-	// Without this many idle connections a busy router dials anew for every call.
+	// With fewer idle connections, a busy router would dial for every call.
 	return &dialer{opts: opts, clients: clients, transport: http1.New(&http.Transport{
 		Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4096, IdleConnTimeout: 90 * time.Second,
 		DialContext:        (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -43,8 +43,8 @@ func (d *dialer) open(ctx context.Context, sl *slot) (*link.Session, error) {
 	})
 }
 
-// initialize returns the params of initialize for a client's session, and whether notifications/initialized follows at
-// once.
+// initialize returns the params of initialize for a client's session, and whether notifications/initialized follows
+// immediately.
 func (d *dialer) initialize(client string) (params []byte, initialized bool) {
 	if client != "" {
 		if params, initialized = d.clients.initialize(client); params != nil {
@@ -54,7 +54,7 @@ func (d *dialer) initialize(client string) (params []byte, initialized bool) {
 	none := struct{}{}
 	own, _ := json.Marshal(map[string]any{
 		"protocolVersion": ProtocolVersion,
-		// Requests of the server are passed on to the client whose call caused them, which may have these capabilities.
+		// The server's requests are relayed to the client of the call, which may have these capabilities.
 		"capabilities": map[string]any{"elicitation": none, "roots": none, "sampling": none},
 		"clientInfo":   map[string]string{"name": "agenticnexus-router", "version": d.opts.Version},
 	})

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	refreshBurst  = 5               // times that all servers are listed only because something is missing, at once
-	reconnectTime = 2 * time.Second // that a question waits for lost servers; the attempts go on
+	refreshBurst  = 5               // burst of Refresh calls
+	reconnectTime = 2 * time.Second // wait of a query for lost servers; attempts continue in the background
 )
 
-// directory knows the tools of all servers.
+// directory holds the tools of all servers.
 type directory struct {
 	servers   *servers
-	policy    string // of equal names
-	nameLimit int    // of names in lists
+	policy    string // for equal names
+	nameLimit int    // maximum length of listed names
 	logger    *slog.Logger
 	validator *plan.Validator
 	refreshes *rate.Limiter
 
-	snapshot atomic.Pointer[snapshot] // the last catalog
-	building sync.Mutex               // one catalog after the other; guards writes of snapshot
+	snapshot atomic.Pointer[snapshot] // contains the last catalog
+	building sync.Mutex               // serializes builds; guards writes of snapshot
 }
 
 func newDirectory(o *Options, servers *servers) *directory {
@@ -47,8 +47,8 @@ func newDirectory(o *Options, servers *servers) *directory {
 	return d
 }
 
-// Catalog returns the tools of all servers. It asks those whose tools may have changed since they were listed, all at
-// once. Servers that do not answer within their deadline are named in Missing.
+// Catalog returns the tools of all servers. It asks, in parallel, the servers whose tools may have changed since they
+// were listed. Servers that do not answer within the list deadline are in Missing.
 func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
 	for {
 		f := d.servers.all()
@@ -62,11 +62,11 @@ func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
 		if d.servers.all() == f {
 			return d.build(f, lists, f.missing(lists, failed)), nil
 		}
-		// The configuration was replaced meanwhile, which may be why a server did not answer.
+		// The configuration was replaced, which may be why a server did not answer.
 	}
 }
 
-// list returns the list of tools of each server, or the error why there is none in time.
+// list returns each server's list of tools, or the error if there is none in time.
 func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
 	lists, failed = make([]*listing, len(f.order)), make([]error, len(f.order))
 	var wg sync.WaitGroup
@@ -91,7 +91,7 @@ func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
 	return lists, failed
 }
 
-// missing returns the servers without a list and the reasons.
+// missing returns the servers without a list, with reasons.
 func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 	for i, l := range lists {
 		if l != nil {
@@ -101,7 +101,7 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 			Server: f.order[i].config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
 			last: f.order[i].own.lists.latest("tools/list"),
 		}
-		failure := f.order[i].own.starting() // with the time that has passed by now
+		failure := f.order[i].own.starting() // includes the time elapsed
 		if failure != nil || errors.As(failed[i], &failure) {
 			lost.Reason, lost.Message = failure.Reason, failure.Message
 		} else if failed[i] != nil {
@@ -112,8 +112,8 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 	return missing
 }
 
-// Reconnect tries again, all at once, to connect to those of the missing servers that were listed before and failed
-// without a delay. It reports whether one is back. It waits no longer than for a list, and reconnectTime at most.
+// Reconnect retries, in parallel, the missing servers that were listed before and failed without a delay. It reports
+// whether any is back. It waits at most for the list deadline and reconnectTime.
 func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool) {
 	var reached atomic.Bool
 	var wg sync.WaitGroup
@@ -134,14 +134,14 @@ func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool
 	return reached.Load()
 }
 
-// snapshot is a catalog and the lists that it was made from.
+// snapshot is a catalog and the lists it was built from.
 type snapshot struct {
 	catalog *Catalog
 	set     *set
 	lists   []*listing
 }
 
-// fresh reports whether no server's list has changed, as far as its server would have announced it.
+// fresh reports whether all lists are current, as far as their servers announce changes.
 func (s *snapshot) fresh(f *set) bool {
 	if s == nil || s.set != f {
 		return false
@@ -155,8 +155,8 @@ func (s *snapshot) fresh(f *set) bool {
 	return true
 }
 
-// build returns the catalog of the lists, or of later ones if another caller has them. It returns the catalog before
-// if the lists are the same, and otherwise processes only servers whose tools have changed.
+// build returns the catalog of the lists, or a later one built by another caller. If the lists are unchanged it
+// returns the last catalog; else it processes only servers whose tools have changed.
 func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog {
 	d.building.Lock()
 	defer d.building.Unlock()
@@ -191,15 +191,15 @@ func (d *directory) conflicts() []Conflict {
 	return nil
 }
 
-// Listed reports whether a server had a tool when it was last listed.
+// Listed reports whether a server's last list had a tool.
 func (d *directory) Listed(server, client, tool string) bool {
 	s := d.servers.enabled(server)
 	return s != nil && s.slot(client).lists.tool(tool) != nil
 }
 
-// Has reports whether a server has a tool that the caller may use, in the session of a client if one is named. A tool
-// that is missing from the last list is looked up at its server. If the server cannot be listed the answer is yes,
-// and the call itself will tell. The error is the cause of ctx or, for a tool that is quarantined, a *Failure.
+// Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
+// missing from the last list is looked up at its server. If the server cannot be listed, Has returns true and the
+// call itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
 func (d *directory) Has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
 	s := d.servers.enabled(server)
 	if s == nil || !s.config.Tools.allows(tool) || visible != nil && !visible(server, tool) {
@@ -225,7 +225,8 @@ func (d *directory) Has(ctx context.Context, server, client, tool string, visibl
 	return false, nil
 }
 
-// Validate checks arguments against the tool's inputSchema. It returns nil if they fit or the schema is not known.
+// Validate checks arguments against the tool's inputSchema. It returns nil if they are valid or the schema is
+// unknown.
 func (d *directory) Validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
 	if known, err := d.Has(ctx, server, "", tool, nil); err != nil || !known {
 		return nil, err
@@ -245,8 +246,8 @@ func (d *directory) Validate(ctx context.Context, server, tool string, arguments
 	return d.validator.Validate(t.InputSchema, arguments), nil
 }
 
-// Find looks for an item in a list of a server in the client's session. If there is none it lists the server again
-// before it returns false. since is the time when the search began.
+// Find looks for an item in a server's list in the client's session. If it is missing, Find lists the server again
+// unless the list is newer than since, the time when the search began.
 func (d *directory) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
@@ -266,8 +267,8 @@ func (d *directory) Find(
 	return item, ok, err
 }
 
-// Refresh lists again the tools of every server that were last listed before since. Servers that fail are left as
-// they are. If it is called more than refreshBurst times at once, and then once a second, it does nothing.
+// Refresh lists the tools of every server again whose list is older than since. Failed servers keep their lists.
+// Beyond refreshBurst calls, and then one per second, it does nothing.
 func (d *directory) Refresh(ctx context.Context, since time.Time) {
 	if !d.refreshes.Allow() {
 		return
@@ -277,7 +278,7 @@ func (d *directory) Refresh(ctx context.Context, since time.Time) {
 		if !s.config.Disabled {
 			wg.Go(func() {
 				defer s.rescue("listing its tools", nil)
-				_, _ = s.own.lists.look(ctx, "tools/list", since, func(*listing) bool { return false }) // catalog reports the error
+				_, _ = s.own.lists.look(ctx, "tools/list", since, func(*listing) bool { return false }) // Catalog reports the error
 			})
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 )
 
-// stopTime is how long a server may take to end politely.
+// stopTime is the time for a server to end cleanly.
 const stopTime = 2 * time.Second
 
-// endpoint is what all sessions with one server share.
+// endpoint is the state of one server that its sessions share.
 type endpoint struct {
 	*identity
 	health   *monitor
@@ -21,16 +21,16 @@ type endpoint struct {
 	known    known
 	clients  *clients
 	checks   HealthConfig
-	deadline time.Duration // of a list
-	say      func(Message) // passes a notification on
-	tokens   *oauth.Source // nil = it wants none
+	deadline time.Duration // for a list
+	say      func(Message) // delivers a notification
+	tokens   *oauth.Source // nil = none needed
 
-	ctx    context.Context // ends with stop; bounds connections and lists under way
+	ctx    context.Context // ends with stop; so do connection attempts and lists
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // connections, lists and deliveries under way
+	wg     sync.WaitGroup // running connection attempts, lists and deliveries
 }
 
-// through returns what sends requests to the server: with a token if it wants one.
+// through returns the round tripper for requests to the server, which adds a token if one is needed.
 func (e *endpoint) through(base http.RoundTripper) http.RoundTripper {
 	if e.tokens == nil {
 		return base

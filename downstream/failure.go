@@ -10,18 +10,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// UnknownError names what a caller asked for, which does not exist or is hidden from it.
+// UnknownError names a server, tool or other item that does not exist or is hidden from the caller.
 type UnknownError struct{ What, Name string }
 
 // Error implements error.
 func (e *UnknownError) Error() string { return "Unknown " + e.What + ": " + e.Name }
 
-// InputError is the error of a call whose server needs input that no client gives.
+// InputError is the error of a call whose server needs input that the client does not give.
 type InputError struct {
 	Server   string
 	Method   string // of the server's request
 	Why      string
-	Declined bool // the client was asked
+	Declined bool // the client was asked and refused
 }
 
 // Error implements error.
@@ -29,7 +29,7 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("server %s needs an answer to %s: %s", e.Server, e.Method, e.Why)
 }
 
-// retryable reports whether another attempt may succeed. No other code decides this.
+// retryable reports whether another attempt may succeed. This is the only place that decides it.
 func retryable(f *link.Failure) bool {
 	switch f.Reason {
 	case reason.Unavailable, reason.Disconnected, reason.Overloaded:
@@ -38,8 +38,8 @@ func retryable(f *link.Failure) bool {
 	return false
 }
 
-// reads are the methods that the specification defines as reads, and three that leave the same state however often
-// they are called. The effect of repeating any other method, such as a vendor's, is not known.
+// reads are the methods that the specification defines as reads, and three idempotent ones. For any other method,
+// such as a vendor's, the effect of a repetition is unknown.
 var reads = map[string]bool{
 	"ping": true, "server/discover": true,
 	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
@@ -49,7 +49,7 @@ var reads = map[string]bool{
 	"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true,
 }
 
-// isLost reports whether a new session may succeed at once, because the server does not know the old one.
+// isLost reports whether a new session may succeed immediately, because the server does not know the old one.
 func isLost(err error) bool {
 	var f *link.Failure
 	return errors.As(err, &f) && f.Lost
@@ -64,7 +64,7 @@ func mayHaveArrived(err error) bool {
 // Retryable reports whether the same request may succeed later.
 func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == reason.Timeout }
 
-// Failed turns an error of Call into the error object of a JSON-RPC response; modern says for which era.
+// Failed converts an error of Call to a JSON-RPC error; modern selects the era.
 func Failed(err error, modern bool) *jsonrpc.Error {
 	var failure *link.Failure
 	var unknown *UnknownError
@@ -90,10 +90,10 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Internal error: " + err.Error()}
 }
 
-// Failure is the error of a request that got no answer.
+// Failure is the error of a request without a response.
 type Failure = link.Failure
 
-// refused marks a failure of a call that was refused before it reached its server.
+// refused marks the failure of a call that was refused before it reached its server.
 type refused struct{ *link.Failure }
 
 // Unwrap makes the Failure visible to errors.As.

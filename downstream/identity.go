@@ -14,15 +14,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// identity says which server something belongs to.
+// identity identifies the server that sessions, spans and log lines belong to.
 type identity struct {
 	config ServerConfig
 	logger *slog.Logger
-	where  []attribute.KeyValue // of spans
-	shapes tracing.Shapes       // of attempts
+	where  []attribute.KeyValue // attributes of spans
+	shapes tracing.Shapes       // shapes of attempt spans
 }
 
-// perClient reports whether each client has a session of its own on the proxy surfaces.
+// perClient reports whether each client has its own session on the proxy surfaces.
 func (i *identity) perClient() bool {
 	if i.config.Session != "" {
 		return i.config.Session == SessionPerClient
@@ -30,8 +30,8 @@ func (i *identity) perClient() bool {
 	return i.config.URL != ""
 }
 
-// rescue is deferred by code that uses the server in a goroutine of its own. It turns a panic into an error and
-// passes it to failed, which may be nil.
+// rescue is deferred in goroutines that use the server. It converts a panic to an error and passes it to failed,
+// which may be nil.
 func (i *identity) rescue(doing string, failed func(f *link.Failure)) {
 	safe.Caught(recover(), i.logger, doing+", server "+i.config.Name, func(err error) {
 		if failed != nil {
@@ -44,7 +44,7 @@ func (i *identity) failure(reason, message string) *link.Failure {
 	return &link.Failure{Server: i.config.Name, Reason: reason, Message: message}
 }
 
-// where returns the attributes of spans that tell where a server is.
+// where returns the span attributes that locate a server.
 func (c ServerConfig) where() []attribute.KeyValue {
 	if c.URL == "" {
 		return []attribute.KeyValue{tracing.Transport.String(tracing.TransportPipe)}

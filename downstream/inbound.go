@@ -8,15 +8,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// handler receives what a server sends of its own accord in a session of a slot.
+// handler receives the messages that a server sends on its own initiative in a session of a slot.
 type handler struct {
 	opts *Options
 	sl   *slot
-	nth  int64 // session of the slot
+	nth  int64 // number of the session in the slot
 }
 
-// Notified implements link.Handler. A notification that may contain data of a call goes to the client of that call. If
-// the call is not known and several callers share the session, it is dropped.
+// Notified implements link.Handler. A notification that may contain data of a call goes to that call's client. If the
+// call is unknown and several callers share the session, the notification is dropped.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	defer h.sl.s.rescue("passing a notification on", nil)
 	h.sl.lists.changed(message.Method)
@@ -32,7 +32,7 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	if private(message.Method) && !known && m.Client == "" {
 		only, told := h.sl.callers.one()
 		if known = len(from) > 0 || !told; known {
-			h.sl.s.logger.Debug("a message that may be about a call of any client is dropped",
+			h.sl.s.logger.Debug("dropped a notification that may belong to any client's call",
 				"server", m.Server, "method", message.Method)
 		}
 		m.Caller = only
@@ -43,7 +43,7 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 }
 
 // Asked implements link.Handler. If several calls of one client may have caused the request, it stays open until the
-// last of them ends: the call on whose stream it reaches the client may be the first to end.
+// last of them ends, because the call that carries it to the client may end first.
 func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
 	defer h.sl.s.rescue("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
@@ -59,9 +59,9 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		asking, end := withTheLastOf(ctx, origins)
 		defer end()
 		for _, o := range origins {
-			defer o.pause()() // the time of a user does not count
+			defer o.pause()() // the user's time does not count
 		}
-		// Other calls may use the place meanwhile. Only one of these calls asks, most likely the first.
+		// Other calls may use the place in the meantime. Only one of these calls asks, most likely the first.
 		resume := origins[0].place.Suspend()
 		defer func() { resume(origins[0].ctx) }()
 		for _, o := range origins {
@@ -79,13 +79,13 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	}
 	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
 	if h.sl.client == "" && len(origins) == 0 {
-		e.Message += "; it does not tell which call it belongs to, and not exactly one client has calls in flight. " +
+		e.Message += "; the request does not name its call, and no client or several clients have calls in flight. " +
 			"Set session: per_client for the server " + h.sl.s.config.Name
 	}
 	return nil, e.Encode()
 }
 
-// withTheLastOf returns a context that ends with ctx or when all the calls have ended.
+// withTheLastOf returns a context that ends with ctx or when all of the calls have ended.
 func withTheLastOf(ctx context.Context, calls []*origin) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	left := new(atomic.Int64)

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-const latencyWindow = 256 // calls that the percentiles speak of
+const latencyWindow = 256 // number of calls in the percentiles
 
-// latencies keeps the durations of the last calls. The zero value is ready; it is not safe for
-// concurrent use.
+// latencies keeps the durations of the last calls. The zero value is ready. It is not safe for concurrent use.
 type latencies struct {
 	ring [latencyWindow]time.Duration
-	n    int // calls ever
+	n    int // total number of calls
 }
 
 func (l *latencies) add(d time.Duration) {
@@ -19,7 +18,7 @@ func (l *latencies) add(d time.Duration) {
 	l.n++
 }
 
-// percentiles returns the median and the 95th percentile, zero before the first call.
+// percentiles returns the median and the 95th percentile; zero before the first call.
 func (l *latencies) percentiles() (p50, p95 time.Duration) {
 	n := min(l.n, latencyWindow)
 	if n == 0 {

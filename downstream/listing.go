@@ -19,25 +19,25 @@ const (
 	maxPages = 1000      // pages of one list
 	maxItems = 100_000   // items of one list
 	maxBytes = 256 << 20 // of all pages of one list
-	maxKept  = 1000      // quarantined tools of one list that are kept,
-	maxName  = 1024      // if their names have no more bytes than this
+	maxKept  = 1000      // quarantined tools kept per list
+	maxName  = 1024      // bytes of their names; longer ones are not kept
 )
 
-// listing is one list, read in one session. It does not change after done is closed.
+// listing is one list, read in one session. It is immutable once done is closed.
 type listing struct {
 	done  chan struct{}
 	at    time.Time // of the request
-	turn  int64     // of the request: later requests to the server have higher ones
+	turn  int64     // of the request; increases with each request to the server
 	slow  bool      // the deadline ended it; guarded by slot.mu
-	prior error     // the failure of the list before, if that was slow
-	watch int64     // the watch on changes at the time of the request; 0 = none
+	prior error     // failure of the previous list, if that was slow
+	watch int64     // the subscription to changes when requested; 0 = none
 	err   error
 
-	instructions string // of the server, in the session
+	instructions string // of the server
 	contents
 }
 
-// complete reports whether the list has been read, or has failed.
+// complete reports whether the list has been read or has failed.
 func (l *listing) complete() bool {
 	select {
 	case <-l.done:
@@ -47,16 +47,16 @@ func (l *listing) complete() bool {
 	}
 }
 
-// contents are the items of a list. Equal contents of a server's sessions share their memory.
+// contents are the items of a list. A server's sessions share the memory of equal contents.
 type contents struct {
-	items  []json.RawMessage // nil if the server does not know the method; of tools only those that are valid and allowed
+	items  []json.RawMessage // nil if the method is unknown; only valid and allowed tools
 	tools  []Tool            // of tools/list
-	byName map[string]int    // of tools, by their own names
+	byName map[string]int    // own name to index in tools
 
-	quarantined map[string]string // why a definition is not usable, by name
+	quarantined map[string]string // tool name to the fault of its definition
 }
 
-// tool returns a tool by its own name, nil if it was not listed.
+// tool returns a tool by its own name; nil if it was not listed.
 func (l *contents) tool(name string) *Tool {
 	if i, ok := l.byName[name]; ok {
 		return &l.tools[i]
@@ -64,7 +64,7 @@ func (l *contents) tool(name string) *Tool {
 	return nil
 }
 
-// changes are the notifications that invalidate lists.
+// changes maps notifications to the lists that they invalidate.
 var changes = map[string]string{
 	"tools/list":               "notifications/tools/list_changed",
 	"prompts/list":             "notifications/prompts/list_changed",
@@ -72,7 +72,7 @@ var changes = map[string]string{
 	"resources/templates/list": "notifications/resources/list_changed",
 }
 
-// Member returns the member of a result that has the items of a list. It is empty for methods other than lists.
+// Member returns the member of a list result that holds the items; empty for other methods.
 func Member(method string) string { return members[method] }
 
 var members = map[string]string{
@@ -82,7 +82,7 @@ var members = map[string]string{
 	"resources/templates/list": "resourceTemplates",
 }
 
-// announces returns the current watch on changes of a list, 0 if the server does not announce them.
+// announces returns the current subscription to changes of a list; 0 if the server does not announce them.
 func announces(s *link.Session, method string) int64 {
 	kind := members[method]
 	if kind == "resourceTemplates" {
@@ -94,18 +94,18 @@ func announces(s *link.Session, method string) int64 {
 	return s.Watching()
 }
 
-// maxInstructions bounds the bytes of a server's instructions that are kept.
+// maxInstructions limits the stored bytes of a server's instructions.
 const maxInstructions = 4 << 10
 
-// instructions returns what a server says about its use.
+// instructions returns a server's instructions.
 func instructions(s *link.Session) string {
 	return short.Text(jsonrpc.Text(jsonrpc.Get(s.Initialized, "instructions")), maxInstructions)
 }
 
-// known is what a server has listed last, in whichever session. It is safe for concurrent use.
+// known holds the last lists of a server, from any session. It is safe for concurrent use.
 type known struct {
 	mu       sync.Mutex
-	asked    int64 // requests for lists
+	asked    int64 // number of list requests
 	byMethod map[string]knownList
 }
 
@@ -130,7 +130,7 @@ func (k *known) last(method string) contents {
 	return k.byMethod[method].contents
 }
 
-// intern reads the items of a list, or returns the last contents if they are equal. turn is that of the request.
+// intern reads the items of a list, or returns the last contents if they are equal. turn is the turn of the request.
 func (k *known) intern(of *identity, method string, items []json.RawMessage, turn int64) contents {
 	sum := sha256.New()
 	for _, item := range items {
@@ -199,7 +199,7 @@ func readPages(ctx context.Context, s *link.Session, method string) (items []jso
 	return nil, fmt.Errorf("%s has more than %d pages", method, maxPages)
 }
 
-// readTools reads the definitions and quarantines those that are invalid.
+// readTools reads the tool definitions and quarantines invalid ones.
 func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 	items := l.items
 	l.items = nil
@@ -211,7 +211,7 @@ func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 			t.Annotations = t.Annotations.Distrusted()
 		}
 		if err == nil && l.tool(t.Tool.Tool) != nil {
-			err = errors.New("its name stands twice")
+			err = errors.New("its name is listed twice")
 		}
 		if err != nil {
 			name := jsonrpc.Text(jsonrpc.Get(def, "name"))
@@ -227,7 +227,7 @@ func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
 	}
 }
 
-// quarantine keeps the reason why a definition is invalid, for callers of the tool.
+// quarantine records why a definition is invalid, for callers of the tool.
 func (l *contents) quarantine(name string, why error) {
 	if l.quarantined == nil {
 		l.quarantined = map[string]string{}

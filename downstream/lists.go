@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	ownFresh    = 30 * time.Second       // how long the router itself uses a list whose changes are not announced
-	ownPatience = 100 * time.Millisecond // how long the router itself waits for a list after a slow one
-	relistBurst = 20                     // lists requested only because something is missing, at once,
-	relistRate  = 2                      // and each second
+	ownFresh    = 30 * time.Second       // lifetime of a list without announced changes, for the router itself
+	ownPatience = 100 * time.Millisecond // the router's own wait for a list after a slow one
+	relistBurst = 20                     // burst of lists requested for a missing item
+	relistRate  = 2                      // and their rate per second
 )
 
 // lister reads the lists of a slot's sessions and caches them until the server announces a change or the session is
-// lost. Its fields are guarded by slot.mu.
+// lost. The fields are guarded by slot.mu.
 type lister struct {
 	slot     *slot
-	byMethod map[string]*listing // of the current session, or under way
-	last     map[string]*listing // the last complete ones, of any session
-	relists  *rate.Limiter       // of requests only because something is missing
-	nothing  listing             // of a disabled server
+	byMethod map[string]*listing // of the current session, or being read
+	last     map[string]*listing // the last complete lists of any session
+	relists  *rate.Limiter       // limits requests for missing items
+	nothing  listing             // list of a disabled server
 
 	current atomic.Pointer[held] // byMethod["tools/list"] once it is complete; nil after a change or a loss
 }
@@ -39,7 +39,7 @@ type held struct {
 	session *link.Session
 }
 
-// newSlot returns the slot of a client, or of the router itself if client is empty. open connects a session.
+// newSlot returns the slot of a client, or the router's own if client is empty. open opens a session.
 func newSlot(e *endpoint, client string, open func(ctx context.Context, sl *slot) (*link.Session, error)) *slot {
 	sl := &slot{s: e, client: client, open: open}
 	sl.ctx, sl.cancel = context.WithCancel(e.ctx)
@@ -53,14 +53,14 @@ func newSlot(e *endpoint, client string, open func(ctx context.Context, sl *slot
 	return sl
 }
 
-// list returns a list of the session. It asks the server unless the server would have announced a change. own is for
-// the router itself, which accepts a slightly older list. Callers share a list that is under way. After a slow list,
-// the router itself waits for the next one only until ownPatience after its request, and then gets the failure of
-// the slow one. If the server was replaced before the request, the error is admission.ErrRetired.
+// list returns a list of the session. It asks the server unless the cached list is known to be current. own is set
+// for the router itself, which accepts a slightly older list. Concurrent callers share one request. After a slow
+// list, the router itself waits for the next one only until ownPatience after its request, and then gets the failure
+// of the slow one. If the server was replaced before the request, the error is admission.ErrRetired.
 func (ls *lister) list(ctx context.Context, method string, own bool) (*listing, error) {
 	sl := ls.slot
 	if sl.s.config.Disabled {
-		return &ls.nothing, nil // always the same, so that the catalog is
+		return &ls.nothing, nil // always the same, so that the catalog does not change
 	}
 	sl.mu.Lock()
 	l := ls.byMethod[method]
@@ -101,7 +101,7 @@ func (ls *lister) list(ctx context.Context, method string, own bool) (*listing, 
 	return l, l.err
 }
 
-// holds reports whether a list can still be used. slot.mu is held.
+// holds reports whether a list can still be used. The caller holds slot.mu.
 func (ls *lister) holds(l *listing, method string, own bool) bool {
 	if !l.complete() {
 		return true
@@ -113,9 +113,9 @@ func (ls *lister) holds(l *listing, method string, own bool) bool {
 	return l.watch != 0 && l.watch == announces(session, method) || own && time.Since(l.at) < ownFresh
 }
 
-// look returns a list for which found is true, or one that was requested at since or later, which proves that the
-// item does not exist. Requests only because an item is missing are limited to relistBurst at once and relistRate a
-// second, so that unknown names cannot flood a server. Callers share each of them.
+// look returns a list that satisfies found, or one requested at since or later, which proves that the item does not
+// exist. Requests for missing items are limited to relistBurst and relistRate, so that unknown names cannot flood a
+// server. Concurrent callers share each request.
 func (ls *lister) look(
 	ctx context.Context, method string, since time.Time, found func(*listing) bool,
 ) (*listing, error) {
@@ -130,8 +130,8 @@ func (ls *lister) look(
 	}
 }
 
-// relist drops a list in which an item is missing, unless another caller has done so. It returns how long to wait
-// before the next attempt if there have been too many.
+// relist drops a list that lacks an item, unless another caller has done so. It returns the wait before the next
+// attempt if the limit is reached.
 func (ls *lister) relist(method string, l *listing) (wait time.Duration) {
 	ls.slot.mu.Lock()
 	defer ls.slot.mu.Unlock()
@@ -147,7 +147,7 @@ func (ls *lister) relist(method string, l *listing) (wait time.Duration) {
 	return 0
 }
 
-// held returns the items of a list that is complete and valid for a client.
+// held returns the items of a complete list that is valid for a client.
 func (ls *lister) held(method string) (items []json.RawMessage, ok bool) {
 	ls.slot.mu.Lock()
 	defer ls.slot.mu.Unlock()
@@ -158,7 +158,7 @@ func (ls *lister) held(method string) (items []json.RawMessage, ok bool) {
 	return l.items, ls.holds(l, method, false)
 }
 
-// fresh reports whether the router itself needs no newer list of tools. It does not lock the slot.
+// fresh reports whether a list of tools is new enough for the router itself. It does not lock the slot.
 func (ls *lister) fresh(l *listing, now time.Time) bool {
 	h := ls.current.Load()
 	switch {
@@ -177,7 +177,7 @@ func (ls *lister) fresh(l *listing, now time.Time) bool {
 	return now.Sub(l.at) < ownFresh || l.watch != 0 && l.watch == h.session.Watching()
 }
 
-// holding returns the complete list of tools, nil if there is none or it is void.
+// holding returns the complete list of tools; nil if there is none or it is invalid.
 func (ls *lister) holding() *listing {
 	if h := ls.current.Load(); h != nil {
 		return h.listing
@@ -185,15 +185,15 @@ func (ls *lister) holding() *listing {
 	return nil
 }
 
-// latest returns the last complete list, nil if there is none. It outlives its session and later failures.
+// latest returns the last complete list; nil if there is none. It survives its session and later failures.
 func (ls *lister) latest(method string) *listing {
 	ls.slot.mu.Lock()
 	defer ls.slot.mu.Unlock()
 	return ls.last[method]
 }
 
-// tool returns the definition of a tool as it was last listed in the slot or, if it was not, in any session with the
-// server, so that not every client has to list before its first call. It is nil if the tool was never listed.
+// tool returns a tool's last definition in the slot or, without one, in any session with the server, so that a client
+// need not list before its first call. It is nil if the tool was never listed.
 func (ls *lister) tool(name string) *Tool {
 	if l := ls.latest("tools/list"); l != nil {
 		if t := l.tool(name); t != nil {
@@ -207,7 +207,7 @@ func (ls *lister) tool(name string) *Tool {
 // fill reads a list and completes it.
 func (ls *lister) fill(l *listing, method string) {
 	sl, s := ls.slot, ls.slot.s
-	defer s.queue.Unpin() // a server that is replaced finishes its lists, too
+	defer s.queue.Unpin() // a replaced server also finishes its lists
 	late := s.failure(reason.Timeout, method+" took longer than "+s.deadline.String())
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.deadline, late)
 	defer cancel()
@@ -228,7 +228,7 @@ func (ls *lister) fill(l *listing, method string) {
 	}
 }
 
-// readTwice reads a list, and reads it again if the server does not know the session any longer.
+// readTwice reads a list, and reads it again if the server no longer knows the session.
 func (ls *lister) readTwice(ctx context.Context, l *listing, method string) (err error) {
 	defer ls.slot.s.rescue("reading "+method, func(f *link.Failure) { err = f })
 	if err = ls.read(ctx, l, method); isLost(err) {
@@ -257,7 +257,7 @@ func (ls *lister) read(ctx context.Context, l *listing, method string) error {
 	return err
 }
 
-// forget drops the complete lists. One that is under way reads in the new session. slot.mu is held.
+// forget drops the complete lists. A list being read continues in the new session. The caller holds slot.mu.
 func (ls *lister) forget() {
 	for method, l := range ls.byMethod {
 		if l.complete() {
@@ -266,7 +266,7 @@ func (ls *lister) forget() {
 	}
 }
 
-// changed drops the lists that a notification makes void, also those under way.
+// changed drops the lists that a notification invalidates, also those being read.
 func (ls *lister) changed(notification string) {
 	ls.slot.mu.Lock()
 	defer ls.slot.mu.Unlock()
@@ -277,7 +277,7 @@ func (ls *lister) changed(notification string) {
 	}
 }
 
-// drop forgets a list. slot.mu is held.
+// drop removes a list. The caller holds slot.mu.
 func (ls *lister) drop(method string) {
 	delete(ls.byMethod, method)
 	if method == "tools/list" {

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	maxMail      = 1000    // notifications of one session that wait to be delivered
-	maxMailBytes = 8 << 20 // their size; one larger notification is delivered if no other waits
+	maxMail      = 1000    // undelivered notifications per session
+	maxMailBytes = 8 << 20 // their size; a larger notification is accepted only if none waits
 )
 
-// mail holds the notifications of a slot's sessions that belong to no call, until they are delivered. It keeps their
-// order, so that a reader of a session does not wait for clients.
+// mail queues the notifications of a slot's sessions that belong to no call. It keeps their order and decouples the
+// readers of sessions from slow clients.
 type mail struct {
 	mu      sync.Mutex
 	waiting []Message
 	bytes   int
 	sending bool
-	dropped bool  // some of the notifications before those that wait
-	newest  int64 // the latest session with a notification
+	dropped bool  // notifications before the queued ones were dropped
+	newest  int64 // the newest session that sent a notification
 }
 
-// post queues a notification of the nth session for delivery to the endpoint's say. It drops the oldest if too many
-// wait, and notifications from replaced sessions.
+// post queues a notification of the nth session for the endpoint's say. It drops the oldest if the queue is full, and
+// drops notifications from replaced sessions.
 func (q *mail) post(e *endpoint, nth int64, m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -36,7 +36,7 @@ func (q *mail) post(e *endpoint, nth int64, m Message) {
 		q.pop()
 		if !q.dropped {
 			q.dropped = true
-			e.logger.Warn("notifications of the server are dropped: too many wait for delivery", "server", e.config.Name)
+			e.logger.Warn("dropped notifications of the server: too many wait for delivery", "server", e.config.Name)
 		}
 	}
 	q.waiting = append(q.waiting, m)
@@ -47,7 +47,7 @@ func (q *mail) post(e *endpoint, nth int64, m Message) {
 	}
 }
 
-// pop takes the oldest. q.mu is held.
+// pop removes and returns the oldest notification. The caller holds q.mu.
 func (q *mail) pop() Message {
 	m := q.waiting[0]
 	q.waiting[0] = Message{}
@@ -56,7 +56,7 @@ func (q *mail) pop() Message {
 	return m
 }
 
-// deliver passes on what waits, until nothing does.
+// deliver delivers notifications until the queue is empty.
 func (q *mail) deliver(e *endpoint) {
 	for {
 		q.mu.Lock()
@@ -79,14 +79,14 @@ func private(method string) bool {
 	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
 }
 
-// callers are those who have used a session. The zero value is nobody.
+// callers records who has used a session. The zero value is empty.
 type callers struct {
 	mu   sync.Mutex
 	only string
 	more bool
 }
 
-// add records a call. Those of the router itself have no caller.
+// add records the caller of a call; the router's own calls have none.
 func (c *callers) add(caller string) {
 	if caller == "" {
 		return
@@ -97,7 +97,7 @@ func (c *callers) add(caller string) {
 	c.more = c.more || c.only != caller
 }
 
-// one returns the only caller, empty if there was none. It is false if there were several.
+// one returns the only caller, empty if there was none. ok is false if there were several.
 func (c *callers) one() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,10 @@
 // Package downstream sends requests to the downstream servers.
 //
-// [New] makes a [Manager], which owns the sessions with all servers. [Manager.Call] is the only way to a server:
-// authorization, time limits, tracing and retries are applied there. [Manager.Catalog] returns the tools of all
-// servers. [Manager.Sessions] serves clients that have sessions of their own with servers.
+// [New] returns a [Manager], which owns the sessions with all servers. [Manager.Call] is the only way to a server: it
+// applies authorization, time limits, tracing and retries. [Manager.Catalog] returns the tools of all servers.
+// [Manager.Sessions] serves clients that have their own sessions with servers.
 //
-// All methods may be called from any goroutine. Start returns at once, and a server that is down delays no other. Apply
+// All methods are safe for concurrent use. Start does not block, and a server that is down delays no other. Apply
 // replaces the configuration of the servers while calls are in flight. Stop waits for every goroutine and child
 // process.
 //
@@ -38,7 +38,7 @@ type Manager struct {
 	sessions *Sessions
 }
 
-// New makes a Manager. The names of servers must be unique; the config loader checks that.
+// New returns a Manager. Server names must be unique; the config loader checks that.
 func New(opts Options) *Manager {
 	fillDefaults(&opts)
 	m := &Manager{opts: opts}
@@ -53,10 +53,10 @@ func New(opts Options) *Manager {
 	return m
 }
 
-// Start begins to connect to every server, all at once, and to check their health. It does not wait.
+// Start starts to connect to all servers in parallel and to check their health. It does not wait.
 func (m *Manager) Start() { m.servers.start() }
 
-// Call sends a request to a server and returns its raw answer. The error is a *Failure, an *UnknownError, an
+// Call sends a request to a server and returns its raw response. The error is a *Failure, an *UnknownError, an
 // *InputError, or the cause of ctx.
 func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) {
 	return m.calls.chain(ctx, r)
@@ -65,17 +65,17 @@ func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) {
 // Sessions returns the sessions of clients with servers.
 func (m *Manager) Sessions() *Sessions { return m.sessions }
 
-// Apply replaces the configuration of the servers. Servers whose configuration is the same keep their sessions.
-// Servers that are new or changed are connected and get calls from here on. Servers that are gone or changed finish
-// the calls that they have and are closed then. Log levels and subscriptions of clients are replayed to the successor
-// of the same name. Names must be unique. After Stop, Apply does nothing.
+// Apply replaces the configuration of the servers. Unchanged servers keep their sessions. New or changed servers are
+// connected and get all further calls. Removed or changed servers finish their calls and are then closed. Log levels
+// and subscriptions of clients are replayed to the successor of the same name. Names must be unique. After Stop,
+// Apply does nothing.
 func (m *Manager) Apply(configs []ServerConfig) Changes { return m.servers.apply(configs) }
 
-// Stop is StopWithin with as much time as every server may need.
+// Stop calls StopWithin with stopTime for every server.
 func (m *Manager) Stop() { m.StopWithin(time.Duration(len(m.servers.every())) * stopTime) }
 
-// StopWithin closes the servers in reverse order of the configuration, each before the next, and waits. A server that
-// takes longer than its share of the remaining time is cut off.
+// StopWithin closes the servers one after the other, in reverse configuration order, and waits. A server that exceeds
+// its share of the remaining time is cut off.
 func (m *Manager) StopWithin(limit time.Duration) {
 	m.servers.stop(limit)
 	m.dialer.transport.CloseIdleConnections()
@@ -102,10 +102,10 @@ func (m *Manager) Enabled() []string {
 	return names
 }
 
-// Configured reports whether there is a server of that name.
+// Configured reports whether a server of that name is configured.
 func (m *Manager) Configured(name string) bool { return m.servers.server(name) != nil }
 
-// ListedName is how a tool is listed to clients.
+// ListedName returns the name under which clients see a tool.
 func (m *Manager) ListedName(server, tool string) string {
 	return Alias(server, tool, m.opts.NameLimit)
 }

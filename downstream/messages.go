@@ -9,12 +9,12 @@ import (
 // Message is a notification of a server that belongs to no call.
 type Message struct {
 	Server  string
-	Client  string // whose session it came on; empty for the router's own, which is also the shared one
-	Caller  string // the only caller that it concerns; empty for all
+	Client  string // owner of the session; empty for the router's own, which is also the shared one
+	Caller  string // the only caller concerned; empty for all
 	Message jsonrpc.Message
 }
 
-// ServerRequest is a request of a server.
+// ServerRequest is a request from a server.
 type ServerRequest struct {
 	Method string
 	Params []byte // raw
@@ -23,7 +23,7 @@ type ServerRequest struct {
 	Notify func(ctx context.Context, method string, params []byte) error
 }
 
-// Asker answers a server's request on behalf of the client whose call caused it, with a raw result or a raw error.
-// Neither means that the client cannot be asked and was sent nothing. If ctx ends, the client is told that the answer
-// is no longer needed.
+// Asker answers a server's request on behalf of the client whose call caused it. It returns a raw result or a raw
+// error, or neither if the client cannot be asked and nothing was sent. When ctx ends, the client receives a
+// cancellation.
 type Asker func(ctx context.Context, q ServerRequest) (result, err []byte)

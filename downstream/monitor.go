@@ -14,13 +14,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// monitor follows one server: its health, its circuit breaker and the duration of calls. Everything that happens to
-// sessions and calls is reported to it.
+// monitor tracks one server: its health, its circuit breaker and the duration of calls. Sessions and calls report
+// their events to it.
 type monitor struct {
 	*identity
 	machine  *health.Machine
 	breaker  admission.Breaker
-	returned func()        // called when a server that was left out of an answer can be reached again
+	returned func()        // called when a server that was left out is reachable again
 	reached  chan struct{} // has a token once a session could be opened
 	doubted  chan struct{} // has a token once a connection failed while the router's own session seems to live
 
@@ -35,10 +35,10 @@ func newMonitor(of *identity, returned func()) *monitor {
 	}
 }
 
-// on takes an event of the server's health.
+// on handles an event of the server's health.
 func (m *monitor) on(e health.Event, err error) {
 	if m.machine.On(e, err) {
-		defer m.rescue("reporting that it is back", nil)
+		defer m.rescue("reporting its return", nil)
 		m.returned()
 	}
 }
@@ -47,7 +47,7 @@ func (m *monitor) on(e health.Event, err error) {
 func (m *monitor) connected(client string, session *link.Session) {
 	level := slog.LevelInfo
 	if client != "" {
-		level = slog.LevelDebug // clients set the rate
+		level = slog.LevelDebug // clients determine the rate
 	}
 	m.logger.Log(context.Background(), level, "connected to server", "server", m.config.Name, "protocol", session.Version)
 	select {
@@ -58,15 +58,15 @@ func (m *monitor) connected(client string, session *link.Session) {
 	m.on(health.Opened, nil)
 }
 
-// unconnected records that an attempt to connect failed. An attempt for a client counts only if the connection
-// failed: what the server answers to one client does not concern others.
+// unconnected records a failed connection attempt. An attempt for a client counts only if the connection itself
+// failed: what a server answers to one client does not concern others.
 func (m *monitor) unconnected(client string, err error) {
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
 	level := slog.LevelWarn
 	last := m.machine.LastError()
 	if known && f.Reason == reason.Unauthorized && last != nil && last.Reason == f.Reason && last.Message == f.Message {
-		level = slog.LevelDebug // until a person does something about it
+		level = slog.LevelDebug // it lasts until someone logs in
 	}
 	m.failed(err)
 	m.logger.Log(context.Background(), level, "cannot connect to server", "server", m.config.Name, "error", err)
@@ -80,7 +80,7 @@ func (m *monitor) unconnected(client string, err error) {
 	}
 }
 
-// unreached records that a request failed, if the reason may be that there was no connection for it.
+// unreached records a request that failed for a reason that may be a missing connection.
 func (m *monitor) unreached(err error) {
 	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == reason.Unavailable && !f.Delivered {
 		m.on(health.Refused, err)
@@ -88,7 +88,7 @@ func (m *monitor) unreached(err error) {
 	}
 }
 
-// doubt makes watch check whether the router's own session still works.
+// doubt makes watch check the router's own session.
 func (m *monitor) doubt() {
 	select {
 	case m.doubted <- struct{}{}:
@@ -96,7 +96,7 @@ func (m *monitor) doubt() {
 	}
 }
 
-// leftOut logs that a request was answered without the server, as a warning from time to time.
+// leftOut logs that a request was answered without the server, with a warning only from time to time.
 func (m *monitor) leftOut(method string, err error) {
 	level := slog.LevelDebug
 	if m.machine.LeftOut() {
@@ -106,7 +106,7 @@ func (m *monitor) leftOut(method string, err error) {
 		"server", m.config.Name, "method", method, "error", err)
 }
 
-// failed keeps err as the server's last error.
+// failed stores err as the server's last error.
 func (m *monitor) failed(err error) {
 	var f *link.Failure
 	if !errors.As(err, &f) {
@@ -115,8 +115,7 @@ func (m *monitor) failed(err error) {
 	m.machine.Failed(f)
 }
 
-// observed records the duration of a call and its failure. Calls that were refused before they reached the server
-// are not recorded.
+// observed records the duration and the failure of a call. It ignores calls refused before they reached the server.
 func (m *monitor) observed(took time.Duration, err error) {
 	if err != nil {
 		var failure *link.Failure
@@ -132,7 +131,7 @@ func (m *monitor) observed(took time.Duration, err error) {
 	m.latency.add(took)
 }
 
-// percentiles returns the median and the 95th percentile of the last calls' durations.
+// percentiles returns the median and the 95th percentile of the durations of the last calls.
 func (m *monitor) percentiles() (p50, p95 time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

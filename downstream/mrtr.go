@@ -11,25 +11,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of the input that a server asks for in the course of one call.
+// Limits of the input that a server requests during one call.
 const (
 	maxInputRounds   = 16      // results that ask for input
-	maxInputRequests = 32      // in one of them
-	maxIdleRounds    = 3       // in a row that ask for nothing, so that the server is called again later
-	maxInputBytes    = 4 << 20 // of such a result, and of the answers to it
+	maxInputRequests = 32      // per result
+	maxIdleRounds    = 3       // consecutive results without requests, which only delay the call
+	maxInputBytes    = 4 << 20 // size of such a result, and of the responses to it
 )
 
 const inputRequired = "input_required"
 
-// NeedsInput reports whether a reply asks for input instead of being the result.
+// NeedsInput reports whether a reply requests input instead of being the result.
 func NeedsInput(r link.Reply) bool {
 	return r.Names.Has(jsonrpc.NameResultType) && jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == inputRequired
 }
 
-// bridge turns the input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) into requests
-// to the client, and continues the call with the answers. While the client is asked, the call holds no place at the
-// server and its time limit stands still. The calls that follow do not count as attempts, but a lost answer of one is
-// treated like that of any other call. Clients that handle such results get those of modern servers unchanged.
+// bridge converts input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) to requests to
+// the client, and continues the call with the responses. Meanwhile the call holds no place in the queue and its time
+// limit is paused. The following calls do not count as attempts, but losing the response to one of them is treated as
+// usual. Clients that handle such results receive them unchanged.
 func (c *calls) bridge(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
@@ -48,7 +48,7 @@ func (c *calls) bridge(next roundTrip) roundTrip {
 			}
 			following.Attempts = new(int)
 			reply, err = next(ctx, &following)
-			r.server = following.server // a successor may have taken the call
+			r.server = following.server // the call may have moved to a successor
 		}
 		if err != nil {
 			return link.Reply{}, err
@@ -57,20 +57,20 @@ func (c *calls) bridge(next roundTrip) roundTrip {
 	}
 }
 
-// input is the state of a call between its rounds.
+// input is the state of a call between its round trips.
 type input struct {
 	*Request
 	rounds   int
-	idle     int         // rounds in a row without a request
-	declined *InputError // in the last round
+	idle     int         // consecutive results without a request
+	declined *InputError // in the last round trip
 }
 
-// required reports whether a result asks for input. The error says why the result is invalid.
+// required reports whether a result requests input. The error tells why the result is invalid.
 func (in *input) required(reply link.Reply) (bool, error) {
 	if !reply.Names.Has(jsonrpc.NameResultType) {
 		return false, nil
 	}
-	read := reply.Modern || in.Step // else a handshake server, where other values have no meaning
+	read := reply.Modern || in.Step // handshake servers may use other values freely
 	kind := jsonrpc.Get(reply.Result, "resultType")
 	switch text := jsonrpc.Text(kind); {
 	case kind == nil, string(kind) == "null", text == "complete":
@@ -91,9 +91,9 @@ func (in *input) required(reply link.Reply) (bool, error) {
 	case in.declined != nil:
 		return false, in.declined
 	case in.rounds > maxInputRounds:
-		return false, in.fails("it asked for input more than %d times in one call", maxInputRounds)
+		return false, in.fails("it requested input more than %d times in one call", maxInputRounds)
 	case len(reply.Result) > maxInputBytes:
-		return false, in.fails("a result that asks for input has more than %d bytes", maxInputBytes)
+		return false, in.fails("a result that requests input exceeds %d bytes", maxInputBytes)
 	}
 	return true, nil
 }
@@ -104,8 +104,8 @@ func (in *input) fails(format string, args ...any) error {
 	}
 }
 
-// params passes the requests in a result to the client, and returns the params of the next call: the answers, and the
-// server's requestState byte for byte.
+// params relays the requests in a result to the client. It returns the params of the next call: the responses, and
+// the server's unchanged requestState.
 func (in *input) params(ctx context.Context, result []byte, wait time.Duration) ([]byte, error) {
 	answers, err := in.ask(ctx, jsonrpc.Get(result, "inputRequests"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (in *input) params(ctx context.Context, result []byte, wait time.Duration) 
 	}
 	switch {
 	case in.idle > maxIdleRounds:
-		return nil, in.fails("it asked %d times to be called again later", in.idle)
+		return nil, in.fails("it asked to be called again later %d times", in.idle)
 	case in.idle > 0:
 		select {
 		case <-time.After(wait):
@@ -132,14 +132,14 @@ func (in *input) params(ctx context.Context, result []byte, wait time.Duration) 
 	return jsonrpc.Remove(params, "requestState"), nil
 }
 
-// ask sends the requests to the client, one after the other, and returns the answers by the server's keys. They are
-// nil if there are no requests.
+// ask sends the requests to the client one after the other and returns the responses under the server's keys; nil if
+// there are no requests.
 func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err error) {
 	defer in.pause()()
 	asked := 0
 	jsonrpc.Members(requests, func(key []byte, v jsonrpc.Span) bool {
 		if asked++; asked > maxInputRequests {
-			err = in.fails("it asked for more than %d answers at once", maxInputRequests)
+			err = in.fails("one result has more than %d requests", maxInputRequests)
 			return false
 		}
 		request := v.Of(requests)
@@ -151,14 +151,14 @@ func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err 
 		answers = jsonrpc.Set(answers, string(key), answer)
 		if len(answers) > maxInputBytes {
 			err = &link.Failure{Server: in.Server, Reason: reason.TooLarge,
-				Message: fmt.Sprintf("the answers that it asked for have more than %d bytes", maxInputBytes)}
+				Message: fmt.Sprintf("the responses to its requests exceed %d bytes", maxInputBytes)}
 		}
 		return err == nil
 	})
 	return answers, err
 }
 
-// answer returns the client's answer to one request. If the user declines, that is an answer, which the server gets;
+// answer returns the client's response to one request. A refusal by the user is a response and is sent to the server,
 // but the call fails if the server asks again.
 func (in *input) answer(ctx context.Context, method string, params []byte) ([]byte, error) {
 	refused := &InputError{Server: in.Server, Method: short.Line(method, 100), Why: "the client cannot be asked"}

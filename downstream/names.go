@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// FullName is a tool's name on the proxy surface.
+// FullName returns a tool's name on the proxy surface.
 func FullName(server, tool string) string { return server + "__" + tool }
 
-// SplitFull splits server__tool at the first "__". Server names cannot hold it, tool names may.
+// SplitFull splits server__tool at the first "__". Server names cannot contain it; tool names may.
 func SplitFull(name string) (server, tool string, ok bool) {
 	server, tool, ok = strings.Cut(name, "__")
 	return server, tool, ok && server != "" && tool != ""
 }
 
-// separators stand between a server's name and a tool's.
+// separators are the separators between the server's name and the tool's.
 var separators = [...]string{"__", ":", "."}
 
-// Splits yields every reading of a name as a server's and a tool's: server__tool, server:tool (at the first colon) and
-// server.tool.
+// Splits yields each way to split a qualified name: server__tool, server:tool (at the first colon) and server.tool.
 func Splits(name string) iter.Seq2[string, string] {
 	return func(yield func(server, tool string) bool) {
 		for _, sep := range separators {
@@ -31,9 +30,9 @@ func Splits(name string) iter.Seq2[string, string] {
 	}
 }
 
-// Alias is the name under which a tool or a prompt is listed to clients. It is the full name, unless that is longer
-// than limit or has characters other than letters, digits, "_" and "-": then it is the beginning of the full name and
-// six digits of its hash. limit 0 is none.
+// Alias returns the name under which clients see a tool or prompt. It is the full name, unless that is longer than
+// limit or has characters other than letters, digits, "_" and "-". Then it is a prefix of the full name followed by
+// six hexadecimal digits of its hash. A limit of 0 means none.
 func Alias(server, name string, limit int) string {
 	full := FullName(server, name)
 	if (limit == 0 || len(full) <= limit) && plain(full) {

@@ -14,21 +14,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// ProtocolVersion is what the router offers downstream servers in the handshake.
+// ProtocolVersion is the version that the router offers to downstream servers in the handshake.
 const ProtocolVersion = string(protocol.V20251125)
 
-// Options of a Manager. Zero durations and counts take the documented defaults.
+// Options of a Manager. Zero durations and counts mean the defaults.
 type Options struct {
 	Servers       []ServerConfig
 	Execution     ExecutionConfig
 	Health        HealthConfig
 	NameConflicts string
-	NameLimit     int             // of names in lists of tools: longer ones get an alias; 0 = none
+	NameLimit     int             // length above which listed names get an alias; 0 = no limit
 	ListDeadline  time.Duration   // for the lists of one server
 	ProxyTimeout  time.Duration   // idle limit of calls other than steps of a plan
 	MaxMessage    int             // bytes of one message from a server
-	Version       string          // ours, for the handshake
-	Validator     *plan.Validator // nil makes one; sharing it shares compiled schemas
+	Version       string          // the router's version, for the handshake
+	Validator     *plan.Validator // nil creates one; share it to share compiled schemas
 	Logger        *slog.Logger
 	Tracer        tracing.Tracer
 	Observe       func(Observation) // after each call; may be nil
@@ -36,24 +36,24 @@ type Options struct {
 	Events
 }
 
-// Access is what it takes to reach some servers.
+// Access holds what some servers need to be reached.
 type Access struct {
 	Embedded map[string]DialFunc // servers in this process, by name
-	Tokens   oauth.Store         // of servers that want some
+	Tokens   oauth.Store         // OAuth tokens
 }
 
-// Events are called for what servers do outside of calls, and Around for each call. Each may be nil.
+// Events are callbacks for events outside of calls, and Around for each call. Each may be nil.
 type Events struct {
 	Around    Around
 	OnMessage func(Message)       // a notification
-	OnReturn  func(server string) // a server that lists were answered without can be reached again; must not block
+	OnReturn  func(server string) // a server missing from lists is reachable again; must not block
 
-	// OnRequest asks a client to which no call leads, as an Asker.
+	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
 }
 
-// Around stands around every request of Call that its caller may make, outside of time limits and retries. next sends
-// the request.
+// Around wraps every request of Call that its caller is allowed to make, outside of time limits and retries. next
+// sends the request.
 type Around func(
 	ctx context.Context, r *Request, next func(ctx context.Context, r *Request) (link.Reply, error),
 ) (link.Reply, error)
@@ -66,15 +66,15 @@ type Observation struct {
 	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
 	Method          string
 	Duration        time.Duration
-	Waited          time.Duration // of it, for a place at the server
+	Waited          time.Duration // part of it spent in the server's queue
 	Attempts        int
 
-	Tool   string // empty for other requests than tools/call
+	Tool   string // for tools/call, else empty
 	Listed bool   // the server lists the tool
 	Caller string
-	Step   bool // of a query
+	Step   bool // a step of a query
 	Began  time.Time
-	Bytes  int // of the result
+	Bytes  int // size of the result
 }
 
 func fillDefaults(o *Options) {

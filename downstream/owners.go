@@ -7,8 +7,8 @@ import (
 
 const ownerShards = 1024
 
-// owners are the places of the servers that list a tool of a name, in order. A change copies the shards that it
-// concerns, and the others are shared.
+// owners maps tool names to the places of the servers that list them, in order. A change copies only the shards it
+// touches; all others are shared.
 type owners struct {
 	seed   maphash.Seed
 	shards *[ownerShards]map[string][]int
@@ -20,7 +20,7 @@ func (o owners) shard(name string) uint64 { return maphash.String(o.seed, name) 
 
 func (o owners) of(name string) []int { return o.shards[o.shard(name)][name] }
 
-// set replaces the places of a name. Shards that are not in copied are copied first.
+// set replaces the places of a name. It first copies the shard unless copied contains it.
 func (o owners) set(name string, places []int, copied map[uint64]bool) {
 	n := o.shard(name)
 	if !copied[n] {

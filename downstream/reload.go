@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 )
 
-// set is the servers of one configuration. It never changes. A new configuration makes another set, which takes over
-// the servers whose configuration is the same.
+// set is the immutable set of servers of one configuration. A new configuration makes a new set, which takes over
+// unchanged servers.
 type set struct {
 	order  []*server
 	byName map[string]*server
@@ -36,16 +36,16 @@ func (f *set) configs() []ServerConfig {
 	return configs
 }
 
-// servers owns the servers: those of the current configuration, and those that are being replaced.
+// servers owns all servers: those of the current configuration and those being replaced.
 type servers struct {
 	set     atomic.Pointer[set]
 	create  func(ServerConfig) *server
 	clients *clients
 
 	mu      sync.Mutex
-	retired []*server // replaced, but with calls in flight
+	retired []*server // replaced, with calls still in flight
 
-	applying sync.Mutex // one configuration after the other; guards the next two
+	applying sync.Mutex // serializes configurations; guards the next two
 	started  bool
 	stopped  bool
 
@@ -68,10 +68,10 @@ func newServers(configs []ServerConfig, clients *clients, create func(ServerConf
 // all returns the current set.
 func (ss *servers) all() *set { return ss.set.Load() }
 
-// server returns the server of that name, nil if there is none.
+// server returns the server with a name; nil if there is none.
 func (ss *servers) server(name string) *server { return ss.all().byName[name] }
 
-// enabled returns the server of that name, nil if there is none or it is disabled.
+// enabled returns the server with a name; nil if there is none or it is disabled.
 func (ss *servers) enabled(name string) *server {
 	if s := ss.server(name); s != nil && !s.config.Disabled {
 		return s
@@ -79,8 +79,8 @@ func (ss *servers) enabled(name string) *server {
 	return nil
 }
 
-// use calls f with the server of a name, which is not closed before f returns. If f comes too late because the server
-// was replaced, use calls it again with the successor. The error is that of f, or an *UnknownError.
+// use calls f with the server of a name, which stays open until f returns. If the server was replaced too early for
+// f, use calls f again with the successor. The error is that of f, or an *UnknownError.
 func (ss *servers) use(name string, f func(s *server) error) error {
 	for {
 		s := ss.enabled(name)
@@ -98,7 +98,7 @@ func (ss *servers) use(name string, f func(s *server) error) error {
 	}
 }
 
-// start begins to connect to every server, all at once.
+// start starts to connect to all servers in parallel.
 func (ss *servers) start() {
 	ss.applying.Lock()
 	defer ss.applying.Unlock()
@@ -168,7 +168,7 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 	return changes
 }
 
-// retire closes a server once its calls in flight are done. Calls that wait go to its successor.
+// retire closes a server once its calls in flight have ended. Queued calls move to its successor.
 func (ss *servers) retire(s *server) {
 	ss.mu.Lock()
 	ss.retired = append(ss.retired, s)
@@ -184,7 +184,7 @@ func (ss *servers) retire(s *server) {
 	})
 }
 
-// every returns the servers in the order of the configuration, after those that are being replaced.
+// every returns all servers in configuration order, after those being replaced.
 func (ss *servers) every() []*server {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -192,7 +192,7 @@ func (ss *servers) every() []*server {
 }
 
 // resume opens sessions with a new server for the clients with log levels or subscriptions at its predecessor. The
-// router's own session is opened anyway.
+// router's own session opens anyway.
 func (ss *servers) resume(s *server) {
 	for _, client := range ss.clients.interested(s.config.Name) {
 		s.slot(client).keep()

@@ -14,38 +14,38 @@ import (
 type Request struct {
 	Server   string
 	Method   string
-	Params   []byte // raw, with the names that the server knows
+	Params   []byte // raw, with the server's own names
 	Tool     string // the tool's own name, for tools/call
 	Client   string // the client session that causes it; empty for the router itself
-	Caller   string // whose share of the server it uses: an API key or a remote address; empty for the router itself
-	Proxied  bool   // on a proxy surface: the client's own session is used, if the server has one for each
-	Step     bool   // a step of a plan: the limits of execution apply
+	Caller   string // charged for the request: an API key or a remote address; empty for the router itself
+	Proxied  bool   // from a proxy surface: use the client's own session if the server has one per client
+	Step     bool   // a step of a plan: the execution limits apply
 	Modern   bool   // the client handles input_required results of a modern server itself
 	Visible  Visible
-	Attempts *int // counts the calls made; may be nil
+	Attempts *int // incremented per call made; may be nil
 	Hooks
 
-	pause  func() (resume func()) // stops the time limit; set by limitTime
+	pause  func() (resume func()) // pauses the time limit; set by limitTime
 	place  *admission.Place       // in the server's queue; set by admit
-	server *server                // which handles it; set by authorize and admit
+	server *server                // handles the request; set by authorize and admit
 }
 
-// Hooks connect a request with its client. Each may be nil. They must not block, except Ask.
+// Hooks connect a request to its client. Each may be nil. They must not block, except Ask.
 type Hooks struct {
 	Progress func(params []byte)        // raw params of progress notifications
 	Ask      Asker                      // answers the server's own requests
-	Notify   func(jsonrpc.Message) bool // takes other notifications of the server for this call; false = the call is over
+	Notify   func(jsonrpc.Message) bool // receives the call's other notifications; false = call is over
 	Gone     func() bool                // the client's connection has ended
-	Sent     func()                     // the request is on its way
+	Sent     func()                     // the request has been sent
 	Streams  func()                     // the server answers with a stream
-	Reserve  func(total int) bool       // charges the memory of the answer to the caller, before it is allocated
-	Hold     Hold                       // charges what is kept of the request after the call
-	Header   http.Header                // of its HTTP request; the server gets what its forward_headers name
+	Reserve  func(total int) bool       // charges the response to the caller before its memory is allocated
+	Hold     Hold                       // charges data kept after the call
+	Header   http.Header                // of the client's HTTP request; those in forward_headers are forwarded
 
 	Tried func(began time.Time, err error) // an attempt has ended
 }
 
-// owner is the client whose session is used; empty for the router's own.
+// owner returns the client whose session is used; empty for the router's own.
 func (r *Request) owner() string {
 	if r.Proxied {
 		return r.Client
@@ -58,16 +58,16 @@ func (r *Request) resource() resource {
 	return resource{r.Server, jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
 }
 
-// origin is the part of a request that a link returns with messages of the server.
+// origin identifies a call in the server messages that a link associates with it.
 type origin struct {
 	ask    Asker
 	notify func(jsonrpc.Message) bool
-	pause  func() (resume func()) // stops the time of the call
+	pause  func() (resume func()) // pauses the time limit of the call
 	place  *admission.Place       // of the call, in its server's queue
 	ctx    context.Context        // of the call
 }
 
-// roundTrip sends a request and returns the answer. Each middleware of calls wraps one around another.
+// roundTrip sends a request and returns the response. Each middleware of calls wraps another roundTrip.
 type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
 
 // calls is the path of every request to a server: a chain of middleware.

@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// retry repeats a call that certainly never reached the tool, or that may be repeated. The next attempt connects
-// anew if the session is lost (slot.get). Any other call whose answer was lost has an unknown outcome and is not
+// retry repeats a call that certainly never reached the tool or that is safe to repeat. If the session is lost, the
+// next attempt reconnects (slot.get). Any other call whose response was lost has an unknown outcome and is not
 // repeated.
 func (c *calls) retry(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
@@ -43,7 +43,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 				}
 				return link.Reply{}, failure
 			}
-			if failure.Unknown { // perhaps the server, or a proxy before it, says so of this call in any session
+			if failure.Unknown { // the server, or a proxy, may reject this call in every session
 				if unknown++; unknown > 1 && !c.repeatable(r) {
 					return link.Reply{}, failure
 				}
@@ -59,7 +59,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
 				wait = 0 // the server no longer knows the session; a new one may succeed
 			}
-			c.opts.Logger.InfoContext(ctx, "call is tried again", "server", r.Server, "method", r.Method,
+			c.opts.Logger.InfoContext(ctx, "retrying call", "server", r.Server, "method", r.Method,
 				"attempt", *r.Attempts+1, "wait", wait, "error", failure)
 			select {
 			case <-time.After(max(wait, min(failure.After, 20*time.Second))):
@@ -76,7 +76,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 	}
 }
 
-// repeatable reports whether a call may safely be made twice.
+// repeatable reports whether a call may safely be repeated.
 func (c *calls) repeatable(r *Request) bool {
 	if r.Tool == "" {
 		return reads[r.Method]

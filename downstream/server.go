@@ -12,7 +12,7 @@ import (
 )
 
 // server is one configured server with its slots: one for the router itself, which clients may share, and one for
-// each client that has a session of its own.
+// each client that has its own session.
 type server struct {
 	*endpoint
 	own  *slot
@@ -37,7 +37,7 @@ func (s *server) slot(client string) *slot {
 	return s.own
 }
 
-// add makes the slot of a client, which is closed with the server. It is nil if the server has stopped.
+// add creates the slot of a client, which closes with the server. It is nil if the server has stopped.
 func (s *server) add(client string) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *server) add(client string) *slot {
 	return sl
 }
 
-// remove forgets a slot that is closed.
+// remove removes a closed slot.
 func (s *server) remove(sl *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,10 +64,10 @@ func (s *server) sessions() int {
 	return len(s.slots)
 }
 
-// stop closes every session, each within limit, and waits for connections under way.
+// stop closes every session, each within limit, and waits for connection attempts.
 func (s *server) stop(limit time.Duration) {
 	s.mu.Lock()
-	s.cancel() // no slot is added from here on
+	s.cancel() // prevents new slots
 	slots := slices.Collect(maps.Keys(s.slots))
 	clear(s.slots)
 	s.mu.Unlock()

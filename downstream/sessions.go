@@ -17,10 +17,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
-const farewell = time.Second // for ending the subscriptions of a client that has left
+const unsubscribeTimeout = time.Second // for the subscriptions of a client that has left
 
-// Sessions are the sessions of clients of the proxy surfaces with servers: of their own or, with servers that are
-// shared, the router's.
+// Sessions are the sessions with servers of clients on the proxy surfaces: their own, or the router's with shared
+// servers.
 type Sessions struct {
 	servers *servers
 	clients *clients
@@ -28,7 +28,7 @@ type Sessions struct {
 	logger  *slog.Logger
 }
 
-// Enter adds a client with the raw params of its initialize. Its sessions with servers open when they are first used.
+// Enter adds a client with the raw params of its initialize. Its sessions with servers open on first use.
 func (ss *Sessions) Enter(client string, params []byte) { ss.clients.enter(client, params) }
 
 // Leave closes the client's sessions with servers and ends its subscriptions.
@@ -46,9 +46,9 @@ func (ss *Sessions) Leave(client string) {
 	ss.clients.forget(client)
 }
 
-// endSubscriptions unsubscribes a client that has left, on the sessions that it shared.
+// endSubscriptions unsubscribes a client that has left from the sessions it shared.
 func (ss *Sessions) endSubscriptions(client string, of []resource) {
-	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, farewell, errors.New("its client has left"))
+	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, unsubscribeTimeout, errors.New("its client has left"))
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(restoring)
@@ -68,13 +68,13 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 			if err != nil {
 				ss.logger.Debug("cannot unsubscribe", "server", of.server, "error", err)
 			}
-			return nil // the others may succeed
+			return nil // continue with the others
 		})
 	}
-	_ = g.Wait() // it has no error
+	_ = g.Wait() // always nil
 }
 
-// Initialized returns a server's raw answer to initialize in the client's session, connecting if there is none.
+// Initialized returns a server's raw result of initialize in the client's session, connecting if necessary.
 func (ss *Sessions) Initialized(ctx context.Context, name, client string) (answer []byte, err error) {
 	err = ss.servers.use(name, func(s *server) error {
 		session, err := s.slot(client).reach(ctx)
@@ -86,9 +86,9 @@ func (ss *Sessions) Initialized(ctx context.Context, name, client string) (answe
 	return answer, err
 }
 
-// Introduce begins to open the client's session with a server, and returns the server's raw answer to initialize in
-// it. If that does not come before ctx ends, it returns the answer in the router's own session. It fails if there is
-// neither.
+// Introduce starts to open the client's session with a server and returns the server's raw result of initialize. If
+// the session does not open before ctx ends, it returns the result of the router's own session. It fails without
+// either.
 func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer []byte, err error) {
 	answer, err = ss.Initialized(ctx, name, client)
 	if err == nil {
@@ -102,8 +102,8 @@ func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer 
 	return nil, err
 }
 
-// Notify passes a client's notification on to a server. On a session that clients share, notifications/initialized
-// was sent when it was opened.
+// Notify relays a client's notification to a server. Shared sessions ignore notifications/initialized, which was sent
+// when they were opened.
 func (ss *Sessions) Notify(ctx context.Context, name, client, method string, params []byte) error {
 	return ss.servers.use(name, func(s *server) error {
 		if method == "notifications/initialized" {
@@ -126,7 +126,7 @@ func (ss *Sessions) Notify(ctx context.Context, name, client, method string, par
 }
 
 // List returns the raw items of a list in the client's session, all pages. They are nil if the server does not know
-// the method. Tools that the server's filter hides are left out. Equal lists are the same slice.
+// the method. Tools hidden by the server's filter are left out. Equal lists are the same slice.
 func (ss *Sessions) List(ctx context.Context, name, client, method string) ([]json.RawMessage, error) {
 	var items []json.RawMessage
 	err := ss.servers.use(name, func(s *server) error {
@@ -142,7 +142,7 @@ func (ss *Sessions) List(ctx context.Context, name, client, method string) ([]js
 	return items, err
 }
 
-// Held returns what List would, without a request to the server. ok is false if a request is needed.
+// Held returns the result of List if that needs no request to the server; else ok is false.
 func (ss *Sessions) Held(name, client, method string) (items []json.RawMessage, ok bool) {
 	s := ss.servers.enabled(name)
 	if s == nil {
@@ -170,7 +170,7 @@ func (ss *Sessions) Shared(server string) bool {
 	return s != nil && !s.perClient()
 }
 
-// Own reports whether a client has, or gets, a session of its own with the server.
+// Own reports whether a client has, or will get, its own session with the server.
 func (ss *Sessions) Own(server, client string) bool {
 	s := ss.servers.server(server)
 	if s == nil || !s.perClient() {
@@ -180,20 +180,20 @@ func (ss *Sessions) Own(server, client string) bool {
 	return params != nil
 }
 
-// Filters reports whether some of the server's tools may be hidden by its configuration.
+// Filters reports whether the configuration may hide some of the server's tools.
 func (ss *Sessions) Filters(server string) bool {
 	s := ss.servers.server(server)
 	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
 }
 
-// Subscribers returns the clients that are subscribed to a resource of a server, or to one that contains it: servers
+// Subscribers returns the clients subscribed to a resource of a server or to one that contains it, because servers
 // may announce changes of parts.
 func (ss *Sessions) Subscribers(server, uri string) []string {
 	return ss.clients.subscribers(server, uri)
 }
 
-// CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, by the tool's
-// definition as it was last listed. It returns nil if they agree.
+// CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, using the tool's
+// last listed definition. It returns nil if they agree.
 func (ss *Sessions) CheckParamHeaders(server, client, tool string, h http.Header, params []byte) *jsonrpc.Error {
 	s := ss.servers.server(server)
 	if s == nil {

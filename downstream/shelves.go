@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// newCatalog returns the catalog before anything was listed.
+// newCatalog returns the empty catalog of a configuration.
 func newCatalog(configs []ServerConfig, policy string) *Catalog {
 	c := &Catalog{
 		policy: policy, configs: configs, places: make(map[string]int, len(configs)),
@@ -20,8 +20,8 @@ func newCatalog(configs []ServerConfig, policy string) *Catalog {
 	return c
 }
 
-// with returns the catalog of other lists, by place. It is c itself if they list the same tools. The work grows with
-// the number of tools added and removed, not with the catalog. c is not changed.
+// with returns the catalog of new lists, by place, or c itself if they list the same tools. Its cost depends on the
+// number of tools added and removed, not on the size of the catalog. It does not change c.
 func (c *Catalog) with(lists []*listing, missing []Missing) *Catalog {
 	next := *c
 	next.lists, next.Missing, next.number = lists, missing, c.number+1
@@ -51,8 +51,8 @@ func (c *Catalog) Later(other *Catalog) bool {
 	return c.origin == other.origin && c.number > other.number
 }
 
-// Changed returns the tools of the servers whose tools may differ from an earlier catalog; nil is a catalog without
-// servers. Servers that are gone have no tools.
+// Changed yields the servers whose tools may differ from an earlier catalog, with their tools; a nil catalog has no
+// servers. Removed servers have no tools.
 func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 	return func(yield func(string, []Tool) bool) {
 		if since != nil {
@@ -74,10 +74,11 @@ func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 	}
 }
 
-// sameSlice reports whether two slices are one in memory, or both empty.
+// sameSlice reports whether two slices share their memory or are both empty.
 func sameSlice(a, b []Tool) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// sameTools reports whether two lists of a server have the same tools and instructions. Equal lists are one in memory.
+// sameTools reports whether two lists of a server have the same tools and instructions. Equal lists share their
+// memory.
 func sameTools(a, b *listing) bool {
 	switch {
 	case a == b:
@@ -88,11 +89,11 @@ func sameTools(a, b *listing) bool {
 	return sameSlice(a.tools, b.tools) && (len(a.tools) > 0 || maps.Equal(a.quarantined, b.quarantined))
 }
 
-// update makes a catalog from the one before.
+// update builds a catalog from the previous one.
 type update struct {
 	*Catalog
-	touched map[string][]int // own names whose owners have changed: the owners before and after
-	dirty   map[int]bool     // places whose shelves are rebuilt
+	touched map[string][]int // own names with new or removed owners: owners before and after
+	dirty   map[int]bool     // places whose shelves must be rebuilt
 	copied  map[uint64]bool  // shards of owners that belong to this update
 }
 
@@ -135,20 +136,20 @@ func (u *update) change(name string, place int, add bool) {
 	u.owners.set(name, before, u.copied)
 }
 
-// affect finds the servers whose tools get other names, or are kept or dropped, because of the names that other servers
-// have gained and lost.
+// affect finds the servers with tools that are renamed, kept or dropped because other servers have gained or lost
+// names.
 func (u *update) affect() {
 	for name, places := range u.touched {
 		u.reconsider(name)
 		for _, place := range places {
-			for _, sep := range separators { // who had this as its bare name?
+			for _, sep := range separators { // owners of this bare name
 				u.reconsider(u.configs[place].Name + sep + name)
 			}
 		}
 	}
 }
 
-// reconsider marks the servers with a tool of that own name whose shelves are outdated.
+// reconsider marks the servers that have a tool with this own name and an outdated shelf.
 func (u *update) reconsider(name string) {
 	for _, place := range u.owners.of(name) {
 		if u.dirty[place] {
@@ -188,7 +189,7 @@ func (c *Catalog) planName(place int, name string) string {
 	return c.configs[place].Name + "." + name
 }
 
-// shelve names the tools that a server lists. Where all keep their own names it copies none.
+// shelve names the tools that a server lists. If all keep their own names, it copies none.
 func (c *Catalog) shelve(place int) shelf {
 	l := c.lists[place]
 	if l == nil {
@@ -213,7 +214,7 @@ func (c *Catalog) shelve(place int) shelf {
 	return s
 }
 
-// conflicting returns the names that several servers use now, in order.
+// conflicting returns the names that several servers use, in order.
 func (u *update) conflicting() []Conflict {
 	out := slices.DeleteFunc(slices.Clone(u.conflicts), func(c Conflict) bool { return u.touched[c.Tool] != nil })
 	for name := range u.touched {

@@ -17,11 +17,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// slot holds one session with a server: connected, connecting or none. A session that is lost is replaced when it is
-// next needed.
+// slot holds one session with a server: connected, connecting or none. A lost session is replaced when it is next
+// needed.
 type slot struct {
 	s      *endpoint
-	client string // whose it is; empty for the router's own, which is also the shared one
+	client string // owner; empty for the router's own, which is also the shared one
 	open   func(ctx context.Context, sl *slot) (*link.Session, error)
 	gone   func() // called once the slot is closed; may be nil
 	lists  *lister
@@ -35,20 +35,20 @@ type slot struct {
 	attempt attempt // to connect
 	closed  bool
 
-	opened  atomic.Int64 // sessions so far
+	opened  atomic.Int64 // number of sessions so far
 	mail    mail
-	callers callers // who have used its sessions
+	callers callers // callers of the current session
 }
 
 // attempt is the state of connecting.
 type attempt struct {
 	done  chan struct{} // closed at the end of the current attempt; nil if there is none
 	began time.Time     // of the current attempt
-	ended bool          // an attempt has ended before
+	ended bool          // an attempt has ended
 	err   error         // of the last attempt
 }
 
-// get returns the session, connecting if there is none. Callers share the attempt to connect, so it does not end with
+// get returns the session, connecting if there is none. Callers share the connection attempt, so it does not end with
 // ctx. If the server was replaced, the error is admission.ErrRetired.
 func (sl *slot) get(ctx context.Context) (*link.Session, error) {
 	sl.mu.Lock()
@@ -103,8 +103,8 @@ func (sl *slot) gaveUp(ctx context.Context) error {
 	return cause
 }
 
-// starting returns a failure that says so during the first attempt to connect, which takes long if a command has to
-// be installed. Otherwise it is nil.
+// starting returns a failure that reports the startup during the first connection attempt, which is long if a command
+// must be installed. Otherwise it returns nil.
 func (sl *slot) starting() *link.Failure {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -115,13 +115,13 @@ func (sl *slot) starting() *link.Failure {
 		seconds(time.Since(sl.attempt.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit())))
 }
 
-// reach is get for requests that concern many servers, such as lists. They do not connect to a server that is known
-// to be unreachable.
+// reach is like get, for requests that concern many servers, such as lists. It does not connect to a server known to
+// be unreachable.
 func (sl *slot) reach(ctx context.Context) (*link.Session, error) {
 	return sl.getUnless(ctx, sl.s.health.machine.Refuses)
 }
 
-// getUnless is get, except that it fails with the error of refuses if it would have to connect.
+// getUnless is like get, but fails with the error of refuses if it would have to connect.
 func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Session, error) {
 	if session := sl.alive(); session != nil {
 		return session, nil
@@ -135,7 +135,7 @@ func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Sess
 func (sl *slot) unused() error {
 	why := reason.Unavailable
 	if sl.s.ctx.Err() == nil && !sl.s.config.Disabled {
-		why = reason.Disconnected // its client has left, which says nothing about the server
+		why = reason.Disconnected // its client has left; the server may be fine
 	}
 	return sl.s.failure(why, "it is not in use")
 }
@@ -154,14 +154,14 @@ func (sl *slot) connect(old *link.Session) {
 			old.CloseWithin(limit)
 		})
 	default:
-		old.Close() // a process must have ended before its successor starts
+		old.Close() // a process must end before its successor starts
 	}
-	// The attempt ends with the slot, not with the requests that wait for it: a command that is killed while it is
-	// being installed would start from the beginning.
+	// The attempt ends with the slot, not with the waiting requests: a command killed during its installation would
+	// start from the beginning.
 	ctx, cancel := context.WithTimeoutCause(sl.ctx, sl.s.config.ConnectLimit(), errors.New("the handshake took too long"))
 	defer cancel()
 	session, err := sl.open(ctx, sl)
-	// The health changes before those who wait continue.
+	// Update the health before the waiting requests continue.
 	switch {
 	case err == nil:
 		sl.begin(ctx, session)
@@ -175,7 +175,7 @@ func (sl *slot) connect(old *link.Session) {
 	sl.session = session
 	sl.settle(err)
 	if err == nil {
-		sl.lists.forget() // another process may list other items
+		sl.lists.forget() // the new process may list other items
 	}
 	closed := sl.closed
 	sl.mu.Unlock()
@@ -186,16 +186,16 @@ func (sl *slot) connect(old *link.Session) {
 		session.Close()
 		return
 	}
-	sl.begin(ctx, session) // the client may have sent it meanwhile, when there was no session to pass it on to
+	sl.begin(ctx, session) // the client may have sent it while there was no session
 }
 
-// settle ends the current attempt. sl.mu is held.
+// settle ends the current attempt. The caller holds sl.mu.
 func (sl *slot) settle(err error) {
 	close(sl.attempt.done)
 	sl.attempt = attempt{ended: true, err: err}
 }
 
-// abandon ends an attempt to connect after a panic in it.
+// abandon ends a connection attempt that panicked.
 func (sl *slot) abandon(f *link.Failure) {
 	sl.s.health.unconnected(sl.client, f)
 	sl.mu.Lock()
@@ -206,7 +206,7 @@ func (sl *slot) abandon(f *link.Failure) {
 	}
 }
 
-// begin sends notifications/initialized in a client's session if the client has sent it, before anything else.
+// begin sends notifications/initialized first in a client's session, if the client has sent it.
 func (sl *slot) begin(ctx context.Context, session *link.Session) {
 	if sl.client == "" {
 		return
@@ -235,14 +235,14 @@ func (sl *slot) restore(ctx context.Context, session *link.Session) {
 			sl.s.logger.Warn("cannot restore a log level or a subscription",
 				"server", sl.s.config.Name, "method", call.Method, "error", err,
 				"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
-			return nil // the others may succeed
+			return nil // continue with the others
 		})
 	}
-	_ = g.Wait() // it has no error
+	_ = g.Wait() // always nil
 }
 
-// keep replaces lost sessions at once from now on, not when they are next needed: the client waits for notifications
-// of the server. The router's own session is kept anyway.
+// keep makes the slot replace lost sessions immediately instead of on next use, because the client waits for
+// notifications of the server. The router's own session is kept anyway.
 func (sl *slot) keep() {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -251,7 +251,7 @@ func (sl *slot) keep() {
 	}
 	sl.kept = true
 	if sl.s.config.Disabled {
-		return // until a new configuration changes that
+		return // until a new configuration
 	}
 	sl.s.wg.Go(func() {
 		defer sl.s.rescue("keeping a session", nil)
@@ -264,7 +264,7 @@ func (sl *slot) keep() {
 	})
 }
 
-// alive returns the session if there is one, without connecting.
+// alive returns the session without connecting; nil if there is none.
 func (sl *slot) alive() *link.Session {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -274,14 +274,14 @@ func (sl *slot) alive() *link.Session {
 	return sl.session
 }
 
-// lost reports whether the session has ended and nothing replaces it yet.
+// lost reports whether the session has ended without a replacement.
 func (sl *slot) lost() bool {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	return sl.session != nil && sl.session.Err() != nil && sl.attempt.done == nil
 }
 
-// tell sends a notification in the current session, without connecting.
+// tell sends a notification in the current session without connecting.
 func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
 	session := sl.alive()
 	if session == nil {
@@ -290,7 +290,7 @@ func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
 	return session.Notify(ctx, method, params)
 }
 
-// close ends the session within limit. The slot opens no other.
+// close ends the session within limit. The slot opens no other session.
 func (sl *slot) close(limit time.Duration) {
 	sl.mu.Lock()
 	sl.closed = true

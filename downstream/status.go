@@ -19,14 +19,14 @@ const (
 	StateDisabled     = health.Disabled
 )
 
-// Status describes the health of a server. Durations are milliseconds.
+// Status describes the health of a server. Durations are in milliseconds.
 type Status struct {
 	Status          string      `json:"status"`
 	Transport       string      `json:"transport"`
 	ProtocolVersion string      `json:"protocol_version"` // empty = not connected
-	Tools           int         `json:"tools"`            // as last listed, in any session; 0 before the first list
+	Tools           int         `json:"tools"`            // number in the last list of any session; 0 before the first
 	Latency         Percentiles `json:"latency_ms"`
-	Since           time.Time   `json:"since"`        // when Status became what it is
+	Since           time.Time   `json:"since"`        // when Status last changed
 	LastHealthy     *time.Time  `json:"last_healthy"` // nil = never
 	LastError       *plan.Error `json:"last_error"`   // nil = none
 	Breaker         string      `json:"breaker"`
@@ -35,25 +35,25 @@ type Status struct {
 	Sessions        int         `json:"sessions"`
 	TokenExpiresIn  *int        `json:"token_expires_in,omitempty"` // seconds, of a server with auth
 
-	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // 100 at most
+	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // at most 100
 }
 
-// Quarantined is a tool that cannot be used, and why.
+// Quarantined is an unusable tool and the reason.
 type Quarantined struct {
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`
 }
 
-// Percentiles are those of the last calls, in milliseconds.
+// Percentiles are latencies of the last calls in milliseconds.
 type Percentiles struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 }
 
-// Status returns the states of all servers by name.
+// Status returns the status of all servers by name.
 func (m *Manager) Status() map[string]Status { return m.StatusFor(nil) }
 
-// StatusFor is Status for a caller: it has the servers that the caller may see, and tells nothing of other tools.
+// StatusFor returns the status of the servers that a caller may see, without data of other tools.
 func (m *Manager) StatusFor(see Visible) map[string]Status {
 	order := m.servers.all().order
 	out := make(map[string]Status, len(order))
@@ -65,7 +65,7 @@ func (m *Manager) StatusFor(see Visible) map[string]Status {
 	for _, c := range m.conflicts() {
 		why := c.Error()
 		if see != nil && slices.ContainsFunc(c.Servers, func(name string) bool { return !see(name, c.Tool) }) {
-			why = "its name is used by another server, too"
+			why = "its name is also used by another server"
 		}
 		for _, name := range c.Servers[1:] {
 			if st, ok := out[name]; ok && (see == nil || see(name, c.Tool)) {
@@ -108,7 +108,7 @@ func (s *server) status(see Visible) Status {
 	h := s.health.machine.Report()
 	st.Since = h.Since.UTC().Truncate(time.Millisecond)
 	if st.Status = h.Status; h.Status == StateConnected && s.own.lost() {
-		st.Status = StateDisconnected // the supervisor has not noticed yet
+		st.Status = StateDisconnected // not yet noticed by the supervisor
 	}
 	if !h.LastHealthy.IsZero() {
 		at := h.LastHealthy.UTC().Truncate(time.Millisecond)
@@ -126,7 +126,7 @@ func (s *server) status(see Visible) Status {
 	return st
 }
 
-// Transitions returns the last changes of a server's state since it was configured, the oldest first.
+// Transitions returns the last changes of a server's state since it was configured, oldest first.
 func (m *Manager) Transitions(name string) []health.Transition {
 	if s := m.servers.server(name); s != nil {
 		return s.health.machine.Past()
@@ -134,7 +134,7 @@ func (m *Manager) Transitions(name string) []health.Transition {
 	return nil
 }
 
-// maxQuarantined is how many quarantined tools a Status names.
+// maxQuarantined limits the quarantined tools in a Status.
 const maxQuarantined = 100
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -6,14 +6,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
-// subscriptions keeps log levels and subscriptions, to replay them on reconnect. On a shared session a server gets one
-// subscription to each resource.
+// subscriptions records log levels and subscriptions to replay them on reconnect. On a shared session a server gets
+// one subscription per resource.
 func (c *calls) subscriptions(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		switch {
 		case r.Method == "resources/unsubscribe":
 			return c.inTurn(ctx, r, next, c.unsubscribe)
-		case !r.Proxied: // without a client session there is nothing to keep
+		case !r.Proxied: // no client session, nothing to record
 		case r.Method == "resources/subscribe":
 			return c.inTurn(ctx, r, next, c.subscribe)
 		case r.Method == "logging/setLevel":
@@ -27,7 +27,7 @@ func (c *calls) subscriptions(next roundTrip) roundTrip {
 	}
 }
 
-// inTurn makes a call about a resource. On a shared session, calls about the same one wait for each other.
+// inTurn makes a call about a resource. On a shared session, calls about the same resource are serialized.
 func (c *calls) inTurn(
 	ctx context.Context, r *Request, next roundTrip,
 	call func(context.Context, *Request, roundTrip) (link.Reply, error),
@@ -57,7 +57,8 @@ func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (li
 	return next(ctx, r)
 }
 
-// kept makes a call whose effect lasts, and keeps the session from here on. undo reverts the record if the call fails.
+// kept makes a call with a lasting effect and keeps the session from then on. undo reverts the record if the call
+// fails.
 func kept(ctx context.Context, r *Request, next roundTrip, undo func()) (link.Reply, error) {
 	reply, err := next(ctx, r)
 	if err != nil || reply.Err != nil {

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	maxSubscriptions = 10_000 // of one client, and of one server on its shared session
-	restoring        = 16     // requests at once that replay or end the subscriptions of a session
+	maxSubscriptions = 10_000 // per client, and per server on its shared session
+	restoring        = 16     // concurrent requests that replay or end subscriptions
 )
 
-// Hold charges n bytes to a caller until release is called once. It is false if the caller holds too much already.
+// Hold charges n bytes to a caller until release, which must be called once. ok is false if the caller holds too
+// much.
 type Hold func(n int) (release func(), ok bool)
 
-// take calls h. A nil Hold charges nobody.
+// take calls h. A nil Hold charges nothing.
 func (h Hold) take(n int) (release func(), ok bool) {
 	if h == nil {
 		return func() {}, true
@@ -27,24 +28,24 @@ func (h Hold) take(n int) (release func(), ok bool) {
 	return h(n)
 }
 
-// interests are what clients have asked of servers, by server. They are guarded by clients.mu.
+// interests are the log levels and subscriptions of clients, by server. They are guarded by clients.mu.
 type interests map[string]*interest
 
-// interest is what clients have asked of one server.
+// interest holds the log levels and subscriptions at one server.
 type interest struct {
-	clients map[*client]struct{} // those with a level or a subscription
+	clients map[*client]struct{} // clients with a level or a subscription
 	watches map[string]*watch    // by URI
 }
 
 // watch holds the subscribers of one resource. On a shared session, calls about the resource take turns, so that the
-// last one that the server gets agrees with the record.
+// last call at the server matches the record.
 type watch struct {
-	turn    chan struct{} // has room for one
-	users   int           // calls that have the turn or wait for it
+	turn    chan struct{} // capacity 1
+	users   int           // calls that hold or await the turn
 	clients map[*client]struct{}
 }
 
-// about returns what clients have asked of a server, adding an entry if there is none. clients.mu is held.
+// about returns the interest in a server, adding it if there is none. The caller holds clients.mu.
 func (is interests) about(server string) *interest {
 	in := is[server]
 	if in == nil {
@@ -54,7 +55,7 @@ func (is interests) about(server string) *interest {
 	return in
 }
 
-// watch returns who is subscribed to a resource, adding an entry if there is none. clients.mu is held.
+// watch returns the watch of a resource, adding it if there is none. The caller holds clients.mu.
 func (is interests) watch(of resource) *watch {
 	in := is.about(of.server)
 	w := in.watches[of.uri]
@@ -65,14 +66,14 @@ func (is interests) watch(of resource) *watch {
 	return w
 }
 
-// tidy drops a server that nobody has asked for anything. clients.mu is held.
+// tidy removes a server without interest. The caller holds clients.mu.
 func (is interests) tidy(server string) {
 	if in := is[server]; in != nil && len(in.clients)+len(in.watches) == 0 {
 		delete(is, server)
 	}
 }
 
-// release drops a resource without subscribers and requests. clients.mu is held.
+// release removes a resource without subscribers and calls. The caller holds clients.mu.
 func (is interests) release(of resource, w *watch) {
 	if w.users == 0 && len(w.clients) == 0 {
 		delete(is[of.server].watches, of.uri)
@@ -80,7 +81,7 @@ func (is interests) release(of resource, w *watch) {
 	}
 }
 
-// settle updates the interest of a client in a server, and drops entries that are empty. cs.mu is held.
+// settle updates the interest of a client in a server and removes empty entries. The caller holds cs.mu.
 func (cs *clients) settle(c *client, server string) {
 	in := cs.interest.about(server)
 	if _, level := c.record.Levels[server]; level || len(c.record.Subscriptions[server]) > 0 {
@@ -94,7 +95,7 @@ func (cs *clients) settle(c *client, server string) {
 	}
 }
 
-// setLevel records a level before it is sent. undo reverts that, unless another level has been set since.
+// setLevel records a level before it is sent. undo reverts it unless another level has been set since.
 func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -129,7 +130,7 @@ func (cs *clients) setLevel(server, id string, params []byte) (undo func(), err 
 	}, nil
 }
 
-// subscribe records a subscription before it is sent, because the first update may follow the answer at once. hold
+// subscribe records a subscription before it is sent, because the first update may directly follow the response. hold
 // charges it to the caller until it ends. undo reverts it.
 func (cs *clients) subscribe(of resource, id string, shared bool, params []byte, hold Hold) (undo func(), err error) {
 	cs.mu.Lock()
@@ -152,7 +153,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 		var ok bool
 		if release, ok = hold.take(size); !ok {
 			err = &link.Failure{Server: of.server, Reason: reason.Overloaded,
-				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the answers that wait"}
+				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the pending responses"}
 		}
 	}
 	if err != nil {
@@ -180,7 +181,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 
 func tooMuch(server string) error {
 	return &link.Failure{Server: server, Reason: reason.Overloaded, Message: fmt.Sprintf(
-		"the client's subscriptions take more than %d bytes; unsubscribe from some resources first", maxRecord)}
+		"the client's subscriptions exceed %d bytes; unsubscribe from some resources first", maxRecord)}
 }
 
 // unsubscribe ends a subscription and returns how many others there are to the resource.
@@ -196,7 +197,7 @@ func (cs *clients) unsubscribe(of resource, id string) (others int) {
 	return 0
 }
 
-// remove ends a subscription. cs.mu is held.
+// remove ends a subscription. The caller holds cs.mu.
 func (cs *clients) remove(c *client, of resource) {
 	subscriptions := c.record.Subscriptions[of.server]
 	params, ok := subscriptions[of.uri]
@@ -216,7 +217,7 @@ func (cs *clients) remove(c *client, of resource) {
 	cs.settle(c, of.server)
 }
 
-// begin waits for the turn for calls about a resource; end returns it.
+// begin waits for the turn of calls about a resource; end returns the turn.
 func (cs *clients) begin(ctx context.Context, of resource) (end func(), err error) {
 	cs.mu.Lock()
 	w := cs.interest.watch(of)
@@ -249,8 +250,8 @@ func (cs *clients) interested(server string) (ids []string) {
 	return ids
 }
 
-// replay returns the requests that restore a session: the log level and the subscriptions of its client or, on a shared
-// session, of all clients.
+// replay returns the requests that restore a session: the log level and the subscriptions of its client or, on a
+// shared session, of all clients.
 func (cs *clients) replay(server, id string, shared bool) (calls []*link.Call) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

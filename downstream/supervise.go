@@ -15,7 +15,7 @@ import (
 )
 
 // supervise keeps a session in the slot until ctx ends: it connects, watches and reconnects. rest pauses between
-// attempts and returns false at the end.
+// attempts and returns false when supervise has to end.
 func (sl *slot) supervise(
 	ctx context.Context,
 	watch func(ctx context.Context, session *link.Session),
@@ -25,10 +25,10 @@ func (sl *slot) supervise(
 	connect := sl.get
 	if sl.client != "" {
 		connect = func(ctx context.Context) (*link.Session, error) {
-			return sl.getUnless(ctx, s.health.machine.Cause) // one attempt for all clients tells whether the server is back
+			return sl.getUnless(ctx, s.health.machine.Cause) // one attempt for all clients detects the server's return
 		}
 	}
-	short := 0 // sessions in a row that did not last
+	short := 0 // consecutive short sessions
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(min(time.Second, s.checks.Interval)),
 		backoff.WithMaxInterval(s.checks.Interval), backoff.WithMaxElapsedTime(0))
@@ -48,7 +48,7 @@ func (sl *slot) supervise(
 				short = 0
 				continue
 			}
-			// The session did not last. A server that ends right after the handshake is restarted with pauses.
+			// A server that ends right after the handshake is restarted with pauses.
 			if short++; short > 1 && sl.client == "" {
 				s.health.on(health.Refused, session.Err())
 			}
@@ -61,9 +61,10 @@ func (sl *slot) supervise(
 
 const checkAgain = time.Second // between pings caused by failed connections
 
-// watch pings a session at the health interval and after failed connections, until it is lost or a ping fails.
+// watch pings a session at the health interval and after failed connections, until the session is lost or a ping
+// fails.
 func (e *endpoint) watch(ctx context.Context, session *link.Session) {
-	// The random start spreads the pings of servers that started together.
+	// The random start spreads the pings of servers that start together.
 	first := time.Duration(rand.Int64N(int64(e.checks.Interval)/4 + 1))
 	timer := time.NewTimer(e.checks.Interval - first)
 	defer timer.Stop()
@@ -76,7 +77,7 @@ func (e *endpoint) watch(ctx context.Context, session *link.Session) {
 			e.health.failed(session.Err())
 			e.health.on(health.Ended, nil)
 			return
-		case <-e.health.doubted: // a ping tells whether the session works, but not each failed connection causes one
+		case <-e.health.doubted: // rate-limited pings after failed connections
 			timer.Reset(time.Until(checked.Add(checkAgain)))
 			continue
 		case <-timer.C:
@@ -93,7 +94,7 @@ func (e *endpoint) watch(ctx context.Context, session *link.Session) {
 			e.health.failed(err)
 			e.health.on(health.Silent, nil)
 			if session.InFlight() == 0 {
-				session.Close() // no call waits for it
+				session.Close() // no call can use it
 				return
 			}
 		}
@@ -101,7 +102,7 @@ func (e *endpoint) watch(ctx context.Context, session *link.Session) {
 	}
 }
 
-// ping succeeds with any JSON-RPC answer, also an error.
+// ping succeeds with any JSON-RPC response, also an error.
 func (e *endpoint) ping(ctx context.Context, session *link.Session) error {
 	cause := errors.New("no answer to ping within " + e.checks.Timeout.String())
 	ctx, cancel := context.WithTimeoutCause(ctx, e.checks.Timeout, cause)
@@ -113,11 +114,11 @@ func (e *endpoint) ping(ctx context.Context, session *link.Session) error {
 	return err
 }
 
-// loginLook is how often a server that waits for a token looks for one.
+// loginLook is the interval at which a server without a token looks for one.
 const loginLook = time.Second
 
-// rest waits before the next attempt to open the router's own session, or until a session of a client was opened or
-// somebody has logged in.
+// rest waits before the next attempt to open the router's own session. It ends early when a client's session opens or
+// when someone logs in.
 func (e *endpoint) rest(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-e.health.reached: // an old token

@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// limitTime ends a call without a sign of life within its limit. Progress restarts the limit, up to a cap. While the
-// client answers a request of the server, the limit stands still; the time for all answers has the same cap.
+// limitTime ends a call that shows no activity within its limit. Progress restarts the limit, up to a cap. While the
+// client answers a request of the server, the limit is paused; the total time for answers has the same cap.
 func (c *calls) limitTime(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		idle, most := c.opts.ProxyTimeout, max(c.opts.ProxyTimeout, c.opts.Execution.ToolTimeoutMax)
@@ -47,15 +47,15 @@ func (c *calls) limitTime(next roundTrip) roundTrip {
 type watchdog struct {
 	mu       sync.Mutex
 	timer    *time.Timer
-	idle     time.Duration // without a sign of life
-	most     time.Duration // in all
-	end      time.Time     // of most
-	patience time.Duration // left for answers of the client
-	paused   int           // requests to the client that are open
-	since    time.Time     // when the first of them was sent
+	idle     time.Duration // limit without activity
+	most     time.Duration // total limit
+	end      time.Time     // deadline from most
+	patience time.Duration // remaining time for the client's answers
+	paused   int           // number of open requests to the client
+	since    time.Time     // when the first was sent
 }
 
-// begin starts the time. At its end bark is called with a message.
+// begin starts the timer. When it ends, bark is called with a message.
 func (w *watchdog) begin(bark func(message string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *watchdog) begin(bark func(message string)) {
 	})
 }
 
-// reset restarts the limit, unless it has ended.
+// reset restarts the limit unless it has ended.
 func (w *watchdog) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +83,7 @@ func (w *watchdog) reset() {
 	}
 }
 
-// pause stops the limit and the cap until resume is called, and starts the time for answers.
+// pause stops the limit and the cap until resume is called, and starts the time for the client's answers.
 func (w *watchdog) pause() (resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +103,7 @@ func (w *watchdog) pause() (resume func()) {
 	}
 }
 
-// stop ends the time, also for requests of the server that are still open.
+// stop ends the timer, also for requests of the server that are still open.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,18 +20,18 @@ const maxToolDef = 256 << 10 // bytes of one definition; larger ones are quarant
 // Tool is a tool of a downstream server.
 type Tool struct {
 	plan.Tool
-	Raw json.RawMessage // the definition as its server wrote it
+	Raw json.RawMessage // the definition, unchanged
 
-	mirrored *mcp.Tool // which arguments are repeated in headers; nil if none are
+	mirrored *mcp.Tool // arguments repeated in headers; nil if none
 }
 
 // Full is the tool's name on the proxy surface.
 func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
 
-// Visible says whether a caller may see a tool. nil sees everything.
+// Visible reports whether a caller may see a tool, or any tool of the server if tool is empty. nil allows everything.
 type Visible func(server, tool string) bool
 
-// readTool reads the parts of a definition that the router uses. The error says why the tool is quarantined.
+// readTool reads the parts of a definition that the router uses. The error tells why the tool is quarantined.
 func readTool(server string, raw json.RawMessage) (Tool, error) {
 	if len(raw) > maxToolDef {
 		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
@@ -51,7 +51,7 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	case def.Name == "":
 		return Tool{}, errors.New("it has no name")
 	case len(def.InputSchema) == 0 || def.InputSchema[0] != '{':
-		return Tool{}, errors.New("its inputSchema is no object")
+		return Tool{}, errors.New("its inputSchema is not an object")
 	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
 		def.OutputSchema = nil
 	}
@@ -61,7 +61,7 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	}}, nil
 }
 
-// allows reports whether the filter lets a tool through. Patterns were checked when they were loaded.
+// allows reports whether the filter admits a tool. The config loader has checked the patterns.
 func (f ToolFilter) allows(tool string) bool {
 	return (len(f.Allow) == 0 || matches(f.Allow, tool)) && !matches(f.Deny, tool)
 }
@@ -73,8 +73,8 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// mirrored returns the description of the arguments that are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28).
-// It is nil if there are none, or if the schema names an invalid header.
+// mirrored returns the arguments that are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28). It is nil if there
+// are none, or if the schema names an invalid header.
 func mirrored(schema json.RawMessage) *mcp.Tool {
 	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
 		return nil
@@ -86,7 +86,7 @@ func mirrored(schema json.RawMessage) *mcp.Tool {
 	return t
 }
 
-// paramHeaders returns the headers that go with a call of the tool, besides others; t may be nil.
+// paramHeaders returns others with the headers for a call of the tool added; t may be nil.
 func (t *Tool) paramHeaders(others http.Header, params []byte) http.Header {
 	if t == nil || t.mirrored == nil {
 		return others

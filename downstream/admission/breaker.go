@@ -11,32 +11,32 @@ import (
 const (
 	Closed   = "closed"    // calls go through
 	Open     = "open"      // calls are refused at once
-	HalfOpen = "half-open" // one call at a time tries whether the server is back
+	HalfOpen = "half-open" // one trial call at a time tests the server
 )
 
 const (
-	breakerFailures = 5               // in a row open it
-	breakerPause    = time.Second     // of the first open state, and between two trial calls
-	breakerMaxPause = 8 * time.Second // longest pause; it doubles with each failed trial
+	breakerFailures = 5               // consecutive failures that open it
+	breakerPause    = time.Second     // first open period, and pause between trial calls
+	breakerMaxPause = 8 * time.Second // maximum; the period doubles with each failed trial
 )
 
-// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): after several calls in a row have failed
-// to reach the server, others are refused at once. The zero value is closed. It is safe for concurrent use. While it
-// is closed, it costs two atomic loads a call.
+// Breaker is the circuit breaker of a server (M. Nygard, Release It!, 2007): after several consecutive calls have
+// failed to reach the server, it refuses further calls. The zero value is closed. It is safe for concurrent use.
+// While closed, it costs two atomic loads per call.
 type Breaker struct {
-	failures atomic.Int32 // in a row
+	failures atomic.Int32 // consecutive
 	tripped  atomic.Bool
-	counted  atomic.Uint64 // failures ever
+	counted  atomic.Uint64 // total failures
 
 	mu        sync.Mutex
 	pause     time.Duration
 	until     time.Time // open until then, half-open afterwards
 	next      time.Time // when the next call may try
-	unreached bool      // the last failure was that of a connection
+	unreached bool      // the last failure was a failed connection
 }
 
-// Allow reports whether a call may go to the server, or else the time until one may try. After an allowed call, call
-// Succeeded or Failed, or neither if the call says nothing about the server.
+// Allow reports whether a call may go to the server, or else the time until a trial call. After an allowed call, call
+// Succeeded or Failed, or neither if the outcome says nothing about the server.
 func (b *Breaker) Allow() (ok bool, wait time.Duration) {
 	if !b.tripped.Load() {
 		return true, 0
@@ -51,7 +51,7 @@ func (b *Breaker) Allow() (ok bool, wait time.Duration) {
 	return true, 0
 }
 
-// Refuses is Allow without a trial call.
+// Refuses is like Allow, but never admits a trial call.
 func (b *Breaker) Refuses() (refused bool, wait time.Duration) {
 	if !b.tripped.Load() {
 		return false, 0
@@ -74,11 +74,11 @@ func (b *Breaker) Succeeded() {
 	b.pause = 0
 }
 
-// Failures returns how many failures were counted so far.
+// Failures returns the total number of failures.
 func (b *Breaker) Failures() uint64 { return b.counted.Load() }
 
 // Failed records that a call could not reach the server or lost it, and reports whether that opens the breaker.
-// before is the value of Failures when the call began: concurrent calls that fail together count as one.
+// before is the value of Failures when the call began: concurrent failures count as one.
 func (b *Breaker) Failed(before uint64, unreached bool) (opens bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,13 +91,14 @@ func (b *Breaker) Failed(before uint64, unreached bool) (opens bool) {
 	}
 	tripped := b.tripped.Swap(true)
 	b.pause = min(max(2*b.pause, breakerPause), breakerMaxPause)
-	spread := time.Duration(rand.Int64N(int64(b.pause)/5 + 1)) // so that many routers do not come back at once
+	spread := time.Duration(rand.Int64N(int64(b.pause)/5 + 1)) // keeps many routers from retrying simultaneously
 	b.until = time.Now().Add(b.pause + spread)
 	b.next = b.until
 	return !tripped
 }
 
-// Reached records a successful connection: if the connection had failed, the next call may try at once.
+// Reached records a successful connection. If the last failure was a failed connection, the next call may try at
+// once.
 func (b *Breaker) Reached() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Place is the place of one call in a Queue. The zero value is ready for Enter. It is used for one stay.
+// Place is the place of one call in a Queue. The zero value is ready for Enter. A Place is used once.
 type Place struct {
-	Waited time.Duration // in Enter, as its caller notes
+	Waited time.Duration // time in Enter; set by its caller
 
 	q        *Queue
 	share    *share
 	state    placeState
-	suspends int           // Suspend calls that are not resumed
+	suspends int           // Suspend calls not yet resumed
 	at       *list.Element // in Queue.returning; nil if it is not there
 	back     chan struct{} // closed when the call leaves Queue.returning
 }
@@ -49,10 +49,9 @@ func (p *Place) Leave() {
 	q.settle()
 }
 
-// Suspend gives up the place of a call while it waits for someone else, such as a user who is asked. resume takes a
-// place again, ahead of all calls that have not begun; it waits until there is one or ctx ends, and must be called
-// once. Beyond the limit of suspended calls a call keeps its place. Calls of Suspend may overlap: the last resume
-// counts.
+// Suspend gives up the place of a call while the call waits for someone else, such as a user. resume takes a place
+// again, ahead of all calls that have not begun. It waits for a place until ctx ends, and must be called once. Beyond
+// the limit of suspended calls, a call keeps its place. Suspensions may overlap: the last resume counts.
 func (p *Place) Suspend() (resume func(ctx context.Context)) {
 	q := p.q
 	if q == nil {
@@ -100,7 +99,7 @@ func (p *Place) resume(ctx context.Context) {
 	}
 }
 
-// restore gives a free place to a suspended call. The queue is locked.
+// restore gives a free place to a suspended call. The caller holds the queue's lock.
 func (p *Place) restore() {
 	p.stopReturn()
 	p.q.suspended--
@@ -109,7 +108,7 @@ func (p *Place) restore() {
 	p.state = holding
 }
 
-// stopReturn takes a call off Queue.returning, if it is there, and ends the wait in resume. The queue is locked.
+// stopReturn removes a call from Queue.returning and ends the wait in resume. The caller holds the queue's lock.
 func (p *Place) stopReturn() {
 	if p.at != nil {
 		p.q.returning.Remove(p.at)

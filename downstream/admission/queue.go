@@ -1,7 +1,7 @@
-// Package admission decides when a server gets a call.
+// Package admission decides when calls are sent to a server.
 //
-// A [Queue] bounds the calls that a server handles at once and shares the places fairly among callers. A [Breaker]
-// refuses calls while they keep failing. Both are safe for concurrent use and start no goroutines.
+// A [Queue] limits the concurrent calls of a server and shares its places fairly among callers. A [Breaker] refuses
+// calls after repeated failures. Both are safe for concurrent use and start no goroutines.
 package admission
 
 import (
@@ -19,20 +19,19 @@ var (
 
 // Queue is a fair queue for the calls of one server.
 //
-// At most limit calls hold a place, at most room calls wait for one, and at most limit calls are suspended: they wait
-// for somebody else and have given their place up meanwhile. What it keeps grows with these calls alone.
+// At most limit calls hold a place, at most room calls wait for one, and at most limit calls are suspended, that is,
+// have given up their place to wait for someone else. Its memory grows only with these calls.
 //
-// Places are shared among callers, and among the sessions of one caller. A free place is given at once, so a caller
-// that is alone may hold all of them. When calls wait, each free place goes
+// Places are shared among callers, and among the sessions of one caller. A free place is assigned immediately, so a
+// single caller may hold all of them. If calls wait, each free place goes
 //
-//  1. to the suspended call that has waited longest to go on;
+//  1. to the suspended call that has waited longest to resume;
 //  2. else to the next caller in turn that holds less than half of the places;
 //  3. else to the next caller in turn.
 //
-// Within a caller, sessions take turns. When room calls wait, the newest call of the caller that has most of them
-// waiting makes room for one of a caller that has fewer, and likewise among the sessions of one caller. If there is
-// no such call, the new one is refused. So a caller that floods a server delays and loses its own calls, not those of
-// others.
+// Within a caller, sessions take turns. When room calls wait, a call of a caller with fewer waiting calls displaces
+// the newest call of the caller with the most; the same holds among the sessions of one caller. If there is no such
+// call, the new one is refused. A caller that floods a server thus delays and loses only its own calls.
 type Queue struct {
 	limit   int
 	room    int
@@ -44,15 +43,15 @@ type Queue struct {
 	suspended int
 	pinned    int
 	shares    map[string]*share // by caller
-	turns     list.List         // of *share: callers with calls that wait, the next in turn first
-	returning list.List         // of *Place: suspended calls that want to go on, the first to ask first
-	spare     []*share          // for callers to come: saves an allocation for each call of a quiet server
-	drained   chan struct{}     // closed when no call is left and nothing is pinned; nil if nobody waits for that
+	turns     list.List         // of *share: callers with waiting calls, next in turn first
+	returning list.List         // of *Place: suspended calls waiting to resume, oldest first
+	spare     []*share          // for reuse: saves an allocation per call when few calls wait
+	drained   chan struct{}     // closed when no call or pin is left; nil if nobody waits
 }
 
 const maxSpare = 64 // shares kept for reuse
 
-// NewQueue makes a Queue with limit places, and room for as many calls that wait.
+// NewQueue returns a Queue with limit places and room for room waiting calls.
 func NewQueue(limit, room int) *Queue {
 	return &Queue{limit: limit, room: room, shares: map[string]*share{}, retired: make(chan struct{})}
 }
@@ -94,7 +93,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, caller, session string) err
 	}
 	q.mu.Unlock()
 	if <-w.told == nil {
-		p.Leave() // it got the place in the meantime
+		p.Leave() // it has got the place in the meantime
 	}
 	return context.Cause(ctx)
 }
@@ -106,7 +105,7 @@ func (q *Queue) admit(p *Place, s *share) {
 	p.q, p.share, p.state = q, s, holding
 }
 
-// free passes a place that a caller held on to the call whose turn it is.
+// free passes a caller's freed place to the call whose turn it is.
 func (q *Queue) free(s *share) {
 	s.held--
 	q.held--
@@ -127,8 +126,8 @@ func (q *Queue) free(s *share) {
 	w.told <- nil
 }
 
-// next returns the caller that gets the next free place, nil if no call waits. At most two callers hold half of the
-// places or more, so it looks at three at most.
+// next returns the caller that gets the next free place, nil if no call waits. At most two callers can hold half of
+// the places or more, so it examines at most three.
 func (q *Queue) next() *share {
 	for e := q.turns.Front(); e != nil; e = e.Next() {
 		if s := e.Value.(*share); 2*s.held < q.limit {
@@ -141,7 +140,7 @@ func (q *Queue) next() *share {
 	return nil
 }
 
-// Pin keeps Drain waiting until Unpin, for uses that are no calls. It is false if the queue is retired.
+// Pin makes Drain wait until Unpin, for uses other than calls. It reports false if the queue is retired.
 func (q *Queue) Pin() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,8 +159,7 @@ func (q *Queue) Unpin() {
 	q.settle()
 }
 
-// Retire refuses new calls, and those that wait to begin, with ErrRetired. Calls that have begun go on. It is called
-// once.
+// Retire refuses new and waiting calls with ErrRetired. Calls that have begun continue. It must be called once.
 func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,7 +185,7 @@ func (q *Queue) IsRetired() bool {
 	}
 }
 
-// Drain waits until no call has begun and not left, and nothing is pinned, or until stop is closed.
+// Drain waits until all calls that have begun have left and nothing is pinned, or until stop is closed.
 func (q *Queue) Drain(stop <-chan struct{}) {
 	q.mu.Lock()
 	if q.idle() {
@@ -214,7 +212,7 @@ func (q *Queue) settle() {
 	}
 }
 
-// Load returns the number of calls that have begun, suspended ones included, and of those that wait to begin.
+// Load returns the number of calls that have begun, including suspended ones, and of those that wait.
 func (q *Queue) Load() (begun, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,14 +2,14 @@ package admission
 
 import "container/list"
 
-// share is the part of one caller in a Queue. A spare share is zero.
+// share is one caller's part of a Queue. A spare share is zero.
 type share struct {
 	caller  string
-	calls   int // that hold a place, wait or are suspended
+	calls   int // calls that hold a place, wait or are suspended
 	held    int
 	waiting int
 	lines   map[string]*line // by session
-	turns   list.List        // of *line: sessions with calls that wait, the next in turn first
+	turns   list.List        // of *line: sessions with waiting calls, next in turn first
 	turn    *list.Element    // in Queue.turns
 }
 
@@ -17,16 +17,16 @@ type share struct {
 type line struct {
 	share   *share
 	session string
-	waiters list.List // of *waiter, the oldest first
+	waiters list.List // of *waiter, oldest first
 	turn    *list.Element
 }
 
-// waiter is a call that waits for a place.
+// waiter is a call waiting for a place.
 type waiter struct {
 	place *Place
-	told  chan error // gets nil with the place, or why there is none; room for one
+	told  chan error // receives nil with the place, or the error; capacity 1
 	line  *line
-	at    *list.Element // in line.waiters; nil once it waits no more
+	at    *list.Element // in line.waiters; nil after the wait
 }
 
 // shareOf returns the share of a caller.
@@ -46,7 +46,7 @@ func (q *Queue) shareOf(caller string) *share {
 	return s
 }
 
-// end takes a call off its caller's share.
+// end removes a call from its caller's share.
 func (q *Queue) end(s *share) {
 	if s.calls--; s.calls > 0 {
 		return
@@ -57,7 +57,7 @@ func (q *Queue) end(s *share) {
 	}
 }
 
-// push puts a call at the end of its session's line.
+// push adds a call to the end of its session's line.
 func (q *Queue) push(p *Place, s *share, session string) *waiter {
 	if s.turn == nil {
 		s.turn = q.turns.PushBack(s)
@@ -77,7 +77,7 @@ func (q *Queue) push(p *Place, s *share, session string) *waiter {
 	return w
 }
 
-// remove takes a call out of its session's line. It still counts as one of its caller's.
+// remove removes a call from its session's line. It still counts for its caller.
 func (q *Queue) remove(w *waiter) {
 	l, s := w.line, w.line.share
 	l.waiters.Remove(w.at)
@@ -100,8 +100,9 @@ func (q *Queue) drop(w *waiter) {
 	q.end(w.line.share)
 }
 
-// makeRoom refuses the newest call of a caller, or else of a session of the same caller, that has more calls waiting
-// than the one that asks would have. It is false if there is none.
+// makeRoom refuses the newest call of the caller with the most waiting calls or, among the sessions of the same
+// caller, of such a session, if that has more calls waiting than the new call's own would have. It reports false if
+// there is none.
 func (q *Queue) makeRoom(caller, session string) bool {
 	own, ownLine := q.shares[caller], 0
 	if own == nil {
@@ -115,7 +116,7 @@ func (q *Queue) makeRoom(caller, session string) bool {
 			most = s
 		}
 	}
-	// With a limit of 1, for example, two callers cannot both wait: then the one without the place does.
+	// With a limit of 1, two callers cannot both wait; then the one that holds no place waits.
 	if most.waiting <= own.waiting+1 && (most.waiting == own.waiting || most.held <= own.held) {
 		most = own
 	}

@@ -1,5 +1,5 @@
 // Package health is the state machine of a server's health. Every session with the server, the router's own and those
-// of clients, reports what happens to it with [Machine.On]. One table has the state that follows.
+// of clients, reports its events to [Machine.On]. One table defines the transitions.
 package health
 
 import (
@@ -15,15 +15,15 @@ import (
 
 // States of a server.
 const (
-	Connecting   = "connecting"   // the first attempt, or the first after a loss, is under way
+	Connecting   = "connecting"   // first connection attempt, also after a loss
 	Connected    = "connected"    // the handshake is done and pings are answered
 	Degraded     = "degraded"     // it does not answer pings
 	Disconnected = "disconnected" // it cannot be reached, or its session is lost
-	Quarantined  = "quarantined"  // something responds that does not speak MCP
+	Quarantined  = "quarantined"  // the peer does not speak MCP
 	Disabled     = "disabled"     // by the configuration
 )
 
-// state is more detailed than the states that are shown.
+// state is more detailed than the states shown.
 type state uint8
 
 const (
@@ -41,7 +41,7 @@ func (s state) String() string {
 	return [states]string{Connecting, Connected, Degraded, Disconnected, Disconnected, Quarantined, Disabled}[s]
 }
 
-// Event is what happens to a server.
+// Event is an event in the life of a server.
 type Event uint8
 
 // Events.
@@ -51,14 +51,14 @@ const (
 	Answered              // a call was answered
 	Pinged                // a ping in the router's own session was answered
 	Silent                // a ping was not answered
-	Refused               // a connection failed, of whichever session
-	Garbled               // something answered the router's handshake that does not speak MCP
+	Refused               // a connection of any session failed
+	Garbled               // the peer answered the router's handshake but does not speak MCP
 	Ended                 // the router's own session was lost or closed
 	events   int   = iota
 )
 
-// transitions has the next state for a state (row) and an event (column). An attempt to connect does not change the
-// state of a failed server; its result does. An answered call shows that an unreachable server is back. It shows
+// transitions maps a state (row) and an event (column) to the next state. A connection attempt does not change the
+// state of a failed server; its result does. An answered call shows that an unreachable server is back, but says
 // nothing about pings or the router's own session.
 var transitions = [states][events]state{
 	//            Dialing      Opened     Answered    Pinged     Silent       Refused      Garbled      Ended
@@ -71,13 +71,13 @@ var transitions = [states][events]state{
 	disabled:    {disabled, disabled, disabled, disabled, disabled, disabled, disabled, disabled},
 }
 
-// Transition is a change of the state, as it is shown.
+// Transition is a change of the shown state.
 type Transition struct {
 	At    time.Time `json:"at"`
 	State string    `json:"state"`
 }
 
-// maxPast is how many transitions are remembered.
+// maxPast is the number of transitions kept.
 const maxPast = 20
 
 const (
@@ -91,16 +91,16 @@ type Machine struct {
 
 	mu      sync.Mutex
 	state   state
-	since   time.Time     // when the state, as it is shown, began
-	why     error         // of unreachable and quarantined
-	tried   time.Time     // when the last attempt failed, or lists were let through since
-	missed  time.Time     // of the last warning that the server is left out; zero = not since it was connected
-	past    []Transition  // the last maxPast
-	lastErr *link.Failure // of whatever failed last
-	lastOK  time.Time     // when it last opened a session or answered a ping
+	since   time.Time     // when the shown state began
+	why     error         // reason for unreachable or quarantined
+	tried   time.Time     // last failed attempt or later re-probe
+	missed  time.Time     // last warning that the server is left out; zero = none since it was connected
+	past    []Transition  // at most maxPast
+	lastErr *link.Failure // the last failure of any kind
+	lastOK  time.Time     // last opened session or answered ping
 }
 
-// New returns the machine of a server without connections; off means disabled.
+// New returns the machine of an unconnected server; off means disabled.
 func New(off bool) *Machine {
 	m := &Machine{since: time.Now()}
 	if off {
@@ -109,8 +109,8 @@ func New(off bool) *Machine {
 	return m
 }
 
-// On handles an event; err says what failed. It returns true if requests were answered without the server and can
-// include it from now on.
+// On handles an event; err is the failure, if any. It returns true if the server was left out of earlier answers and
+// can be included again.
 func (m *Machine) On(e Event, err error) (returned bool) {
 	if e == Answered && !m.down.Load() {
 		return false
@@ -141,21 +141,21 @@ func (m *Machine) On(e Event, err error) (returned bool) {
 	return returned
 }
 
-// Failed keeps f as the last error.
+// Failed stores f as the last error.
 func (m *Machine) Failed(f *link.Failure) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lastErr = f
 }
 
-// LastError returns what failed last; nil if nothing has.
+// LastError returns the last failure; nil if there is none.
 func (m *Machine) LastError() *link.Failure {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lastErr
 }
 
-// Connected reports whether a session was opened and pings are answered.
+// Connected reports whether a session is open and pings are answered.
 func (m *Machine) Connected() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,15 +177,15 @@ func (m *Machine) Report() Report {
 	return Report{m.state.String(), m.since, m.lastOK, m.lastErr}
 }
 
-// Cause returns why the server cannot be used, nil if it may be tried.
+// Cause returns why the server cannot be used; nil if it may be tried.
 func (m *Machine) Cause() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
-// Refuses is Cause for requests that do not need this server in particular, such as lists: until the server is back,
-// they fail fast. If connections are refused, which takes no time, one caller may re-probe every lookAgain.
+// Refuses is like Cause, for requests that do not need this particular server, such as lists: they fail fast until
+// the server is back. If connections are refused, which takes no time, one caller may re-probe every lookAgain.
 func (m *Machine) Refuses() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,15 +197,15 @@ func (m *Machine) Refuses() error {
 	return nil
 }
 
-// Past returns the last transitions, the oldest first.
+// Past returns the last transitions, oldest first.
 func (m *Machine) Past() []Transition {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.past)
 }
 
-// LeftOut records that a request was answered without the server. It reports whether to warn, because clients set the
-// rate of such requests.
+// LeftOut records that a request was answered without the server. It reports whether to warn; warnings are
+// rate-limited, because clients determine the rate of such requests.
 func (m *Machine) LeftOut() (warn bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,26 +9,25 @@ import (
 )
 
 const (
-	// longMessage is the size from which memory counts more than the time of copying.
+	// longMessage is the size from which saving memory matters more than avoiding copies.
 	longMessage = 4 << 20
-	// freeMessage is the size of answers that need no room: they fit into buffers that are there anyway.
+	// freeMessage is the size up to which responses are not charged: they fit into existing buffers.
 	freeMessage = 16 << 10
 )
 
-// errTooLong tells of a message over Options.MaxMessage.
+// errTooLong is the error for a message larger than Options.MaxMessage.
 var errTooLong = lines.ErrTooLong
 
-// errNoRoom tells that the caller may hold no more.
-var errNoRoom = errors.New("the caller has no room for the answer")
+// errNoRoom is the error for a response beyond the caller's memory limit.
+var errNoRoom = errors.New("the response exceeds the caller's memory limit")
 
-// room asks whether an answer may take so many bytes in all; nil allows everything.
+// room reports whether a response may take total bytes; nil allows everything.
 type room func(total int) bool
 
 func (r room) allows(total int) bool { return r == nil || total <= freeMessage || r(total) }
 
 // Extend implements lines.Memory: it appends part to a message of at most most bytes. The capacity doubles, so that
-// little is copied. From longMessage on it becomes four times as large: what is left behind is only a third of the
-// message then.
+// little is copied. From longMessage on it quadruples, so that the old buffers amount to only a third of the message.
 func (r room) Extend(b, part []byte, most int) ([]byte, error) {
 	need := len(b) + len(part)
 	if need <= cap(b) {
@@ -47,7 +46,7 @@ func (r room) Extend(b, part []byte, most int) ([]byte, error) {
 	return grown, nil
 }
 
-// readAll reads r to its end. More than most bytes are errTooLong.
+// readAll reads r to its end. It returns errTooLong beyond most bytes.
 func readAll(r io.Reader, most int, room room) ([]byte, error) {
 	var all []byte
 	part := make([]byte, 16<<10)

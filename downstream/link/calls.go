@@ -12,25 +12,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// pending is a call that waits for its response. Its id is its progress token, too.
+// pending is a call that waits for its response. Its id is also its progress token.
 type pending struct {
-	end    func() // ends the call from outside; nil where it watches the session itself
+	end    func() // ends the call; nil if the call itself watches the session
 	params []byte // as sent; for the headers of the modern era
 	id     int64
-	wire   jsonrpc.ID // id as it is sent
+	wire   jsonrpc.ID // encoded id
 	call   *Call
-	reply  chan jsonrpc.Message // room for one; nil where a call has a stream of its own
+	reply  chan jsonrpc.Message // capacity 1; nil if the call has its own stream
 
-	ctx      context.Context // of the caller; set by add
-	answered atomic.Bool     // its response has come, or it was given up
+	ctx      context.Context // the caller's; set by add
+	answered atomic.Bool     // its response has arrived, or it was abandoned
 
 	unsent bool // the server never saw the request; set by the transport before it returns
 
-	mu       sync.Mutex // held while progress is reported: one report at a time, and none once finished
+	mu       sync.Mutex // held during reports, so that none follows finish
 	finished bool
 }
 
-// report passes progress on, unless the call has its response or nobody waits for it any more.
+// report relays progress unless the call is finished.
 func (c *pending) report(params []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *pending) report(params []byte) {
 	}
 }
 
-// finish ends the reports; one that is under way is awaited.
+// finish stops the reports and waits for a running one.
 func (c *pending) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,22 +47,22 @@ func (c *pending) finish() {
 	c.answered.Store(true)
 }
 
-// calls is the table of a session's calls in flight. It holds what the callers hold, no more.
+// calls is the table of a session's calls in flight. Callers bound its size.
 type calls struct {
-	shared bool // the calls' responses come on one stream
+	shared bool // responses arrive on one shared stream
 
 	mu      sync.Mutex
 	first   int64 // the id of the first call
-	last    int64 // the id of the newest; first-1 while there was none
+	last    int64 // the id of the newest; first-1 before the first
 	byID    map[int64]*pending
-	drained chan struct{} // closed when the table is empty; nil if nobody waits for that
+	drained chan struct{} // closed when the table is empty; nil if nobody waits
 }
 
-// maxFirst bounds the first id of a session. Servers may keep ids in floats, which are exact below 1<<53.
+// maxFirst limits the first id of a session. Servers may store ids as floats, which are exact below 1<<53.
 const maxFirst = 1 << 52
 
-// start chooses the first id. It is random, because sessions share connections: a response that a server sends to
-// the wrong one must not fit a call there.
+// start chooses a random first id. Sessions may share connections, and a response that a server sends to the wrong
+// session must not match a call there.
 func (t *calls) start() {
 	t.byID = map[int64]*pending{}
 	t.first = 1 + rand.Int64N(maxFirst)
@@ -112,14 +112,14 @@ func (t *calls) drain(ctx context.Context) {
 	}
 }
 
-// endWith says how endAll ends a call.
+// endWith sets the function with which endAll ends a call.
 func (t *calls) endWith(c *pending, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.end = end
 }
 
-// endAll ends the calls that said how.
+// endAll ends the calls that have such a function.
 func (t *calls) endAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +136,7 @@ func (t *calls) len() int {
 	return len(t.byID)
 }
 
-// find returns the call with the raw id, nil if there is none: ids and tokens are integers of ours.
+// find returns the call with the raw id; nil if there is none, as for ids that are not integers.
 func (t *calls) find(raw []byte) *pending {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
@@ -151,7 +151,7 @@ func (t *calls) byToken(params []byte) *pending {
 	return t.find(jsonrpc.Get(params, "progressToken"))
 }
 
-// knew reports whether a raw id is that of a call which is over.
+// knew reports whether a raw id belongs to an earlier call.
 func (t *calls) knew(raw []byte) bool {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	t.mu.Lock()
@@ -159,9 +159,9 @@ func (t *calls) knew(raw []byte) bool {
 	return err == nil && id >= t.first && id <= t.last
 }
 
-// ofOnlyClient returns the calls of the only client with calls in flight, the newest first; none if there
-// are several clients. A client that has gone counts only where no other is left, or where the other is another
-// caller's, who must not be asked in its place.
+// ofOnlyClient returns the calls of the only client with calls in flight, newest first; none if there are several
+// clients. A disconnected client counts only if no other is left, or if the other belongs to a different caller, who
+// must not be asked in its place.
 func (t *calls) ofOnlyClient() []*Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,5 +196,5 @@ func (t *calls) ofOnlyClient() []*Call {
 	return calls
 }
 
-// over reports whether the call has ended, though it may still be in the table.
+// over reports whether the call has ended, even if it is still in the table.
 func (c *pending) over() bool { return c.answered.Load() || c.ctx.Err() != nil }

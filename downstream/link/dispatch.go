@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// dispatch is the context of one request with a message, and records how far the message got: it is an http1.Watch. It
-// has the values of the context that it is made of, but ends only by cancel. It takes less than context.WithCancel and
-// the hooks of httptrace, which matters because every call has one.
+// dispatch is the context of one HTTP request and records how far the message got: it is an http1.Watch. It has the
+// values of its parent context, but ends only by cancel. It is cheaper than context.WithCancel with the hooks of
+// httptrace, which matters because every call has one.
 type dispatch struct {
 	context.Context
-	sent    func() // called when the message has been written, or given up; may be nil
+	sent    func() // called when the message has been written or abandoned; may be nil
 	once    sync.Once
-	started atomic.Bool // there was a connection for it: it may have reached the server
+	started atomic.Bool // it had a connection and may have reached the server
 
 	mu    sync.Mutex
-	done  chan struct{} // made when it is asked for
+	done  chan struct{} // created on first use
 	ended bool
-	after []*func() // which cancel calls, each on its own goroutine
+	after []*func() // called by cancel, each in its own goroutine
 }
 
-// GetConn implements http1.Watch. If the request is made again on another connection, nothing of it was written on the
-// one before.
+// GetConn implements http1.Watch. A request that is repeated on another connection was not written on the previous
+// one.
 func (d *dispatch) GetConn() { d.started.Store(false) }
 
 // GotConn implements http1.Watch.
@@ -78,7 +78,7 @@ func (d *dispatch) Err() error {
 	return nil
 }
 
-// AfterFunc is context.AfterFunc, which calls it.
+// AfterFunc is called by context.AfterFunc.
 func (d *dispatch) AfterFunc(f func()) (stop func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// Unauthorized is the error of a RoundTripper that has no credentials which the server accepts. The request was not
+// Unauthorized is the error of a RoundTripper without credentials that the server accepts. The request was not
 // handled.
-type Unauthorized struct{ Why string } // and what to do
+type Unauthorized struct{ Why string } // reason and remedy
 
 // Error implements error.
 func (u *Unauthorized) Error() string { return u.Why }
 
-// requestFailure judges an error before any answer: what never got a connection never reached the server.
-// end is the context that cut the request if it is done.
+// requestFailure classifies an error before the response: a request without a connection never reached the server.
+// end is the context whose end may have cut the request.
 func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *Failure {
 	if refused := (*Unauthorized)(nil); errors.As(err, &refused) {
 		return l.failure(reason.Unauthorized, "%s", refused.Why)
@@ -40,14 +40,14 @@ func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *
 	return f
 }
 
-// readFailure judges an error in the middle of an answer.
+// readFailure classifies an error while a response is read.
 func (l *lifetime) readFailure(err error, most int) *Failure {
-	f := l.failure(reason.Disconnected, "the answer was cut: %v", err)
+	f := l.failure(reason.Disconnected, "the response was cut off: %v", err)
 	switch {
 	case errors.Is(err, errTooLong):
-		f = l.failure(reason.TooLarge, "its answer is over %d bytes", most)
+		f = l.failure(reason.TooLarge, "its response exceeds %d bytes", most)
 	case errors.Is(err, errNoRoom):
-		f = l.failure(reason.TooLarge, "its answer is more than the caller may hold beside the answers that it has not read")
+		f = l.failure(reason.TooLarge, "its response and the caller's unread responses exceed the caller's memory limit")
 	case errors.Is(err, io.EOF):
 		f.Message = "the stream ended without a response"
 	}
@@ -55,7 +55,7 @@ func (l *lifetime) readFailure(err error, most int) *Failure {
 	return f
 }
 
-// statusFailure judges an HTTP status that is no success.
+// statusFailure classifies an HTTP status other than success.
 func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	code := resp.StatusCode
 	f := l.failure(reason.Unavailable, "it answered %d %s", code, http.StatusText(code))
@@ -64,24 +64,24 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		f.Reason = reason.Unauthorized
 		if strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), ","), "resource_metadata=") {
-			f.Message += "; it offers OAuth, which auth in its configuration uses"
+			f.Message += "; it supports OAuth: set auth in its configuration"
 		}
 	case code == http.StatusTooManyRequests:
-		// It says that the request was counted instead of handled (RFC 6585 §4). But a tool may pass on the 429 of
-		// another service after it has done half of its work.
+		// The status says that the request was rate-limited, not handled (RFC 6585 §4). But a tool may relay the 429
+		// of another service after having done half of its work.
 		f.Reason, f.Delivered = reason.Overloaded, true
 		f.After = retryAfter(resp.Header)
 	case code == http.StatusRequestEntityTooLarge:
 		f.Reason = reason.TooLarge
 	case code >= 500:
-		// Proxies answer 502, 503 or 504 also when a server is lost that has read the request.
+		// Proxies also answer 502, 503 or 504 when they lose a server that has read the request.
 		f.Delivered = true
 		if code == http.StatusServiceUnavailable {
 			f.After = retryAfter(resp.Header)
 		}
 	case code >= 300 && code < 400:
 		f.Reason = reason.Protocol
-		f.Message = fmt.Sprintf("it redirects (%d) elsewhere, which is not followed; configure the URL that answers", code)
+		f.Message = fmt.Sprintf("it redirects (%d) to another origin, which is not followed; configure the final URL", code)
 	default:
 		f.Reason = reason.Protocol
 	}
@@ -90,7 +90,7 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 
 const maxRetryAfter = time.Hour
 
-// retryAfter reads Retry-After, which is a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
+// retryAfter parses Retry-After, a number of seconds or a date (RFC 9110 §10.2.3); 0 = none.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if date, err := http.ParseTime(v); err == nil {

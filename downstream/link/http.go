@@ -21,28 +21,28 @@ import (
 
 const (
 	maxErrorBody = 16 << 10         // bytes read of the body of an HTTP error
-	streamWait   = time.Second      // before the standalone stream is opened again
-	streamWaits  = 30 * time.Second // at most, after repeated failures
-	maxResumes   = 10               // times that one answer's stream is taken up again
-	lingerTime   = time.Second / 4  // for the end of a stream whose response has come
-	maxLingering = 64               // streams of a session that may take this time at once
+	streamWait   = time.Second      // before reopening the standalone stream
+	streamWaits  = 30 * time.Second // maximum after repeated failures
+	maxResumes   = 10               // resumptions of one response stream
+	lingerTime   = time.Second / 4  // wait for the end of a stream after its response
+	maxLingering = 64               // lingering streams per session
 )
 
-// httpTransport is streamable HTTP: every request is a POST whose answer is one message or a stream.
+// httpTransport implements streamable HTTP: every request is a POST whose response is one message or a stream.
 type httpTransport struct {
 	s       *Session
 	url     *url.URL
 	rt      http.RoundTripper
-	header  http.Header             // of every request, never changed
+	header  http.Header             // of every request; immutable
 	ready   atomic.Pointer[headers] // once the session is known
 	session string
 	probes  probes
-	unhear  context.CancelFunc // ends the standalone stream; nil before it is opened
-	listens atomic.Int64       // which opening of the standalone stream this is; 0 while it is closed
-	lingers atomic.Int64       // streams whose response has come and whose end has not
+	unhear  context.CancelFunc // stops listening on the standalone stream; nil before
+	listens atomic.Int64       // number of the current standalone stream; 0 while closed
+	lingers atomic.Int64       // streams that have delivered the response but not ended
 }
 
-// headers are those of a session, built once.
+// headers are the request headers of a session, built once.
 type headers struct{ post, get http.Header }
 
 func openHTTP(s *Session) (transport, error) {
@@ -58,7 +58,7 @@ func openHTTP(s *Session) (transport, error) {
 func httpTarget(s *Session) (*url.URL, http.Header, error) {
 	u, err := url.Parse(s.opts.Target.URL)
 	if err != nil || u.Host == "" {
-		return nil, nil, s.failure(reason.Unavailable, "%q is no URL", s.opts.Target.URL)
+		return nil, nil, s.failure(reason.Unavailable, "%q is not a URL", s.opts.Target.URL)
 	}
 	header := http.Header{}
 	for name, v := range s.opts.Target.Headers {
@@ -67,12 +67,12 @@ func httpTarget(s *Session) (*url.URL, http.Header, error) {
 	return u, header, nil
 }
 
-// headers returns the headers of requests as far as the session is known now.
+// headers returns the request headers for the current state of the session.
 func (t *httpTransport) headers() *headers {
 	if t.session != "" {
 		t.header.Set("Mcp-Session-Id", t.session)
 	}
-	if protocol.Version(t.s.Version).AtLeast(protocol.V20250618) { // the header came with that revision
+	if protocol.Version(t.s.Version).AtLeast(protocol.V20250618) { // that revision introduced the header
 		t.header.Set("Mcp-Protocol-Version", t.s.Version)
 	}
 	h := &headers{post: t.header.Clone(), get: t.header.Clone()}
@@ -82,7 +82,7 @@ func (t *httpTransport) headers() *headers {
 	return h
 }
 
-// leaveSession ends what a handshake has begun: in the modern era there are no sessions.
+// leaveSession ends the session of a refused handshake, because the modern era has no sessions.
 func (t *httpTransport) leaveSession() {
 	if t.unhear != nil {
 		t.unhear()
@@ -104,15 +104,15 @@ func (t *httpTransport) opened() {
 	t.s.spawn(func() { t.listen(ctx) })
 }
 
-// newRequest makes a request without the copies of http.NewRequest. Its body is of a type that the transport
-// knows to be in memory: it is then written in one piece with the headers.
+// newRequest makes a request without the copies of http.NewRequest. The transport recognizes the body type as
+// in-memory and writes it in one piece with the headers.
 func newRequest(ctx context.Context, method string, u *url.URL, header http.Header, message []byte) *http.Request {
 	req := &http.Request{
 		Method: method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(message)),
 	}
 	if len(message) > 0 {
-		// It can be sent again as long as nothing was answered: an idle connection may turn out closed.
+		// The body can be sent again as long as there is no response: an idle connection may turn out to be closed.
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
 		req.Body, _ = req.GetBody()
 	}
@@ -127,17 +127,17 @@ func (t *httpTransport) request(
 }
 
 func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
-	// Close ends the call; the loss of the session does not: what the server does with this request only
-	// its own answer tells. The connection may be in use a little longer than the caller waits, see linger.
+	// Close ends the call, but the loss of the session does not: only the response tells what the server did with the
+	// request. The connection may outlive the caller's wait a little, see linger.
 	d := &dispatch{Context: ctx, sent: c.call.Sent}
 	if c.call.Method == "initialize" {
-		defer endLater(ctx, farewellTime, d.cancel)() // only its answer names the session that is to be ended then
+		defer endLater(ctx, closeTimeout, d.cancel)() // initialize: only the response names the session to end
 	} else {
 		defer context.AfterFunc(ctx, d.cancel)()
 	}
 	t.s.calls.endWith(c, d.cancel)
 	if t.s.closed.Err() != nil {
-		d.cancel() // Close did not see the call
+		d.cancel() // Close has missed the call
 	}
 
 	header := t.ready.Load().post
@@ -157,7 +157,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 		f := t.s.requestFailure(err, d, t.s.closed)
 		c.unsent = !d.started.Load()
 		if c.unsent && f.Reason == reason.Unavailable && d.Err() == nil && t.s.calls.len() == 1 {
-			// The server cannot be reached, and no other call says otherwise.
+			// The server is unreachable, and no other call contradicts that.
 			lost := *f
 			t.s.lose(&lost)
 		}
@@ -183,7 +183,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 	return jsonrpc.Message{}, f
 }
 
-// single reads an answer that is one message.
+// single reads a response body that is one message.
 func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message, error) {
 	body, err := readBody(resp, t.s.opts.MaxMessage, c.call.Reserve)
 	if err != nil {
@@ -192,12 +192,12 @@ func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message
 	if m := t.reply(body, c); m != nil {
 		return *m, nil
 	}
-	f := t.s.failure(reason.Protocol, "its answer is no response to the request")
+	f := t.s.failure(reason.Protocol, "the body is not a response to the request")
 	f.Delivered = true
 	return jsonrpc.Message{}, f
 }
 
-// readBody reads a whole body of at most max bytes into memory of its size.
+// readBody reads a whole body of at most most bytes into a buffer of its size.
 func readBody(resp *http.Response, most int, room room) ([]byte, error) {
 	if resp.ContentLength > int64(most) {
 		return nil, errTooLong
@@ -217,13 +217,13 @@ func readBody(resp *http.Response, most int, room room) ([]byte, error) {
 func mediaType(h http.Header) string {
 	sent := h.Get("Content-Type")
 	if sent == "text/event-stream" || sent == "application/json" {
-		return sent // as almost all servers write it
+		return sent // the usual spelling
 	}
 	kind, _, _ := mime.ParseMediaType(sent)
 	return kind
 }
 
-// reply returns the response to c in what the server sent; nil if there is none. All else goes to the inbox.
+// reply returns the response to c if raw contains it, else nil. Other messages go to the inbox.
 func (t *httpTransport) reply(raw []byte, c *pending) (reply *jsonrpc.Message) {
 	for m := range t.s.messages(raw) {
 		if reply == nil && m.IsResponse() && (m.ID == c.wire || m.Err != nil && m.ID == "") {
@@ -244,7 +244,7 @@ func (t *httpTransport) post(ctx context.Context, message []byte) error {
 		return t.s.requestFailure(err, d, t.s.closed)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // allows reusing the connection
 	switch code := resp.StatusCode; {
 	case code < 300:
 		return nil
@@ -254,13 +254,13 @@ func (t *httpTransport) post(ctx context.Context, message []byte) error {
 	return t.s.statusFailure(resp)
 }
 
-// close tells the server that the session is over, as the specification asks.
-func (t *httpTransport) close(ctx context.Context, farewell bool) {
-	if t.session == "" || !farewell {
+// close ends the session at the server, as the specification asks.
+func (t *httpTransport) close(ctx context.Context, notify bool) {
+	if t.session == "" || !notify {
 		return
 	}
-	header := t.headers().get // also if the handshake has got no further than its answer
-	// It is not sent. It makes net/http try again if an idle connection turns out to be closed.
+	header := t.headers().get // even if the handshake ended after its response
+	// This empty header is not sent. It makes net/http retry if an idle connection turns out to be closed.
 	header["X-Idempotency-Key"] = []string{}
 	resp, err := t.request(ctx, http.MethodDelete, header, nil)
 	if err == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
-// answer is the body of an answer, and what ends its request.
+// answer is a response body and the function that ends its request.
 type answer struct {
 	io.ReadCloser
 	cancel context.CancelFunc
-	ended  bool // it was read to its end
+	ended  bool // it was read to the end
 }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -24,14 +24,14 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection back if the answer was read to its end, and closes it otherwise.
+// Close returns the connection to the pool if the body was read to its end, else closes it.
 func (a *answer) Close() error {
 	defer a.cancel()
 	return a.ReadCloser.Close()
 }
 
-// linger closes an answer whose response has come. Most servers end their stream only after that. They get a moment to
-// do so, because otherwise every call would need a new connection.
+// linger closes a response whose message has arrived. Most servers end their stream shortly after that. Waiting for
+// it keeps the connection reusable.
 func (t *httpTransport) linger(a *answer) {
 	if a.ended || t.lingers.Load() >= maxLingering {
 		a.Close()
@@ -50,7 +50,7 @@ func (t *httpTransport) linger(a *answer) {
 	}
 }
 
-// events reads a stream up to the response to c, and closes it. A stream that ends early is resumed if the server
+// events reads a stream up to the response to c and closes it. A stream that ends early is resumed if the server
 // numbers its events (MCP 2025-11-25, resumability).
 func (t *httpTransport) events(ctx context.Context, a *answer, c *pending) (jsonrpc.Message, error) {
 	if c.call.Streams != nil {
@@ -72,7 +72,7 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *pending) (json
 	}
 }
 
-// readEvents reads one stream. last is set to the id of the last event.
+// readEvents reads one stream and sets last to the id of the last event.
 func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (jsonrpc.Message, time.Duration, error) {
 	er := sse.NewReader(body, t.s.opts.MaxMessage)
 	er.Memory = room(c.call.Reserve)
@@ -94,7 +94,7 @@ func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (js
 	}
 }
 
-// resume waits as long as the server asks for and requests the rest of a stream. It reports whether there is one.
+// resume waits for the server's retry time and requests the rest of a stream. It reports whether there is one.
 func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
 	select {
 	case <-time.After(min(max(retry, streamWait/10), streamWaits)):
@@ -115,13 +115,13 @@ func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retr
 	return true
 }
 
-// place is how far the standalone stream was read.
+// place is the position in the standalone stream.
 type place struct {
 	openings int64
 	last     string // id of the last event
 }
 
-// listen reads the standalone stream, where the server has one, until the session ends.
+// listen reads the standalone stream, if the server has one, until the session ends.
 func (t *httpTransport) listen(ctx context.Context) {
 	wait := streamWait
 	var place place
@@ -143,7 +143,7 @@ func (t *httpTransport) listen(ctx context.Context) {
 	}
 }
 
-// listenOnce reads one standalone stream to its end; ok says whether it is worth another.
+// listenOnce reads one standalone stream to its end. ok reports whether to open another.
 func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Duration, ok bool) {
 	header := t.ready.Load().get
 	if p.last != "" {
@@ -157,7 +157,7 @@ func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Du
 	defer resp.Body.Close()
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusNotFound && p.openings > 0 && ctx.Err() == nil {
-		_ = t.s.gone() // it was here before: the server has forgotten the session, not the method
+		_ = t.s.gone() // the stream existed before, so the server has lost the session
 		return 0, false
 	}
 	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {

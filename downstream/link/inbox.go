@@ -7,14 +7,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// inbox handles what the server sends of its own accord.
+// inbox handles the messages that the server sends on its own initiative.
 type inbox struct {
 	s        *Session
 	requests requests
-	replies  chan struct{} // a token for each answer that is given at once
+	replies  chan struct{} // a token per response being sent by answerAtOnce
 }
 
-// deliver hands a message of a shared stream to the call that waits for it, or to receive.
+// deliver passes a message of a shared stream to the waiting call or to receive.
 func (in *inbox) deliver(m *jsonrpc.Message) {
 	if m.IsResponse() {
 		if c := in.s.calls.find([]byte(m.ID)); c != nil {
@@ -30,14 +30,14 @@ func (in *inbox) deliver(m *jsonrpc.Message) {
 	in.receive(*m, nil)
 }
 
-// receive handles a message other than the response that its transport waits for. stream is the call on whose own
-// stream it came, nil on a stream that all calls share.
+// receive handles all messages except awaited responses. stream is the call on whose stream the message arrived, nil
+// on a shared stream.
 func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 	switch {
 	case m.IsResponse():
-		level, event := slog.LevelWarn, "server answered an unknown request"
+		level, event := slog.LevelWarn, "response to an unknown request"
 		if in.s.calls.knew([]byte(m.ID)) {
-			level, event = slog.LevelDebug, "server answered a request that is over" // it was cancelled, or answered twice
+			level, event = slog.LevelDebug, "response to a request that is over" // cancelled, or answered twice
 		}
 		in.s.logger.Log(in.s.ctx, level, event, "server", in.s.server, "id", m.ID.Text())
 	case m.IsRequest():
@@ -51,14 +51,14 @@ func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 			in.s.logger.Debug("server cancelled a request that is over", "server", in.s.server)
 		}
 	case stream == nil && m.Method != "notifications/message":
-		in.s.opts.Handler.Notified(m, nil) // on a stream that all calls share only log messages belong to calls
+		in.s.opts.Handler.Notified(m, nil) // on a shared stream, only log messages may belong to calls
 	default:
 		in.s.opts.Handler.Notified(m, in.suspects(stream))
 	}
 }
 
-// suspects returns the calls that may have caused a message on a stream, the likeliest first. On a stream that all
-// calls share there are none if the calls are of several clients.
+// suspects returns the calls that may have caused a message on a stream, likeliest first. On a shared stream it
+// returns none if several clients have calls.
 func (in *inbox) suspects(stream *pending) []*Call {
 	if stream != nil {
 		return []*Call{stream.call}
@@ -66,7 +66,7 @@ func (in *inbox) suspects(stream *pending) []*Call {
 	return in.s.calls.ofOnlyClient()
 }
 
-// answer answers a request of the server.
+// answer handles a request of the server.
 func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 	if m.Method == "ping" {
 		in.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
@@ -92,22 +92,22 @@ func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 		if rpcErr != nil {
 			answer = jsonrpc.RawError(m.ID, rpcErr)
 		}
-		if err := in.s.courtesies.post(answer, answerTime); err != nil && in.s.Err() == nil {
-			in.s.logger.Warn("cannot answer server", "server", in.s.server, "method", m.Method, "error", err)
+		if err := in.s.unawaited.post(answer, answerTime); err != nil && in.s.Err() == nil {
+			in.s.logger.Warn("cannot respond to server", "server", in.s.server, "method", m.Method, "error", err)
 		}
 	})
 }
 
-// answerAtOnce sends an answer that took no work. The number of such answers under way is bounded, because a server may
-// ask faster than it reads.
+// answerAtOnce sends a response that took no work. The number of such responses being sent is limited, because a
+// server may send requests faster than it reads responses.
 func (in *inbox) answerAtOnce(message []byte) {
 	select {
 	case in.replies <- struct{}{}:
 		in.s.spawn(func() {
 			defer func() { <-in.replies }()
-			in.s.courtesies.send(message)
+			in.s.unawaited.send(message)
 		})
 	default:
-		in.s.logger.Debug("server does not read our answers", "server", in.s.server)
+		in.s.logger.Debug("server does not read responses", "server", in.s.server)
 	}
 }

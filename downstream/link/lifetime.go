@@ -12,41 +12,41 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
-// lifetime holds the states that a session passes through until its end, and its goroutines.
+// lifetime holds the lifecycle of a session and its goroutines.
 type lifetime struct {
 	server string
 	logger *slog.Logger
 
-	established bool        // the handshake is done; not changed once ctx has ended
-	forgotten   atomic.Bool // the server has said that it does not know the session
+	established bool        // the handshake is done; immutable once ctx has ended
+	forgotten   atomic.Bool // the server no longer knows the session
 
-	ctx    context.Context // ends when the session is lost or closed; its cause is the *Failure
-	cancel context.CancelCauseFunc
-	closed context.Context // ends with Close; until then calls over HTTP outlive the loss of the session
-	finish context.CancelFunc
-	polite context.Context // ends when there is no time left to end politely
-	hurry  context.CancelFunc
-	mu     sync.Mutex // orders spawn before the end of ctx, and so before the wait in Close
-	wg     sync.WaitGroup
-	once   sync.Once
+	ctx      context.Context // ends when the session is lost or closed; its cause is the *Failure
+	cancel   context.CancelCauseFunc
+	closed   context.Context // ends with Close; calls over HTTP outlive the loss of the session
+	finish   context.CancelFunc
+	graceful context.Context // ends when the time for a clean end is over
+	hurry    context.CancelFunc
+	mu       sync.Mutex // orders spawn before the end of ctx, and thus before the wait in Close
+	wg       sync.WaitGroup
+	once     sync.Once
 }
 
 func newLifetime(server string, logger *slog.Logger) *lifetime {
 	l := &lifetime{server: server, logger: logger}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.closed, l.finish = context.WithCancel(context.Background())
-	l.polite, l.hurry = context.WithCancel(context.Background())
+	l.graceful, l.hurry = context.WithCancel(context.Background())
 	return l
 }
 
-// lose ends a session that no longer works, and logs why. During the handshake, Connect returns the reason instead.
+// lose ends a session that no longer works and logs the reason. During the handshake, Connect returns it instead.
 func (l *lifetime) lose(f *Failure) {
 	if l.end(f) && l.established {
 		l.logger.Warn("session with server lost", "server", l.server, "reason", f.Reason, "error", f.Message)
 	}
 }
 
-// establish marks the end of the handshake. It fails if the session was lost already.
+// establish marks the end of the handshake. It fails if the session is already lost.
 func (l *lifetime) establish() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *lifetime) establish() error {
 	return context.Cause(l.ctx)
 }
 
-// end marks the session as ended. It is false if it was already.
+// end marks the session as ended. It reports false if it was ended before.
 func (l *lifetime) end(f *Failure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,8 +80,7 @@ func (l *lifetime) asFailure(err error) *Failure {
 	return l.failure(reason.Disconnected, "%v", err)
 }
 
-// spawn runs f in a goroutine that Close waits for. After the end of the session it does nothing and
-// returns false.
+// spawn runs f in a goroutine that Close waits for. After the end of the session it does nothing and reports false.
 func (l *lifetime) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +101,7 @@ func (l *lifetime) run(f func()) {
 	})
 }
 
-// gone ends a session that the server does not know.
+// gone ends a session that the server no longer knows.
 func (l *lifetime) gone() *Failure {
 	l.forgotten.Store(true)
 	f := l.failure(reason.Disconnected, "the session is gone")

@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
-// The protocol revision without handshake and sessions, and what each of its requests tells instead.
+// The protocol version without handshake and sessions, and the _meta members of its requests.
 const (
 	versionModern    = string(protocol.V20260728)
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
@@ -18,11 +18,11 @@ const (
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 )
 
-// discoverTime is for a server that has just refused the handshake: many that know neither say nothing.
+// discoverTime limits discover after a refused handshake: many servers that support neither do not answer.
 const discoverTime = 3 * time.Second
 
-// discover tries whether a server that refuses the handshake speaks the modern protocol. Its answer then
-// stands for that to initialize.
+// discover tests whether a server that refuses the handshake supports the modern protocol. Its result then replaces
+// that of initialize.
 func (s *Session) discover(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
@@ -42,9 +42,8 @@ func (s *Session) discover(ctx context.Context) bool {
 	return true
 }
 
-// inEra returns raw params as the server's era has them. In the modern one _meta says who asks, unless the
-// client behind the call has said so; a server of the others must not be told of a revision that the way
-// to it does not have.
+// inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the
+// client behind the call has set them. A server of another era must not see a version that its session does not use.
 func (s *Session) inEra(params []byte) []byte {
 	told := bytes.Contains(params, []byte(metaVersion))
 	if told == s.modern {
@@ -56,7 +55,7 @@ func (s *Session) inEra(params []byte) []byte {
 			meta = jsonrpc.Remove(meta, name)
 		}
 		if meta == nil {
-			return params // the words stand elsewhere
+			return params // the names occur elsewhere
 		}
 		return jsonrpc.Set(params, "_meta", meta)
 	}
@@ -72,8 +71,8 @@ func (s *Session) inEra(params []byte) []byte {
 	return jsonrpc.Set(params, "_meta", meta)
 }
 
-// cancels reports whether a request is cancelled by a notification. initialize must not be cancelled; in
-// the modern era over HTTP closing the answer's stream says it.
+// cancels reports whether a request is cancelled by a notification. initialize must not be cancelled; over HTTP in
+// the modern era, closing the response stream cancels.
 func (s *Session) cancels(method string) bool {
 	_, http := s.transport.(*httpTransport)
 	return method != "initialize" && !(s.modern && http)
@@ -85,7 +84,7 @@ func (s *Session) ChecksParamHeaders() bool {
 	return s.modern && http
 }
 
-// Ping asks for a sign of life. Any JSON-RPC answer is one, an error too.
+// Ping checks that the server responds. Any JSON-RPC response counts, also an error.
 func (s *Session) Ping(ctx context.Context) error {
 	method := "ping"
 	if s.modern {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	politeTime = 2 * time.Second        // for the child to end after its input was closed, and again after it was told to
-	lastTime   = 500 * time.Millisecond // for what a child said last, and why it ended
-	maxStderr  = 4 << 10                // bytes kept of a line on the child's error output
+	exitTimeout   = 2 * time.Second        // for the child to end after its input is closed, and again after SIGTERM
+	outputTimeout = 500 * time.Millisecond // for the last output of a child and its exit status
+	maxStderr     = 4 << 10                // bytes kept of a line of the child's error output
 )
 
-// inherited are the only variables of our own environment that a child sees: the others may hold keys.
+// inherited are the only environment variables that a child inherits: others may hold keys.
 var inherited = [...]string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-// process is a child in a process group of its own, with its input and output as one byte stream.
+// process is a child in its own process group, with its input and output as one byte stream.
 type process struct {
 	cmd     *exec.Cmd
 	in, out *os.File
 	stderr  *os.File
-	err     error         // of waiting for it; valid once exited is closed
-	exited  chan struct{} // closed when it is gone
+	err     error         // result of Wait; valid once exited is closed
+	exited  chan struct{} // closed when the child has exited
 	quiet   chan struct{} // closed when its error output has been read
 	once    sync.Once
 	last    atomic.Pointer[string] // last line on its error output
@@ -89,8 +89,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// run starts the child and reaps it. The thread is locked because on Linux the child is told to end
-// when the thread that started it does.
+// run starts the child and waits for it. The thread is locked because on Linux the child is signalled when the thread
+// that started it ends.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -100,16 +100,16 @@ func (p *process) run(started chan<- error) {
 	}
 	started <- nil
 	p.err = p.cmd.Wait()
-	killGroup(p.cmd) // what it left behind would hold its output open
+	killGroup(p.cmd) // remaining processes would hold its output open
 	close(p.exited)
-	// The reader sees the end of the output once it has read what the child said last, or soon if
-	// something that escaped the group holds the output open.
-	_ = p.out.SetReadDeadline(time.Now().Add(lastTime))
+	// The reader reaches the end of the output after the child's last output, or after outputTimeout if a process
+	// that has escaped the group holds the output open.
+	_ = p.out.SetReadDeadline(time.Now().Add(outputTimeout))
 }
 
-// ending says how the child ended. It is called when its input or output has, which is just before that.
+// ending describes how the child ended. It is called when its input or output ends, which precedes the exit.
 func (p *process) ending() string {
-	moment := time.After(lastTime)
+	moment := time.After(outputTimeout)
 	select {
 	case <-p.exited:
 	case <-moment:
@@ -144,14 +144,14 @@ func (p *process) readStderr(s *Session) {
 	}
 }
 
-// stop ends the child: first politely, by closing its input, then with SIGTERM, then with SIGKILL.
+// stop ends the child: first by closing its input, then with SIGTERM, then with SIGKILL.
 func (p *process) stop(ctx context.Context) {
 	p.once.Do(func() {
 		p.in.Close()
 		for _, insist := range []func(*exec.Cmd){termGroup, killGroup} {
 			select {
 			case <-p.exited:
-			case <-time.After(politeTime):
+			case <-time.After(exitTimeout):
 				insist(p.cmd)
 			case <-ctx.Done():
 				killGroup(p.cmd)
@@ -159,6 +159,6 @@ func (p *process) stop(ctx context.Context) {
 		}
 		<-p.exited
 		p.out.Close()
-		p.stderr.Close() // something that escaped the group may hold it open
+		p.stderr.Close() // a process that has escaped the group may hold it open
 	})
 }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// setGroup makes the child the leader of a group of its own.
+// setGroup makes the child the leader of its own process group.
 func setGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

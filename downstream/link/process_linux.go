@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// setGroup makes the child the leader of a group of its own, and lets it end with us even if we are killed.
+// setGroup makes the child the leader of its own process group, and ends it with the router even if the router is
+// killed.
 func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -11,5 +11,5 @@ func termGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 
 func killGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
 
-// signalGroup reaches the child and its own children. That the group is gone already is no error.
+// signalGroup signals the child and its descendants. A group that no longer exists is not an error.
 func signalGroup(cmd *exec.Cmd, sig syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, sig) }

@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// follow makes a request. A redirect that keeps the method is followed once, and only within the origin of the request,
-// because its headers may hold secrets: some frameworks redirect /mcp to /mcp/.
+// follow sends a request. It follows one redirect that keeps the method, and only within the same origin, because the
+// headers may hold secrets. Some frameworks redirect /mcp to /mcp/.
 func follow(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := rt.RoundTrip(req)
 	if err != nil {
@@ -27,7 +27,7 @@ func follow(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
 	return rt.RoundTrip(again)
 }
 
-// target returns where resp redirects a request to from to; nil if that is not followed.
+// target returns the target of a redirect of a request to from; nil if it must not be followed.
 func target(from *url.URL, resp *http.Response) *url.URL {
 	if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
 		return nil

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	maxAsked   = 64               // server→client requests of a session at once; more are refused
-	maxReplies = 1024             // answers to pings and refusals on their way; beyond that they are dropped
-	answerTime = 30 * time.Second // for an answer that the server waits for
+	maxAsked   = 64               // concurrent server requests per session; more are refused
+	maxReplies = 1024             // pending responses to pings and refused requests; more are dropped
+	answerTime = 30 * time.Second // to send a response
 )
 
-// requests are the server's requests that are being answered. The zero value is ready.
+// requests are the server's requests being answered. The zero value is ready.
 type requests struct {
 	mu   sync.Mutex
 	open map[string]*request // by id
-	busy int                 // those that are open, and those whose answers are on their way
+	busy int                 // open requests, and those whose responses are being sent
 }
 
 type request struct {
@@ -27,7 +27,7 @@ type request struct {
 	withdrawn bool // guarded by requests.mu
 }
 
-// begin lists a request of the server; nil if there are too many or its id is taken.
+// begin adds a request of the server; nil if there are too many or its id is in use.
 func (q *requests) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,8 +44,8 @@ func (q *requests) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *request
 	return of
 }
 
-// settle removes a request before it is answered, because the server may use its id again after that. It reports
-// whether the server still waits for the answer.
+// settle removes a request before its response is sent, because the server may reuse the id after the response. It
+// reports whether the server still waits for the response.
 func (q *requests) settle(of *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,14 +53,14 @@ func (q *requests) settle(of *request) bool {
 	return !of.withdrawn
 }
 
-// end makes room for another request once the answer has left: their number bounds the goroutines.
+// end frees a place for another request once the response was sent: this limits the number of goroutines.
 func (q *requests) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy--
 }
 
-// withdraw ends a request that the server cancels, and reports whether there is one.
+// withdraw ends a request that the server cancels and reports whether there was one.
 func (q *requests) withdraw(params []byte) bool {
 	key := jsonrpc.ID(jsonrpc.Get(params, "requestId")).Key()
 	q.mu.Lock()
@@ -80,5 +80,5 @@ type withdrawn struct{ params []byte }
 // Error implements error.
 func (*withdrawn) Error() string { return "the server has cancelled its request" }
 
-// CancelParams returns the raw params of the notification, which go on to the client that was asked.
+// CancelParams returns the raw params of the notification, which are relayed to the client.
 func (w *withdrawn) CancelParams() []byte { return w.params }

@@ -16,34 +16,34 @@ import (
 
 // transport moves the messages of one session.
 type transport interface {
-	// roundTrip sends a request and returns its response. What else arrives goes to Session.receive.
+	// roundTrip sends a request and returns its response. Other messages go to the inbox.
 	roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error)
 	// post sends a notification or a response.
 	post(ctx context.Context, message []byte) error
-	// watching returns which opening of the server's own stream is current, counted from 1; 0 if it is
-	// closed at the moment.
+	// watching returns the number of the current stream for unsolicited messages, counted from 1; 0 while it is
+	// closed.
 	watching() int64
 	// opened is called once the server has answered the handshake.
 	opened()
-	// close ends the rest of a session after its context, and with farewell tells the server. The transport's
-	// goroutines end soon after.
-	close(ctx context.Context, farewell bool)
+	// close releases the transport after the session's context has ended; with notify it tells the server. The
+	// transport's goroutines end soon after.
+	close(ctx context.Context, notify bool)
 }
 
 // Session is one MCP session with a server.
 type Session struct {
 	*lifetime
-	opts       Options
-	transport  transport
-	calls      calls
-	inbox      inbox
-	courtesies courtesies
-	begun      atomic.Bool // notifications/initialized has been sent
-	batches    atomic.Bool // the server may send batches: it speaks 2025-03-26
+	opts      Options
+	transport transport
+	calls     calls
+	inbox     inbox
+	unawaited unawaited
+	begun     atomic.Bool // notifications/initialized has been sent
+	batches   atomic.Bool // the server may send batches: it speaks 2025-03-26
 
 	modern bool // the server speaks 2026-07-28, which has no handshake
 
-	// Initialized is the server's raw answer to initialize; Version the protocol version in it.
+	// Initialized is the server's raw result of initialize; Version is its protocol version.
 	Initialized []byte
 	Version     string
 }
@@ -51,7 +51,7 @@ type Session struct {
 func newSession(opts Options) *Session {
 	s := &Session{opts: opts, lifetime: newLifetime(opts.Server, opts.Logger)}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
-	s.courtesies = courtesies{s: s, said: make(chan struct{}, 1)}
+	s.unawaited = unawaited{s: s, said: make(chan struct{}, 1)}
 	s.calls.start()
 	return s
 }
@@ -59,11 +59,11 @@ func newSession(opts Options) *Session {
 // Done is closed when the session is lost or closed.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// Err says why the session ended; nil while it lives.
+// Err returns why the session ended; nil while it is open.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
-// Watching tells whether notifications of the server arrive: it returns 0 if not, and another number each
-// time that some may have been missed.
+// Watching returns 0 if notifications of the server do not arrive, else a number that changes whenever some may have
+// been missed.
 func (s *Session) Watching() int64 {
 	if s.Err() != nil || s.modern {
 		return 0
@@ -74,22 +74,22 @@ func (s *Session) Watching() int64 {
 // InFlight returns the number of calls that wait for a response.
 func (s *Session) InFlight() int { return s.calls.len() }
 
-// Drain waits until no call is in flight, or until ctx is done. Calls over HTTP go on after the session is
-// lost: each gets an answer of its own, which tells whether the server took it.
+// Drain waits until no call is in flight or ctx is done. Calls over HTTP continue after the session is lost, because
+// each response tells whether the server accepted the request.
 func (s *Session) Drain(ctx context.Context) { s.calls.drain(ctx) }
 
-// Close is CloseWithin a time that suffices for a server that is well.
-func (s *Session) Close() { s.CloseWithin(farewellTime) }
+// Close calls CloseWithin with the time that a healthy server needs.
+func (s *Session) Close() { s.CloseWithin(closeTimeout) }
 
-// CloseWithin ends the session and its calls, and waits for its goroutines. What does not end politely
-// within limit is cut off. It may be called more than once; the shortest limit counts.
+// CloseWithin ends the session and its calls and waits for its goroutines. Whatever does not end cleanly within limit
+// is cut off. It may be called more than once; the shortest limit counts.
 func (s *Session) CloseWithin(limit time.Duration) {
 	defer time.AfterFunc(limit, s.hurry).Stop()
 	s.once.Do(func() {
-		s.courtesies.flush()
-		s.end(s.failure(reason.Disconnected, "the session was closed")) // new calls go elsewhere from here on
+		s.unawaited.flush()
+		s.end(s.failure(reason.Disconnected, "the session was closed")) // new calls use another session
 		if s.transport != nil {
-			s.transport.close(s.polite, !s.forgotten.Load())
+			s.transport.close(s.graceful, !s.forgotten.Load())
 		}
 		s.finish()
 		s.calls.endAll()
@@ -97,8 +97,8 @@ func (s *Session) CloseWithin(limit time.Duration) {
 	})
 }
 
-// Call sends a request and waits for the answer. The error is a *Failure, or the cause of ctx: then the
-// server has been told to stop.
+// Call sends a request and waits for the response. The error is a *Failure, or the cause of ctx; then the server has
+// received a cancellation.
 func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	if err := s.Err(); err != nil {
 		return Reply{}, err
@@ -120,7 +120,7 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			if !c.unsent && s.cancels(call.Method) {
-				s.courtesies.cancel(ctx, c.wire)
+				s.unawaited.cancel(ctx, c.wire)
 			}
 			return Reply{}, context.Cause(ctx)
 		}
@@ -131,13 +131,13 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 		f.Delivered = true
 		return Reply{}, f
 	}
-	if !room(call.Reserve).allows(len(m.Raw)) { // of a stream that calls share
+	if !room(call.Reserve).allows(len(m.Raw)) { // for a shared stream
 		return Reply{}, s.readFailure(errNoRoom, s.opts.MaxMessage)
 	}
 	return Reply{Result: m.Result, Err: m.Err, Modern: s.modern, Names: m.Names, raw: m.Raw}, nil
 }
 
-// Notify sends a notification. notifications/initialized is sent once in a session, whoever asks for it.
+// Notify sends a notification. notifications/initialized is sent at most once per session.
 func (s *Session) Notify(ctx context.Context, method string, params []byte) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *Session) Notify(ctx context.Context, method string, params []byte) erro
 	s.trace("to server", message)
 	err := s.transport.post(ctx, message)
 	if s.established && method == "notifications/initialized" && isBadRequest(err) {
-		lost := *s.asFailure(err) // the handshake of the session that follows finds out how to do without
+		lost := *s.asFailure(err) // the next session's handshake finds an alternative
 		s.lose(&lost)
 		return &lost
 	}
@@ -162,7 +162,7 @@ func isBadRequest(err error) bool {
 	return errors.As(err, &f) && f.status == http.StatusBadRequest
 }
 
-// withToken returns raw params that ask for progress under the token.
+// withToken returns raw params with the progress token.
 func withToken(params []byte, token jsonrpc.ID) []byte {
 	meta, _ := jsonrpc.Find(params, "_meta")
 	if raw := meta.Of(params); len(raw) > 0 && raw[0] == '{' {
@@ -171,7 +171,7 @@ func withToken(params []byte, token jsonrpc.ID) []byte {
 	return jsonrpc.Set(params, "_meta", []byte(`{"progressToken":`+string(token)+`}`))
 }
 
-// messages reads a message of the server, or in 2025-03-26 the messages of a batch. What is no message is logged.
+// messages yields the messages in raw: one message or, in 2025-03-26, a batch. Invalid messages are logged.
 func (s *Session) messages(raw []byte) iter.Seq[*jsonrpc.Message] {
 	return func(yield func(*jsonrpc.Message) bool) {
 		s.trace("from server", raw)
@@ -186,14 +186,14 @@ func (s *Session) messages(raw []byte) iter.Seq[*jsonrpc.Message] {
 			s.warnInvalid(raw, err)
 		}
 		for _, raw := range batch {
-			if m := s.parse(bytes.Clone(raw)); m != nil && !yield(m) { // a result may be freed before the others
+			if m := s.parse(bytes.Clone(raw)); m != nil && !yield(m) { // results are freed independently
 				return
 			}
 		}
 	}
 }
 
-// parse reads one message; nil if it is none. An invalid response to a call comes without result and error.
+// parse reads one message; nil if it is invalid. An invalid response to a call is returned without result and error.
 func (s *Session) parse(raw []byte) *jsonrpc.Message {
 	m, err := jsonrpc.Parse(raw)
 	if err == nil {
@@ -203,7 +203,7 @@ func (s *Session) parse(raw []byte) *jsonrpc.Message {
 	if err.Code != jsonrpc.CodeInvalidRequest || jsonrpc.Get(raw, "method") != nil {
 		return nil
 	}
-	id, ambiguous := jsonrpc.Find(raw, "id") // it is JSON, but may not be UTF-8
+	id, ambiguous := jsonrpc.Find(raw, "id") // JSON, possibly not UTF-8
 	if ambiguous || s.calls.find(id.Of(raw)) == nil {
 		return nil
 	}
@@ -220,13 +220,13 @@ func (s *Session) trace(direction string, message []byte) {
 	}
 }
 
-// handshake initializes the session, or discovers that the server does without.
+// handshake initializes the session, or discovers a server without a handshake.
 func (s *Session) handshake(ctx context.Context) error {
 	err := s.initialize(ctx)
 	if err == nil {
 		return nil
 	}
-	// A server of the modern protocol alone refuses initialize or, with 400, what follows it.
+	// A server that supports only the modern protocol refuses initialize or, with 400, the next message.
 	f := s.asFailure(err)
 	refused := f.Reason == reason.Protocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
 	if !refused || !s.discover(ctx) {
@@ -246,7 +246,7 @@ func (s *Session) initialize(ctx context.Context) error {
 	}
 	s.Initialized = reply.Result
 	if s.Version = jsonrpc.Text(jsonrpc.Get(reply.Result, "protocolVersion")); s.Version == "" {
-		return s.failure(reason.Protocol, "the answer to initialize names no protocol version")
+		return s.failure(reason.Protocol, "the result of initialize has no protocol version")
 	}
 	s.batches.Store(s.Version == string(protocol.V20250326))
 	s.transport.opened()

@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	spareSize  = 64 << 10 // from which the memory of a message is used again
-	spareSlack = 4 << 10  // beyond a message, so that the next one fits if it is a little larger
-	spareFit   = 4        // times the size of a message, that the memory for it may be
-	spareBytes = 96 << 20 // kept at most
+	spareSize  = 64 << 10 // minimum size of reused memory
+	spareSlack = 4 << 10  // extra bytes, so that a slightly larger message fits, too
+	spareFit   = 4        // maximum ratio of memory to message size
+	spareBytes = 96 << 20 // maximum total
 	spareCount = 16
-	spareAge   = 2 // collections that memory is kept for
+	spareAge   = 2 // garbage collections until memory is released
 )
 
-// spares keeps the memory of large messages that have passed for those that follow, for a few collections. It is
-// safe for concurrent use; the zero value is empty.
+// spares keeps the memory of large messages for reuse during a few garbage collections. It is safe for concurrent
+// use; the zero value is empty.
 type spares struct {
 	mu    sync.Mutex
-	list  []spare // the oldest first
+	list  []spare // oldest first
 	bytes int
 	aging bool
 }
 
-// spare is memory that nothing else refers to.
+// spare is unreferenced memory.
 type spare struct {
 	b   []byte
-	age int // collections since it was kept
+	age int // garbage collections since it was added
 }
 
-// memory is shared by all sessions, for the results of all pass through one heap.
+// memory is shared by all sessions.
 var memory spares
 
-// allocate returns n bytes with any content.
+// allocate returns n bytes with arbitrary content.
 func (s *spares) allocate(n int) []byte {
 	if n < spareSize {
 		return make([]byte, n)
@@ -59,7 +59,7 @@ func (s *spares) takeLocked(i int) []byte {
 	return b
 }
 
-// keep takes memory that is not used any more. What was kept longest makes room for it.
+// keep adds unused memory. The oldest memory is released to make room.
 func (s *spares) keep(b []byte) {
 	if cap(b) < spareSize || cap(b) > spareBytes {
 		return
@@ -77,7 +77,7 @@ func (s *spares) keep(b []byte) {
 	}
 }
 
-// ageLater has age called after the next collection.
+// ageLater schedules age after the next garbage collection.
 func (s *spares) ageLater() {
 	mark := new(*byte) // small values without pointers might not be collected
 	runtime.AddCleanup(mark, (*spares).age, s)

@@ -16,7 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
-// sseTransport is HTTP+SSE of 2024-11-05: one stream for all that the server sends, a POST for each
+// sseTransport implements HTTP+SSE of 2024-11-05: one stream for all messages of the server, and a POST for each
 // message to it.
 type sseTransport struct {
 	s        *Session
@@ -36,7 +36,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 	t := &sseTransport{s: s, url: u, rt: http1.Watched(s.opts.HTTP), header: header}
 	get := header.Clone()
 	get.Set("Accept", "text/event-stream")
-	// The stream lives as long as the session; only its beginning is bound by ctx.
+	// The stream lives as long as the session; ctx limits only its opening.
 	streamCtx, cancel := context.WithCancel(s.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	resp, err := follow(t.rt, newRequest(streamCtx, http.MethodGet, u, get, nil))
@@ -51,7 +51,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		if resp.StatusCode >= 300 {
 			return nil, s.statusFailure(resp)
 		}
-		return nil, s.failure(reason.Protocol, "it answered %d with content type %.100q where an event stream belongs",
+		return nil, s.failure(reason.Protocol, "it answered %d with content type %.100q instead of an event stream",
 			resp.StatusCode, kind)
 	}
 	er := sse.NewReader(resp.Body, s.opts.MaxMessage)
@@ -64,7 +64,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 	if !stop() {
 		resp.Body.Close()
 		cancel()
-		return nil, s.failure(reason.Timeout, "no endpoint in time")
+		return nil, s.failure(reason.Timeout, "no endpoint event in time")
 	}
 	s.run(func() {
 		defer cancel()
@@ -74,12 +74,12 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 	return t, nil
 }
 
-// readEndpoint reads where messages go to. Another origin than the stream's own is refused.
+// readEndpoint reads the URL for messages. It refuses an origin other than the stream's.
 func (t *sseTransport) readEndpoint(er *sse.Reader) error {
 	for {
 		e, err := er.Next()
 		if err != nil {
-			return t.s.failure(reason.Protocol, "the stream has no endpoint: %v", err)
+			return t.s.failure(reason.Protocol, "the stream has no endpoint event: %v", err)
 		}
 		if e.Name != "endpoint" {
 			continue
@@ -99,7 +99,7 @@ func (t *sseTransport) read(er *sse.Reader) {
 		if err != nil {
 			f := t.s.failure(reason.Disconnected, "the stream ended: %v", err)
 			if errors.Is(err, errTooLong) {
-				f = t.s.failure(reason.TooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+				f = t.s.failure(reason.TooLarge, "it sent a message of more than %d bytes", t.s.opts.MaxMessage)
 			}
 			t.s.lose(f)
 			return
@@ -117,14 +117,14 @@ func (t *sseTransport) opened() {}
 
 func (t *sseTransport) watching() int64 { return 1 }
 
-// close has nothing to say: the end of the stream is the end of the session.
+// close does nothing: the end of the stream ends the session.
 func (t *sseTransport) close(context.Context, bool) {}
 
 func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	d := &dispatch{Context: ctx, sent: c.call.Sent}
 	if err := t.send(d, message, c.call.Header); err != nil {
 		select {
-		case m := <-c.reply: // it came nevertheless
+		case m := <-c.reply: // the response has arrived anyway
 			return m, nil
 		default:
 			c.unsent = !d.started.Load()
@@ -152,15 +152,15 @@ func (t *sseTransport) post(ctx context.Context, message []byte) error {
 	return t.send(&dispatch{Context: ctx}, message, nil)
 }
 
-// send posts a message. The loss of the stream does not end it at once: whether the server took the message
-// only the status tells.
+// send posts a message. Losing the stream does not cancel the POST at once: only its status tells whether the server
+// accepted the message.
 func (t *sseTransport) send(d *dispatch, message []byte, more http.Header) error {
-	// net/http has a connection taken by the next message before this one's answer is handed over: cut off just
-	// then, it would take that message with it. So who does not wait any more leaves the answer a moment.
+	// net/http may assign the connection to the next message before this response is returned. Cancelling at that
+	// moment would break the next message, so a cancelled request gets a short time for its response.
 	defer d.cancel()
-	defer endLater(d.Context, lastWords, d.cancel)()
+	defer endLater(d.Context, flushTimeout, d.cancel)()
 	defer context.AfterFunc(t.s.closed, d.cancel)()
-	defer endLater(t.s.ctx, courtesyTime, d.cancel)()
+	defer endLater(t.s.ctx, messageTimeout, d.cancel)()
 	header := t.header.Clone()
 	maps.Copy(header, more)
 	header.Set("Content-Type", "application/json")
@@ -173,7 +173,7 @@ func (t *sseTransport) send(d *dispatch, message []byte, more http.Header) error
 	if resp.StatusCode < 300 {
 		return nil
 	}
-	// The end of a session is the end of its stream; 400 is about this message alone.
+	// 404 means that the session has ended, and its stream with it; 400 concerns only this message.
 	if resp.StatusCode == http.StatusNotFound {
 		return t.s.gone()
 	}

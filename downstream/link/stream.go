@@ -12,31 +12,31 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-const outQueue = 1024 // messages that wait for a slow server; then senders wait, within their contexts
+const outQueue = 1024 // queued messages for a slow server; beyond that, senders wait within their contexts
 
-// streamTransport speaks newline-delimited messages over one byte stream: a child process or a pipe.
+// streamTransport exchanges newline-delimited messages over one byte stream: a child process or a pipe.
 type streamTransport struct {
 	s    *Session
 	conn io.ReadWriteCloser
 	out  chan *outgoing
-	end  func(ctx context.Context) // closes conn and ends what is behind it
-	last func() string             // how what is behind conn ended; nil if nothing can be said
+	end  func(ctx context.Context) // closes conn and ends the process behind it
+	last func() string             // how the process behind conn ended; nil without a process
 
-	silent chan struct{} // closed when nothing is written any more
+	silent chan struct{} // closed when the writer has ended
 }
 
-// outgoing is a message on its way; it is skipped if its call ends before its turn.
+// outgoing is a queued message. It is skipped if its call ends before its turn.
 type outgoing struct {
 	message []byte
-	sent    func() // called when it has been written; may be nil
+	sent    func() // called after it is written; may be nil
 	state   atomic.Int32
-	cut     bool // not even the whole message was written; valid once the writer has ended
+	cut     bool // the message was written only in part; valid once the writer has ended
 }
 
 // States of an outgoing message.
 const (
 	queued int32 = iota
-	taken        // the writer has it
+	taken        // being written
 	skipped
 )
 
@@ -83,11 +83,11 @@ func (t *streamTransport) roundTrip(ctx context.Context, c *pending, message []b
 		return jsonrpc.Message{}, ctx.Err()
 	case <-t.s.ctx.Done():
 		select {
-		case m := <-c.reply: // it came just before the end
+		case m := <-c.reply: // it arrived just before the end
 			return m, nil
 		default:
 		}
-		<-t.silent // now it is known how far the request got
+		<-t.silent // afterwards it is known how far the request got
 		f := *t.s.asFailure(t.s.Err())
 		f.Delivered = o.state.Load() == taken && !o.cut
 		return jsonrpc.Message{}, &f
@@ -138,7 +138,7 @@ func (t *streamTransport) write() {
 
 func (t *streamTransport) read() {
 	in := lines.New(t.conn, 64<<10, t.s.opts.MaxMessage)
-	in.Memory = room(nil) // whose answer it is shows when it is complete
+	in.Memory = room(nil) // the caller is known only once the message is complete
 	for {
 		line, err := in.Next()
 		if len(bytes.TrimSpace(line)) > 0 && (err == nil || errors.Is(err, io.EOF)) {
@@ -150,7 +150,7 @@ func (t *streamTransport) read() {
 		f := t.s.failure(reason.Disconnected, "the server closed its output")
 		switch {
 		case errors.Is(err, errTooLong):
-			f = t.s.failure(reason.TooLarge, "it sent a message over %d bytes", t.s.opts.MaxMessage)
+			f = t.s.failure(reason.TooLarge, "it sent a message of more than %d bytes", t.s.opts.MaxMessage)
 		case t.s.ctx.Err() != nil:
 		case t.last != nil:
 			f.Message = t.last()
@@ -158,7 +158,7 @@ func (t *streamTransport) read() {
 			f.Message = err.Error()
 		}
 		t.s.lose(f)
-		t.end(t.s.polite)
+		t.end(t.s.graceful)
 		return
 	}
 }

@@ -25,17 +25,17 @@ const (
 	maxReason     = 300
 )
 
-// site is what a server and its authorization server say about themselves.
+// site is the metadata of a server and of its authorization server.
 type site struct {
-	guard    *guard // of all requests to them
+	guard    *guard // sends all requests to them
 	resource string
-	scopes   []string // that the server wants
+	scopes   []string // required by the server
 	meta     *oauthex.AuthServerMeta
 }
 
-// discover finds the authorization server of a server: by the challenge of an answer without a token and the metadata
-// of the protected resource (RFC 9728), then by the metadata of the authorization server (RFC 8414, OpenID Connect
-// Discovery). A server without metadata of its own may be its own authorization server (MCP 2025-03-26).
+// discover finds the authorization server of a server: first by the challenge of an unauthorized response and the
+// protected resource metadata (RFC 9728), then by the authorization server metadata (RFC 8414, OpenID Connect
+// Discovery). A server without metadata may be its own authorization server (MCP 2025-03-26).
 func discover(ctx context.Context, s Server) (*site, error) {
 	g, err := newGuard(ctx, s.URL)
 	if err != nil {
@@ -81,12 +81,12 @@ func discover(ctx context.Context, s Server) (*site, error) {
 	return found, nil
 }
 
-// brief returns what went wrong in one line: a server may have written a part of it.
+// brief returns a one-line description of an error, which may contain text from a server.
 func brief(err error) error {
 	return errors.New(redact.Text(short.Line(cause(err).Error(), maxReason)))
 }
 
-// challenge asks the server without a token and returns the challenges of its answer.
+// challenge sends a request without a token and returns the challenges of the response.
 func challenge(ctx context.Context, g *guard, s Server) ([]oauthex.Challenge, error) {
 	method, body := http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if s.SSE {
@@ -117,7 +117,7 @@ func challenge(ctx context.Context, g *guard, s Server) ([]oauthex.Challenge, er
 	return challengesOf(resp), nil
 }
 
-// challengesOf returns the challenges of a response that can be read.
+// challengesOf returns the readable challenges of a response.
 func challengesOf(resp *http.Response) []oauthex.Challenge {
 	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	if err != nil {
@@ -126,7 +126,7 @@ func challengesOf(resp *http.Response) []oauthex.Challenge {
 	return challenges
 }
 
-// param returns a parameter of the challenge that has it.
+// param returns a parameter from the first challenge that has it.
 func param(challenges []oauthex.Challenge, name string) string {
 	for _, c := range challenges {
 		if value := c.Params[name]; value != "" && (c.Scheme == "bearer" || name == "resource_metadata") {
@@ -136,7 +136,7 @@ func param(challenges []oauthex.Challenge, name string) string {
 	return ""
 }
 
-// plausibleScopes bounds scopes that a server names, and leaves out what is none.
+// plausibleScopes limits the scopes that a server names and drops invalid ones.
 func plausibleScopes(scopes []string) []string {
 	var out []string
 	for _, s := range scopes {
@@ -147,16 +147,16 @@ func plausibleScopes(scopes []string) []string {
 	return out
 }
 
-// ValidScope reports whether s is one scope (RFC 6749 §3.3).
+// ValidScope reports whether s is a valid scope token (RFC 6749 §3.3).
 func ValidScope(s string) bool {
 	return s != "" && len(s) <= maxScopeBytes && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\'
 	})
 }
 
-// resourceMetadata reads the metadata of the protected resource: at the URL that the server names, else at the
-// well-known ones. It is nil if there is none. All of it is on the server itself, and it must be about the server's
-// URL or its origin.
+// resourceMetadata reads the protected resource metadata from the URL in the challenge, else from the well-known
+// URLs. It returns nil if there is none. All URLs must be on the server itself, and the metadata must describe the
+// server's URL or its origin.
 func resourceMetadata(
 	ctx context.Context, g *guard, server *url.URL, named string,
 ) (*oauthex.ProtectedResourceMetadata, error) {
@@ -188,7 +188,7 @@ func resourceMetadata(
 	return nil, nil
 }
 
-// cause returns what went wrong without the URL of the request.
+// cause returns an error without the URL of the request.
 func cause(err error) error {
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		return wrong.Err

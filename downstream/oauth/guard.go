@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	exchangeTime = 20 * time.Second // of one request, its answer included
+	exchangeTime = 20 * time.Second // limit of one request, including its response
 	maxRedirects = 3
 )
 
-// zone says how far inside a network an address is.
+// zone classifies an address by how private its network is.
 type zone int
 
 const (
 	public zone = iota
 	private
 	loopback
-	forbidden // link-local, as the metadata services of clouds are, multicast and unspecified
+	forbidden // link-local (such as cloud metadata services), multicast and unspecified
 )
 
 var sharedSpace = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
@@ -41,7 +41,7 @@ func zoneOfAddress(a netip.Addr) zone {
 	return public
 }
 
-// zoneOf returns the zone of an IP address; public for anything else.
+// zoneOf returns the zone of an IP address; public for any other host.
 func zoneOf(host string) zone {
 	a, err := netip.ParseAddr(host)
 	if err != nil {
@@ -50,15 +50,15 @@ func zoneOf(host string) zone {
 	return zoneOfAddress(a)
 }
 
-// guard sends requests to the URLs that a server and its authorization server name, which are untrusted. They must be
-// https, or http on loopback, also after a redirect, and no further inside the network than the server itself is. Only
-// requests without a body follow redirects. Sizes are bounded by those who read.
+// guard sends requests to URLs named by a server or its authorization server, which are untrusted. They must use
+// https, or http on loopback, also after a redirect, and must not be in a more private zone than the server itself.
+// Only requests without a body follow redirects. Readers limit the size of responses.
 type guard struct {
 	innermost       zone
 	direct, proxied *http.Transport
 }
 
-// newGuard makes a guard for what a server names.
+// newGuard returns a guard for the URLs named by a server.
 func newGuard(ctx context.Context, server string) (*guard, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -79,14 +79,14 @@ func newGuard(ctx context.Context, server string) (*guard, error) {
 	return g, nil
 }
 
-// inside refuses an address that the server's own is not as far inside of a network as. It sees what a name stands for.
+// inside refuses an address in a more private zone than the server's. It is called after name resolution.
 func (g *guard) inside(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
 	if zoneOfAddress(to.Addr()) > g.innermost {
-		return fmt.Errorf("%v is in a network that the server is not in, and is not asked", to.Addr())
+		return fmt.Errorf("%v is in a more private network than the server and is not contacted", to.Addr())
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ func (g *guard) transport(control func(network, address string, c syscall.RawCon
 	}
 }
 
-// client returns an HTTP client that sends through the guard.
+// client returns an HTTP client that uses the guard.
 func (g *guard) client() *http.Client {
 	follow := func(_ *http.Request, via []*http.Request) error {
 		if via[0].Method != http.MethodGet || len(via) > maxRedirects {
-			return http.ErrUseLastResponse // a secret may be in the body
+			return http.ErrUseLastResponse // the body may contain a secret
 		}
 		return nil
 	}
@@ -122,15 +122,15 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.direct.RoundTrip(req)
 }
 
-// unsafeURL returns why a URL is not used, "" if it may be.
+// unsafeURL returns why a URL must not be used, "" if it may be.
 func unsafeURL(u *url.URL) string {
 	switch {
 	case u.Host == "", u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Sprintf("%.200q is no https URL", u.Redacted())
+		return fmt.Sprintf("%.200q is not an https URL", u.Redacted())
 	case u.Scheme == "http" && !OnLoopback(u):
 		return fmt.Sprintf("%s is not https", origin(u))
 	case u.User != nil:
-		return fmt.Sprintf("the URL at %s holds a user name", u.Host)
+		return fmt.Sprintf("the URL at %s contains a user name", u.Host)
 	}
 	return ""
 }

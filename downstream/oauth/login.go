@@ -18,8 +18,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login gets a token for a server. With the flow code, show is called with the URL that a person has to open, and Login
-// waits until that person is done or ctx ends. The token is not stored.
+// Login gets a token for a server. With the flow code, it calls show with the URL that a person has to open and waits
+// until the login is complete or ctx ends. It does not store the token.
 func Login(ctx context.Context, s Server, show func(url string)) (*Token, error) {
 	if s.byCredentials() {
 		return byCredentials(ctx, s)
@@ -28,7 +28,8 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	if err != nil {
 		return nil, err
 	}
-	// The redirect is of this login alone, so that no other authorization server's answer comes here (RFC 9700 §4.4).
+	// Each login has its own redirect URI, so that no response of another authorization server is accepted (RFC 9700
+	// §4.4).
 	back, err := listen()
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	address := ask.AuthCodeURL(
 		back.state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", t.Resource))
 	if u, err := url.Parse(address); err != nil || unsafeURL(u) != "" {
-		return nil, fmt.Errorf("its authorization server names %.200q for logging in, which is no https URL", found.meta.AuthorizationEndpoint)
+		return nil, fmt.Errorf("the authorization endpoint %.200q of its authorization server is not an https URL", found.meta.AuthorizationEndpoint)
 	}
 	show(address)
 	code, err := back.wait(ctx, found.meta)
@@ -61,8 +62,8 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	})
 }
 
-// wanted returns the scopes to ask for: those of the configuration, else those that the server names and the one
-// that makes a login last.
+// wanted returns the scopes to request: those of the configuration, else those that the server names plus
+// offline_access if supported.
 func wanted(s Server, found *site) []string {
 	if len(s.Scopes) > 0 {
 		return s.Scopes
@@ -75,11 +76,11 @@ func wanted(s Server, found *site) []string {
 	return scopes
 }
 
-// register makes the router known to the authorization server (RFC 7591).
+// register registers the router as a client of the authorization server (RFC 7591).
 func register(ctx context.Context, found *site, redirect string, scopes []string) (client, error) {
 	issuer := found.meta.Issuer
 	if found.meta.RegistrationEndpoint == "" {
-		return client{}, fmt.Errorf("%s registers no clients by itself; register one there, with a redirect to http://127.0.0.1 on any port, and set client_id",
+		return client{}, fmt.Errorf("%s does not support client registration; register one there, with a redirect to http://127.0.0.1 on any port, and set client_id",
 			issuer)
 	}
 	got, err := oauthex.RegisterClient(ctx, found.meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
@@ -102,17 +103,17 @@ func register(ctx context.Context, found *site, redirect string, scopes []string
 	case errors.As(err, &unreachable):
 		return client{}, fmt.Errorf("cannot reach %s to register: %w", host(found.meta.RegistrationEndpoint), unreachable.Err)
 	}
-	// The error may hold the whole answer, and with it a secret.
+	// The error may contain the whole response, and with it a secret.
 	return client{}, fmt.Errorf("%s does not register the router; register a client there and set client_id", issuer)
 }
 
-// redirect is where a browser comes back to with the code: a port of this machine, for one login.
+// redirect is the redirect URI of one login: a local port that receives the authorization code from the browser.
 type redirect struct {
 	listener net.Listener
 	server   *http.Server
 	served   chan struct{}
 	state    string
-	answers  chan url.Values // the first one with the state
+	answers  chan url.Values // the first response with the right state
 }
 
 func listen() (*redirect, error) {
@@ -134,7 +135,7 @@ const callback = "/callback"
 
 func (r *redirect) url() string { return "http://" + r.listener.Addr().String() + callback }
 
-// ServeHTTP takes the browser's answer. What has not the state of this login is refused and changes nothing.
+// ServeHTTP receives the authorization response. A response without the state of this login is refused and ignored.
 func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -146,7 +147,7 @@ func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	case subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(r.state)) != 1:
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, "This is no answer to the login that is waiting.\n")
+		_, _ = io.WriteString(w, "This response does not belong to the pending login.\n")
 		return
 	}
 	select {
@@ -154,11 +155,11 @@ func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.WriteString(w, "Thank you. You can close this page; the terminal says whether the login succeeded.\n")
 	default:
 		w.WriteHeader(http.StatusConflict)
-		_, _ = io.WriteString(w, "This login is already answered.\n")
+		_, _ = io.WriteString(w, "This login has already received a response.\n")
 	}
 }
 
-// wait returns the code, once the browser has brought it.
+// wait returns the code once the browser has delivered it.
 func (r *redirect) wait(ctx context.Context, meta *oauthex.AuthServerMeta) (string, error) {
 	var answer url.Values
 	select {
@@ -166,23 +167,23 @@ func (r *redirect) wait(ctx context.Context, meta *oauthex.AuthServerMeta) (stri
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	// RFC 9207: the answer is of the authorization server that was asked.
+	// RFC 9207: the response must be from the authorization server of the request.
 	issuer := answer.Get("iss")
 	if issuer != meta.Issuer && (issuer != "" || meta.AuthorizationResponseIssParameterSupported) {
-		return "", fmt.Errorf("the answer is of issuer %.200q and not of %s; nothing was sent to either", issuer, meta.Issuer)
+		return "", fmt.Errorf("the response is from issuer %.200q instead of %s; nothing was sent to either", issuer, meta.Issuer)
 	}
 	if code := answer.Get("error"); code != "" {
 		return "", fmt.Errorf("%s refuses: %s", meta.Issuer, said(code, answer.Get("error_description")))
 	}
 	if answer.Get("code") == "" {
-		return "", errors.New("the browser came back without a code")
+		return "", errors.New("the browser returned without a code")
 	}
 	return answer.Get("code"), nil
 }
 
 // close ends the redirect and waits for it.
 func (r *redirect) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // for the page in the browser
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // time to deliver the last page
 	defer cancel()
 	if r.server.Shutdown(ctx) != nil {
 		r.server.Close()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Logout revokes the stored token of a server, where the authorization server can (RFC 7009), and deletes it in any
-// case. known is false if there is none. The error says why it could not be revoked or deleted.
+// Logout revokes the stored token of a server if the authorization server supports it (RFC 7009), and always deletes
+// it. known is false if there is no token. The error tells why it could not be revoked or deleted.
 func Logout(ctx context.Context, s Server, store Store) (known bool, err error) {
 	unlock, err := store.lock(ctx, s.Name)
 	if err != nil {
@@ -27,7 +27,7 @@ func Logout(ctx context.Context, s Server, store Store) (known bool, err error) 
 	return true, revoked
 }
 
-// revoke takes the token back, the lasting one first.
+// revoke revokes the refresh token first, then the access token.
 func (t *Token) revoke(ctx context.Context, s Server) error {
 	if t.Revoker == "" {
 		return nil
@@ -54,7 +54,7 @@ func (t *Token) revoke(ctx context.Context, s Server) error {
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revoker, strings.NewReader(form.Encode()))
 		if err != nil {
-			return fmt.Errorf("%s cannot be asked to revoke it", t.Issuer)
+			return fmt.Errorf("%s does not support revocation", t.Issuer)
 		}
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if inHeader {
@@ -62,11 +62,11 @@ func (t *Token) revoke(ctx context.Context, s Server) error {
 		}
 		resp, err := g.client().Do(req)
 		if err != nil {
-			return fmt.Errorf("%s cannot be asked to revoke it: %w", host(t.Revoker), cause(err))
+			return fmt.Errorf("cannot reach %s to revoke it: %w", host(t.Revoker), cause(err))
 		}
 		discard(resp)
 		if resp.StatusCode >= 300 {
-			return fmt.Errorf("%s does not revoke it: it answered %d", host(t.Revoker), resp.StatusCode)
+			return fmt.Errorf("%s did not revoke it: it answered %d", host(t.Revoker), resp.StatusCode)
 		}
 	}
 	return nil

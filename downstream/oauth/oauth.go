@@ -1,14 +1,14 @@
-// Package oauth gets, keeps and renews the OAuth tokens with which the router is let in by servers, as the MCP
-// authorization specification (2025-11-25) has it.
+// Package oauth gets, stores and renews the OAuth tokens of the router for downstream servers, following the MCP
+// authorization specification (2025-11-25).
 //
 // [Login] gets a token with a browser (authorization code with PKCE) or with a secret (client credentials). A [Store]
-// keeps tokens in files that only the router's user may read. A [Source] adds the token of one server to its requests
-// and renews it ahead of its expiry, once for all who need it; it takes over a token that another process has stored.
-// [Logout] revokes a token and deletes it. Metadata, registration and challenges are read by oauthex of the official
-// MCP SDK, and tokens are requested with golang.org/x/oauth2; what servers name is checked by a [guard] first.
+// keeps tokens in files that only the router's user can read. A [Source] adds the token of one server to its requests
+// and renews it before it expires, once for all waiting requests. It picks up a token that another process has
+// stored. [Logout] revokes and deletes a token. The official MCP SDK (oauthex) reads metadata, registrations and
+// challenges, and golang.org/x/oauth2 requests tokens; a [guard] first checks the URLs that servers name.
 //
-// A token belongs to the URL of its server and to the client_id that got it: with others it is not used. Tokens and
-// secrets are never part of an error or a log. Everything is safe for concurrent use.
+// A token is bound to the URL of its server and to the client_id that got it. Tokens and secrets never appear in
+// errors or logs. Everything is safe for concurrent use.
 package oauth
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// How a token is got.
+// Flows to get a token.
 const (
 	FlowCode              = "code"               // a person logs in with a browser
 	FlowClientCredentials = "client_credentials" // the router has a secret
 )
 
-// ScopeServer means that all callers share the token of a server.
+// ScopeServer means that all callers share one token per server.
 const ScopeServer = "server"
 
-// Config says how a server lets the router in.
+// Config configures how the router authenticates to a server.
 type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret secret.String `yaml:"client_secret"`
-	Scopes       []string      `yaml:"scopes"` // empty = those that the server names
+	Scopes       []string      `yaml:"scopes"` // empty = those named by the server
 	Flow         string        `yaml:"flow"`   // empty = code
 	Scope        string        `yaml:"scope"`  // empty = server
 }
 
-// Server is a server that wants tokens.
+// Server is a server that needs tokens.
 type Server struct {
 	Name    string
 	URL     string
@@ -45,13 +45,13 @@ type Server struct {
 	Config
 }
 
-// byCredentials reports whether a token takes no person.
+// byCredentials reports whether tokens can be had without a person.
 func (s Server) byCredentials() bool { return s.Flow == FlowClientCredentials }
 
-// LoginCommand is what gets a token for a server.
+// LoginCommand returns the command that gets a token for a server.
 func LoginCommand(server string) string { return "nexus auth login " + server }
 
-// OnLoopback reports whether u names this machine. Such a URL need not be https.
+// OnLoopback reports whether u refers to this machine. Such a URL need not use https.
 func OnLoopback(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	return host == "localhost" || zoneOf(host) == loopback

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	lookAgain   = time.Second     // at the file, for a token that another process has stored
-	tryAgain    = 5 * time.Second // after an authorization server could not be asked
-	askAgain    = time.Minute     // after it, or the server, refused what no person can mend
-	renewWithin = time.Minute     // for one renewal, the wait for other processes included
-	maxWaits    = 2               // of one request, for renewals
+	lookAgain   = time.Second     // between checks of the file for a token stored by another process
+	tryAgain    = 5 * time.Second // after the authorization server was unreachable
+	askAgain    = time.Minute     // after a refusal that no person can fix
+	renewWithin = time.Minute     // limit of one renewal, including the wait for other processes
+	maxWaits    = 2               // renewals that one request waits for
 )
 
-// Source has the token of one server. Close ends it.
+// Source provides the token of one server. Close ends it.
 type Source struct {
 	server Server
 	store  Store
@@ -29,35 +29,35 @@ type Source struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // the renewal under way
+	wg     sync.WaitGroup // the current renewal
 
 	mu      sync.Mutex
 	token   *Token      // nil = none
-	file    os.FileInfo // of token, as it was last read
-	looked  time.Time   // at the file
-	renewal *renewal    // under way; nil = none
-	why     error       // why there was no token the last time; nil if there was one
-	again   time.Time   // when to try again after why; zero = when another token is stored
-	useless string      // a token that the server has refused
+	file    os.FileInfo // the file of token when last read
+	looked  time.Time   // when the file was last checked
+	renewal *renewal    // the current renewal; nil = none
+	why     error       // why the last attempt got no token; nil if it did
+	again   time.Time   // when to retry after why; zero = when another token is stored
+	useless string      // a token refused by the server
 }
 
-// renewal is one request for another token, which all wait for who need it.
+// renewal is one request for a new token, shared by all waiting requests.
 type renewal struct{ done chan struct{} }
 
-// NewSource makes the Source of a server.
+// NewSource returns the Source of a server.
 func NewSource(s Server, store Store, logger *slog.Logger) *Source {
 	src := &Source{server: s, store: store, logger: logger}
 	src.ctx, src.cancel = context.WithCancel(context.Background())
 	return src
 }
 
-// Close ends a renewal and waits for it.
+// Close cancels a renewal and waits for its end.
 func (s *Source) Close() {
 	s.cancel()
 	s.wg.Wait()
 }
 
-// ExpiresIn returns how long the current token lasts; false if there is none or nobody knows.
+// ExpiresIn returns the remaining lifetime of the current token; false if there is no token or its expiry is unknown.
 func (s *Source) ExpiresIn() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,16 +67,16 @@ func (s *Source) ExpiresIn() (time.Duration, bool) {
 	return max(0, time.Until(s.token.Expires)), true
 }
 
-// Changed reports whether another token was stored, or the token deleted, since the Source last looked.
+// Changed reports whether another token was stored, or the token was deleted, since the Source last checked.
 func (s *Source) Changed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.looked.IsZero() && !same(s.file, s.store.look(s.server.Name))
 }
 
-// get returns a token other than refused. While the current one is still good for a moment, it is returned at once and
-// renewed meanwhile. Otherwise get waits for the renewal within ctx. The error is a *link.Unauthorized if a person has
-// to do something.
+// get returns a token other than refused. A token that is due for renewal but still valid is returned at once and
+// renewed in the background. Otherwise get waits for the renewal within ctx. The error is a *link.Unauthorized if a
+// person has to act.
 func (s *Source) get(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	now := time.Now()
@@ -98,7 +98,7 @@ func (s *Source) get(ctx context.Context, refused string) (string, error) {
 		}
 		if waited == maxWaits {
 			s.mu.Unlock()
-			return "", s.person("the tokens that it gets are of no use")
+			return "", s.person("it refuses every new token")
 		}
 		if s.renewal == nil {
 			s.begin()
@@ -118,7 +118,7 @@ func (s *Source) get(ctx context.Context, refused string) (string, error) {
 	}
 }
 
-// look reads the file if it has changed. s.mu is held.
+// look reads the file if it has changed. The caller holds s.mu.
 func (s *Source) look(now time.Time, atOnce bool) {
 	if !atOnce && s.token != nil && s.why == nil && now.Sub(s.looked) < lookAgain {
 		return
@@ -129,14 +129,14 @@ func (s *Source) look(now time.Time, atOnce bool) {
 	}
 }
 
-// read takes over the token of the file. s.mu is held.
+// read takes over the token in the file. The caller holds s.mu.
 func (s *Source) read(file os.FileInfo) {
 	t, err := s.store.Load(s.server.Name)
 	s.file, s.token, s.why, s.again, s.useless = file, nil, nil, time.Time{}, ""
 	switch {
 	case err == nil && t != nil && t.Of(s.server):
 		s.token = t
-	case s.server.byCredentials(): // another one can be had
+	case s.server.byCredentials(): // a new token can be requested
 	case err != nil:
 		s.why = s.person(err.Error())
 	case t != nil:
@@ -146,7 +146,7 @@ func (s *Source) read(file os.FileInfo) {
 	}
 }
 
-// person returns the error for what a person has to do.
+// person returns an error that tells a person what to do.
 func (s *Source) person(why string) error {
 	if s.server.byCredentials() {
 		return &link.Unauthorized{Why: why + "; check the client_id, client_secret and scopes of its auth"}
@@ -154,7 +154,7 @@ func (s *Source) person(why string) error {
 	return &link.Unauthorized{Why: why + "; run: " + LoginCommand(s.server.Name)}
 }
 
-// begin starts a renewal. s.mu is held.
+// begin starts a renewal. The caller holds s.mu.
 func (s *Source) begin() {
 	r := &renewal{make(chan struct{})}
 	s.renewal = r
@@ -165,7 +165,7 @@ func (s *Source) begin() {
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.token == old { // else another one was read from the file since
+			if s.token == old { // else another token was read from the file
 				s.settle(next, err)
 			}
 			s.renewal = nil
@@ -176,7 +176,7 @@ func (s *Source) begin() {
 	})
 }
 
-// settle takes over what a renewal has brought. s.mu is held.
+// settle stores the result of a renewal. The caller holds s.mu.
 func (s *Source) settle(next renewed, err error) {
 	var refused *refusal
 	switch {
@@ -191,20 +191,20 @@ func (s *Source) settle(next renewed, err error) {
 	case errors.As(err, new(*link.Unauthorized)):
 		s.why, s.again = err, time.Time{}
 	default:
-		s.why, s.again = fmt.Errorf("no token for it: %w", err), time.Now().Add(tryAgain)
+		s.why, s.again = fmt.Errorf("cannot get a token: %w", err), time.Now().Add(tryAgain)
 	}
 	if s.ctx.Err() == nil {
 		s.logger.Warn("no token for a server", "server", s.server.Name, "error", s.why)
 	}
 }
 
-// renewed is a token, and its file as it was then.
+// renewed is a new token and its file.
 type renewed struct {
 	token *Token
 	file  os.FileInfo
 }
 
-// renew gets the next token and stores it, or takes over the one that another process has stored meanwhile.
+// renew gets and stores the next token, or takes over one that another process has just stored.
 func (s *Source) renew(old *Token) (renewed, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewWithin)
 	defer cancel()
@@ -212,7 +212,7 @@ func (s *Source) renew(old *Token) (renewed, error) {
 	switch {
 	case err == nil:
 		defer unlock()
-	case ctx.Err() != nil || !s.server.byCredentials(): // a secret gets tokens without a folder, too
+	case ctx.Err() != nil || !s.server.byCredentials(): // client credentials work without a folder
 		return renewed{}, fmt.Errorf("the state folder cannot be used: %w", err)
 	}
 	file := s.store.look(s.server.Name)
@@ -234,7 +234,7 @@ func (s *Source) renew(old *Token) (renewed, error) {
 		return renewed{}, err
 	}
 	if err := s.store.write(next); err != nil {
-		s.logger.Warn("a token ends with this process", "error", err)
+		s.logger.Warn("a token is not stored and ends with this process", "error", err)
 	}
 	return renewed{next, s.store.look(s.server.Name)}, nil
 }
@@ -244,12 +244,12 @@ func (s *Source) request(ctx context.Context, old *Token) (*Token, error) {
 	case s.server.byCredentials():
 		return byCredentials(ctx, s.server)
 	case old == nil || !old.Renewable():
-		return nil, s.person("its token has ended and cannot be renewed")
+		return nil, s.person("its token has expired and cannot be renewed")
 	}
 	return old.renew(ctx, s.server)
 }
 
-// reject records that the server refuses a token that was just renewed, so that nobody renews it again and again.
+// reject records that the server refuses a token that was just renewed, to prevent endless renewals.
 func (s *Source) reject(token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -324,7 +324,7 @@ func TestSource_NamesMissingScopes(t *testing.T) {
 	o := &mcptest.OAuth{Needs: func(*http.Request) string { return "admin write" }}
 	s, store := serve(t, o), oauth.NewStore(t.TempDir())
 	logIn(t, s, store)
-	open(t, s, store, io.Discard).refused("admin write; add what is missing to auth.scopes")
+	open(t, s, store, io.Discard).refused("admin write; add the missing scopes to auth.scopes")
 	if o.Count("refresh_token") != 0 {
 		t.Error("the token is renewed, which adds no scopes")
 	}

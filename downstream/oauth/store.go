@@ -12,14 +12,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
-// maxFile is how many bytes of a file are read.
+// maxFile limits the bytes read from a file.
 const maxFile = 1 << 20
 
-// Store keeps tokens in a folder, a file each. Files are replaced whole, and processes that share the folder renew a
-// token one after the other. The zero Store keeps nothing.
+// Store keeps tokens in a folder, one file each. Files are replaced atomically, and processes that share the folder
+// renew a token one at a time. The zero Store keeps nothing.
 type Store struct{ folder string }
 
-// NewStore returns the store in a state folder, which need not exist; "" keeps nothing.
+// NewStore returns the store in a state folder, which need not exist. With "" it keeps nothing.
 func NewStore(state string) Store {
 	if state == "" {
 		return Store{}
@@ -43,16 +43,16 @@ func (st Store) Load(server string) (*Token, error) {
 		return nil, fmt.Errorf("reading the token of server %s: %w", server, err)
 	}
 	t := &Token{}
-	if json.Unmarshal(text, t) != nil { // whose error may quote it
-		return nil, fmt.Errorf("the token of server %s in %s cannot be read; log in again", server, name)
+	if json.Unmarshal(text, t) != nil { // its error may quote the token
+		return nil, fmt.Errorf("the token of server %s in %s is invalid; log in again", server, name)
 	}
 	if t.Server != server || t.Access == "" {
-		return nil, nil // another spelling, where the file system takes both for one
+		return nil, nil // another spelling on a case-insensitive file system
 	}
 	return t, nil
 }
 
-// Save stores a token in place of the one that there is.
+// Save stores a token, replacing the existing one.
 func (st Store) Save(ctx context.Context, t *Token) error {
 	unlock, err := st.lock(ctx, t.Server)
 	if err != nil {
@@ -83,7 +83,7 @@ func (st Store) delete(server string) error {
 	return nil
 }
 
-// lock has other processes wait that renew or replace the same token.
+// lock makes other processes wait that renew or replace the same token.
 func (st Store) lock(ctx context.Context, server string) (unlock func(), err error) {
 	if st.folder == "" {
 		return func() {}, nil
@@ -94,7 +94,7 @@ func (st Store) lock(ctx context.Context, server string) (unlock func(), err err
 	return atomicfile.Lock(ctx, st.name(server)+".lock")
 }
 
-// look returns what tells one content of a token's file from another; nil if there is none.
+// look returns file information that changes with the file's content; nil if there is no file.
 func (st Store) look(server string) os.FileInfo {
 	if st.folder == "" {
 		return nil
@@ -106,7 +106,7 @@ func (st Store) look(server string) os.FileInfo {
 	return info
 }
 
-// same reports whether two looks saw the same content.
+// same reports whether two calls of look saw the same content.
 func same(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -18,18 +18,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// ahead is how long before its expiry a token is renewed, at most. It is longer than the time between two checks of a
-// server's health, so that a token is renewed before a call needs it.
+// ahead is the maximum time before expiry at which a token is renewed. It exceeds the interval of health checks, so
+// that a token is renewed before a call needs it.
 const ahead = 2 * time.Minute
 
-// Token is what lets the router in at a server, with all that it takes to renew and revoke it.
+// Token is a token for a server, with the data needed to renew and revoke it.
 type Token struct {
 	Server  string    `json:"server"`
 	URL     string    `json:"url"` // of the server
 	Flow    string    `json:"flow"`
 	Scopes  []string  `json:"scopes,omitempty"`
 	Began   time.Time `json:"began"`
-	Expires time.Time `json:"expires,omitzero"` // zero = not told
+	Expires time.Time `json:"expires,omitzero"` // zero = unknown
 
 	Issuer   string `json:"issuer"`
 	Resource string `json:"resource"`
@@ -41,18 +41,18 @@ type Token struct {
 	Refresh string `json:"refresh_token,omitempty"`
 }
 
-// client is how the router is known at the authorization server.
+// client is the router's registration at the authorization server.
 type client struct {
 	ID         string `json:"id"`
-	Secret     string `json:"secret,omitempty"` // of a registration; that of the configuration is not kept
+	Secret     string `json:"secret,omitempty"` // from a registration; a configured secret is not stored
 	Registered bool   `json:"registered,omitempty"`
-	InHeader   bool   `json:"in_header,omitempty"` // the secret is sent as basic credentials
+	InHeader   bool   `json:"in_header,omitempty"` // send the secret as HTTP basic credentials
 }
 
-// String implements fmt.Stringer, without what is secret.
+// String implements fmt.Stringer and omits secrets.
 func (t *Token) String() string { return "token for " + t.Server }
 
-// Of reports whether the token may be sent to a server as it is configured now.
+// Of reports whether the token may be sent to a server with its current configuration.
 func (t *Token) Of(s Server) bool {
 	return t.Server == s.Name && t.URL == s.URL && t.byCredentials() == s.byCredentials() &&
 		t.Client.Registered == (s.ClientID == "") && (s.ClientID == "" || t.Client.ID == s.ClientID)
@@ -60,23 +60,23 @@ func (t *Token) Of(s Server) bool {
 
 func (t *Token) byCredentials() bool { return t.Flow == FlowClientCredentials }
 
-// Renewable reports whether another token can be had without a person.
+// Renewable reports whether the token can be renewed without a person.
 func (t *Token) Renewable() bool { return t.Refresh != "" || t.byCredentials() }
 
-// Expired reports whether the token has ended.
+// Expired reports whether the token has expired.
 func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// due reports whether the token is to be renewed.
+// due reports whether the token should be renewed.
 func (t *Token) due(now time.Time) bool {
 	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(ahead, t.Expires.Sub(t.Began)/4)))
 }
 
-// refusal is the error of an authorization server that will not give a token, however often it is asked.
+// refusal is the final error of an authorization server that refuses a token.
 type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
-// request asks for a token with a grant, and returns t with it.
+// request requests a token with a grant and returns a copy of t with it.
 func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Values) (*Token, error) {
 	secret := t.Client.Secret
 	if s.ClientID != "" {
@@ -87,7 +87,7 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 		style = oauth2.AuthStyleInHeader
 	}
 	grant.Set("resource", t.Resource)
-	// The package sends any grant: only so can resource go with a refresh token, as MCP asks.
+	// This package can send any grant; only so can resource accompany a refresh token, as MCP requires.
 	request := clientcredentials.Config{
 		ClientID: t.Client.ID, ClientSecret: secret, TokenURL: t.Endpoint, AuthStyle: style, EndpointParams: grant,
 	}
@@ -99,28 +99,28 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 	next := *t
 	next.Access, next.Expires, next.Began = got.AccessToken, got.Expiry.UTC(), began.UTC()
 	if got.RefreshToken != "" {
-		next.Refresh = got.RefreshToken // the former one counts no more
+		next.Refresh = got.RefreshToken // the previous one is no longer valid
 	}
 	if scope, ok := got.Extra("scope").(string); ok && scope != "" {
 		next.Scopes = plausibleScopes(strings.Fields(scope))
 	}
 	switch {
 	case !strings.EqualFold(got.Type(), "bearer"):
-		return nil, &refusal{fmt.Sprintf("%s gives tokens of type %.20q, which the router cannot use", t.Issuer, got.TokenType)}
+		return nil, &refusal{fmt.Sprintf("%s issues tokens of type %.20q, which the router does not support", t.Issuer, got.TokenType)}
 	case !httpguts.ValidHeaderFieldValue(got.AccessToken):
-		return nil, &refusal{t.Issuer + " gave a token that no header can hold"}
+		return nil, &refusal{t.Issuer + " issued a token with invalid characters"}
 	}
 	return &next, nil
 }
 
-// explain turns an error of a token request into one without secrets.
+// explain converts an error of a token request to one without secrets.
 func (t *Token) explain(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
 		if wrong, ok := errors.AsType[*url.Error](err); ok {
 			return fmt.Errorf("cannot reach %s: %w", host(t.Endpoint), wrong.Err)
 		}
-		return fmt.Errorf("the answer of %s is no token", host(t.Endpoint))
+		return fmt.Errorf("the response of %s is not a token", host(t.Endpoint))
 	}
 	status := refused.Response.StatusCode
 	final := status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
@@ -138,7 +138,7 @@ func (t *Token) explain(err error) error {
 	return &refusal{why}
 }
 
-// said is what an authorization server says of an error, bounded and without credentials.
+// said formats an error of an authorization server, limited in length and without credentials.
 func said(code, description string) string {
 	text := short.Line(code, 60)
 	if description != "" {
@@ -167,7 +167,7 @@ func (t *Token) renew(ctx context.Context, s Server) (*Token, error) {
 	return t.request(ctx, g, s, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }
 
-// byCredentials returns a token for the router's own secret.
+// byCredentials gets a token with the router's own secret.
 func byCredentials(ctx context.Context, s Server) (*Token, error) {
 	found, err := discover(ctx, s)
 	if err != nil {
@@ -184,13 +184,13 @@ func byCredentials(ctx context.Context, s Server) (*Token, error) {
 	return t.request(ctx, found.guard, s, grant)
 }
 
-// newToken returns the frame of a token: what there is before it is requested.
+// newToken returns a token with everything except the results of a request.
 func newToken(s Server, found *site) *Token {
 	methods := found.meta.TokenEndpointAuthMethodsSupported
 	t := &Token{
 		Server: s.Name, URL: s.URL, Flow: FlowCode, Issuer: found.meta.Issuer, Resource: found.resource,
 		Endpoint: found.meta.TokenEndpoint, Revoker: found.meta.RevocationEndpoint,
-		// RFC 8414: without a list it is client_secret_basic.
+		// RFC 8414: the default is client_secret_basic.
 		Client: client{ID: s.ClientID, InHeader: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")},
 	}
 	if s.byCredentials() {

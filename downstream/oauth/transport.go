@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Transport returns a RoundTripper that adds the token to each request of base. A request that the server refuses with
-// 401 is sent again with a new token, once: it was not handled.
+// Transport returns a RoundTripper that adds the token to each request of base. A request that the server refuses
+// with 401 was not handled and is sent once more with a new token.
 func (s *Source) Transport(base http.RoundTripper) http.RoundTripper { return &transport{s, base} }
 
 type transport struct {
@@ -15,7 +15,7 @@ type transport struct {
 	base   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. The error is a *link.Unauthorized where a person has to do something.
+// RoundTrip implements http.RoundTripper. The error is a *link.Unauthorized if a person has to act.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	token, err := t.source.get(ctx, "")
@@ -62,7 +62,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// forbidden returns the response, or an error that names the scopes that the token lacks.
+// forbidden returns the response, or an error that names the missing scopes of the token.
 func (t *transport) forbidden(resp *http.Response) (*http.Response, error) {
 	challenges := challengesOf(resp)
 	if param(challenges, "error") != "insufficient_scope" {
@@ -70,14 +70,14 @@ func (t *transport) forbidden(resp *http.Response) (*http.Response, error) {
 	}
 	discard(resp)
 	scopes := plausibleScopes(strings.Fields(param(challenges, "scope")))
-	why := "its token lacks scopes that it does not name"
+	why := "its token lacks scopes; the server does not say which"
 	if len(scopes) > 0 {
 		why = "its token lacks one of the scopes " + strings.Join(scopes, " ")
 	}
-	return nil, t.source.person(why + "; add what is missing to auth.scopes in its configuration")
+	return nil, t.source.person(why + "; add the missing scopes to auth.scopes in its configuration")
 }
 
-// withToken returns a copy of a request with a token; the headers of requests may be shared.
+// withToken returns a copy of a request with a token. It is a copy because requests may share headers.
 func withToken(req *http.Request, token string) *http.Request {
 	own := req.WithContext(req.Context())
 	own.Header = req.Header.Clone()
@@ -87,7 +87,7 @@ func withToken(req *http.Request, token string) *http.Request {
 	return own
 }
 
-// discard gives the connection back.
+// discard drains a body so that the connection can be reused.
 func discard(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 16<<10))
 	resp.Body.Close()

@@ -76,7 +76,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 		for _, id := range s.After {
 			if !isStep(id) {
-				report(&Error{reason.MissingReference, fmt.Sprintf("after names %s, which is no step", quoteShort(id))})
+				report(&Error{reason.MissingReference, fmt.Sprintf("after names %s, which is not a step", quoteShort(id))})
 			}
 		}
 		if s.Tool == "" {

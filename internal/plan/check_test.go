@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 		{"no tool", `[{"tool":""},{"tool":"calc"}]`, []string{`s1 unknown_tool: step names no tool`}},
 		{"arguments that are no object", `[{"tool":"calc","arguments":7}]`, []string{`s1 invalid_arguments: arguments: got number, want object`}},
 		{"a cycle, and arguments that do not fit", `[{"tool":"calc","arguments":{"n":"x"},"after":["s1"]}]`, []string{`s1 cycle: the step waits for itself`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
-		{"unknown after", `[{"tool":"calc","after":["s9","s2"]},{"tool":"calc"}]`, []string{`s1 missing_reference: after names "s9", which is no step`}},
+		{"unknown after", `[{"tool":"calc","after":["s9","s2"]},{"tool":"calc"}]`, []string{`s1 missing_reference: after names "s9", which is not a step`}},
 		{"itself", `[{"tool":"calc","after":["s1"]}]`, []string{`s1 cycle: the step waits for itself`}},
 		{"itself by reference", `[{"tool":"calc","arguments":{"q":"${s1.x}"}}]`, []string{`s1 cycle: the step waits for itself`}},
 		{"cycle and what hangs on it", `{"steps":[{"id":"a","tool":"calc","arguments":{"q":"$c"}},{"id":"b","tool":"calc","after":["a"]},{"id":"c","tool":"calc","arguments":{"q":"x ${b}"}},{"id":"d","tool":"calc","after":["c"]},{"id":"e","tool":"calc"}]}`, []string{
@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		}},
 		{"repeated id", `{"steps":[{"id":"a","tool":"calc"},{"id":"a","tool":"calc"}]}`, []string{`s2 duplicate_id: step 2: id "a" is used by an earlier step`}},
 		{"refused arguments", `[{"tool":"calc","arguments":{"n":"5"}}]`, []string{`s1 invalid_arguments: arguments.n: got string, want integer`}},
-		{"refused twice over", `[{"tool":"calc","arguments":{"n":"5"},"after":["x"]}]`, []string{`s1 missing_reference: after names "x", which is no step`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
+		{"refused twice over", `[{"tool":"calc","arguments":{"n":"5"},"after":["x"]}]`, []string{`s1 missing_reference: after names "x", which is not a step`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
 		{"arguments of another kind", `[{"tool":"calc","arguments":[]}]`, []string{`s1 invalid_arguments: arguments: got array, want object`}},
 	}
 	for _, tt := range tests {

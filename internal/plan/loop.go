@@ -136,7 +136,7 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	for i, names := range [][]string{when, pick} {
 		for _, name := range names {
 			if !isStep(name) {
-				return &Error{reason.MissingReference, fmt.Sprintf("%s names %s, which is no step", []string{"when", "pick"}[i],
+				return &Error{reason.MissingReference, fmt.Sprintf("%s names %s, which is not a step", []string{"when", "pick"}[i],
 					quoteShort(name))}
 			}
 		}

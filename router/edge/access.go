@@ -16,15 +16,15 @@ func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, acces
 	return f.edge.access.Admit(in, src.caller)
 }
 
-// revoked reports whether the key of x, which it needs, is no longer valid. What began with a token may end after it.
+// revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token.
 func revoked(x *Exchange) bool {
 	return !x.edge.access.Valid(x.Caller) && !x.Caller.Expired() && !access.Open(x.Message.Method)
 }
 
-// Access returns who may talk to the edge.
+// Access returns the policy that decides who may talk to the edge.
 func (e *Edge) Access() *access.Policy { return e.access }
 
-// Guard passes on only those requests whose Host and Origin the MCP endpoints accept.
+// Guard passes on only requests whose Host and Origin the MCP endpoints accept.
 func (e *Edge) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (replies{e}).checkOrigin(w, r, "GET, OPTIONS") {

@@ -14,18 +14,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// item is one message of a batch, as checked before any of them is served.
+// item is one message of a batch. All are checked before any is served.
 type item struct {
 	in       inbound.Message
 	caller   auth.Caller
-	response *output.Message // instead of serving it; may be nil
-	skip     bool            // it is neither served nor answered
+	response *output.Message // response that replaces serving; may be nil
+	skip     bool            // neither serve nor answer it
 }
 
 func (it *item) respond(m output.Message) { it.response = &m }
 
-// splitBatch parses and authorizes the messages of a batch. The verdict is not access.Admitted if the whole batch is
-// refused for the key of one of them.
+// splitBatch parses and authorizes the messages of a batch. The verdict is not access.Admitted if the key of one
+// message refuses the whole batch.
 func (f *surface) splitBatch(
 	src source, s *session, version protocol.Version, body []byte,
 ) ([]item, access.Verdict, *jsonrpc.Error) {
@@ -63,7 +63,7 @@ func (f *surface) splitBatch(
 	return items, access.Admitted, nil
 }
 
-// parse parses a message of a batch. ids has the requests so far.
+// parse parses a message of a batch. ids holds the request ids so far.
 func (it *item) parse(raw []byte, ids map[string]bool) (err *jsonrpc.Error) {
 	it.in, err = inbound.Parse(raw)
 	switch {
@@ -72,7 +72,7 @@ func (it *item) parse(raw []byte, ids map[string]bool) (err *jsonrpc.Error) {
 	case it.in.Version != nil:
 		return noBatches(protocol.V20260728)
 	case it.in.Method == "initialize":
-		return inbound.InvalidRequest("initialize must stand alone")
+		return inbound.InvalidRequest("initialize must not be in a batch")
 	case !it.in.IsRequest():
 		return nil
 	case ids[string(it.in.ID)]:
@@ -86,8 +86,8 @@ func noBatches(v protocol.Version) *jsonrpc.Error {
 	return inbound.InvalidRequest("protocol version " + string(v) + " has no batches")
 }
 
-// serveBatch serves the messages of a batch in their order. It returns whether there will be a response, and a function
-// that waits for it.
+// serveBatch serves the messages of a batch in order. responds reports whether there will be a response; wait waits
+// for it.
 func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (responds bool, wait func()) {
 	e := f.edge
 	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
@@ -129,7 +129,7 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 	return responds, wait
 }
 
-// batchWidth is how many requests of a batch are served at once.
+// batchWidth is the number of a batch's requests that are served concurrently.
 const batchWidth = 64
 
 // batched is a tracked request of a batch.
@@ -138,7 +138,7 @@ type batched struct {
 	x   *Exchange
 }
 
-// serveQueue serves tracked requests of a batch, batchWidth at once, and returns a function that waits for them.
+// serveQueue serves tracked requests of a batch, batchWidth at a time, and returns a function that waits for them.
 func (f *surface) serveQueue(b *output.Batch, queue []batched) (wait func()) {
 	e := f.edge
 	var served sync.WaitGroup
@@ -210,8 +210,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	resp.Finish()
 }
 
-// sessionOf returns the session of a batch after completing its handshake. It is nil if no message of the batch has a
-// key: then the edge answers without the session.
+// sessionOf returns the session of a batch after completing its handshake. It is nil if no message has a key; then
+// the edge answers without the session.
 func (t *streamable) sessionOf(src source, id string, items []item) (*session, error) {
 	for i := range items {
 		if it := &items[i]; it.response == nil && !it.skip {

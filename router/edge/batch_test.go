@@ -32,9 +32,9 @@ func TestBatches(t *testing.T) {
 		{"no message", `[7,` + echo("1") + `]`, 200, `[` + failure("null", "a message must be an object") + `,` +
 			result("1") + `]`},
 		{"initialize", `[` + initialize("2025-03-26") + `]`, 200, `[` + failure(`"init"`,
-			"initialize must stand alone") + `]`},
+			"initialize must not be in a batch") + `]`},
 		{"an id twice", `[` + echo("1") + `,` + echo("1") + `,` + echo(`"1"`) + `]`, 200,
-			`[` + result("1") + `,` + failure("1", "the id 1 is in flight already") + `,` + result(`"1"`) + `]`},
+			`[` + result("1") + `,` + failure("1", "the id 1 is already in flight") + `,` + result(`"1"`) + `]`},
 		{"modern", `[` + modernCall("echo") + `]`, 200,
 			`[` + failure("1", "protocol version 2026-07-28 has no batches") + `]`},
 		{"progress first", `[` + call("1", "burst", `{"n":1}`) + `,` + echo("2") + `]`, 200,

@@ -2,8 +2,8 @@ package edge
 
 import "github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 
-// WithoutSubscriptions returns raw server capabilities without those that clients use through subscriptions/listen
-// since 2026-07-28, which the surfaces do not serve.
+// WithoutSubscriptions removes the server capabilities that need subscriptions/listen (2026-07-28), which no surface
+// serves.
 func WithoutSubscriptions(capabilities []byte) []byte {
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {
 		value := jsonrpc.Get(capabilities, kind)

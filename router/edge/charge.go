@@ -6,15 +6,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// charge is a number of bytes that a caller is charged for until end. The zero value is none.
+// charge is a number of bytes charged to a caller until end. The zero value charges nothing.
 type charge struct {
 	mu    sync.Mutex
 	bytes int
 	ended bool
 }
 
-// set changes the number of bytes. It is false if the caller holds too much; then nothing changes. What is set leaves
-// half of what the caller may hold to its messages.
+// set changes the number of bytes. It reports false, and changes nothing, if the caller holds too much. It leaves at
+// least half of the caller's memory limit for messages.
 func (c *charge) set(budget *limit.Budget, caller string, bytes int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +31,7 @@ func (c *charge) set(budget *limit.Budget, caller string, bytes int) bool {
 	return true
 }
 
-// end releases the bytes. Nothing is charged after it.
+// end releases the bytes. Later calls of set charge nothing.
 func (c *charge) end(budget *limit.Budget, caller string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,11 @@
 // Package edge serves MCP to clients: streamable HTTP of every protocol version, HTTP+SSE and stdio.
 //
-// [New] returns an [Edge]. [Edge.Streamable], [Edge.SSE] and [Edge.ServeStdio] serve a [Handler] over one transport
-// each, and [Edge.Stop] ends them all. The handler gets every request and notification as an [Exchange] and replies
-// with [Exchange.Reply] or [Exchange.Fail]. [Edge.Send] and [Edge.Request] reach a client outside of its requests.
+// [New] returns an [Edge]. [Edge.Streamable], [Edge.SSE] and [Edge.ServeStdio] each serve a [Handler] over one
+// transport; [Edge.Stop] ends them all. The handler receives every request and notification as an [Exchange] and
+// replies with [Exchange.Reply] or [Exchange.Fail]. [Edge.Send] and [Edge.Request] reach a client outside of its
+// requests.
 //
-// A message passes these layers. Each is a package, or files of this one, and uses only those after it:
+// A message passes these layers. Each is a package or files of this one, and uses only later layers:
 //
 //	transport     streamable.go, get.go, sse.go, stdio.go, batch.go, replies.go
 //	authorization access, access.go, unauthenticated.go
@@ -14,7 +15,7 @@
 //	output        output: one writer for each stream, with queues, replay and batches
 //	input         inbound: bodies, messages, versions and headers
 //
-// What it promises:
+// Guarantees:
 //
 //   - Concurrency: handlers run concurrently, also for one session, and only their own response waits for them. All
 //     exported functions may be called from any goroutine.
@@ -28,9 +29,9 @@
 //     caller is bounded in bytes. A client that does not read loses its oldest notifications, then its connection. It
 //     does not delay others.
 //   - Ends: a session ends by DELETE, with its SSE stream or stdin, when it is idle, when its key is revoked, when
-//     another caller takes its place, or with the edge. Its requests are cancelled; when the last has returned,
+//     another caller takes its place, or with the edge. Its requests are cancelled. After the last has returned,
 //     Handler.Ended is called once.
-//   - Revival: a session of streamable HTTP that did not end by DELETE is opened again when its client comes back
-//     within 24 hours of its start. The handler is served the client's initialize and notifications/initialized again
-//     before anything else, and their responses are dropped. See [Edge.Keep].
+//   - Revival: a session of streamable HTTP that did not end by DELETE is reopened if its client returns within 24
+//     hours of its start. The handler first serves the client's initialize and notifications/initialized again; their
+//     responses are dropped. See [Edge.Keep].
 package edge

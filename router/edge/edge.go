@@ -20,22 +20,22 @@ import (
 
 // Handler serves the messages of one surface.
 type Handler interface {
-	// Serve handles one request or notification. For a request it calls one of Reply, Fail and FailRaw, as the last
-	// thing it does: a plain response is written when Serve returns. If it calls none, the client gets -32603. ctx ends
-	// when the request is cancelled (the cause is a *Cancelled), when its session ends (ErrSessionEnded), when its
-	// connection closes and that counts as cancelling, when its caller's key is revoked (ErrKeyRevoked), and when the
-	// edge stops (ErrStopped).
+	// Serve handles one request or notification. For a request, its last action is one call of Reply, Fail or
+	// FailRaw; a plain response is written when Serve returns. Without such a call the client gets -32603. ctx ends
+	// when the request is cancelled (the cause is a *Cancelled), its session ends (ErrSessionEnded), its connection
+	// closes in an era where that cancels, its caller's key is revoked (ErrKeyRevoked), or the edge stops
+	// (ErrStopped).
 	Serve(ctx context.Context, x *Exchange)
-	// Ended tells that a client session has ended. Nothing of it is in flight any more.
+	// Ended is called when a client session has ended and nothing of it is in flight.
 	Ended(session string)
 }
 
-// Options are the dependencies and limits of an Edge. The zero value serves everybody within the default limits, and
-// logs nothing.
+// Options are the dependencies and limits of an Edge. The zero value serves every caller with default limits and logs
+// nothing.
 type Options struct {
 	Logger         *slog.Logger
 	Name, Version  string     // of the server, for unauthenticated clients
-	Keys           *auth.Keys // nil = neither keys nor tokens
+	Keys           *auth.Keys // nil = no keys or tokens
 	Limits         limit.Config
 	AllowedOrigins []string // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
@@ -55,7 +55,7 @@ type Edge struct {
 	limits  limit.Config
 	tracer  tracer
 	served  func(Served) // may be nil
-	epoch   time.Time    // all other times are counted from here
+	epoch   time.Time    // origin of all times
 
 	life        *lifetime
 	out         output.Outputs
@@ -96,7 +96,7 @@ func New(o Options) *Edge {
 	return e
 }
 
-// withDefaults returns limits with default values for those that are not set.
+// withDefaults replaces unset limits with the defaults.
 func withDefaults(l limit.Config) limit.Config {
 	d := limit.Default()
 	if l.BodyBytes <= 0 {
@@ -117,9 +117,9 @@ func withDefaults(l limit.Config) limit.Config {
 	return l
 }
 
-// Keep keeps the key of session ids in a folder, which is created if necessary, so that sessions survive a restart of
-// the router. Without Keep, or if it fails, the key lives with the process. It is called once, before the edge serves.
-// Several processes may use one folder.
+// Keep stores the key of session ids in a folder, created if necessary, so that sessions survive a restart of the
+// router. Without Keep, or if it fails, the key is lost with the process. It must be called once, before the edge
+// serves. Several processes may share a folder.
 func (e *Edge) Keep(folder string) error { return e.sessions.ids.Keep(folder) }
 
 // Sessions returns the number of client sessions.
@@ -131,25 +131,24 @@ func (e *Edge) Tracked() int { return e.budget.InFlight() }
 // Held returns the bytes of messages that the edge holds for its callers.
 func (e *Edge) Held() int { return int(e.budget.Held()) }
 
-// refusals counts requests that were refused, by cause.
+// refusals counts refused requests by cause.
 type refusals struct{ overloaded, unauthorized, insufficient, unverified, forbidden atomic.Int64 }
 
-// Refused returns the number of requests so far that were refused as overload.
+// Refused returns the number of requests refused as overload.
 func (e *Edge) Refused() int { return int(e.refusals.overloaded.Load()) }
 
-// Losses returns what clients did not get so far: requests that were refused, by cause, and notifications that they
-// did not read in time. The causes are overloaded, unauthorized for a wrong or missing key or token, insufficient for a
-// token without scopes or claims that give access, unverified for one that cannot be checked because its issuer is out
-// of reach, and forbidden for a foreign Host or Origin.
+// Losses returns the counts of refused requests, by cause, and of notifications dropped because clients read too
+// slowly. The causes are overloaded; unauthorized (wrong or missing key or token); insufficient (token without the
+// needed scopes or claims); unverified (token whose issuer is unreachable); and forbidden (foreign Host or Origin).
 func (e *Edge) Losses() (refused map[string]int64, dropped int64) {
 	r := &e.refusals
 	return map[string]int64{"overloaded": r.overloaded.Load(), "unauthorized": r.unauthorized.Load(),
 		"insufficient": r.insufficient.Load(), "unverified": r.unverified.Load(), "forbidden": r.forbidden.Load()}, e.budget.Dropped()
 }
 
-// Send queues a notification that belongs to no request for the session's own stream: the GET stream, the SSE stream or
-// stdout. It reports whether the session exists and the message will be sent. While nobody reads the stream, the newest
-// 1,000 messages are kept, within 1 MiB and what the client's caller may hold.
+// Send queues a notification outside of any request on the session's own stream: the GET stream, the SSE stream or
+// stdout. It reports whether the session exists and the message will be sent. While nobody reads the stream, the
+// newest 1,000 messages are kept, up to 1 MiB and the caller's memory limit.
 func (e *Edge) Send(session string, message []byte) bool {
 	s := e.sessions.store.Get(session)
 	if s == nil {
@@ -158,9 +157,8 @@ func (e *Edge) Send(session string, message []byte) bool {
 	return s.send(output.Whole(message))
 }
 
-// Request sends a request to the client of a session on the session's own stream and waits for the response, which
-// has a result or an error. The error is ErrNoClient if nobody reads that stream, ErrClientGone if the response
-// cannot come any more, or the cause of ctx.
+// Request sends a request to a client on its session's own stream and waits for the response, a result or an error.
+// The error is ErrNoClient if nobody reads that stream, ErrClientGone if no response can arrive, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
 	s := e.sessions.store.Get(session)
 	if s == nil {
@@ -199,9 +197,9 @@ func (e *Edge) checkSessionless(now time.Duration) {
 	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
-// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client. Until ctx ends it
-// waits for other requests in flight, and for clients to read their responses. Then it cancels what is left, ends all
-// sessions and closes their streams. The error tells what did not end in time. Stop may be called again.
+// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client. Until ctx ends, it
+// waits for the other requests in flight and for clients to read their responses. Then it cancels the rest, ends all
+// sessions and closes their streams. The error tells what did not end in time. Stop may be called more than once.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.life.stopping.Store(true)
 	e.mrtrs.stop()
@@ -215,7 +213,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 		return nil
 	}
 	e.sessions.store.Close()
-	e.sessions.endAll(ErrStopped) // those opened meanwhile
+	e.sessions.endAll(ErrStopped) // sessions opened in the meantime
 	close(e.life.quit)
 	return e.life.wait()
 }

@@ -15,17 +15,17 @@ import (
 var (
 	ErrSessionEnded = errors.New("the client session has ended")
 	ErrStopped      = errors.New("the server is shutting down")
-	ErrNoClient     = errors.New("it takes no requests")
-	ErrClientGone   = errors.New("the client went away before it answered")
-	ErrKeyRevoked   = errors.New("the API key is not valid any more")
+	ErrNoClient     = errors.New("it does not accept requests")
+	ErrClientGone   = errors.New("the client disconnected before it answered")
+	ErrKeyRevoked   = errors.New("the API key is no longer valid")
 )
 
-// Ended reports whether err is why the edge ended a request. The handler need not reply: the edge does.
+// Ended reports whether err is the reason why the edge ended a request. The edge then replies, not the handler.
 func Ended(err error) bool {
 	return errors.Is(err, ErrSessionEnded) || errors.Is(err, ErrKeyRevoked) || errors.Is(err, ErrStopped)
 }
 
-// Cancelled is the cause of a context whose request the client cancelled.
+// Cancelled is the context cause of a request that the client cancelled.
 type Cancelled struct {
 	Reason []byte // raw JSON string, or nil
 	Params []byte // raw params of the notification
@@ -39,11 +39,11 @@ func (c *Cancelled) Error() string {
 	return "cancelled by the client"
 }
 
-// CancelParams returns the raw params of the notification, to be passed on to the server that is asked to stop.
+// CancelParams returns the raw params of the notification, for relaying to the server.
 func (c *Cancelled) CancelParams() []byte { return c.Params }
 
-// Answered turns the results of [Exchange.Request] into the raw result or error for the server that sent the request.
-// Both are nil if the client was sent nothing.
+// Answered converts the results of [Exchange.Request] to the raw result or error for the requesting server. Both are
+// nil if the request did not reach the client.
 func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
 	switch {
 	case errors.Is(err, ErrNoClient):
@@ -55,8 +55,8 @@ func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
 	return m.Result, m.Err
 }
 
-// routerError returns the error for a request that the router itself does not complete. Its code depends on the
-// version in force, which may be unknown.
+// routerError returns the error for a request that the router itself fails. The code depends on the negotiated
+// version, which may be unknown.
 func routerError(v protocol.Version, text, reason string, retryable bool) *jsonrpc.Error {
 	code := jsonrpc.CodeServer
 	if v.AtLeast(protocol.V20260728) {
@@ -66,7 +66,8 @@ func routerError(v protocol.Version, text, reason string, retryable bool) *jsonr
 	return &jsonrpc.Error{Code: code, Message: text, Data: append(data, '}')}
 }
 
-// noReply returns the error for a request whose handler did not reply. If the edge ended it, its effects are unknown.
+// noReply returns the error for a request whose handler did not reply. If the edge ended the request, its outcome is
+// unknown.
 func noReply(cause error, v protocol.Version) *jsonrpc.Error {
 	if !Ended(cause) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Internal error: the request was not answered"}
@@ -74,7 +75,7 @@ func noReply(cause error, v protocol.Version) *jsonrpc.Error {
 	return routerError(v, "The request was not answered: "+cause.Error(), "outcome_unknown", false)
 }
 
-// wireError returns an error of Edge.track as it is sent to the client.
+// wireError converts an error of Edge.track for the client.
 func wireError(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
@@ -83,12 +84,12 @@ func wireError(err error) *jsonrpc.Error {
 	return routerError("", "The request was not served: "+err.Error(), reason.Unavailable, false)
 }
 
-// inFlightError returns the error for a request whose id another request in flight has.
+// inFlightError returns the error for a request whose id is already in flight.
 func inFlightError(id jsonrpc.ID) *jsonrpc.Error {
-	return inbound.InvalidRequest("the id " + id.Text() + " is in flight already")
+	return inbound.InvalidRequest("the id " + id.Text() + " is already in flight")
 }
 
-// wrongKey returns the response to a request whose _meta.api_key is wrong.
+// wrongKey returns the response to a request with a wrong _meta.api_key.
 func wrongKey(m *jsonrpc.Message, v protocol.Version) output.Message {
 	const text = "Invalid API key"
 	if m.Method != "tools/call" {

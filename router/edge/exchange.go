@@ -15,15 +15,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// Exchange is one request or notification, what is known about it, and the way back to its client. Its deadline is that
-// of the context given to the handler. Its fields do not change. Its methods may be called from any goroutine, also
-// after Serve has returned.
+// Exchange is one request or notification with its metadata and its reply path to the client. Its deadline is that of
+// the handler's context. Its fields do not change. Its methods are safe for concurrent use, also after Serve has
+// returned.
 type Exchange struct {
 	Message       jsonrpc.Message // without _meta.api_key
 	Caller        auth.Caller
-	Visible       func(server, tool string) bool // what the caller may see and use, see auth.Caller.Visible
-	Session       string                         // id of the client session; empty without one, as since 2026-07-28
-	Version       protocol.Version               // in force; for initialize the one to answer with
+	Visible       func(server, tool string) bool // tools that the caller may see and use, see auth.Caller.Visible
+	Session       string                         // client session id; empty without one, as always since 2026-07-28
+	Version       protocol.Version               // negotiated; for initialize, the version to answer with
 	Client        inbound.ClientInfo             // from initialize or, since 2026-07-28, from the request
 	ProgressToken []byte                         // raw; nil if the client wants no progress
 	Header        http.Header                    // without keys; nil on stdio
@@ -31,7 +31,7 @@ type Exchange struct {
 	edge    *Edge
 	session *session // nil without one
 	remote  tracing.Remote
-	mrtr    *mrtr // nil if the client takes no requests, or before 2026-07-28
+	mrtr    *mrtr // nil if the client accepts no requests, and before 2026-07-28
 	cancel  context.CancelCauseFunc
 	entry   entry
 	out     response
@@ -39,8 +39,8 @@ type Exchange struct {
 
 // Notify sends a notification that relates to this request, on its stream and before its response. After the response
 // it is dropped. If the client accepts no event stream, progress is dropped, and other notifications go to the
-// session's own stream if that is read. Notify does not wait for the client: of more than 1,000 unwritten messages,
-// and of more bytes than the caller may hold, the oldest are dropped. It reports whether the message will be written.
+// session's own stream if that is read. Notify does not wait for the client: beyond 1,000 unwritten messages or the
+// caller's memory limit, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
 	outlet := x.out.outlet
 	if outlet == nil || x.out.state.Load() != live {
@@ -53,11 +53,11 @@ func (x *Exchange) Notify(message []byte) bool {
 		x.session.send(output.Whole(message))
 }
 
-// levels are the severities of log messages, the lowest first.
+// levels are the severities of log messages in ascending order.
 var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// Wants reports whether a server's notification that relates to the request may be sent to the client. Since 2026-07-28
-// a log message needs a request whose _meta names its level or a lower one.
+// Wants reports whether a server's notification that relates to the request may be sent to the client. Since
+// 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one.
 func (x *Exchange) Wants(m jsonrpc.Message) bool {
 	if !x.Version.AtLeast(protocol.V20260728) || m.Method != "notifications/message" {
 		return true
@@ -67,7 +67,7 @@ func (x *Exchange) Wants(m jsonrpc.Message) bool {
 	return least >= 0 && slices.Index(levels[:], jsonrpc.Text(jsonrpc.Get(m.Params, "level"))) >= least
 }
 
-// Hold charges n bytes to the caller for what is kept of the message after Serve. release is called once.
+// Hold charges n bytes to the caller for data kept after Serve. release must be called once.
 func (x *Exchange) Hold(n int) (release func(), ok bool) {
 	budget, caller := x.edge.budget, x.Caller.ID
 	if !budget.Reserve(caller, n) {
@@ -76,26 +76,26 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 	return func() { budget.Release(caller, n) }, true
 }
 
-// ForceStream makes the response an event stream, also if nothing precedes the result.
+// ForceStream makes the response an event stream even if only the result is sent.
 func (x *Exchange) ForceStream() {
 	if x.out.outlet != nil {
 		x.out.outlet.Open()
 	}
 }
 
-// PreferStream makes the response an event stream if the client names that kind. Nothing is sent yet.
+// PreferStream makes the response an event stream if the client names that type. It sends nothing.
 func (x *Exchange) PreferStream() {
 	if x.out.outlet != nil {
 		x.out.outlet.PreferStream()
 	}
 }
 
-// Request sends a request to the client and waits for the response, which has a result or an error. The request goes on
-// the stream of this exchange, on the session's own stream if the client accepts no event stream, or, since 2026-07-28,
-// into an input_required result. Its id is the router's. The error is ErrNoClient if the client was sent nothing,
-// ErrClientGone if the response cannot come any more, or the cause of ctx. In the last case the client is told that the
-// request is cancelled, with the params of a cause that has CancelParams. Since 2026-07-28 Stop ends it with
-// ErrClientGone. Request implies Sent, because the response follows what the client has sent since.
+// Request sends a request to the client and waits for the response, a result or an error. The request goes on the
+// stream of this exchange, on the session's own stream if the client accepts no event stream, or, since 2026-07-28,
+// into an input_required result. Its id is the router's. The error is ErrNoClient if nothing was sent to the client,
+// ErrClientGone if no response can arrive, or the cause of ctx. In the last case the client receives a cancellation,
+// with the params of a cause that has CancelParams. Since 2026-07-28, Stop ends it with ErrClientGone. Request
+// implies Sent, because the response follows the client's later messages.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	if x.mrtr != nil {
 		x.Sent()
@@ -124,12 +124,12 @@ func (x *Exchange) Gone() bool {
 	}
 }
 
-// Sent tells that the message has been passed on, or need not be. Later notifications of the session wait for that, and
-// the requests after them, but no longer than 5 seconds. Returning from Serve implies it.
+// Sent marks the message as passed on, or as not to be passed on. Later notifications of the session, and the requests
+// after them, wait for that, at most 5 seconds. Returning from Serve implies it.
 func (x *Exchange) Sent() { x.entry.table.markSent(x) }
 
 // abort ends the context of the exchange.
 func (x *Exchange) abort(cause error) { x.cancel(cause) }
 
-// size returns the bytes that the exchange itself is charged for.
+// size returns the bytes charged for the exchange itself.
 func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }

@@ -13,7 +13,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id == "" {
-		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have such a stream
+		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have a GET stream
 		return
 	}
 	s, err := t.edge.sessions.find(&t.surface, src, id)

@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// handshake is what a session and its client agree on.
+// handshake is what a session has negotiated with its client.
 type handshake struct {
 	unserved unserved
 
@@ -20,22 +20,22 @@ type handshake struct {
 	serving     <-chan struct{} // closed when initialize is served; nil without one
 }
 
-// agreed returns the version in force and the client's description.
+// agreed returns the negotiated version and the client's description.
 func (h *handshake) agreed() (protocol.Version, inbound.ClientInfo) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.version, h.client
 }
 
-// agree stores what initialize agreed on.
+// agree stores the result of initialize.
 func (h *handshake) agree(version protocol.Version, client inbound.ClientInfo) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.version, h.client, h.initialized = version, client, true
 }
 
-// agreeFirst stores what an unauthenticated client agrees on, unless the session is initialized. kept is charged to the
-// owner of the session; ok is false if the owner holds too much.
+// agreeFirst stores the handshake of an unauthenticated client unless the session is initialized. kept bytes are
+// charged to the owner of the session; ok is false if the owner holds too much.
 func (s *session) agreeFirst(version protocol.Version, client inbound.ClientInfo, kept int) (first, ok bool) {
 	h := &s.handshake
 	h.mu.Lock()
@@ -50,8 +50,8 @@ func (s *session) agreeFirst(version protocol.Version, client inbound.ClientInfo
 	return true, true
 }
 
-// follow keeps requests on a shared stream from overtaking initialize. It returns what a request with that method waits
-// for, and what to call when it is served.
+// follow prevents requests on a shared stream from overtaking initialize. A request with this method waits for before
+// and calls served once it has been served.
 func (h *handshake) follow(method string) (before []<-chan struct{}, served func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,8 +66,8 @@ func (h *handshake) follow(method string) (before []<-chan struct{}, served func
 	return before, func() {}
 }
 
-// unserved is the part of a handshake that the edge has answered without the handler: before the client sent a key, or
-// before a restart. The handler is served it before anything else of the session.
+// unserved holds the messages of a handshake that the edge answered without the handler: before the client sent a
+// key, or before a restart. The handler serves them before any other message of the session.
 type unserved struct {
 	any atomic.Bool
 
@@ -79,7 +79,7 @@ type unserved struct {
 	known       bool   // the handler has been served notifications/initialized
 }
 
-// add notes messages that the handler has to be served. initialize may be nil.
+// add records messages that the handler has to serve. initialize may be nil.
 func (u *unserved) add(initialize []byte, initialized bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -90,7 +90,7 @@ func (u *unserved) add(initialize []byte, initialized bool) {
 	u.any.Store(u.initialize != nil || u.initialized)
 }
 
-// take returns the messages to serve before one with that method, which may replace them.
+// take returns the messages to serve before a message with this method, which may replace them.
 func (u *unserved) take(method string) (initialize []byte, initialized bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,7 +113,7 @@ func (u *unserved) update() {
 	u.any.Store(u.initialize != nil || u.initialized)
 }
 
-// completeHandshake serves the handler what it has not been served, before a message with that method.
+// completeHandshake lets the handler serve the missing handshake messages before a message with this method.
 func (f *surface) completeHandshake(s *session, src source, method string) {
 	u := &s.handshake.unserved
 	if method == "notifications/initialized" && !u.any.Load() {
@@ -136,7 +136,7 @@ func (f *surface) completeHandshake(s *session, src source, method string) {
 	u.update()
 }
 
-// serveAnswered has the handler serve a request whose response the client has already.
+// serveAnswered lets the handler serve a request that the client already has a response to.
 func (f *surface) serveAnswered(s *session, src source, raw []byte) {
 	in := inbound.Message{Message: parsed(raw)}
 	x := &Exchange{}
@@ -150,7 +150,7 @@ func (f *surface) serveAnswered(s *session, src source, raw []byte) {
 	s.leave(x)
 }
 
-// parsed parses a message that the edge has made.
+// parsed parses a message written by the edge.
 func parsed(raw []byte) jsonrpc.Message {
 	m, _ := jsonrpc.Parse(raw) // it is valid
 	return m

@@ -7,26 +7,26 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// inFlight is the table of exchanges in flight of one session, or of all that have none.
+// inFlight is the table of exchanges in flight of one session, or of all sessionless exchanges.
 type inFlight struct {
 	mu    sync.Mutex
-	byID  map[string]*Exchange // requests that can be cancelled; nil if ids mean nothing
+	byID  map[string]*Exchange // requests that can be cancelled; nil without a session
 	first *Exchange            // all exchanges, newest first
 }
 
 // entry is the place of an exchange in its table. The mutex of the table guards it.
 type entry struct {
 	table   *inFlight
-	id      jsonrpc.ID    // that it can be cancelled by
-	barrier uint64        // number of notifications that precede it
-	sentCh  chan struct{} // closed when sent; made by those who wait
+	id      jsonrpc.ID    // id that cancels it
+	barrier uint64        // number of preceding notifications
+	sentCh  chan struct{} // closed when sent; created by the first waiter
 	sent    bool          // see Exchange.Sent
 	listed  bool
 	prev    *Exchange
 	next    *Exchange
 }
 
-// add lists an exchange without a session.
+// add adds an exchange without a session.
 func (t *inFlight) add(x *Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,7 +39,7 @@ func (t *inFlight) remove(x *Exchange) {
 	t.removeLocked(x)
 }
 
-// addLocked lists x and, for a request, its id. It is false if the id is in use.
+// addLocked adds x and, for a request, its id. It reports false if the id is in use.
 func (t *inFlight) addLocked(x *Exchange) bool {
 	e := &x.entry
 	if t.byID != nil && e.id != "" {
@@ -65,7 +65,7 @@ func (t *inFlight) has(id jsonrpc.ID) bool {
 	return t.byID[id.Key()] != nil
 }
 
-// rename lists x, whose id is free, under another one. It is false if that is in use.
+// rename lists x under another id. x must have no id. It reports false if the new id is in use.
 func (t *inFlight) rename(x *Exchange, id jsonrpc.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *inFlight) rename(x *Exchange, id jsonrpc.ID) bool {
 	return true
 }
 
-// cancelRequest carries out notifications/cancelled. It is false if no live request has the id.
+// cancelRequest handles notifications/cancelled. It reports false if no live request has the id.
 func (t *inFlight) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
 	t.mu.Lock()
 	x := t.byID[id.Key()]
@@ -94,7 +94,7 @@ func (t *inFlight) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
 	return true
 }
 
-// freeID frees the id of x, which is answered or cancelled.
+// freeID frees the id of x after its response or cancellation.
 func (t *inFlight) freeID(x *Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *inFlight) freeIDLocked(x *Exchange) {
 	}
 }
 
-// removeLocked takes x off the table: its handler has returned.
+// removeLocked removes x after its handler has returned.
 func (t *inFlight) removeLocked(x *Exchange) {
 	t.freeIDLocked(x)
 	t.markSentLocked(x)
@@ -146,7 +146,7 @@ func (t *inFlight) markSentLocked(x *Exchange) {
 	}
 }
 
-// unsentLocked returns a channel for each request that is not sent, which is closed when it is.
+// unsentLocked returns, for each unsent request, a channel that is closed when it is sent.
 func (t *inFlight) unsentLocked() []<-chan struct{} {
 	var waits []<-chan struct{}
 	for x := t.first; x != nil; x = x.entry.next {
@@ -161,7 +161,7 @@ func (t *inFlight) unsentLocked() []<-chan struct{} {
 	return waits
 }
 
-// cancel ends the contexts of the chosen exchanges.
+// cancel cancels the contexts of the exchanges that chosen selects.
 func (t *inFlight) cancel(cause error, chosen func(*Exchange) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +174,7 @@ func (t *inFlight) cancel(cause error, chosen func(*Exchange) bool) {
 
 func all(*Exchange) bool { return true }
 
-// tick keeps the outlets of all exchanges alive and reports whether any of them still has its connection.
+// tick sends due heartbeats for all exchanges. It reports whether any of them still has its connection.
 func (t *inFlight) tick(now, heartbeat time.Duration) (connected bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 // stopGrace is how long Stop waits for handlers that it has cancelled.
 const stopGrace = 2 * time.Second
 
-// lifetime counts the work of an Edge, so that Stop can refuse more of it and wait for the rest.
+// lifetime counts the work of an Edge, so that Stop can refuse new work and wait for the rest.
 type lifetime struct {
 	log *slog.Logger
 
 	mu     sync.RWMutex
-	closed bool // no more work of any kind
+	closed bool // refuse all new work
 
-	stopping atomic.Bool    // no more requests
+	stopping atomic.Bool    // refuse new requests
 	busy     atomic.Int64   // requests and notifications not yet served, and responses not yet written
 	idle     chan struct{}  // receives when busy falls to 0 while stopping
 	quit     chan struct{}  // closed with the lifetime
@@ -32,7 +32,7 @@ func newLifetime(log *slog.Logger) *lifetime {
 	return &lifetime{log: log, idle: make(chan struct{}, 1), quit: make(chan struct{})}
 }
 
-// enter counts an activity until leave is called. It is false once the lifetime is closed.
+// enter counts an activity until leave. It reports false once the lifetime is closed.
 func (l *lifetime) enter() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -45,7 +45,7 @@ func (l *lifetime) enter() bool {
 
 func (l *lifetime) leave() { l.work.Done() }
 
-// spawn runs f on a goroutine that wait waits for. A panic is logged and ends only f.
+// spawn runs f in a goroutine that wait waits for. A panic is logged and ends only f.
 func (l *lifetime) spawn(what string, f func()) {
 	l.work.Go(func() {
 		defer safe.Recover(l.log, what, nil)
@@ -53,8 +53,8 @@ func (l *lifetime) spawn(what string, f func()) {
 	})
 }
 
-// begin counts a request or a notification until done is called. It comes before a look at stopping: drain waits for
-// what is not refused.
+// begin counts a request or notification until done. It must precede the check of stopping, because drain waits for
+// all work that is not refused.
 func (l *lifetime) begin() { l.busy.Add(1) }
 
 func (l *lifetime) done() {
@@ -76,7 +76,7 @@ func (l *lifetime) drain(ctx context.Context) {
 	}
 }
 
-// close refuses further work. It is false if the lifetime was closed before.
+// close refuses further work. It reports false if the lifetime was closed before.
 func (l *lifetime) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *lifetime) close() bool {
 	return true
 }
 
-// wait waits for all work to end, but no longer than stopGrace.
+// wait waits for all work to end, at most stopGrace.
 func (l *lifetime) wait() error {
 	ended := make(chan struct{})
 	go func() {
@@ -100,7 +100,7 @@ func (l *lifetime) wait() error {
 	return nil
 }
 
-// within waits until done is closed, but no longer than limit, and reports whether it is.
+// within waits at most limit for done and reports whether it was closed.
 func within(limit time.Duration, done <-chan struct{}) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// SessionInfo describes a client session. ID is a digest: the id itself would let its reader use the session.
+// SessionInfo describes a client session. ID is a digest, because the id itself is a credential.
 type SessionInfo struct {
 	ID       string  `json:"id"`
 	Caller   string  `json:"caller"`
 	Path     string  `json:"path,omitempty"` // of streamable HTTP
 	Protocol string  `json:"protocol_version"`
-	Client   string  `json:"client,omitempty"` // as it names itself
+	Client   string  `json:"client,omitempty"` // name given by the client
 	Version  string  `json:"client_version,omitempty"`
 	Idle     float64 `json:"idle_seconds"`
-	Attached bool    `json:"attached"` // it reads the stream of its own
+	Attached bool    `json:"attached"` // it reads the session's own stream
 	InFlight bool    `json:"in_flight"`
 }
 
-// List describes the sessions of the callers that see chooses, at most limit, those used last first. total is how many
-// there are.
+// List describes the sessions of the callers that see selects, at most limit, most recently used first. total is
+// their full number.
 func List(e *Edge, see func(caller string) bool, limit int) (list []SessionInfo, total int) {
 	all := slices.DeleteFunc(e.sessions.store.All(), func(s *session) bool { return !see(s.owner.ID) })
 	slices.SortFunc(all, func(a, b *session) int {

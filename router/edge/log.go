@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// logReceived logs an incoming message: all of it at level trace, and at level debug its _meta.session_id, which has no
-// other effect. s may be nil.
+// logReceived logs an incoming message at level trace. At level debug it logs _meta.session_id, which has no other
+// effect. s may be nil.
 func logReceived(log *slog.Logger, s *session, in *inbound.Message) {
 	logMessage(log, "Message received", s, output.Whole(in.Raw))
 	if jsonrpc.ValidID(in.SessionID) && log.Enabled(context.Background(), slog.LevelDebug) {

@@ -18,14 +18,14 @@ import (
 )
 
 // mrtr is a multi round-trip request (MCP 2026-07-28) and its outlet. A request to the client ends the current round
-// trip with an input_required result while the handler waits. The client retries with its input, which begins another
-// round trip.
+// trip with an input_required result while the handler waits. The client retries with its input, which starts the
+// next round trip.
 type mrtr struct {
 	x       *Exchange
 	ctx     context.Context // of the handler
 	surface *surface
 	token   []byte          // progress token of the first round trip, raw; nil = none
-	closing <-chan struct{} // closed when the client cannot retry any more; nil = never
+	closing <-chan struct{} // closed when the client can no longer retry; nil = never
 
 	mu       sync.Mutex
 	round    *roundTrip    // the current one; nil while the client collects input
@@ -42,10 +42,10 @@ type roundTrip struct {
 	token []byte // progress token, raw; nil = none
 	out   output.Outlet
 	lane  output.Lane
-	done  chan struct{} // closed when it is answered, or never will be
+	done  chan struct{} // closed when it is answered or abandoned
 }
 
-// inputRequest is one request to the client that waits for its response.
+// inputRequest is a request to the client that waits for its response.
 type inputRequest struct {
 	key, method string
 	params      []byte
@@ -53,8 +53,8 @@ type inputRequest struct {
 }
 
 const (
-	statePrefix  = "nexus-"         // of requestState values that this package makes; others belong to servers
-	retryTimeout = 10 * time.Minute // for the client to begin the next round trip
+	statePrefix  = "nexus-"         // marks requestState values of this package; others belong to servers
+	retryTimeout = 10 * time.Minute // for the client to start the next round trip
 )
 
 func newRoundTrip(in *inbound.Message, out output.Outlet) *roundTrip {
@@ -67,7 +67,7 @@ func (r *roundTrip) finish(m output.Message) bool {
 	return r.out.Send(&r.lane, m, true)
 }
 
-// newMRTR makes x, whose context is ctx, a multi round-trip request.
+// newMRTR turns x, whose context is ctx, into a multi round-trip request.
 func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *mrtr {
 	t := &mrtr{x: x, ctx: ctx, surface: f, token: first.token, round: first}
 	if x.session != nil {
@@ -77,7 +77,7 @@ func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *m
 	return t
 }
 
-// Send implements output.Outlet. The lane of the round trip replaces the one given.
+// Send implements output.Outlet. It uses the lane of the round trip instead of the given one.
 func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
 	t.mu.Lock()
 	r := t.round
@@ -95,8 +95,8 @@ func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
 	return ok && r.out.Send(&r.lane, m, false)
 }
 
-// withToken puts the token of a later round trip into a progress notification. It is false if that round trip has no
-// token.
+// withToken puts the token of a later round trip into a progress notification. It reports false if that round trip
+// has no token.
 func (t *mrtr) withToken(r *roundTrip, m output.Message) (output.Message, bool) {
 	if bytes.Equal(r.token, t.token) || jsonrpc.Text(jsonrpc.Get(m.Body, "method")) != "notifications/progress" {
 		return m, true
@@ -138,8 +138,8 @@ func (t *mrtr) KeepAlive(now, heartbeat time.Duration) {
 // Lost implements output.Outlet.
 func (t *mrtr) Lost() <-chan struct{} { return t.ctx.Done() }
 
-// awaitRoundTrip waits for a current round trip and returns its id. It is false if the client does not retry in time;
-// from then on no round trip is accepted.
+// awaitRoundTrip waits for a current round trip and returns its id. It reports false if the client does not retry in
+// time; then no further round trip is accepted.
 func (t *mrtr) awaitRoundTrip() (jsonrpc.ID, bool) {
 	timeout := time.NewTimer(retryTimeout)
 	defer timeout.Stop()
@@ -207,8 +207,8 @@ func (t *mrtr) drop(q *inputRequest) {
 	t.pending = slices.DeleteFunc(t.pending, func(other *inputRequest) bool { return other == q })
 }
 
-// endRoundTripLocked ends the current round trip if requests are pending. send, to be called without the lock, sends
-// its result.
+// endRoundTripLocked ends the current round trip if requests are pending. The caller calls send, which sends the
+// result, after unlocking.
 func (t *mrtr) endRoundTripLocked() (send func()) {
 	r := t.round
 	if r == nil || len(t.pending) == 0 {
@@ -230,7 +230,7 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 	}
 }
 
-// inputRequired returns the result that asks the client for the pending input. t.mu is held.
+// inputRequired returns the result that asks the client for the pending input. The caller holds t.mu.
 func (t *mrtr) inputRequired() []byte {
 	body := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for i, q := range t.pending {
@@ -246,12 +246,12 @@ func (t *mrtr) inputRequired() []byte {
 	return append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
 }
 
-// mrtrTable has the multi round-trip requests without a current round trip.
+// mrtrTable holds the multi round-trip requests that wait for a retry.
 type mrtrTable struct {
 	byState sync.Map // *mrtr by the requestState of its next round trip
 }
 
-// stop ends all of them: nobody waits for their results.
+// stop ends all of them, because their clients can no longer retry.
 func (m *mrtrTable) stop() {
 	m.byState.Range(func(_, v any) bool {
 		if t := v.(*mrtr); t.current() == nil {
@@ -261,8 +261,8 @@ func (m *mrtrTable) stop() {
 	})
 }
 
-// resume begins the next round trip with the client's input. Requests without a response are sent again. It is false
-// if the client retried too late.
+// resume starts the next round trip with the client's input. Requests without a response are sent again. It reports
+// false if the client retried too late.
 func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 	t.mu.Lock()
 	if t.over {
@@ -279,7 +279,7 @@ func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 		case inbound.Object(response) != nil:
 			q.response <- jsonrpc.Message{Result: response}
 		default:
-			refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer is no object"}
+			refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the response is not an object"}
 			q.response <- jsonrpc.Message{Err: refusal.Encode()}
 		}
 		return true
@@ -290,7 +290,7 @@ func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 	return true
 }
 
-// end ends the request: its handler has returned.
+// end ends the request after its handler has returned.
 func (t *mrtr) end() {
 	t.mu.Lock()
 	r := t.round
@@ -302,8 +302,8 @@ func (t *mrtr) end() {
 	}
 }
 
-// findMRTR returns the request that in continues; nil if in is a new request. A requestState is good once, for the same
-// request of the same caller.
+// findMRTR returns the request that in continues; nil if in is a new request. A requestState is valid once, for the
+// same request of the same caller.
 func (f *surface) findMRTR(caller auth.Caller, in *inbound.Message) (*mrtr, *jsonrpc.Error) {
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	if in.Version == nil || !strings.HasPrefix(state, statePrefix) {
@@ -331,7 +331,7 @@ func staleState() *jsonrpc.Error {
 }
 
 // serveMRTR serves a retry, and the first request of a client that answers requests: both may be round trips of an
-// mrtr. It is false for other requests.
+// mrtr. It reports false for other requests.
 func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	e := t.edge
 	m, err := t.findMRTR(src.caller, in)
@@ -357,7 +357,7 @@ func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src sourc
 		return true
 	}
 	x := &Exchange{}
-	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives the round trips
+	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives its round trips
 	ctx := t.fill(x, src, nil, in)
 	m = t.newMRTR(ctx, x, round)
 	if err := e.track(x); err != nil {

@@ -64,7 +64,7 @@ func TestInputRequired(t *testing.T) {
 				t.Errorf("the handler: got %s, want one call and both answers", got)
 			}
 			if got := send(roundTripOf("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got,
-				"it takes no requests") {
+				"it does not accept requests") {
 				t.Errorf("a client that lends no model: got %s, want it not asked", got)
 			}
 		})

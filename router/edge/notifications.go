@@ -8,30 +8,31 @@ import (
 )
 
 const (
-	orderTimeout        = 5 * time.Second // for the messages before a message
-	queuedNotifications = 1000            // of one session
+	orderTimeout        = 5 * time.Second // wait for earlier messages
+	queuedNotifications = 1000            // per session
 )
 
-// notifications keeps the notifications of a session in order with its requests and responses. Two counters suffice
-// for that: a request waits until as many notifications are served as had arrived before it. The session's inFlight.mu
-// guards the fields.
+// notifications keeps the notifications of a session in order with its requests and responses. Two counters suffice:
+// a request waits until all notifications that arrived before it have been served. The session's inFlight.mu guards
+// the fields.
 type notifications struct {
 	session  *session
 	arrived  uint64
 	served   uint64
 	queue    output.Queue[notification]
 	serving  bool          // a goroutine serves the queue
-	advanced chan struct{} // closed when served changes; made by those who wait
+	advanced chan struct{} // closed when served changes; created by the first waiter
 }
 
-// notification waits for the requests before it.
+// notification is a queued notification that waits for the requests before it.
 type notification struct {
 	ctx    context.Context
 	x      *Exchange
 	before []<-chan struct{}
 }
 
-// accept queues a notification. It is false if too many wait, the caller holds too much, or the session has ended.
+// accept queues a notification. It reports false if the queue is full, the caller holds too much, or the session has
+// ended.
 func (n *notifications) accept(ctx context.Context, x *Exchange) bool {
 	s := n.session
 	e := s.surface.edge
@@ -53,7 +54,7 @@ func (n *notifications) accept(ctx context.Context, x *Exchange) bool {
 	return true
 }
 
-// serve serves the queued notifications one after another.
+// serve serves the queued notifications in order.
 func (n *notifications) serve() {
 	s := n.session
 	e := s.surface.edge
@@ -95,7 +96,7 @@ func (n *notifications) advance(x *Exchange) {
 	}
 }
 
-// waitFor waits until all channels are closed, but no longer than orderTimeout or until the session ends.
+// waitFor waits until all channels are closed, at most orderTimeout or until the session ends.
 func (n *notifications) waitFor(channels []<-chan struct{}) {
 	if len(channels) == 0 {
 		return
@@ -113,7 +114,7 @@ func (n *notifications) waitFor(channels []<-chan struct{}) {
 	}
 }
 
-// inOrder waits until barrier notifications are served, but no longer than orderTimeout. It is false if ctx ends first.
+// inOrder waits until barrier notifications are served, at most orderTimeout. It reports false if ctx ends first.
 func (n *notifications) inOrder(ctx context.Context, barrier uint64) bool {
 	mu := &n.session.inFlight.mu
 	var timeout *time.Timer

@@ -17,7 +17,7 @@ import (
 // Served describes a request that was served, for metrics. Method and Tool are as the client wrote them.
 type Served struct {
 	Method, Tool string
-	ErrorType    string // empty = answered with a result that is no error
+	ErrorType    string // empty = answered with a successful result
 	Duration     time.Duration
 }
 
@@ -34,7 +34,7 @@ type observed struct {
 	span  tracing.Shaped // nil = none
 }
 
-// observe begins the span of a request. The trace context of the client is that of its _meta or headers.
+// observe starts the span of a request. The client's trace context comes from _meta or the headers.
 func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, o observed) {
 	e := f.edge
 	var links []trace.Link
@@ -61,7 +61,7 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 	return ctx, o
 }
 
-// ended ends the span of a request and counts it.
+// ended ends the span of a request and counts the request.
 func (f *surface) ended(x *Exchange, o observed) {
 	if o.began.IsZero() {
 		return
@@ -78,7 +78,7 @@ func (f *surface) ended(x *Exchange, o observed) {
 	}
 }
 
-// shapeOf returns that of the spans of requests like one. The session id is left out: it is a credential.
+// shapeOf returns the shape of the span, shared by similar requests. It omits the session id, which is a credential.
 func shapeOf(x *Exchange, tool string) *tracing.Shape {
 	transport := tracing.TransportTCP
 	if x.Header == nil {
@@ -93,12 +93,12 @@ func shapeOf(x *Exchange, tool string) *tracing.Shape {
 	return &tracing.Shape{Name: tracing.Name(x.Message.Method, tool), Kind: trace.SpanKindServer, Attributes: out}
 }
 
-// trusted reports whether spans may have the client's as their parent: it has a key, or is on this machine.
+// trusted reports whether spans may have the client's span as parent: it has a key or is on this machine.
 func trusted(x *Exchange) bool {
 	return !x.Caller.Anonymous || x.Header == nil || access.IsLoopback(strings.TrimPrefix(x.Caller.ID, "addr:"))
 }
 
-// failureOf says how a request failed; it is empty if it succeeded.
+// failureOf returns the error type of a request; empty if it succeeded.
 func failureOf(x *Exchange) string {
 	switch x.out.state.Load() {
 	case succeeded, failed:

@@ -17,10 +17,10 @@ import (
 type surface struct {
 	edge    *Edge
 	handler Handler
-	scope   *auth.Scope // of its callers; nil = all
+	scope   *auth.Scope // limits its callers; nil = no limit
 }
 
-// source is where a message came from.
+// source describes where a message came from.
 type source struct {
 	ctx    context.Context
 	caller auth.Caller
@@ -28,15 +28,15 @@ type source struct {
 	addr   string
 	path   string
 	local  bool // no key is needed
-	shared bool // responses go to the session's own stream, not to the connection of the message
+	shared bool // responses go to the session's own stream
 }
 
 func httpSource(r *http.Request, caller auth.Caller) source {
 	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path}
 }
 
-// fill describes a message for its handler and returns the context. A message of a session outlives the connection that
-// it came on; others end with it.
+// fill fills in the exchange for a message and returns its context. A message of a session outlives its connection;
+// others end with it.
 func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
 	ctx := src.ctx
 	x.edge = f.edge
@@ -72,7 +72,7 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 	return ctx
 }
 
-// initialize agrees on the version, and opens a session if there is none.
+// initialize negotiates the version and opens a session if there is none.
 func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
 	client, err := inbound.ReadClientInfo(params)
 	if err != nil {
@@ -91,8 +91,8 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 	return s, false, nil
 }
 
-// accept takes a notification or a response. The error says that there is no room: the notifications of a session wait
-// in a bounded queue, others count as requests in flight.
+// accept takes a notification or a response. The error means that there is no room: the notifications of a session
+// wait in a bounded queue, others count as requests in flight.
 func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
 	e := f.edge
 	if s != nil {
@@ -101,7 +101,7 @@ func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.E
 	switch {
 	case in.IsResponse():
 		if s == nil || !s.requests.deliver(in.Message) {
-			e.log.Debug("Dropped a response that nobody waits for", "id", in.ID.Text())
+			e.log.Debug("Dropped a response to an unknown request", "id", in.ID.Text())
 		}
 		return nil
 	case in.Method == "notifications/cancelled":
@@ -125,8 +125,8 @@ func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.E
 	return nil
 }
 
-// cancelByClient carries out a client's notifications/cancelled. s is nil if the client has no session; then its
-// requests cannot be named.
+// cancelByClient handles a client's notifications/cancelled. s is nil if the client has no session; then its requests
+// cannot be identified.
 func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
 	raw := jsonrpc.Get(m.Params, "requestId")
 	id := jsonrpc.ID(raw)
@@ -147,8 +147,8 @@ func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
 	log.Warn("Cannot route cancellation for unknown request " + id.Text())
 }
 
-// serveShared serves a request on a goroutine of its own. The response goes to the session's own stream. The error is
-// that of track.
+// serveShared serves a request in its own goroutine. The response goes to the session's own stream. The error is that
+// of track.
 func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
 	e := f.edge
 	outlet := s.own.Outlet()
@@ -178,7 +178,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	return nil
 }
 
-// resumeShared begins the next round trip of an mrtr on the session's own stream.
+// resumeShared starts the next round trip of an mrtr on the session's own stream.
 func (t *mrtr) resumeShared(s *session, in *inbound.Message, outlet output.Outlet) error {
 	if !s.inFlight.rename(t.x, in.ID) {
 		return inFlightError(in.ID)

@@ -12,9 +12,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// sessionStore holds the client sessions that exist. sessions.Table does so in memory.
+// sessionStore stores the client sessions. sessions.Table implements it in memory.
 type sessionStore interface {
-	// Add stores s. If there is a session with its id, that is returned as existing instead. evicted lost its place.
+	// Add stores s. If a session with its id exists, Add returns it as existing instead. evicted lost its place.
 	Add(s *session) (existing, evicted *session, ok bool)
 	Get(id string) *session // nil if there is none
 	Remove(s *session)
@@ -30,10 +30,10 @@ type registry struct {
 	ids   *sessionid.IDs
 }
 
-// errNoSession is the error for an id of no session, or of one that the caller may not use.
+// errNoSession is returned for an unknown id, and for one that the caller may not use.
 var errNoSession = errors.New("session not found")
 
-// open opens a session for the client at src, which is charged for the bytes kept of its initialize. The error says
+// open opens a session for the client at src, which is charged for the stored bytes of initialize. The error means
 // that there is no room.
 func (r *registry) open(
 	f *surface, src source, version protocol.Version, client inbound.ClientInfo, kept int,
@@ -57,7 +57,7 @@ func (r *registry) open(
 	return s, nil
 }
 
-// newRecord returns the record of a session that the client at src opens.
+// newRecord returns the record of a new session of the client at src.
 func newRecord(src source, version protocol.Version, client inbound.ClientInfo) sessionid.Record {
 	return sessionid.Record{
 		Start:   time.Now(),
@@ -68,7 +68,7 @@ func newRecord(src source, version protocol.Version, client inbound.ClientInfo) 
 	}
 }
 
-// add stores s. If there is a session with its id already, it returns that one.
+// add stores s. If a session with its id exists, add returns that one.
 func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 	if r.edge.life.stopping.Load() {
 		return nil, r.edge.noRoom("")
@@ -96,7 +96,7 @@ func (r *registry) endAll(cause error) {
 	}
 }
 
-// get returns the session of a surface with an id if it exists now; else nil.
+// get returns the existing session of a surface with an id; else nil.
 func (r *registry) get(f *surface, src source, id string) *session {
 	s := r.store.Get(id)
 	if s == nil || s.path == "" && s.surface != f || s.path != "" && s.path != src.path {
@@ -105,7 +105,7 @@ func (r *registry) get(f *surface, src source, id string) *session {
 	return s
 }
 
-// find returns the session with an id, for a caller who is access.Admitted. A session that its client did not end is
+// find returns the session with an id for a caller that is access.Admitted. A session that its client did not end is
 // revived, also after a restart of the router. The error is errNoSession, or a *jsonrpc.Error if there is no room.
 func (r *registry) find(f *surface, src source, id string) (*session, error) {
 	s := r.get(f, src, id)
@@ -122,7 +122,7 @@ func (r *registry) find(f *surface, src source, id string) (*session, error) {
 	return s, nil
 }
 
-// sealed returns the record in an id from which a session could still be revived.
+// sealed returns the record in an id if it still allows a revival.
 func (r *registry) sealed(src source, id string) (*sessionid.Record, bool) {
 	if src.shared {
 		return nil, false
@@ -131,7 +131,7 @@ func (r *registry) sealed(src source, id string) (*sessionid.Record, bool) {
 	return record, ok && record.Fresh(time.Now()) && !r.endedByClient(record)
 }
 
-// endedByClient reports whether the client has ended the session of record, or whether that is unknown.
+// endedByClient reports whether the client has ended the session of record; true also if that is unknown.
 func (r *registry) endedByClient(record *sessionid.Record) bool {
 	ended, err := r.ids.Ended(record)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *registry) endedByClient(record *sessionid.Record) bool {
 	return ended
 }
 
-// revive opens a session again from the record in its id.
+// revive reopens a session from the record in its id.
 func (r *registry) revive(f *surface, src source, id string) (*session, error) {
 	record, ok := r.sealed(src, id)
 	if !ok || !r.mayRevive(record, src) {
@@ -156,7 +156,7 @@ func (r *registry) revive(f *surface, src source, id string) (*session, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.endedByClient(record): // during the revival
+	case r.endedByClient(record): // ended during the revival
 		other.end(ErrSessionEnded)
 		return nil, errNoSession
 	case !other.belongsTo(src.caller):
@@ -177,7 +177,7 @@ func (r *registry) mayRevive(record *sessionid.Record, src source) bool {
 	return sessionid.OwnerOf(remote.ID) == record.Owner
 }
 
-// forbidRevival notes that the client has ended the session of record.
+// forbidRevival records that the client has ended the session of record.
 func (r *registry) forbidRevival(record *sessionid.Record) {
 	if !record.Fresh(time.Now()) {
 		return

@@ -30,7 +30,7 @@ func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID
 	a.error(w, status, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
 }
 
-// enter counts the request for Stop, until the lifetime's leave is called. During Stop it answers instead.
+// enter counts the request for Stop until lifetime.leave. During Stop it answers the request and reports false.
 func (a replies) enter(w http.ResponseWriter) bool {
 	if !a.edge.life.enter() {
 		a.unavailable(w, "", a.edge.noRoom(""))
@@ -40,7 +40,7 @@ func (a replies) enter(w http.ResponseWriter) bool {
 	return true
 }
 
-// checkOrigin refuses requests whose Host or Origin is foreign and answers preflights. It reports whether to go on.
+// checkOrigin refuses requests with a foreign Host or Origin and answers preflights. It reports whether to go on.
 func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
 	proceed, refusal := a.edge.access.CheckOrigin(w, r, methods)
 	if refusal != "" {
@@ -50,7 +50,7 @@ func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods str
 	return proceed
 }
 
-// identify returns the caller of a request by its headers. A wrong key or token is answered.
+// identify returns the caller named by a request's headers. It answers a wrong key or token.
 func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
 	caller, refused := a.edge.access.Identify(r)
 	if refused != nil {
@@ -59,7 +59,7 @@ func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, 
 	return caller, refused == nil
 }
 
-// authenticate is like identify, and also answers a request without a key or token where one is needed.
+// authenticate is like identify, but also answers a request without a key or token if one is needed.
 func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
 	caller, ok := a.identify(w, r)
 	if ok && a.edge.access.NeedsKey() && caller.Anonymous {
@@ -69,7 +69,7 @@ func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Call
 	return caller, ok
 }
 
-// readBody reads the whole body. If it cannot, it answers.
+// readBody reads the whole body. If that fails, it answers the request.
 func (a replies) readBody(w http.ResponseWriter, r *http.Request, caller auth.Caller) ([]byte, bool) {
 	e := a.edge
 	b, err := inbound.ReadBody(w, r, e.budget, caller.ID, int64(e.limits.BodyBytes))
@@ -94,7 +94,7 @@ func (a replies) readBody(w http.ResponseWriter, r *http.Request, caller auth.Ca
 	return nil, false
 }
 
-// unauthorized answers a message with a wrong key, or with none where one is needed, with 401.
+// unauthorized answers 401 to a message with a wrong key, or with no key if one is needed.
 func (a replies) unauthorized(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, wrong bool) {
 	if wrong {
 		a.notAdmitted(w, r, id, auth.WrongKey())
@@ -136,14 +136,14 @@ func (a replies) unavailable(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.
 	a.error(w, http.StatusServiceUnavailable, id, err)
 }
 
-// tooManyRequests answers with 429: there is no room for the request, nor for the connection to wait for another.
+// tooManyRequests answers 429: there is no room for the request, and the connection may not wait for room either.
 func (a replies) tooManyRequests(w http.ResponseWriter, id jsonrpc.ID, err *jsonrpc.Error) {
 	w.Header()["Retry-After"] = []string{"1"}
 	w.Header()["Connection"] = []string{"close"}
 	a.error(w, http.StatusTooManyRequests, id, err)
 }
 
-// sessionNotFound answers a request whose session does not exist, with 503 if it may have ended by Stop.
+// sessionNotFound answers 404 for an unknown session, or 503 during Stop, which may have ended it.
 func (a replies) sessionNotFound(w http.ResponseWriter, id jsonrpc.ID) {
 	if a.edge.life.stopping.Load() {
 		a.unavailable(w, id, a.edge.noRoom(""))
@@ -152,7 +152,7 @@ func (a replies) sessionNotFound(w http.ResponseWriter, id jsonrpc.ID) {
 	a.invalidRequest(w, http.StatusNotFound, id, "Session not found")
 }
 
-// noSession answers with an error of registry.find.
+// noSession answers an error of registry.find.
 func (a replies) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
@@ -162,12 +162,12 @@ func (a replies) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
 	a.sessionNotFound(w, id)
 }
 
-// noEvents answers a Last-Event-ID that names no known event.
+// noEvents answers an unknown Last-Event-ID.
 func (a replies) noEvents(w http.ResponseWriter) {
-	a.invalidRequest(w, http.StatusBadRequest, "", "Last-Event-ID names no stream that can be resumed")
+	a.invalidRequest(w, http.StatusBadRequest, "", "Last-Event-ID does not name a resumable stream")
 }
 
-// refused answers a request with an error of Edge.track.
+// refused answers an error of Edge.track.
 func (a replies) refused(w http.ResponseWriter, x *Exchange, err error) {
 	x.abort(nil)
 	var wire *jsonrpc.Error

@@ -16,17 +16,16 @@ type clientRequests struct {
 	waiting map[string]chan<- clientResponse // by id
 }
 
-// clientResponse is a response, with the number of notifications that precede it.
+// clientResponse is a response and the number of notifications that precede it.
 type clientResponse struct {
 	jsonrpc.Message
 	barrier uint64
 }
 
-// sendFunc queues a message for the client. lost is closed when nobody can read it any more; ok is false if it is not
-// sent.
+// sendFunc queues a message for the client. lost is closed when nobody can read it; ok is false if it is not sent.
 type sendFunc func(output.Message) (lost <-chan struct{}, ok bool)
 
-// call sends a request to the client, and waits for the response and for the notifications before it.
+// call sends a request to the client and waits for the response and for earlier notifications.
 func (c *clientRequests) call(
 	ctx context.Context, method string, params []byte, send sendFunc,
 ) (jsonrpc.Message, error) {
@@ -54,7 +53,7 @@ func (c *clientRequests) call(
 		err = context.Cause(ctx)
 	}
 	select {
-	case r := <-response: // it arrived just before
+	case r := <-response: // it arrived at the last moment
 		return c.inOrder(ctx, r)
 	default:
 	}
@@ -64,7 +63,7 @@ func (c *clientRequests) call(
 	return jsonrpc.Message{}, err
 }
 
-// register returns the id of a new request, and the channel of its response.
+// register returns the id of a new request and the channel of its response.
 func (c *clientRequests) register() (jsonrpc.ID, <-chan clientResponse) {
 	response := make(chan clientResponse, 1)
 	mu := &c.session.inFlight.mu
@@ -86,7 +85,7 @@ func (c *clientRequests) drop(id jsonrpc.ID) {
 	delete(c.waiting, string(id))
 }
 
-// inOrder returns a response after the notifications before it, also if ctx ends meanwhile.
+// inOrder returns a response after earlier notifications have been served, even if ctx ends meanwhile.
 func (c *clientRequests) inOrder(ctx context.Context, r clientResponse) (jsonrpc.Message, error) {
 	if !c.session.notifications.inOrder(ctx, r.barrier) {
 		return jsonrpc.Message{}, context.Cause(ctx)
@@ -94,8 +93,8 @@ func (c *clientRequests) inOrder(ctx context.Context, r clientResponse) (jsonrpc
 	return r.Message, nil
 }
 
-// cancel tells the client that nobody waits for its response. If the cause has the params of a server's own
-// cancellation, those are sent.
+// cancel tells the client that its response is no longer needed. If the cause has the params of a server's
+// cancellation, it sends those.
 func (c *clientRequests) cancel(id jsonrpc.ID, cause error, send sendFunc) {
 	var params []byte
 	var told interface{ CancelParams() []byte }
@@ -109,7 +108,7 @@ func (c *clientRequests) cancel(id jsonrpc.ID, cause error, send sendFunc) {
 	}
 }
 
-// deliver hands a response to the call that waits for it. It is false if none does.
+// deliver passes a response to the waiting call. It reports false if there is none.
 func (c *clientRequests) deliver(m jsonrpc.Message) bool {
 	mu := &c.session.inFlight.mu
 	mu.Lock()

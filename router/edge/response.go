@@ -10,15 +10,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// response is the way back of an exchange.
+// response is the reply path of an exchange.
 type response struct {
 	outlet   output.Outlet   // nil for notifications
 	lane     output.Lane     // of the outlet
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
-	reserved atomic.Int64 // bytes that the response is not charged for yet; released once the exchange is served
+	reserved atomic.Int64 // bytes charged in advance for the response; released once the exchange is served
 	free     func()       // see Exchange.Reuse
-	failure  string       // type of the error that was answered, empty for none
+	failure  string       // type of the error sent; empty for none
 }
 
 // States of a request. The first of response and cancellation wins.
@@ -29,13 +29,13 @@ const (
 	cancelled
 )
 
-// released is the value of response.reserved once nothing can be reserved any more.
+// released is the value of response.reserved after which nothing can be reserved.
 const released = -1
 
 // Reply answers with a raw result. Since 2026-07-28, a result without a resultType is marked complete.
 func (x *Exchange) Reply(rawResult []byte) { x.Relay(rawResult, jsonrpc.AnyName) }
 
-// Relay is Reply with a result in which only the given names may occur.
+// Relay is like Reply, for a result in which only the given names may occur.
 func (x *Exchange) Relay(rawResult []byte, names jsonrpc.Names) {
 	member := func(name string, is jsonrpc.Names) string {
 		if !names.Has(is) {
@@ -61,8 +61,8 @@ func (x *Exchange) FailRaw(err []byte) {
 	x.respond(output.RawError(x.Message.ID, err), failed, tracing.TypeOfCode(jsonrpc.Get(err, "code")))
 }
 
-// Reserve charges the caller for a result of n bytes in all while it is being read. It is false if the caller holds too
-// much; then the result is to be dropped and the request failed.
+// Reserve charges the caller for a result of n bytes in total while it is being read. If it reports false, the caller
+// holds too much: drop the result and fail the request.
 func (x *Exchange) Reserve(n int) bool {
 	reserved := &x.out.reserved
 	for {
@@ -82,8 +82,8 @@ func (x *Exchange) Reserve(n int) bool {
 	}
 }
 
-// Reuse has free called once the result that follows is written, unless it is kept for a client that resumes its
-// stream. Then nothing refers to the memory of the result any more. Reuse is called before Reply.
+// Reuse calls free once the result is written and its memory is unused. A result kept for replay is not freed. Reuse
+// must precede Reply.
 func (x *Exchange) Reuse(free func()) { x.out.free = free }
 
 func (x *Exchange) respond(m output.Message, state uint32, failure string) {
@@ -100,7 +100,7 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string) {
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refusals.overloaded.Add(1)
 		x.out.failure = reason.TooLarge
-		const text = "The result is more than the caller may hold beside the answers that it has not read"
+		const text = "The result and the caller's unread responses exceed the caller's memory limit"
 		m = output.Error(m.ID, routerError(x.Version, text, reason.TooLarge, false))
 	} else if len(m.Body) > output.ReplayBytes {
 		m.Free = x.out.free

@@ -18,10 +18,10 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 	return routerError(v, "The router is overloaded", reason.Overloaded, true)
 }
 
-// track lists an exchange, so that it can be cancelled and counted, until untrack is called. The error is a
-// *jsonrpc.Error or ErrSessionEnded.
+// track lists an exchange until untrack, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
+// ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
-	e.life.begin() // before stopping is read: Stop waits for what it does not refuse
+	e.life.begin() // before reading stopping: Stop waits for all that it does not refuse
 	if e.life.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
 		e.life.done()
 		return e.noRoom(x.Version)
@@ -53,7 +53,7 @@ func (e *Edge) untrack(x *Exchange) {
 	e.life.done()
 }
 
-// serveRequest serves a tracked request after the notifications before it.
+// serveRequest serves a tracked request after earlier notifications.
 func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
 	ctx, o := f.observe(ctx, x)
 	defer f.ended(x, o)

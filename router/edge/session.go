@@ -12,45 +12,45 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// session is what a client opens with initialize, with GET /sse or by starting the router on stdio. The registry owns
-// it; it ends only by end.
+// session is opened by initialize, by GET /sse or by starting the router on stdio. The registry owns it; only end
+// ends it.
 type session struct {
 	id      string
-	path    string           // that the id is valid on; empty if the id is not sealed
-	record  sessionid.Record // sealed in the id; zero if it is not
+	path    string           // where the id is valid; empty if the id is not sealed
+	record  sessionid.Record // sealed in the id; zero if the id is not sealed
 	surface *surface
-	owner   auth.Caller // who opened it
+	owner   auth.Caller // caller that opened it
 	local   bool        // on stdio: no key is needed
 
-	used          atomic.Int64 // when the client last sent something
+	used          atomic.Int64 // time of the client's last message
 	handshake     handshake
 	inFlight      inFlight
 	notifications notifications
 	requests      clientRequests
 	own           output.SessionStream
 	life          sessionLife
-	kept          charge // for what is kept of initialize
+	kept          charge // for stored parts of initialize
 }
 
-// sessionState is how far a session is on its way to its end. States only advance.
+// sessionState is the lifecycle state of a session. States only advance.
 type sessionState uint8
 
 const (
 	sessionOpen    sessionState = iota
-	sessionClosing              // accepts nothing more; what is in flight goes on
-	sessionEnding               // what is in flight is cancelled
+	sessionClosing              // accepts no messages; exchanges in flight go on
+	sessionEnding               // exchanges in flight are cancelled
 )
 
 // sessionLife is the lifecycle of a session. The mutex of inFlight guards state and refs.
 type sessionLife struct {
 	state   sessionState
-	refs    int           // 1 while open, 1 for each activity
-	closing chan struct{} // closed when the client can send nothing more
-	ending  chan struct{} // closed when what is in flight is cancelled
+	refs    int           // 1 while open, plus 1 per activity
+	closing chan struct{} // closed when the session accepts no messages
+	ending  chan struct{} // closed when exchanges in flight are cancelled
 	done    chan struct{} // closed when Handler.Ended has returned
 }
 
-// newSession makes a session that has no id yet.
+// newSession returns a session without an id.
 func (f *surface) newSession(src source, version protocol.Version, client inbound.ClientInfo) *session {
 	e := f.edge
 	s := &session{
@@ -82,7 +82,7 @@ func (s *session) ID() string { return s.id }
 // Owner implements sessions.Session.
 func (s *session) Owner() string { return s.owner.ID }
 
-// Evictable implements sessions.Session. Nobody else can use the session of stdio.
+// Evictable implements sessions.Session. The stdio session cannot be evicted, because no other client can use stdio.
 func (s *session) Evictable() bool { return !s.local }
 
 // LastUsed implements sessions.Session.
@@ -105,8 +105,8 @@ func (s *session) belongsTo(caller auth.Caller) bool {
 	return s.local || !s.surface.edge.access.NeedsKey() || s.owner.ID == caller.ID
 }
 
-// outlived reports whether the session passes to the caller, so that it has to be opened again: keys are needed since
-// it was opened without one, or it was opened by a token that has expired and gave its caller other rights.
+// outlived reports whether the session must be reopened for the caller: it was opened without a key and keys are needed
+// now, or the token that opened it has expired.
 func (s *session) outlived(caller auth.Caller) bool {
 	if s.local || !s.surface.edge.access.NeedsKey() {
 		return false
@@ -114,13 +114,13 @@ func (s *session) outlived(caller auth.Caller) bool {
 	return s.owner.Anonymous || s.owner.Expired() && s.owner.ID == caller.ID
 }
 
-// keep charges the owner for what is kept of initialize until the session ends, instead of what was kept before. It is
-// false if the owner holds too much.
+// keep charges the owner for the stored parts of initialize until the session ends, replacing the previous charge. It
+// reports false if the owner holds too much.
 func (s *session) keep(bytes int) bool { return s.kept.set(s.surface.edge.budget, s.owner.ID, bytes) }
 
 // check sends heartbeats, cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
-// When the owner's token has expired, requests in flight go on, then the session ends if it has a stream; without one
-// nothing reaches its client, which may come back with another token.
+// After the owner's token has expired, requests in flight go on; then the session ends if it has a stream. Without a
+// stream nothing reaches the client, which may return with another token.
 func (s *session) check(now time.Duration) {
 	e := s.surface.edge
 	defer safe.Recover(e.log, "watching a session", nil)
@@ -151,9 +151,9 @@ func (s *session) respond(m output.Message) {
 	s.own.Respond(m)
 }
 
-// end ends the session: it accepts nothing more, and what is in flight is cancelled with cause. Without a cause that
-// goes on. When the last activity has returned, Handler.Ended is called. end may be called again, also with a cause
-// after a call without.
+// end ends the session: it accepts no more messages, and exchanges in flight are cancelled with cause, unless cause
+// is nil. When the last activity has returned, Handler.Ended is called. end may be called again, also with a cause
+// after a call with nil.
 func (s *session) end(cause error) {
 	s.inFlight.mu.Lock()
 	closes := s.life.state == sessionOpen
@@ -167,7 +167,7 @@ func (s *session) end(cause error) {
 	}
 	s.inFlight.mu.Unlock()
 	if cancels {
-		s.inFlight.cancel(cause, all) // before closing is closed: contexts tell the cause
+		s.inFlight.cancel(cause, all) // before closing is closed, so that contexts have the cause
 	}
 	if closes {
 		close(s.life.closing)
@@ -187,7 +187,7 @@ func (s *session) release() {
 	}
 }
 
-// finish ends the stream and tells the handler, on a goroutine of its own: others may wait for its caller.
+// finish ends the stream and calls Handler.Ended in its own goroutine, because others may wait for finish's caller.
 func (s *session) finish() {
 	s.surface.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
@@ -212,7 +212,7 @@ func (s *session) begin(x *Exchange) error {
 	return nil
 }
 
-// leave takes a request off the session: its handler has returned.
+// leave removes a request from the session after its handler has returned.
 func (s *session) leave(x *Exchange) {
 	s.inFlight.mu.Lock()
 	s.inFlight.removeLocked(x)

@@ -13,8 +13,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream handles GET, and messages handles POST. Clients are
-// told to post to messagesPath + "/?session_id=…".
+// SSE serves h as HTTP+SSE of protocol version 2024-11-05: stream handles GET, messages handles POST. Clients post to
+// messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
 	t := &sse{
 		surface:  surface{edge: e, handler: h},
@@ -30,7 +30,7 @@ type sse struct {
 	endpoint string // URL of POST without the session id
 }
 
-// only returns a handler that checks the request and accepts one method.
+// only returns a handler that checks the request and accepts one HTTP method.
 func (t *sse) only(method string, serve http.HandlerFunc) http.Handler {
 	methods := method + ", OPTIONS"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (t *sse) only(method string, serve http.HandlerFunc) http.Handler {
 	})
 }
 
-// get opens a session, which ends with the connection.
+// get opens a session that ends with the connection.
 func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
@@ -65,7 +65,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	s.own.WriteEndpoint(&t.edge.out, w, r, t.endpoint+s.id)
 }
 
-// post takes a message of a session. Responses go to the session's own stream.
+// post accepts a message of a session. Responses go to the session's own stream.
 func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	caller, ok := t.reply.identify(w, r)
 	if !ok {
@@ -113,13 +113,13 @@ func (t *sse) serve(w http.ResponseWriter, r *http.Request, src source, s *sessi
 		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v != access.Unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
 		t.reply.sessionNotFound(w, in.ID)
-	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // else the error would answer the owner's request
+	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // an error would answer the owner's request
 		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID))
 	case v == access.KeyWrong:
 		s.respond(wrongKey(&in.Message, ""))
 		accepted(w)
 	case in.Version != nil:
-		// A client that probes for 2026-07-28 goes on with initialize if it gets a proper response.
+		// A client that probes for 2026-07-28 falls back to initialize if it gets a proper response.
 		if in.IsRequest() {
 			s.respond(output.Error(in.ID, inbound.CheckVersion(nil, in, false)))
 		}

@@ -16,9 +16,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// ServeStdio serves h to one client over in and out until in ends. Then it answers what it has read, and returns nil.
-// It also returns when ctx ends or the edge stops, after cancelling what is in flight, and when writing to out fails.
-// If in is an io.Closer it is closed then, to end a Read that waits; a Read that does not end so is abandoned.
+// ServeStdio serves h to one client over in and out until in ends. Then it answers the requests already read and
+// returns nil. It also returns when ctx ends or the edge stops, after cancelling requests in flight, and when writing
+// to out fails. If in is an io.Closer, ServeStdio closes it to end a blocked Read; a Read that does not end is
+// abandoned.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
 	if !e.life.enter() {
 		return ErrStopped
@@ -38,7 +39,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	t.s = s
 	var writeErr error
 	written := make(chan struct{})
-	write := s.own.WriteLines(out) // before anything is read: a session that ends without a writer drops its responses
+	write := s.own.WriteLines(out) // before reading: a session that ends without a writer drops its responses
 	e.life.spawn("writing to the client", func() {
 		defer close(written)
 		writeErr = errors.New("panicked") // unless write returns
@@ -54,7 +55,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	err := t.wait(ctx, read, written)
 	s.end(ErrSessionEnded)
 	if closer, ok := in.(io.Closer); ok {
-		_ = closer.Close() // only to end a Read that waits
+		_ = closer.Close() // ends a blocked Read
 	}
 	if !within(stopGrace, s.life.done) {
 		s.own.Abandon()
@@ -71,14 +72,14 @@ type stdio struct {
 	src source
 }
 
-// wait waits until everything is read and written, or ctx ends, or the edge stops.
+// wait waits until everything is read and written, ctx ends or the edge stops.
 func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan struct{}) (err error) {
 	select {
 	case err = <-read:
 		t.s.end(nil) // the writer ends when everything is answered and written
 		select {
 		case <-written:
-		case <-t.edge.life.quit: // Stop does not find the session any more
+		case <-t.edge.life.quit: // Stop no longer finds the session
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -89,7 +90,7 @@ func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan stru
 	return err
 }
 
-// readLines takes the messages of in until it ends.
+// readLines serves the messages of in until it ends.
 func (t *stdio) readLines(in io.Reader) error {
 	r := lines.New(in, 64<<10, int(t.edge.limits.BodyBytes))
 	for {

@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// Streamable serves h as streamable HTTP of every protocol version. A session belongs to the path that it was opened
-// on. Callers are limited to scope; nil does not limit them.
+// Streamable serves h as streamable HTTP of every protocol version. A session is valid only on the path that it was
+// opened on. scope restricts callers; nil does not.
 func (e *Edge) Streamable(h Handler, scope *auth.Scope) http.Handler {
 	return &streamable{surface{edge: e, handler: h, scope: scope}, replies{e}}
 }
@@ -53,7 +53,7 @@ func sessionID(h http.Header) string {
 	return ""
 }
 
-// current returns the session of the surface with an id if it exists now; else nil.
+// current returns the existing session of the surface with an id; else nil.
 func (t *streamable) current(src source, id string) *session {
 	return t.edge.sessions.get(&t.surface, src, id)
 }
@@ -78,13 +78,13 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := ""
-	if in.Version == nil { // handshake eras have sessions; later versions are named in each message
+	if in.Version == nil { // only the handshake eras have sessions
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
-	logReceived(t.edge.log, t.current(src, id), &in) // serve may revive a session that is not there yet
+	logReceived(t.edge.log, t.current(src, id), &in) // serve may revive the session later
 	var v access.Verdict
-	switch src.caller, v = t.authorize(&in, src); { // with a key in _meta, if there is one
+	switch src.caller, v = t.authorize(&in, src); { // by the key in _meta, if any
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
 		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:
@@ -96,7 +96,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parsePost parses the message of a POST and compares it with the headers. status is that of the error.
+// parsePost parses the message of a POST and checks it against the headers. status is that of the error.
 func parsePost(h http.Header, body []byte) (in inbound.Message, status int, err *jsonrpc.Error) {
 	in, err = inbound.Parse(body)
 	switch {
@@ -111,7 +111,7 @@ func parsePost(h http.Header, body []byte) (in inbound.Message, status int, err 
 	return in, http.StatusBadRequest, err
 }
 
-// serve serves an admitted message of the session with an id, or of none if it is empty.
+// serve serves an admitted message of the session with an id, or without a session if id is empty.
 func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message) {
 	var s *session
 	if id != "" {
@@ -120,7 +120,7 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 			t.reply.noSession(w, in.ID, err)
 			return
 		}
-		t.completeHandshake(s, src, in.Method) // of a revived session
+		t.completeHandshake(s, src, in.Method) // for a revived session
 	}
 	if in.IsRequest() {
 		t.request(w, r, src, s, in)
@@ -142,7 +142,7 @@ type httpExchange struct {
 	response output.Response
 }
 
-// statusOf returns how error codes become HTTP statuses; nil, before 2026-07-28, is always 200.
+// statusOf returns the mapping of error codes to HTTP statuses; before 2026-07-28 it is nil, which means 200.
 func statusOf(v protocol.Version) func(code int) int {
 	if v.AtLeast(protocol.V20260728) {
 		return inbound.HTTPStatus
@@ -204,7 +204,7 @@ func initializeStatus(err *jsonrpc.Error) int {
 	return http.StatusBadRequest
 }
 
-// bodyless checks a GET or DELETE, and returns its source and the session id that it names. Otherwise it answers.
+// bodyless checks a GET or DELETE and returns its source and session id. If it reports false, it has answered.
 func (t *streamable) bodyless(w http.ResponseWriter, r *http.Request) (src source, id string, ok bool) {
 	caller, ok := t.reply.authenticate(w, r)
 	if !ok {
@@ -239,7 +239,7 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		owner.forbidRevival(record)
-		s = t.current(src, id) // it may have been revived meanwhile
+		s = t.current(src, id) // revived in the meantime
 	} else if !s.belongsTo(src.caller) {
 		t.reply.sessionNotFound(w, "")
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// An unauthenticated client has sent no key where one is needed. The edge answers it without the handler, and keeps
-// nothing but what the session id holds, so that a key may follow in _meta.api_key.
+// An unauthenticated client has sent no key although one is needed. The edge answers it without the handler and
+// stores only the data in the session id, so that a key may follow in _meta.api_key.
 
-// serveUnauthenticated answers a message without a key over streamable HTTP. id is the session that it names.
+// serveUnauthenticated answers a message without a key over streamable HTTP. id is its session id.
 func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
 	e := t.edge
 	s := t.current(src, id)
@@ -45,7 +45,7 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 	t.reply.message(w, http.StatusOK, t.unauthenticated(in))
 }
 
-// serveUnauthenticated answers a message without a key on the stream of the session, which was opened with one.
+// serveUnauthenticated answers a message without a key on the stream of a session that was opened with one.
 func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inbound.Message) {
 	switch {
 	case !in.IsRequest():
@@ -72,7 +72,8 @@ func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inboun
 	accepted(w)
 }
 
-// unauthenticated returns the response to a request without a key. It names what every surface has: tools.
+// unauthenticated returns the response to a request without a key. Its capabilities name only tools, which every
+// surface has.
 func (f *surface) unauthenticated(in *inbound.Message) output.Message {
 	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(f.edge.version)))
 	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(f.edge.name)))

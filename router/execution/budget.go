@@ -2,17 +2,17 @@ package execution
 
 import "sync/atomic"
 
-// Budget counts what a query uses: bytes of the results that it holds, or calls. It may be used from any goroutine; nil
-// has no bound.
+// Budget limits what a query uses: bytes of results held, or calls. It is safe for concurrent use. A nil Budget has
+// no limit.
 type Budget struct {
 	most int64
 	used atomic.Int64
 }
 
-// NewBudget returns a Budget of so much.
+// NewBudget returns a Budget with the given limit.
 func NewBudget(most int64) *Budget { return &Budget{most: most} }
 
-// take reports whether there is room for so much more, and if so counts it.
+// take reserves n. It reports false, and reserves nothing, if less than n is left.
 func (b *Budget) take(n int) bool {
 	if b == nil {
 		return true

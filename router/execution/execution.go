@@ -1,7 +1,7 @@
-// Package execution runs the plan of a query: it checks the steps, starts each once its inputs are there, and calls
-// their tools.
+// Package execution runs the plan of a query: it checks the steps, starts each as soon as its inputs are available,
+// and calls the tools.
 //
-// An Executor may be used from any goroutine. Execute returns once every step has its outcome. Speculate begins steps
+// An Executor is safe for concurrent use. Execute returns once every step has its outcome. Speculate starts steps
 // while their plan is still being written; the Speculation owns their goroutines until Stop.
 package execution
 
@@ -33,12 +33,12 @@ type Caller interface {
 // Options of an Executor. Only Servers is required.
 type Options struct {
 	Servers     Caller
-	MaxParallel int             // steps of one query at a time; 0 = as documented
-	Validator   *plan.Validator // nil makes one; sharing it shares compiled schemas
+	MaxParallel int             // concurrent steps per query; 0 = the default
+	Validator   *plan.Validator // nil creates one; share it to share compiled schemas
 	Logger      *slog.Logger    // nil discards
 	Tracer      tracing.Tracer
 
-	// Learn gets the arguments and the value of each step that has succeeded; nil = nobody does. It does not block.
+	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
 	Learn func(t plan.Tool, arguments, value json.RawMessage)
 }
 
@@ -52,7 +52,7 @@ type Executor struct {
 	learn       func(t plan.Tool, arguments, value json.RawMessage)
 }
 
-// New makes an Executor.
+// New returns an Executor.
 func New(opts Options) *Executor {
 	x := &Executor{servers: opts.Servers, maxParallel: opts.MaxParallel, validator: opts.Validator,
 		logger: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)), tracer: opts.Tracer, learn: opts.Learn}
@@ -63,42 +63,42 @@ func New(opts Options) *Executor {
 	return x
 }
 
-// Request is a plan to run and what its steps need to know of the query.
+// Request is a plan to run, with the data of its query.
 type Request struct {
 	Plan        plan.Plan
 	Problems    []plan.Problem // steps that must fail
 	Catalog     *downstream.Catalog
 	Origin      Origin
-	Confirm     Confirm // before each call; nil = any may be made
+	Confirm     Confirm // asked before each call; nil allows all
 	Progress    progress.Func
 	Began       time.Time
 	Done        []plan.Outcome // of earlier rounds
-	Speculation *Speculation   // what was started while the plan was written; nil = nothing
-	Results     *Budget        // bytes of results, of all rounds; nil = no bound
-	Calls       *Budget        // calls, of all rounds; nil = no bound
-	Span        *tracing.Lazy  // of the spans of steps; nil = that of the context
+	Speculation *Speculation   // steps started while the plan was written; nil = none
+	Results     *Budget        // bytes of results of all rounds; nil = no limit
+	Calls       *Budget        // calls of all rounds; nil = no limit
+	Span        *tracing.Lazy  // parent of step spans; nil = the context's span
 }
 
-// Origin is for whom the steps of a query run.
+// Origin describes for whom the steps of a query run.
 type Origin struct {
 	Visible downstream.Visible
 	Client  string           // session of the client
-	Caller  string           // whose share of the servers the steps take: an API key or a remote address
+	Caller  string           // charged for the steps: an API key or a remote address
 	Header  http.Header      // of the client's HTTP request, see downstream.Request
 	Meta    []byte           // raw _meta for each step, or nil
-	Ask     downstream.Asker // answers requests of servers; nil = nobody
-	Hold    downstream.Hold  // charges the caller for results while they are read; nil = nobody pays
+	Ask     downstream.Asker // answers requests of servers; nil = unsupported
+	Hold    downstream.Hold  // charges results to the caller while they are read; nil = no charge
 }
 
-// Confirm says whether a tool may be called with these final arguments, once for each of them, and may ask the user.
-// The error is that of a step that may not run. It is called from many goroutines at once.
+// Confirm asks whether a tool may be called once with each of these final arguments; it may ask the user. An error
+// becomes the error of the step. It must be safe for concurrent use.
 type Confirm func(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error
 
 // since returns the time since the query began.
 func (r *Request) since() time.Duration { return time.Since(r.Began) }
 
-// Execute runs the steps of a checked plan as their data allows and returns one outcome a step, in the
-// plan's order. A failed step fails what depends on it and nothing else.
+// Execute runs the steps of a checked plan as soon as their inputs are available and returns one outcome per step, in
+// plan order. A failed step fails only the steps that depend on it.
 func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 	r.Speculation.drop(r.Plan)
 	ctx = r.Span.Within(ctx)
@@ -127,7 +127,7 @@ func (x *Executor) Execute(ctx context.Context, r Request) []plan.Outcome {
 	})
 }
 
-// MaxCalls is how many calls a query may make.
+// MaxCalls is the maximum number of calls of one query.
 const MaxCalls = 10_000
 
 // allow reports whether the calls of a step may be made.
@@ -145,8 +145,8 @@ func (r *Request) allow(ctx context.Context, step plan.Step, calls []json.RawMes
 	return r.Confirm(ctx, tool, calls)
 }
 
-// Check resolves the tools of a plan and finds what is wrong with it. done are the outcomes of earlier
-// rounds, which the plan may refer to.
+// Check resolves the tools of a plan and returns its problems. done are the outcomes of earlier rounds, to which the
+// plan may refer.
 func (x *Executor) Check(
 	p *plan.Plan, catalog *downstream.Catalog, visible downstream.Visible, done []plan.Outcome,
 ) []plan.Problem {
@@ -159,7 +159,7 @@ func (x *Executor) Check(
 	}, done)
 }
 
-// step calls the tool of one step within a span of its own.
+// step calls the tool of one step within its own span.
 func (x *Executor) step(
 	ctx context.Context, r *Request, step plan.Step, arguments json.RawMessage, report progress.Func,
 ) plan.Outcome {
@@ -223,7 +223,7 @@ func (x *Executor) call(
 	case !r.Results.take(len(reply.Result) + len(reply.Err)):
 		out.Err = &plan.Error{
 			Reason:  reason.TooLarge,
-			Message: "the results of this query are larger together than limits.query_bytes allows; ask for less",
+			Message: "the results of this query exceed limits.query_bytes in total; ask for less",
 		}
 	case reply.Err != nil:
 		out.Err = &plan.Error{Reason: reason.ToolError, Message: jsonrpc.Text(jsonrpc.Get(reply.Err, "message"))}
@@ -240,7 +240,7 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	value, text, blocks, isError, err := plan.ValueOf(result)
 	switch {
 	case err != nil:
-		out.Err = &plan.Error{Reason: reason.Protocol, Message: fmt.Sprintf("the result is no tool result: %v", err)}
+		out.Err = &plan.Error{Reason: reason.Protocol, Message: fmt.Sprintf("invalid tool result: %v", err)}
 	case isError:
 		out.Err = &plan.Error{Reason: reason.ToolError, Message: cmp.Or(text, "the tool failed without saying why")}
 	default:
@@ -248,7 +248,7 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	}
 }
 
-// StepError is how a step fails whose call ended with err.
+// StepError returns the error of a step whose call ended with err.
 func StepError(err error) *plan.Error {
 	var failure *link.Failure
 	var unknown *downstream.UnknownError

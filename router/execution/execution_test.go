@@ -81,7 +81,7 @@ func TestFailedSteps(t *testing.T) {
 			{reason.Timeout, "Error: Tool execution timed out after 30s"},
 			{reason.ToolError, "Error: no luck"},
 			{reason.ToolError, "Error: refused"},
-			{reason.Protocol, "Error: the result is no tool result"},
+			{reason.Protocol, "Error: invalid tool result"},
 		} {
 			if o := out[i]; o.OK() || o.Err.Reason != want.reason || !strings.HasPrefix(o.Text, want.text) {
 				t.Errorf("%s: got %+v with text %q, want %s, %q", o.Step.Tool, o.Err, o.Text, want.reason, want.text)

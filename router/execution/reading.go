@@ -6,9 +6,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 )
 
-// reading charges an answer to its caller while it is read.
+// reading charges a response to its caller while it is read.
 type reading struct {
-	hold downstream.Hold // nil = nobody pays
+	hold downstream.Hold // nil = no charge
 
 	mu       sync.Mutex
 	total    int
@@ -16,7 +16,7 @@ type reading struct {
 	over     bool
 }
 
-// reserve is the Reserve of a Request. An answer that is read again after a failed attempt is charged once.
+// reserve implements downstream.Request.Reserve. A response read again after a failed attempt is charged once.
 func (r *reading) reserve(total int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *reading) reserve(total int) bool {
 	return ok
 }
 
-// end takes the charges back.
+// end releases the charges.
 func (r *reading) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

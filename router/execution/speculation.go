@@ -14,32 +14,32 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
-// Speculation runs steps while their plan is still being written: those that only read and need nothing. When
-// the plan is there, Execute takes over the calls that are in it and ends the others; Stop ends all that are left.
-// These calls and those of Execute share one limit.
+// Speculation runs steps while their plan is still being written: only reads without dependencies. Once the plan is
+// complete, Execute takes over the calls that it contains and cancels the others. Stop cancels the rest. These calls
+// and those of Execute share one concurrency limit.
 type Speculation struct {
 	x      *Executor
 	r      Request
 	ctx    context.Context
 	cancel context.CancelFunc
-	slots  chan struct{} // one for each call under way
+	slots  chan struct{} // one per running call
 
 	mu      sync.Mutex
 	started []*early
 	wg      sync.WaitGroup
 }
 
-// early is a call that has begun before its plan was complete.
+// early is a call started before its plan was complete.
 type early struct {
 	step    plan.Step
 	cancel  context.CancelFunc
 	done    chan struct{}
 	outcome plan.Outcome // once done
-	taken   bool         // by a step of the plan; guarded by Speculation.mu
+	taken   bool         // taken over by a step of the plan; guarded by Speculation.mu
 
 	mu     sync.Mutex
-	report progress.Func // nil until the plan is there
-	kept   []reported    // until then, the newest
+	report progress.Func // nil until the call is taken over
+	kept   []reported    // the newest reports until then
 }
 
 type reported struct {
@@ -47,17 +47,17 @@ type reported struct {
 	message  string
 }
 
-const maxReported = 64 // reports of a step kept until its plan is there
+const maxReported = 64 // reports kept per call until it is taken over
 
-// Speculate prepares to run steps of the query that r describes; its plan, problems and progress are not used.
+// Speculate prepares to run steps of the query of r. It ignores r's plan, problems and progress.
 func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
 	s := &Speculation{x: x, r: r, slots: make(chan struct{}, x.maxParallel)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
 
-// Start begins a plain step whose tool only reads; others, such as loops, are left to Execute. It does not wait: when
-// all places are taken the step is left to Execute, too.
+// Start starts a simple step whose tool only reads. Other steps, such as loops, are left to Execute. It never waits:
+// if no slot is free, the step is left to Execute, too.
 func (s *Speculation) Start(step plan.Step) {
 	if step.Each != "" || step.When != "" || step.Pick != "" {
 		return
@@ -83,7 +83,7 @@ func (s *Speculation) Start(step plan.Step) {
 		defer safe.Recover(s.x.logger, "running a step speculatively", func(err error) {
 			c.outcome.Err = &plan.Error{Reason: reason.Internal, Message: err.Error()}
 		})
-		// A plan of its own, so that a panic is the step's failure here as it is in Execute.
+		// Run in a plan of its own, so that a panic fails the step as it does in Execute.
 		c.outcome = dataflow.Run(ctx, plan.Plan{Steps: []plan.Step{step}}, dataflow.Options{
 			Elapsed: s.r.since,
 			Log:     s.x.logger,
@@ -107,13 +107,13 @@ func (c *early) progress(fraction float64, message string) {
 	c.kept = append(c.kept, reported{fraction, message})
 }
 
-// is reports whether a step makes the very call.
+// is reports whether a step makes exactly this call.
 func (c *early) is(step plan.Step, arguments json.RawMessage) bool {
 	return c.step.ID == step.ID && c.step.Tool == step.Tool && c.step.Server == step.Server &&
 		bytes.Equal(c.step.Arguments, arguments)
 }
 
-// drop ends the calls that are no steps of the complete plan. drop of nil does nothing.
+// drop cancels the calls that are not in the complete plan. A nil Speculation does nothing.
 func (s *Speculation) drop(p plan.Plan) {
 	if s == nil {
 		return
@@ -127,7 +127,7 @@ func (s *Speculation) drop(p plan.Plan) {
 	}
 }
 
-// take returns the outcome of the very call, waiting for it; false if it was not started early.
+// take waits for the outcome of this call; ok is false if it was not started early.
 func (s *Speculation) take(
 	ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func,
 ) (plan.Outcome, bool) {
@@ -159,8 +159,7 @@ func (s *Speculation) take(
 	return c.outcome, true
 }
 
-// slot waits for a place among the calls under way, and returns what gives it back. Without a Speculation there is
-// nothing to share.
+// slot waits for a free slot and returns the function that frees it. A nil Speculation has no limit.
 func (s *Speculation) slot(ctx context.Context) (release func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -173,7 +172,7 @@ func (s *Speculation) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Stop ends the calls that no plan has taken over, and waits. Stop of nil does nothing.
+// Stop cancels the calls that no plan has taken over and waits for them. A nil Speculation does nothing.
 func (s *Speculation) Stop() {
 	if s != nil {
 		s.cancel()
@@ -181,8 +180,7 @@ func (s *Speculation) Stop() {
 	}
 }
 
-// Dropped returns what came of the calls that no plan has taken over, in the order in which they began. Stop comes
-// first.
+// Dropped returns the outcomes of calls that no plan has taken over, in start order. It must follow Stop.
 func (s *Speculation) Dropped() (out []plan.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	courtesy  = 10 * time.Second // for a notification that nobody waits for
-	patience  = 5 * time.Second  // that a request waits for the notifications before it
-	farewell  = time.Second      // for what is still to be said when a client has left
-	maxQueued = 100              // notifications of one client that wait for one server
+	notifyTimeout = 10 * time.Second // to send a notification
+	orderTimeout  = 5 * time.Second  // for a request to wait for earlier notifications
+	drainTimeout  = time.Second      // for queued notifications of a closed session
+	maxQueued     = 100              // queued notifications per client and server
 )
 
 // client is a client session on a surface.
@@ -26,33 +26,33 @@ type client struct {
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // notifications on their way
+	wg     sync.WaitGroup // sends of notifications
 
 	mu     sync.Mutex
 	caller auth.Caller
 	queues map[string]*queue // by server
 }
 
-// concerns reports whether a server is on the client's surface and its caller may see it by now.
+// concerns reports whether a server is on the client's surface and currently visible to its caller.
 func (m *client) concerns(server string) bool {
 	caller, _ := m.user().Now()
 	return (m.surface.only == "" || m.surface.only == server) && caller.MaySee(server)
 }
 
-// user is the caller whose session it is.
+// user returns the caller that owns the session.
 func (m *client) user() auth.Caller {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.caller
 }
 
-// queue is what a client has notified a server of and is not yet on its way.
+// queue holds the notifications of a client that wait for one server.
 type queue struct {
 	length int
-	last   chan struct{} // closed when the newest has been sent, or given up
+	last   chan struct{} // closed when the newest has been sent or dropped
 }
 
-// enter notes who uses a session, and on which surface.
+// enter records the caller and the surface of a session.
 func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
 	m := p.client(session)
 	if m == nil {
@@ -67,7 +67,7 @@ func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
 	if !caller.Anonymous {
 		m.mu.Lock()
 		if m.caller.Anonymous {
-			m.caller = caller // the first key that it shows
+			m.caller = caller // the session's first key
 		}
 		m.mu.Unlock()
 	}
@@ -79,7 +79,7 @@ func (p *Proxy) client(session string) *client {
 	return p.clients[session]
 }
 
-// all returns the clients there are.
+// all returns all clients.
 func (p *Proxy) all() []*client {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -93,7 +93,7 @@ func (p *Proxy) attached() Clients {
 	return p.edge
 }
 
-// leave forgets a session. Its notifications have a moment to get on their way.
+// leave removes a session. Queued notifications have a short time to be sent.
 func (p *Proxy) leave(session string) {
 	p.mu.Lock()
 	m := p.clients[session]
@@ -102,17 +102,17 @@ func (p *Proxy) leave(session string) {
 	if m == nil {
 		return
 	}
-	timer := time.AfterFunc(farewell, m.cancel)
+	timer := time.AfterFunc(drainTimeout, m.cancel)
 	m.wg.Wait()
 	timer.Stop()
 	m.cancel()
 }
 
-// errQueueFull tells that a server takes the notifications of a client too slowly.
+// errQueueFull is returned if a server takes a client's notifications too slowly.
 var errQueueFull = errors.New("too many notifications are waiting")
 
-// post sends a notification to a server after those before it, without waiting; failed is told of failures. It
-// reports whether send will be called.
+// post queues a notification to a server behind earlier ones and does not wait. failed receives errors. It reports
+// whether send will be called.
 func (m *client) post(server string, send func(ctx context.Context) error, failed func(error)) bool {
 	m.mu.Lock()
 	q := m.queues[server]
@@ -150,16 +150,16 @@ func (m *client) post(server string, send func(ctx context.Context) error, faile
 	return true
 }
 
-// deliver sends one notification to a server, within courtesy.
+// deliver sends one notification to a server within notifyTimeout.
 func (m *client) deliver(server string, send func(ctx context.Context) error) (err error) {
 	defer safe.Recover(m.surface.p.log, "notifying server "+server, func(panicked error) { err = panicked })
-	ctx, cancel := context.WithTimeoutCause(m.ctx, courtesy, errors.New("it took too long"))
+	ctx, cancel := context.WithTimeoutCause(m.ctx, notifyTimeout, errors.New("the notification timed out"))
 	defer cancel()
 	return send(ctx)
 }
 
-// inOrder waits until a server was sent what the client notified it of before, for as long as is bearable.
-// It is false if ctx ends before.
+// inOrder waits until earlier notifications of the session have been sent to a server, for at most orderTimeout. It
+// reports false if ctx ends first.
 func (p *Proxy) inOrder(ctx context.Context, session, server string) bool {
 	m := p.client(session)
 	if m == nil {
@@ -175,7 +175,7 @@ func (p *Proxy) inOrder(ctx context.Context, session, server string) bool {
 	m.mu.Unlock()
 	select {
 	case <-last:
-	case <-time.After(patience):
+	case <-time.After(orderTimeout):
 	case <-ctx.Done():
 		return false
 	}

@@ -13,14 +13,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// each is within with the list deadline.
+// each calls within with the list deadline.
 func (p *Proxy) each(ctx context.Context, x *edge.Exchange, servers []string,
 	f func(ctx context.Context, i int) error) error {
 	return p.within(ctx, p.opts.Config.ListDeadline, x, servers, f)
 }
 
-// within runs f for every server at once, within a limit and after the client's notifications, logs what failed and
-// returns the first error in order if all did. What takes too long is a *downstream.Failure with the reason timeout.
+// within runs f for all servers in parallel, within a limit and after the client's earlier notifications. It logs
+// failures and returns the first error, in server order, if all fail. A timeout is a *downstream.Failure with the
+// reason timeout.
 func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchange, servers []string,
 	f func(ctx context.Context, i int) error) error {
 	slow := &downstream.Failure{Reason: reason.Timeout,
@@ -59,7 +60,7 @@ func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchang
 	return first
 }
 
-// failureOf names the server in a failure that has none, because the time of the whole request was up.
+// failureOf adds the server to a failure without one, such as the timeout of the whole request.
 func failureOf(server string, err error) error {
 	var f *downstream.Failure
 	if !errors.As(err, &f) || f.Server != "" {

@@ -11,12 +11,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// finder finds what names on a surface stand for.
+// finder resolves the names on a surface.
 type finder struct{ s *Surface }
 
-// tool returns the server and the tool's own name; an empty server if there is none. A listed full name comes
-// first, then an alias, then a full name that the server has to be asked for, then an alias in lists that are
-// fetched anew.
+// tool returns the server and the tool's own name; the server is empty if the name is unknown. The order is: a listed
+// full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
 func (f finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	session, began := x.Session, time.Now()
 	if f.s.only != "" {
@@ -51,8 +50,8 @@ func (f finder) toolAlias(ctx context.Context, x *edge.Exchange, name string, si
 	return server, tool, err
 }
 
-// alias looks for what is listed under an alias, at the servers that it could be of. Lists older than
-// since are fetched again where it is missing; the zero time fetches none.
+// alias finds an aliased item at the servers that may have it. If it is missing, lists older than since are fetched
+// again; the zero time fetches none.
 func (f finder) alias(
 	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
 ) (server, own string, err error) {
@@ -74,8 +73,8 @@ func (f finder) alias(
 	return "", "", err
 }
 
-// prompt returns the server and the prompt's own name. What no alias stands for goes to the server that the
-// name begins with, which knows its prompts.
+// prompt returns the server and the prompt's own name. A name that is not an alias goes to the server in its prefix,
+// which knows its prompts.
 func (f finder) prompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
 	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
 		return server, own, true
@@ -91,7 +90,7 @@ func (f finder) prompt(ctx context.Context, x *edge.Exchange, name string) (serv
 	return server, own, ok
 }
 
-// hasPrompt reports whether a prompt is in the list of its server that is held.
+// hasPrompt reports whether the held list of a server contains a prompt.
 func (f finder) hasPrompt(ctx context.Context, x *edge.Exchange, server, own string) bool {
 	_, ok, _ := f.s.p.servers.Find(ctx, server, x.Session, "prompts/list", time.Time{}, func(item json.RawMessage) bool {
 		return jsonrpc.Text(jsonrpc.Get(item, "name")) == own

@@ -10,8 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// forward passes a request on to a server and its answer back. tool is the tool's own name for
-// tools/call.
+// forward relays a request to a server and the response back. tool is the tool's own name for tools/call, else empty.
 func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) {
 	if tool == "" && x.Visible != nil && !x.Visible(server, "") {
 		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
@@ -26,7 +25,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Header:   x.Header,
 			Progress: x.RelayProgress(),
-			Notify: func(m jsonrpc.Message) bool { // true: taken, also if the client does not want it
+			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it
 				return !x.Wants(m) || x.Notify(s.rename(server, m))
 			},
 			Ask: func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
@@ -45,9 +44,9 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	case reply.Modern && downstream.NeedsInput(reply):
-		x.Relay(reply.Result, reply.Names) // the client goes on with it
+		x.Relay(reply.Result, reply.Names) // the client answers and retries
 	default:
-		if tool != "" { // nobody else looks at the results of tools
+		if tool != "" { // only results of tools have no other reader
 			x.Reuse(reply.Free)
 		}
 		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result, reply.Names)
@@ -59,8 +58,8 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 }
 
-// clientOf names who causes a request: the client session, or the request itself where there is none. Two
-// clients without sessions may be behind one address, and must not be taken for one.
+// clientOf identifies the source of a request: the client session, or the request itself without a session. Clients
+// without sessions may share an address and must be kept apart.
 func (p *Proxy) clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
 		return x.Session
@@ -68,24 +67,24 @@ func (p *Proxy) clientOf(x *edge.Exchange) string {
 	return "request " + strconv.FormatInt(p.loose.Add(1), 10)
 }
 
-// unknown answers that there is no such thing.
+// unknown answers with an unknown-name error.
 func unknown(x *edge.Exchange, what, name string) {
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown " + what + ": " + name})
 }
 
-// text reads the named string of params; not ok answers the client.
+// text reads a string from params. If ok is false, the client has received an error.
 func text(x *edge.Exchange, params []byte, name string) (value string, place jsonrpc.Span, ok bool) {
 	place, ambiguous := jsonrpc.Find(params, name)
 	raw := place.Of(params)
 	if ambiguous || len(raw) == 0 || raw[0] != '"' {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: "Invalid params: " + name + " must stand once and be a string"})
+			Message: "Invalid params: " + name + " must be a string and appear once"})
 		return "", place, false
 	}
 	return jsonrpc.Text(raw), place, true
 }
 
-// with returns params with another string at a place.
+// with returns params with the value at place replaced.
 func with(params []byte, place jsonrpc.Span, value string) []byte {
 	return jsonrpc.Splice(params, jsonrpc.Edit{Span: place, With: []byte(jsonrpc.StringID(value))})
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// moment is how long initialize waits for servers that are not connected, or for which the client's own session
-// is not open yet.
-const moment = time.Second
+// initializeTimeout limits how long initialize waits for servers that are not connected or that have no session for
+// the client yet.
+const initializeTimeout = time.Second
 
-// initialize answers at once with what the servers that are there can do together. The client's sessions with
-// them open in the background.
+// initialize answers with the combined capabilities of the servers that respond in time. The client's sessions with
+// servers open in the background.
 func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 	version := []byte(jsonrpc.StringID(string(x.Version)))
 	s.p.servers.Sessions().Enter(x.Session, jsonrpc.Set(x.Message.Params, "protocolVersion", version))
@@ -29,12 +29,12 @@ func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 	x.Reply(jsonrpc.Set(answer, "protocolVersion", version))
 }
 
-// introduce returns the answer to initialize: that of the one server, or the union of all. Servers that are not
-// there fail nothing; the client is told to list anew when they are.
+// introduce returns the result of initialize: that of the single server, or the union of all. Missing servers cause
+// no error; when they connect, the client receives list_changed.
 func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, error) {
 	servers := s.reach(x)
 	answers := make([][]byte, len(servers))
-	err := s.p.within(ctx, min(moment, s.p.opts.Config.ListDeadline), x, servers,
+	err := s.p.within(ctx, min(initializeTimeout, s.p.opts.Config.ListDeadline), x, servers,
 		func(ctx context.Context, i int) (err error) {
 			answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
 			return err
@@ -52,7 +52,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	capabilities := []byte("{}")
 	for _, a := range answers {
 		if a == nil {
-			capabilities = mergeCapabilities(capabilities, []byte(absent))
+			capabilities = mergeCapabilities(capabilities, []byte(assumedCapabilities))
 		} else if c := jsonrpc.Get(a, "capabilities"); len(c) > 0 && c[0] == '{' {
 			capabilities = mergeCapabilities(capabilities, c)
 		}
@@ -65,11 +65,12 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	return s.offered(x, jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities", capabilities)), nil
 }
 
-// absent are the capabilities assumed of a server that is not there: whatever it has can be listed once it is.
-const absent = `{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}`
+// assumedCapabilities are the capabilities assumed for a server that is not connected, so that the client lists its
+// items later.
+const assumedCapabilities = `{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}`
 
-// offered returns an answer to initialize without the capabilities that the surface does not pass on to this
-// client: of tasks, and in the modern era those that need subscriptions.
+// offered removes the capabilities that the surface does not relay to this client: tasks and, in the modern era,
+// those that need subscriptions.
 func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
 	capabilities := jsonrpc.Get(answer, "capabilities")
 	if len(capabilities) == 0 || capabilities[0] != '{' {
@@ -84,12 +85,12 @@ func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
 		kept = edge.WithoutSubscriptions(kept)
 	}
 	if len(kept) == len(capabilities) {
-		return answer // byte for byte
+		return answer // unchanged bytes
 	}
 	return jsonrpc.Splice(answer, jsonrpc.Edit{Span: jsonrpc.At(answer, capabilities), With: kept})
 }
 
-// without returns an object with one member less in the object that a member is.
+// without removes inner from the object in a member of object.
 func without(object []byte, member, inner string) []byte {
 	value := jsonrpc.Get(object, member)
 	if len(value) == 0 || value[0] != '{' || jsonrpc.Get(value, inner) == nil {
@@ -98,7 +99,7 @@ func without(object []byte, member, inner string) []byte {
 	return jsonrpc.Splice(object, jsonrpc.Edit{Span: jsonrpc.At(object, value), With: jsonrpc.Remove(value, inner)})
 }
 
-// discover answers a client of the modern era, which has no handshake.
+// discover answers server/discover; clients of the modern era have no handshake.
 func (s *Surface) discover(ctx context.Context, x *edge.Exchange) {
 	answer, err := s.introduce(ctx, x)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const searchTool = "search_available_tools"
 
-// part is what one server lists.
+// part is one server's part of a list.
 type part struct {
 	server string
 	items  []json.RawMessage
@@ -22,12 +22,12 @@ type part struct {
 // lister serves the lists of a surface.
 type lister struct{ s *Surface }
 
-// gather returns the list of every server that the caller may see. Those that are held and valid are taken as they
-// are; the other servers are asked at once. Servers that fail are left out; it fails if all do.
+// gather returns the list of every server that the caller may see. Valid held lists are used; the other servers are
+// asked in parallel. Failed servers are left out. It fails if all fail.
 func (l lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers := l.s.reach(x)
 	parts := make([]part, len(servers))
-	var places []int // of those that are asked
+	var places []int // indexes of the servers that are asked
 	var asked []string
 	for i, server := range servers {
 		parts[i].server = server
@@ -44,20 +44,20 @@ func (l lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 		return err
 	})
 	if len(asked) < len(servers) && ctx.Err() == nil {
-		err = nil // the others are there
+		err = nil // the held lists suffice
 	}
 	return parts, err
 }
 
-// serve answers a list request with all pages of all servers.
+// serve answers a list request with all pages of all servers as one page.
 func (l lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
 	if l.s.only != "" && (method != "tools/list" || x.Visible == nil && !l.s.p.servers.Sessions().Filters(l.s.only)) {
-		l.s.forward(ctx, x, l.s.only, "", x.Message.Params) // with the server's own pages
+		l.s.forward(ctx, x, l.s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}
 	if cursor := jsonrpc.Get(x.Message.Params, "cursor"); cursor != nil && string(cursor) != "null" {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor is not one of ours; the list has one page"})
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: unknown cursor; the list has one page"})
 		return
 	}
 	parts, err := l.gather(ctx, x, method)
@@ -98,7 +98,7 @@ func permitted(parts []part, visible downstream.Visible) []part {
 	return out
 }
 
-// cacheable returns a result with what those that clients may keep have to say in the modern era.
+// cacheable adds the members that the modern era requires in cacheable results.
 func cacheable(result []byte) []byte {
 	for _, member := range [...][2]string{{"cacheScope", `"private"`}, {"ttlMs", "0"}, {"resultType", `"complete"`}} {
 		if jsonrpc.Get(result, member[0]) == nil {
@@ -113,7 +113,7 @@ func (s *Surface) searches() bool {
 	return s.only == "" && s.p.opts.Search != nil && s.p.opts.Config.SearchAbove > 0
 }
 
-// narrowed answers with search_available_tools and what the caller's last search found.
+// narrowed answers with search_available_tools and the tools that the caller's last search found.
 func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	var exposed []string
 	if !x.Version.AtLeast(protocol.V20260728) {
@@ -126,7 +126,7 @@ func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	}), nil).raw)
 }
 
-// key returns what the bytes of a list for a caller depend on.
+// key returns the inputs that determine the bytes of a caller's list.
 func (l lister) key(x *edge.Exchange, method string) mergedKey {
 	key := mergedKey{surface: l.s, names: l.s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
 	if x.Visible != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Bounds of the merged lists kept.
+// Limits of the cache of merged lists.
 const (
 	maxMerged      = 64
 	maxMergedBytes = 128 << 20
 )
 
-// mergedLists keeps the bytes of merged lists as long as their parts are the same. One that is being made is waited
-// for; calls of tools take no lock of it. The zero value is ready.
+// mergedLists caches the bytes of merged lists while their parts are unchanged. Concurrent requests for one list
+// build it once. Calls of tools never take its lock. The zero value is ready.
 type mergedLists struct {
 	mu    sync.Mutex
-	kept  []*mergedList // the one used last at the end
-	bytes int           // of those that are complete
+	kept  []*mergedList // most recently used last
+	bytes int           // size of the complete lists
 }
 
 // mergedList is a merged list, complete once done is closed.
@@ -34,17 +34,17 @@ type mergedList struct {
 	ends []int // where each part ends in raw
 }
 
-// mergedKey is what the bytes of a merged list depend on besides its parts.
+// mergedKey identifies a merged list, apart from its parts.
 type mergedKey struct {
 	surface *Surface
 	names   *naming
 	method  string
 	modern  bool
-	partly  bool        // caller sees less than all, with its rights at the time
-	caller  auth.Caller // otherwise zero
+	partly  bool        // caller sees only a part of the list
+	caller  auth.Caller // with its current rights if partly, else zero
 }
 
-// get returns the bytes of a merged list. Parts that are the same as in the one before are copied from there.
+// get returns the bytes of a merged list. Unchanged parts are copied from the previous version.
 func (m *mergedLists) get(key mergedKey, parts []part) []byte {
 	m.mu.Lock()
 	at := slices.IndexFunc(m.kept, func(l *mergedList) bool { return l.key == key })
@@ -70,7 +70,7 @@ func (m *mergedLists) get(key mergedKey, parts []part) []byte {
 		select {
 		case <-former.done:
 		default:
-			former = nil // it is not waited for
+			former = nil // do not wait for it
 		}
 	}
 	made := key.merge(parts, former)
@@ -78,7 +78,7 @@ func (m *mergedLists) get(key mergedKey, parts []part) []byte {
 	return l.raw
 }
 
-// keep makes l known as complete, and drops the lists longest unused that there is no room for.
+// keep marks l as complete and evicts the least recently used lists beyond the limits.
 func (m *mergedLists) keep(l *mergedList) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *mergedLists) keep(l *mergedList) {
 	}
 }
 
-// complete returns the bytes of a list that is complete; 0 while it is being made.
+// complete returns the size of a complete list; 0 while it is being built.
 func (l *mergedList) complete() int {
 	select {
 	case <-l.done:
@@ -105,7 +105,7 @@ func (l *mergedList) complete() int {
 	}
 }
 
-// merge makes the raw result of a list. former has the same key; it may be nil.
+// merge builds the raw result of a list. former is the previous list with the same key, or nil.
 func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 	out := []byte("{}")
 	if k.modern {
@@ -145,15 +145,15 @@ func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 		ends[i] = len(out)
 	}
 	if out[len(out)-1] == ',' {
-		out[len(out)-1] = ']' // the part before keeps its length
+		out[len(out)-1] = ']' // replaces the comma, so the last part keeps its length
 	} else {
 		out = append(out, ']')
 	}
 	return &mergedList{raw: append(out, '}'), ends: ends}
 }
 
-// part returns the bytes of the ith part if it is p, each item with the comma behind it. begin is where the first
-// part begins.
+// part returns the bytes of part i if it equals p, with a comma behind each item. begin is the offset of the first
+// part.
 func (l *mergedList) part(i int, p part, begin int) ([]byte, bool) {
 	if l == nil || l.raw == nil || i >= len(l.parts) || !same(l.parts[i], p) {
 		return nil, false
@@ -162,13 +162,13 @@ func (l *mergedList) part(i int, p part, begin int) ([]byte, bool) {
 		begin = l.ends[i-1]
 	}
 	end := l.ends[i]
-	if end > begin && l.raw[end-1] != ',' { // the last item of the list
+	if end > begin && l.raw[end-1] != ',' { // the last item has no comma
 		return append(slices.Clip(l.raw[begin:end-1]), ','), true
 	}
 	return l.raw[begin:end], true
 }
 
-// same reports whether two parts are the very same list.
+// same reports whether two parts share the same list in memory.
 func same(a, b part) bool {
 	return a.server == b.server && len(a.items) == len(b.items) && (len(a.items) == 0 || &a.items[0] == &b.items[0])
 }

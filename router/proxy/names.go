@@ -6,25 +6,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 )
 
-// naming says how the things of servers are called on a surface. The zero value leaves names as they are,
-// as a surface of one server does.
+// naming converts the names of tools, prompts and resources between servers and a surface. The zero value leaves
+// names unchanged, as a surface of one server does.
 type naming struct {
 	prefixed bool
 	limit    int  // longest listed name; 0 = any
 	scheme   bool // URIs as server+uri instead of server__uri
 	servers  []string
-	schemes  map[string]string // the server that a scheme in lower case stands for; empty where it could be several
+	schemes  map[string]string // lower-case scheme to server; empty if ambiguous
 }
 
-// ownNames leaves everything as its server calls it.
+// ownNames leaves all names unchanged.
 var ownNames naming
 
-// newNaming names the things of several servers.
+// newNaming returns the naming for several servers.
 func newNaming(c Config, servers []string) naming {
 	n := naming{prefixed: true, limit: c.NameLimit, scheme: c.ResourceNames == ResourceScheme, servers: servers,
 		schemes: map[string]string{}}
 	for _, server := range servers {
-		scheme := strings.ToLower(schemeOf(server)) // schemes have no case, and some clients lower it
+		scheme := strings.ToLower(schemeOf(server)) // schemes are case-insensitive, and some clients lower-case them
 		if _, taken := n.schemes[scheme]; taken {
 			server = ""
 		}
@@ -33,7 +33,7 @@ func newNaming(c Config, servers []string) naming {
 	return n
 }
 
-// name returns how a tool or a prompt is listed: server__name, or an alias where clients would choke on it.
+// name returns the listed name of a tool or prompt: server__name, or an alias if clients would reject that.
 func (n *naming) name(server, name string) string {
 	if !n.prefixed {
 		return name
@@ -41,7 +41,7 @@ func (n *naming) name(server, name string) string {
 	return downstream.Alias(server, name, n.limit)
 }
 
-// uri returns how a resource, or a template of resources, is called.
+// uri returns the listed URI of a resource or resource template.
 func (n *naming) uri(server, uri string) string {
 	if !n.prefixed {
 		return uri
@@ -68,8 +68,8 @@ func (n *naming) splitURI(uri string) (server, own string, ok bool) {
 	return "", "", false
 }
 
-// schemeOf writes a server's name as the beginning of a URI scheme (RFC 3986 §3.1): no underscore, and a
-// letter first.
+// schemeOf turns a server's name into the prefix of a URI scheme (RFC 3986 §3.1), which has no underscore and begins
+// with a letter.
 func schemeOf(server string) string {
 	s := strings.ReplaceAll(server, "_", ".")
 	if s[0] >= '0' && s[0] <= '9' {

@@ -12,22 +12,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// notify passes a client's notification on: progress to the server that asked for it, all else to all
-// servers at once. Those of a session do not wait for each other's servers; they keep their order towards
-// each.
+// notify relays a client's notification: progress to the server that asked for it, all others to all servers in
+// parallel. Notifications of a session keep their order per server; a slow server does not delay the others.
 func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	servers, method, params := s.reach(x), x.Message.Method, x.Message.Params
 	tell := func(ctx context.Context, server string) error {
 		return s.p.servers.Sessions().Notify(ctx, server, x.Session, method, params)
 	}
 	if isRequest(method) {
-		s.p.log.Warn("a request without an id is not passed on", "method", method)
+		s.p.log.Warn("dropped a request without an id", "method", method)
 		return
 	}
 	if method == "notifications/progress" {
 		of, ok := s.p.relays.find(x.Session, params)
 		if !ok {
-			s.p.log.Debug("progress on what nobody asked for", "session", x.Session)
+			s.p.log.Debug("dropped progress with an unknown token", "session", x.Session)
 			return
 		}
 		servers, params = []string{of.server}, of.progress(params)
@@ -38,7 +37,7 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	m := s.p.client(x.Session)
 	for _, server := range servers {
 		failed := func(err error) {
-			s.p.log.Warn("cannot pass on a notification", "server", server, "method", method, "error", err)
+			s.p.log.Warn("cannot relay a notification", "server", server, "method", method, "error", err)
 		}
 		send := func(ctx context.Context) error { return tell(ctx, server) }
 		if m != nil {
@@ -53,7 +52,7 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 		}
 		wg.Go(func() {
 			defer safe.Recover(s.p.log, "notifying server "+server, failed)
-			ctx, cancel := context.WithTimeoutCause(ctx, courtesy, errors.New("it took too long"))
+			ctx, cancel := context.WithTimeoutCause(ctx, notifyTimeout, errors.New("the notification timed out"))
 			defer cancel()
 			if err := send(ctx); err != nil {
 				failed(err)
@@ -62,8 +61,8 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// isRequest reports whether the protocol knows a method as a request. Sent without an id to a lenient server,
-// it would pass by names, lists of allowed tools and limits.
+// isRequest reports whether the protocol defines a method as a request. Without an id, such a message could bypass
+// names, allow-lists and limits at a lenient server.
 func isRequest(method string) bool {
 	family, _, _ := strings.Cut(method, "/")
 	switch family {
@@ -74,7 +73,7 @@ func isRequest(method string) bool {
 	return false
 }
 
-// rename returns a server's notification with its URI as the surface calls it.
+// rename returns a server's notification with the surface's form of its URI.
 func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 	if !s.names().prefixed || m.Method != "notifications/resources/updated" {
 		return m.Raw
@@ -86,9 +85,9 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 	return with(m.Raw, jsonrpc.At(m.Raw, raw), s.names().uri(server, jsonrpc.Text(raw)))
 }
 
-// Deliver passes a notification of a server that belongs to no call on to the clients it concerns: on a
-// session of one client to that one; on a shared session updates go to who subscribed and the rest to all
-// who may see the server, or to those of one caller.
+// Deliver relays a server's notification that belongs to no call. A session of one client delivers to that client. On
+// a shared session, resource updates go to subscribers; all others go to all clients that may see the server, or to
+// those of one caller.
 func (p *Proxy) Deliver(m downstream.Message) {
 	var to []*client
 	named := func(sessions ...string) {
@@ -122,22 +121,22 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	}
 }
 
-// Ask passes a server's request that belongs to no call on to the client whose session it came on.
+// Ask relays a server's request that belongs to no call to the client that owns the session.
 func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.ServerRequest) (result, rpcErr []byte) {
 	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
 		return p.attached().Request(ctx, client, q.Method, params)
 	})
 }
 
-// relay puts a server's question to a client and returns the answer once the server has been sent what the
-// client said before it.
+// relay sends a server's request to a client. It returns the response after the server has received the client's
+// earlier notifications.
 func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest,
 	request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
 	params, end := p.relays.begin(session, server, q)
 	defer end()
 	m, err := request(params)
 	if err == nil && !p.inOrder(ctx, session, server) {
-		err = context.Cause(ctx) // rather than before what the client said first
+		err = context.Cause(ctx) // never overtake the client's earlier notifications
 	}
 	return edge.Answered(m, err)
 }

@@ -143,7 +143,7 @@ func TestHungServerDelaysNobody(t *testing.T) {
 		t.Errorf("at the other server: got %d notifications before the call, want 3", got)
 	}
 	mcptest.Eventually(t, "the line", func() bool {
-		return w.logs.Has(`msg="cannot pass on a notification" server=dead method=notifications/n`)
+		return w.logs.Has(`msg="cannot relay a notification" server=dead method=notifications/n`)
 	})
 }
 

@@ -1,7 +1,7 @@
-// Package proxy is the transparent face of the router: all downstream servers as one MCP server, or one of
-// them alone, with nothing lost or added on the way but names, ids and progress tokens.
+// Package proxy serves all downstream servers as one transparent MCP server, or each of them alone. It changes names,
+// ids and progress tokens and nothing else.
 //
-// A Proxy serves any number of surfaces from any goroutine. It keeps a little state for each client
+// A Proxy serves any number of surfaces and is safe for concurrent use. It keeps bounded state for each client
 // session until Ended.
 package proxy
 
@@ -39,19 +39,19 @@ type Search interface {
 	Ended(session string)              // forgets what its searches found
 }
 
-// Clients is how messages reach client sessions outside of any request.
+// Clients sends messages to client sessions outside of any request.
 type Clients interface {
 	Send(session string, message []byte) bool
 	Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error)
 }
 
-// Proxy is the state behind all transparent surfaces.
+// Proxy is the shared state of all transparent surfaces.
 type Proxy struct {
 	opts    Options
 	log     *slog.Logger
 	servers *downstream.Manager
 	merged  mergedLists
-	names   atomic.Pointer[naming] // of all servers as they are now
+	names   atomic.Pointer[naming] // for the current servers
 
 	relays relays
 	loose  atomic.Int64 // requests without a session so far
@@ -61,7 +61,7 @@ type Proxy struct {
 	clients map[string]*client // by client session
 }
 
-// New makes a Proxy.
+// New returns a Proxy.
 func New(o Options) *Proxy {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
@@ -69,14 +69,14 @@ func New(o Options) *Proxy {
 	return p
 }
 
-// Attach names the edge that serves the surfaces. It is called once, before they serve.
+// Attach sets the edge that serves the surfaces. It must be called once, before they serve.
 func (p *Proxy) Attach(c Clients) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.edge = c
 }
 
-// Surface is one endpoint: all servers, or one. It implements edge.Handler.
+// Surface is one endpoint, for all servers or for one. It implements edge.Handler.
 type Surface struct {
 	p    *Proxy
 	only string // the one server; empty for all
@@ -85,10 +85,10 @@ type Surface struct {
 // All returns the surface of all servers as one.
 func (p *Proxy) All() *Surface { return &Surface{p: p} }
 
-// Single returns the surface of one server, with the names it uses itself.
+// Single returns the surface of one server, which uses the server's own names.
 func (p *Proxy) Single(server string) *Surface { return &Surface{p: p, only: server} }
 
-// names says how things are called on the surface.
+// names returns the naming of the surface.
 func (s *Surface) names() *naming {
 	if s.only != "" {
 		return &ownNames
@@ -175,14 +175,14 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 	return out
 }
 
-// ownTasks reports whether a client may use the tasks of the server. Whoever shares its session could read and
-// cancel the tasks of others, and a task does not tell which tool it runs.
+// ownTasks reports whether a client may use the tasks of the server. On a shared session it could read and cancel the
+// tasks of other clients, and a task does not name its tool.
 func (s *Surface) ownTasks(x *edge.Exchange) bool {
 	return s.only != "" && x.Session != "" && x.Visible == nil && !s.p.servers.Sessions().Filters(s.only) &&
 		s.p.servers.Sessions().Own(s.only, x.Session)
 }
 
-// setLevel goes to every server that logs; it succeeds if any of them took it.
+// setLevel relays the level to every server that logs. It succeeds if any server accepts it.
 func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	if s.only != "" {
 		s.forward(ctx, x, s.only, "", x.Message.Params)
@@ -191,7 +191,7 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	servers := s.reach(x)
 	replies := make([]link.Reply, len(servers))
 	failed := make([]error, len(servers))
-	_ = s.p.each(ctx, x, servers, func(ctx context.Context, i int) error { // what failed is looked at below
+	_ = s.p.each(ctx, x, servers, func(ctx context.Context, i int) error { // failures are handled below
 		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
@@ -218,5 +218,5 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 			return
 		}
 	}
-	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server takes logging/setLevel"})
+	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server supports logging/setLevel"})
 }

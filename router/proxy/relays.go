@@ -8,8 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// relays are the requests of servers that clients are answering and may report progress on. Each is known
-// to its client by a token of our own, for servers may choose the same ones. The zero value is ready.
+// relays are the requests of servers that clients are answering and may report progress on. Each has a token of the
+// router's own, because servers may choose equal tokens. The zero value is ready.
 type relays struct {
 	mu     sync.Mutex
 	last   int64
@@ -22,7 +22,8 @@ type relay struct {
 	notify          func(ctx context.Context, method string, params []byte) error
 }
 
-// begin returns a question's params with a token of our own, if they have one, and a function that ends it.
+// begin returns the params of a request with the router's own token, if they have a token, and a function that ends
+// it.
 func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []byte, end func()) {
 	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
 	if !jsonrpc.ValidID(token) {
@@ -43,7 +44,7 @@ func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []
 	}
 }
 
-// find returns the question that a client reports progress on.
+// find returns the request that a client reports progress on.
 func (r *relays) find(session string, params []byte) (of relay, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +52,7 @@ func (r *relays) find(session string, params []byte) (of relay, ok bool) {
 	return of, ok && of.session == session
 }
 
-// progress returns the params of a client's progress with the server's own token.
+// progress returns the params of a client's progress notification with the server's own token.
 func (of relay) progress(params []byte) []byte {
 	token := jsonrpc.Get(params, "progressToken")
 	return jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: of.token})

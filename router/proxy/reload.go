@@ -7,21 +7,20 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// nameServers takes over which servers there are; disabled ones are not asked for anything.
+// nameServers updates the names to the current servers. Disabled servers are left out.
 func (p *Proxy) nameServers() {
 	n := newNaming(p.opts.Config, p.servers.Enabled())
 	p.names.Store(&n)
 }
 
-// ServersChanged takes over what a new configuration has made of the servers and tells the clients whose
-// lists it concerns.
+// ServersChanged applies the server changes of a new configuration and notifies the clients whose lists change.
 func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.nameServers()
 	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
 	p.listsChanged(func(m *client) bool { return slices.ContainsFunc(concerned, m.concerns) })
 }
 
-// RightsChanged tells the clients with one of the keys, by the IDs of their callers, to list anew what they may use.
+// RightsChanged sends list_changed to the clients of these callers (IDs), whose rights have changed.
 func (p *Proxy) RightsChanged(callers []string) {
 	p.listsChanged(func(m *client) bool { return slices.Contains(callers, m.user().ID) })
 }

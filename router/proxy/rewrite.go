@@ -4,9 +4,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// rewriteURIs returns the raw result of a method with the URIs in it as the surface calls them: resource
-// links and embedded resources in content (tools/call) and messages (prompts/get), and contents
-// (resources/read). All else keeps its bytes.
+// rewriteURIs returns the raw result of a method with the surface's form of its URIs: resource links and embedded
+// resources in content (tools/call) and messages (prompts/get), and contents (resources/read). All other bytes are
+// unchanged.
 func (n *naming) rewriteURIs(server, method string, result []byte, names jsonrpc.Names) []byte {
 	if !n.prefixed || !names.Has(jsonrpc.NameURI) {
 		return result
@@ -57,7 +57,7 @@ func (r *rewriting) uri(object []byte) {
 	}
 }
 
-// blocks renames the URIs of a content block, or of several.
+// blocks renames the URIs of one or more content blocks.
 func (r *rewriting) blocks(raw []byte) {
 	if list := jsonrpc.Elements(raw); list != nil {
 		for _, b := range list {
@@ -77,7 +77,7 @@ func (r *rewriting) block(b []byte) {
 	}
 }
 
-// rewriteItem returns a list's item with its name or URI as the surface calls it.
+// rewriteItem returns a list item with the surface's form of its name or URI.
 func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 	key, write := "name", n.name
 	switch method {
@@ -94,8 +94,8 @@ func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 		With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
 }
 
-// mergeCapabilities returns the union of raw capability objects: what any server can do. Flags are true
-// if any is; objects are merged member by member.
+// mergeCapabilities returns the union of two raw capability objects. A flag is true if either is; objects are merged
+// member by member.
 func mergeCapabilities(a, b []byte) []byte {
 	if len(a) == 0 || a[0] != '{' {
 		return b

@@ -37,8 +37,8 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// mismatched compares the headers of a modern client's call with its arguments; if it is true the client has been
-// refused.
+// mismatched compares the headers of a modern client's call with its arguments. If it returns true, the client has
+// received an error.
 func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
 	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
 		return false
@@ -50,7 +50,7 @@ func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
 	return err != nil
 }
 
-// limited counts a call of a tool; if it is true the client has been refused.
+// limited counts a call of a tool. If it returns true, the client has received an error.
 func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
 }
@@ -89,7 +89,7 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 	raw := at.Of(ref)
 	if ambiguous || twice || len(raw) == 0 || raw[0] != '"' {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: "Invalid params: ref." + key + " must stand once and be a string"})
+			Message: "Invalid params: ref." + key + " must be a string and appear once"})
 		return
 	}
 	name := jsonrpc.Text(raw)

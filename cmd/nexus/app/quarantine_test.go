@@ -14,7 +14,7 @@ func TestQuarantinedTool(t *testing.T) {
 	if got := c.call("run", `{"tool":"fine"}`, ""); got.Error != nil {
 		t.Errorf("another tool of the server: got %s, want an answer", got.Error)
 	}
-	const reason, why = `"data":{"server":"peer","reason":"quarantined","retryable":false}`, "odd: its inputSchema is no object"
+	const reason, why = `"data":{"server":"peer","reason":"quarantined","retryable":false}`, "odd: its inputSchema is not an object"
 	for name, answer := range map[string]func() string{
 		"run, bare":      func() string { return string(c.call("run", `{"tool":"odd"}`, "").Error) },
 		"run, full name": func() string { return string(c.call("run", `{"tool":"peer__odd"}`, "").Error) },
@@ -37,7 +37,7 @@ func TestQuarantinedTool(t *testing.T) {
 		t.Errorf("process_query: got %s, want a step that failed as quarantined", got)
 	}
 	health := string(c.result(c.call("health_check", `{}`, "")).StructuredContent)
-	if !strings.Contains(health, `"quarantined_tools":[{"tool":"odd","reason":"its inputSchema is no object"}]`) || !strings.Contains(health, `"status":"connected"`) {
+	if !strings.Contains(health, `"quarantined_tools":[{"tool":"odd","reason":"its inputSchema is not an object"}]`) || !strings.Contains(health, `"status":"connected"`) {
 		t.Errorf("health_check: got %s, want the tool quarantined and the server connected", health)
 	}
 }

@@ -118,7 +118,7 @@ func TestRevokedKey(t *testing.T) {
 	}
 	for what, o := range streams["gone"] {
 		last := o.wantEnd(t, what)
-		if strings.HasPrefix(what, "a call") && !strings.Contains(last, "the API key is not valid any more") {
+		if strings.HasPrefix(what, "a call") && !strings.Contains(last, "the API key is no longer valid") {
 			t.Errorf("%s: got %q, want to be told why it ended", what, last)
 		}
 	}

@@ -184,7 +184,7 @@ func TestTraceOfAQuery(t *testing.T) {
 	if a.TraceID != parentTrace {
 		t.Errorf("trace_id: got %s, want that of the caller, %s", a.TraceID, parentTrace)
 	}
-	if line := r.logs.want(t, "call is tried again"); line["trace_id"] != parentTrace || line["span_id"] == nil {
+	if line := r.logs.want(t, "retrying call"); line["trace_id"] != parentTrace || line["span_id"] == nil {
 		t.Errorf("log of the retry: got %v, want the ids of the trace", line)
 	}
 	var root []byte

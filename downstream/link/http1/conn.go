@@ -15,31 +15,31 @@ import (
 	"time"
 )
 
-// maxHead bounds the header of a response, informational ones before it included, as in net/http.
+// maxHead limits the header of a response, including preceding informational responses, as net/http does.
 const maxHead = 10 << 20
 
 var errLongHead = errors.New("the header of the response is too long")
 
-// conn is a connection and, while it is in use, one request on it.
+// conn is a connection with at most one request on it.
 type conn struct {
 	net.Conn
 	pool   *pool
 	host   string
-	probe  func() bool                  // nil = it cannot be told whether the server has closed it
-	turn   func(probe bool) (sent bool) // sends the request and awaits the response; nil like probe
+	probe  func() bool                  // nil = cannot detect that the server has closed it
+	turn   func(probe bool) (sent bool) // sends the request and awaits the response; nil if probe is
 	cut    func()                       // closes it
 	reused bool
 	since  time.Time // when it became idle
 
-	out     outgoing    // until it is sent
+	out     outgoing    // set until it is sent
 	unsent  error       // why the request could not be sent
-	stop    func() bool // ends the watch over the context of the request
-	written int         // bytes of the request
-	failed  error       // of the last write; http.Request.Write hides it
+	stop    func() bool // stops watching the request's context
+	written int         // bytes of the request written
+	failed  error       // error of the last write, which http.Request.Write hides
 	left    int64       // bytes that may still be read
 }
 
-// outgoing is a request, and what is needed to send it.
+// outgoing is a request with the data needed to send it.
 type outgoing struct {
 	*http.Request
 	short *encoded // the request, if it is short
@@ -56,7 +56,7 @@ func newConn(nc net.Conn, p *pool, host string) *conn {
 	return c
 }
 
-// quiet reports whether the server has neither closed the idle connection nor sent anything on it.
+// quiet reports whether an idle connection is open and the server has sent nothing on it.
 func (c *conn) quiet() bool { return c.probe != nil && c.probe() }
 
 // Write implements io.Writer for the request.
@@ -77,18 +77,18 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The buffers of idle connections serve others.
+// The pools share buffers between connections, so that idle ones need none.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 )
 
-// errDisturbed says that nothing was written: the server has closed the idle connection, or sent something on it, or
-// the request has ended.
+// errDisturbed means that nothing was written: the server has closed the idle connection or sent data on it, or the
+// request has ended.
 var errDisturbed = errors.New("the idle connection is closed")
 
-// roundTrip sends a request and reads the header of its response. A short request is freed unless the error is
-// errDisturbed. The connection is closed if there is an error.
+// roundTrip sends a request and reads the header of its response. It frees a short request unless the error is
+// errDisturbed. On error it closes the connection.
 func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
 	c.out, c.written, c.failed, c.unsent, c.left = out, 0, nil, nil, maxHead
 	c.stop = afterFunc(out.Context(), c.cut)
@@ -103,7 +103,7 @@ func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	if c.turn == nil {
 		c.send()
-	} else if !c.turn(c.reused) { // a call that waits for its answer needs no buffer
+	} else if !c.turn(c.reused) { // no buffer is needed while waiting
 		return nil, errDisturbed
 	}
 	if !c.heard() {
@@ -125,14 +125,14 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// heard reports whether there may be a response: a server may refuse a request and close the connection before it has
+// heard reports whether there may be a response. A server may refuse a request and close the connection before it has
 // read all of it.
 func (c *conn) heard() bool { return c.unsent == nil || c.written > 0 && isReset(c.failed) }
 
-// send writes the request, and reports whether there may be a response.
+// send writes the request and reports whether there may be a response.
 func (c *conn) send() bool {
 	out := c.out
-	c.out = outgoing{} // an idle connection keeps nothing of it
+	c.out = outgoing{} // an idle connection must not retain it
 	out.watch.GotConn()
 	if out.short != nil {
 		_, c.unsent = c.Write(out.short.bytes)
@@ -160,13 +160,13 @@ func readResponse(r *bufio.Reader, req *http.Request) (*http.Response, error) {
 	}
 }
 
-// untouched reports whether a request that failed may be sent on another connection: nothing of it has left, or
-// no answer has begun and it may be sent twice.
+// untouched reports whether a failed request may be sent on another connection: nothing of it was written, or no
+// response has begun and the request is repeatable.
 func (c *conn) untouched(req *http.Request) bool {
 	return c.written == 0 || c.left == maxHead && repeatable(req)
 }
 
-// body is that of a response. At its end the connection is free again.
+// body is a response body. At its end the connection is free again.
 type body struct {
 	io.ReadCloser
 	c    *conn
@@ -196,7 +196,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end gives the connection back if the response is whole, or closes it.
+// end returns the connection to the pool if the response is complete, else closes it.
 func (b *body) end(whole bool) {
 	if b.done.Swap(true) {
 		return

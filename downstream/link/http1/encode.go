@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	maxShort = 2 << 10 // bytes of the body of a request that is written in one piece
-	maxKept  = 8 << 10 // bytes of a buffer that is used again
+	maxShort = 2 << 10 // body size of a request that is written in one piece
+	maxKept  = 8 << 10 // size of a buffer that is reused
 )
 
-var errBodyLength = errors.New("the body is not as long as its request says")
+var errBodyLength = errors.New("the body's length differs from Content-Length")
 
-// encoded is a short request as it is sent. nil is a request that net/http writes.
+// encoded is a short request in wire format. nil stands for a request that net/http writes.
 type encoded struct{ bytes []byte }
 
 var encodings = sync.Pool{New: func() any { return &encoded{make([]byte, 0, 1<<10)} }}
 
-// encode encodes a POST that has no settings but headers and a short body, as net/http does, except for the order of
-// the headers. It closes the body. Other requests are nil.
+// encode encodes a POST without special settings and with a short body like net/http, except for the order of
+// headers. It closes the body. For other requests it returns nil.
 func encode(req *http.Request) (*encoded, error) {
 	if req.Method != http.MethodPost || req.Body == nil || req.ContentLength <= 0 || req.ContentLength > maxShort ||
 		req.Host != req.URL.Host || req.Close || req.TransferEncoding != nil || req.Trailer != nil || !plainHost(req.Host) {
@@ -67,7 +67,7 @@ func encode(req *http.Request) (*encoded, error) {
 func appendBody(b []byte, req *http.Request) ([]byte, error) {
 	defer req.Body.Close()
 	head, length := len(b), int(req.ContentLength)
-	b = append(b, make([]byte, length+1)...) // one more, to see the end
+	b = append(b, make([]byte, length+1)...) // one more byte detects a longer body
 	n, err := io.ReadFull(req.Body, b[head:])
 	switch {
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
@@ -78,7 +78,7 @@ func appendBody(b []byte, req *http.Request) ([]byte, error) {
 	return b[:head+length], nil
 }
 
-// plainHost reports whether a host is sent as it is.
+// plainHost reports whether a host can be sent without conversion.
 func plainHost(host string) bool {
 	for i := range len(host) {
 		switch c := host[i]; {

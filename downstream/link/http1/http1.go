@@ -1,9 +1,8 @@
-// Package http1 is an http.RoundTripper that spends little on a short request: it writes and reads on the
-// goroutine of the caller, where http.Transport has two goroutines for each connection and hands every request
-// and response from one to the next.
+// Package http1 is an http.RoundTripper optimized for short requests. It writes and reads in the caller's goroutine,
+// whereas http.Transport has two goroutines per connection and passes every request and response between them.
 //
-// It takes requests over plain HTTP/1.1 that need no proxy, with bodies of at most 64 KiB. All others go to an
-// http.Transport, whose settings it shares. What is sent again, and when, is as there.
+// It handles plain HTTP/1.1 requests without a proxy and with bodies of at most 64 KiB. All others go to an
+// http.Transport, whose settings it shares. Its rules for retrying requests are those of http.Transport.
 package http1
 
 import (
@@ -14,30 +13,30 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// maxBody is what the buffers of two sockets hold. A server may answer before it has read a longer body, and
-// nobody would read its answer here while that is written.
+// maxBody fits into the buffers of two sockets. A server may respond before it has read a longer body, and this
+// package does not read the response while it writes the request.
 const maxBody = 64 << 10
 
-// Transport is the RoundTripper. It tells the Watch of a request. It may be used from any goroutine.
+// Transport is the RoundTripper. It reports to the Watch of a request. It is safe for concurrent use.
 type Transport struct {
 	rest *http.Transport
 	pool pool
 }
 
-// New makes a Transport that has the Proxy, DialContext, MaxIdleConnsPerHost and IdleConnTimeout of rest, and
-// leaves to rest what is not for it.
+// New returns a Transport with the Proxy, DialContext, MaxIdleConnsPerHost and IdleConnTimeout of rest. It delegates
+// requests that it does not handle to rest.
 func New(rest *http.Transport) *Transport {
 	return &Transport{rest: forUploads(rest), pool: newPool(rest)}
 }
 
-// CloseIdleConnections closes the connections that are not in use.
+// CloseIdleConnections closes the idle connections.
 func (t *Transport) CloseIdleConnections() {
 	t.pool.close()
 	t.rest.CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. The connection is used again if the body of the response is read to
-// its end before it is closed.
+// RoundTrip implements http.RoundTripper. The connection is reused if the response body is read to its end before it
+// is closed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.takes(req) {
 		return t.rest.RoundTrip(beginning(traced(req)))
@@ -76,7 +75,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// takes reports whether a request is sent from here. What may be wrong with others, rest tells.
+// takes reports whether this package sends a request. Errors in other requests are left to rest.
 func (t *Transport) takes(req *http.Request) bool {
 	switch {
 	case !canProbe, req.URL == nil, req.URL.Scheme != "http", req.URL.Host == "",
@@ -103,7 +102,7 @@ func (t *Transport) takes(req *http.Request) bool {
 	return proxy == nil && err == nil
 }
 
-// repeatable reports whether a request may be sent again though the server may have seen it, as net/http has it.
+// repeatable reports whether a request may be repeated even if the server may have seen it, by the rules of net/http.
 func repeatable(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -112,7 +111,7 @@ func repeatable(req *http.Request) bool {
 	return req.Header["Idempotency-Key"] != nil || req.Header["X-Idempotency-Key"] != nil
 }
 
-// again returns a request with its body from the beginning.
+// again returns a request with its body rewound.
 func again(req *http.Request) (*http.Request, error) {
 	if req.Body == nil {
 		return req, nil

@@ -14,26 +14,26 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// sweepTime is how long an idle connection may stay open after the server has closed it, or after its time.
+// sweepTime limits how long an idle connection stays open after the server has closed it or its timeout has passed.
 var sweepTime = 5 * time.Second // a variable for tests
 
-// sweepBatch is how many connections of a host a sweep takes out at a time.
+// sweepBatch is the number of connections per host that a sweep removes at a time.
 const sweepBatch = 64
 
-// pool keeps the idle connections. No goroutine watches them: one is probed when it is used, and all by a timer that
-// runs while there are any. Neither probes while it holds the lock.
+// pool keeps the idle connections. No goroutine watches them: a connection is probed when it is used, and a timer
+// probes all of them. No probe runs while the lock is held.
 type pool struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	perHost int
-	timeout time.Duration // for which a connection may be idle; 0 = for ever
+	timeout time.Duration // maximum idle time of a connection; 0 = unlimited
 
 	mu     sync.Mutex
-	idle   map[string][]*conn // by host and port as URLs have them, the last one used at the end
-	sweep  *time.Timer        // nil while there are none
-	closed int                // times that all were closed
+	idle   map[string][]*conn // by host:port, most recently used last
+	sweep  *time.Timer        // nil without idle connections
+	closed int                // number of calls of close
 }
 
-// dialer returns what rest dials with.
+// dialer returns the dial function of rest.
 func dialer(rest *http.Transport) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	if rest.DialContext != nil {
 		return rest.DialContext
@@ -49,7 +49,7 @@ func newPool(rest *http.Transport) pool {
 	}
 }
 
-// get returns an idle connection or a new one. Its round trip tells whether an idle one is still of use.
+// get returns an idle connection or a new one. The round trip detects whether an idle one is still usable.
 func (p *pool) get(ctx context.Context, u *url.URL) (*conn, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -95,19 +95,19 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// useful reports whether an idle connection is worth keeping.
+// useful reports whether to keep an idle connection.
 func (p *pool) useful(c *conn) bool {
 	return c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
 }
 
-// tidy closes the idle connections that are not worth keeping. It takes them out to probe them, a few at a time
-// and those longest unused first, so that requests wait for nothing and find the others.
+// tidy closes idle connections that are not useful. It removes them for probing, a few at a time and the least
+// recently used first, so that requests never wait and find the others.
 func (p *pool) tidy() {
 	p.mu.Lock()
 	hosts := slices.Collect(maps.Keys(p.idle))
 	p.mu.Unlock()
 	for _, host := range hosts {
-		at := 0 // those before it were probed
+		at := 0 // connections before it have been probed
 		for left := p.perHost; left > 0; {
 			batch, closed := p.oldest(host, at)
 			if len(batch) == 0 {
@@ -136,8 +136,8 @@ func (p *pool) tidy() {
 	}
 }
 
-// oldest takes out connections from a place on, but not the last one used unless it is the only one. closed is for
-// restore.
+// oldest removes connections starting at index at, except the most recently used unless it is the only one. closed
+// must be passed to restore.
 func (p *pool) oldest(host string, at int) (batch []*conn, closed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,7 @@ func (p *pool) oldest(host string, at int) (batch []*conn, closed int) {
 	return batch, p.closed
 }
 
-// restore puts connections back to where they were, and returns the place behind them.
+// restore puts connections back and returns the index after them.
 func (p *pool) restore(host string, at int, batch []*conn, closed int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

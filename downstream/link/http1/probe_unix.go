@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// canProbe says whether connections can be asked if they are still open.
+// canProbe tells whether an idle connection can be probed.
 const canProbe = true
 
-// newProbe returns a function that reports whether an idle connection is open and nothing has come on it. It
-// reads without waiting; what it might read is of no use, for then the connection is closed.
+// newProbe returns a function that reports whether an idle connection is open and nothing was received on it. It
+// reads without blocking; it may discard data, because a connection with data is closed anyway.
 func newProbe(raw syscall.RawConn) func() bool {
 	quiet := false
 	read := func(fd uintptr) bool {
@@ -21,15 +21,14 @@ func newProbe(raw syscall.RawConn) func() bool {
 	return func() bool { return raw.Read(read) == nil && quiet }
 }
 
-// newTurn returns a function that calls send and then, if that is true, waits until there is something to read or the
-// connection has ended. What there is stays. With probe it first looks for something to read; if there is, it does not
-// call send.
-// Waiting begins before the request is sent, so that an answer is found without another look.
+// newTurn returns a function that calls send and, if send returns true, waits until data arrives or the connection
+// ends, without reading the data. With probe, it first checks for unexpected data and then does not call send. The
+// wait is armed before the request is sent, so that an early response is not missed.
 func newTurn(raw syscall.RawConn, send func() bool) func(probe bool) (sent bool) {
 	var probe, sent bool
 	step := func(fd uintptr) bool {
 		switch {
-		case sent: // there may be something to read
+		case sent: // data may have arrived
 			return true
 		case probe && !nothingToRead(fd):
 			return true
@@ -39,12 +38,12 @@ func newTurn(raw syscall.RawConn, send func() bool) func(probe bool) (sent bool)
 	}
 	return func(first bool) bool {
 		probe, sent = first, false
-		_ = raw.Read(step) // reading tells the error
+		_ = raw.Read(step) // the next read reports the error
 		return sent
 	}
 }
 
-// nothingToRead reports whether a read would wait.
+// nothingToRead reports whether a read would block.
 func nothingToRead(fd uintptr) bool {
 	var b [1]byte
 	_, err := syscall.Read(int(fd), b[:])

@@ -11,22 +11,22 @@ import (
 	"syscall"
 )
 
-// isReset reports whether a write failed because the other side has closed the connection. What it sent before can
-// still be read.
+// isReset reports whether a write failed because the peer has closed the connection. Data that the peer sent before
+// can still be read.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// upload is a connection of an http.Transport, which takes no response once a write has failed. A server may refuse
-// a request and close the connection before it has read all of it, so a write that is cut short by that succeeds:
-// reading tells what became of the request.
+// upload is a connection of an http.Transport, which ignores the response once a write has failed. A server may
+// refuse a request and close the connection before it has read all of it. Therefore a write that fails for that
+// reason reports success, and reading the response shows the result.
 type upload struct {
 	net.Conn
 	begun atomic.Bool // part of the request has been written
 }
 
-// Write implements io.Writer. The first write of a request may fail: then nothing has been sent, and the request may
-// be made on another connection.
+// Write implements io.Writer. The first write of a request may fail: then nothing was sent, and the request may be
+// repeated on another connection.
 func (u *upload) Write(b []byte) (int, error) {
 	n, err := u.Conn.Write(b)
 	if n > 0 {
@@ -52,7 +52,7 @@ func forUploads(rest *http.Transport) *http.Transport {
 	return rest
 }
 
-// beginning returns a request that tells its connection when it begins.
+// beginning returns a request that notifies its connection when it begins.
 func beginning(req *http.Request) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {

@@ -6,9 +6,9 @@ import (
 	"net/http/httptrace"
 )
 
-// Watch is implemented by the context of a request that wants to know how far the request got. Its methods are called
-// like the hooks of net/http/httptrace, and for each connection that is tried; WroteRequest once the request has been
-// handed to the connection, or could not be.
+// Watch is implemented by request contexts that track the progress of the request. Its methods correspond to the
+// hooks of net/http/httptrace and are called for each connection tried. WroteRequest is called once the request has
+// been handed to the connection or could not be.
 type Watch interface {
 	context.Context
 	GetConn()
@@ -18,7 +18,7 @@ type Watch interface {
 
 type watchKey struct{}
 
-// Watched returns a RoundTripper that tells the Watch of a request, also where a Transport is behind others.
+// Watched returns a RoundTripper that reports to the Watch of a request, for Transports that are wrapped by others.
 func Watched(rt http.RoundTripper) http.RoundTripper {
 	if own, ok := rt.(*Transport); ok {
 		return own
@@ -33,7 +33,7 @@ func (w watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(traced(req))
 }
 
-// traced returns a request whose trace tells its Watch, if its context is one.
+// traced returns a request with a httptrace that reports to its Watch, if its context is one.
 func traced(req *http.Request) *http.Request {
 	watch, ok := req.Context().(Watch)
 	if !ok {
@@ -64,7 +64,7 @@ func watchOf(ctx context.Context) Watch {
 	return unwatched{ctx}
 }
 
-// afterFunc is context.AfterFunc, for less where the context has it as a method.
+// afterFunc is context.AfterFunc, but cheaper for contexts that have it as a method.
 func afterFunc(ctx context.Context, f func()) (stop func() bool) {
 	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
 		return own.AfterFunc(f)

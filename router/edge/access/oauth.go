@@ -8,11 +8,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
-// MetadataPath is where clients find the metadata of the router as a protected resource (RFC 9728): there, and with
-// the path of an MCP endpoint after it.
+// MetadataPath serves the protected resource metadata of the router (RFC 9728). The path of an MCP endpoint may
+// follow it.
 const MetadataPath = "/.well-known/oauth-protected-resource"
 
-// ServeMetadata serves the metadata. It answers with 404 where no access tokens count, and for other paths.
+// ServeMetadata serves the metadata. It answers 404 if access tokens are not configured, and for unknown paths.
 func (p *Policy) ServeMetadata(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, MetadataPath)
 	c := p.oauth()
@@ -40,12 +40,11 @@ func (p *Policy) ServeMetadata(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store") // a reload changes it
+	w.Header().Set("Cache-Control", "no-store") // a reload may change it
 	_, _ = w.Write(document)
 }
 
-// Challenge returns the value of WWW-Authenticate for a request that is refused; refused is nil if it has neither key
-// nor token.
+// Challenge returns the WWW-Authenticate value for a refused request; refused is nil if it has neither key nor token.
 func (p *Policy) Challenge(r *http.Request, refused *auth.Refusal) string {
 	challenge := `Bearer realm="agenticnexus"`
 	c := p.oauth()
@@ -68,7 +67,7 @@ func (p *Policy) Challenge(r *http.Request, refused *auth.Refusal) string {
 	return challenge + `, resource_metadata="` + base + MetadataPath + auth.Endpoint(r.URL.Path) + `"`
 }
 
-// Missing says what a request without key and token lacks.
+// Missing describes the credentials that a request without any lacks.
 func (p *Policy) Missing() string {
 	switch {
 	case p.oauth() == nil:

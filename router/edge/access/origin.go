@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// CheckOrigin refuses a request whose Host or Origin is foreign, answers preflights and sets CORS headers. methods
-// are those of the endpoint. It reports whether the request goes on; if not, and refusal is empty, it is answered.
+// CheckOrigin refuses requests with a foreign Host or Origin, answers preflights and sets CORS headers. methods are
+// the methods of the endpoint. If proceed is false, either refusal is set or the request has been answered.
 func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods string) (proceed bool, refusal string) {
 	if refusal := p.checkHost(r.Host); refusal != "" {
 		return false, refusal
@@ -37,8 +37,8 @@ func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods str
 	return false, ""
 }
 
-// checkHost returns why a Host header is refused; empty if it is not. A page whose own name resolves to our address
-// (DNS rebinding) sends that name. With keys every name is accepted, because such a page has none.
+// checkHost returns why a Host header is refused, or "". A page whose domain resolves to the router's address (DNS
+// rebinding) sends its own domain. With API keys every name is accepted, because such a page has no key.
 func (p *Policy) checkHost(host string) (refusal string) {
 	name := hostname(host)
 	switch {
@@ -63,7 +63,7 @@ func (p *Policy) allows(origin, host string) bool {
 	return p.origins[strings.ToLower(u.Scheme+"://"+u.Host)] || p.origins[strings.ToLower(u.Host)]
 }
 
-// hostname cuts the port off a host.
+// hostname removes the port from a host.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -71,7 +71,7 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// IsLoopback reports whether a host name or address is that of this machine.
+// IsLoopback reports whether a host name or address refers to this machine.
 func IsLoopback(name string) bool {
 	if strings.ToLower(name) == "localhost" {
 		return true
@@ -89,7 +89,7 @@ func isAddress(name string) bool {
 const corsHeaders = "content-type, accept, authorization, x-api-key, mcp-session-id, mcp-protocol-version, " +
 	"mcp-method, mcp-name, last-event-id, traceparent, tracestate, baggage"
 
-// allowedHeaders returns the header names for a preflight: corsHeaders and the Mcp-Param-* that it asks for.
+// allowedHeaders returns the headers allowed by a preflight: corsHeaders and the requested Mcp-Param-* headers.
 func allowedHeaders(h http.Header) string {
 	list := corsHeaders
 	for name := range strings.SplitSeq(h.Get("Access-Control-Request-Headers"), ",") {

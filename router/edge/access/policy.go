@@ -10,13 +10,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// Options are what a Policy goes by. The zero value admits everybody.
+// Options configure a Policy. The zero value admits every caller.
 type Options struct {
-	Keys           *auth.Keys // nil = neither keys nor tokens
+	Keys           *auth.Keys // nil = no keys or tokens
 	AllowedOrigins []string   // "https://app.example.com", or the host alone
 	TrustedProxies []netip.Prefix
 	Loopback       bool // bound to loopback: the Host header must be loopback too
-	Public         bool // bound beyond it: without keys the Host header must be an address or an allowed host
+	Public         bool // bound to other addresses: without keys, Host must be an address or an allowed host
 }
 
 // Policy decides who may talk to the router.
@@ -24,7 +24,7 @@ type Policy struct {
 	keys     *auth.Keys
 	trusted  []netip.Prefix
 	origins  map[string]bool
-	hosts    map[string]bool // of origins
+	hosts    map[string]bool // of AllowedOrigins
 	loopback bool
 	public   bool
 }
@@ -53,8 +53,7 @@ func New(o Options) *Policy {
 // NeedsKey reports whether callers must show a key or a token.
 func (p *Policy) NeedsKey() bool { return p.keys != nil && p.keys.Required() }
 
-// Valid reports whether the key or the token of a caller still counts or, for a caller without either, that none is
-// needed.
+// Valid reports whether a caller's key or token is still valid; without either, whether none is needed.
 func (p *Policy) Valid(c auth.Caller) bool {
 	if c.Anonymous {
 		return !p.NeedsKey()
@@ -63,8 +62,8 @@ func (p *Policy) Valid(c auth.Caller) bool {
 	return valid
 }
 
-// Identify returns the caller of a request by its headers; without a key or token that is its address. refused says why
-// a key or token is refused. Both are removed from the headers.
+// Identify returns the caller named by a request's headers; without a key or token, the caller is its address.
+// refused says why a key or token is refused. Keys and tokens are removed from the headers.
 func (p *Policy) Identify(r *http.Request) (caller auth.Caller, refused *auth.Refusal) {
 	present := false
 	if p.NeedsKey() {
@@ -78,12 +77,12 @@ func (p *Policy) Identify(r *http.Request) (caller auth.Caller, refused *auth.Re
 	return caller, refused
 }
 
-// Remote returns the caller that stands for the address of a request.
+// Remote returns the caller for the address of a request.
 func (p *Policy) Remote(r *http.Request) auth.Caller {
 	return auth.Anonymous(auth.ClientAddr(r, p.trusted))
 }
 
-// Verdict is what the key of a message, or the lack of one, leads to.
+// Verdict is the result of checking the key of a message.
 type Verdict int
 
 // Verdicts.
@@ -103,7 +102,7 @@ func Open(method string) bool {
 	return false
 }
 
-// Admit checks a message by its _meta.api_key and by the caller that its headers named, and returns its caller.
+// Admit checks a message by its _meta.api_key and by the caller from its headers, and returns its caller.
 func (p *Policy) Admit(in *inbound.Message, caller auth.Caller) (auth.Caller, Verdict) {
 	if !p.NeedsKey() {
 		return caller, Admitted
@@ -120,7 +119,7 @@ func (p *Policy) Admit(in *inbound.Message, caller auth.Caller) (auth.Caller, Ve
 	switch {
 	case !caller.Anonymous:
 		return caller, Admitted
-	case Open(in.Method) && p.keys.Any(): // one may follow in _meta; a token may not
+	case Open(in.Method) && p.keys.Any(): // a key may follow in _meta, a token may not
 		return caller, Unauthenticated
 	}
 	return caller, KeyMissing

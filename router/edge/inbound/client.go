@@ -14,15 +14,14 @@ type ClientInfo struct {
 	Info         json.RawMessage
 }
 
-// requestCapabilities has the methods of requests that servers send to clients, with the capability of the clients that
-// answer them.
+// requestCapabilities maps methods of server requests to the client capabilities that they need.
 var requestCapabilities = map[string]string{
 	"elicitation/create":     "elicitation",
 	"sampling/createMessage": "sampling",
 	"roots/list":             "roots",
 }
 
-// Supports reports whether the client declares that it answers requests of a method.
+// Supports reports whether the client declares the capability to answer requests of a method.
 func (c ClientInfo) Supports(method string) bool {
 	capability := requestCapabilities[method]
 	return capability != "" && jsonrpc.Get(c.Capabilities, capability) != nil
@@ -44,7 +43,7 @@ func (m *Message) TakesRequests() bool {
 	return false
 }
 
-// clientInfoBytes bounds the params of initialize, which the session keeps.
+// clientInfoBytes limits the params of initialize, which the session stores.
 const clientInfoBytes = 64 << 10
 
 // ReadClientInfo copies the description of the client from the params of initialize.
@@ -57,10 +56,10 @@ func ReadClientInfo(params []byte) (ClientInfo, *jsonrpc.Error) {
 	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil
 }
 
-// smallClient is the size of params of initialize up to which the number of sessions bounds them.
+// smallClient is the size of initialize params that the session limit already accounts for.
 const smallClient = 4 << 10
 
-// Kept returns the bytes that are kept for the session besides its place, if c was read from params: c itself, and the
+// Kept returns the bytes that the session stores beyond smallClient if c was read from params: c itself, and the
 // params for servers.
 func (c ClientInfo) Kept(params []byte) int {
 	if len(params) <= smallClient {

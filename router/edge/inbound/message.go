@@ -7,21 +7,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
-// Message is a message of a client, with what its _meta says. Raw values are nil if absent.
+// Message is a client's message with the relevant members of its _meta. Absent raw values are nil.
 type Message struct {
 	jsonrpc.Message        // without the API key
 	Key             string // _meta.api_key
 	HasKey          bool
-	Version         []byte // protocol version; only 2026-07-28 and later name it in each message
+	Version         []byte // protocol version; present in each message since 2026-07-28
 	ClientInfo      []byte // as named in _meta beside Version
 	Capabilities    []byte // of the client, as named in _meta beside Version
-	ProgressToken   []byte // nil if it is not a valid one
+	ProgressToken   []byte // nil if invalid
 	SessionID       []byte // _meta.session_id, which is only logged
 	TraceParent     []byte // W3C trace context
 	TraceState      []byte
 }
 
-// DeclaredVersion returns the version of a message that names one and has passed CheckVersion; empty if it names none.
+// DeclaredVersion returns the version in a message that has passed CheckVersion; empty if the message has none.
 func (m *Message) DeclaredVersion() protocol.Version {
 	if m.Version == nil {
 		return ""
@@ -41,7 +41,7 @@ const (
 	metaState        = "tracestate"
 )
 
-// Parse reads a message and takes the API key out of it. With an error the id of the message is set if it is known.
+// Parse reads a message and removes its API key. If it fails, the id is set as far as it is known.
 func Parse(b []byte) (Message, *jsonrpc.Error) {
 	m, err := jsonrpc.Parse(b)
 	in := Message{Message: m}
@@ -51,8 +51,8 @@ func Parse(b []byte) (Message, *jsonrpc.Error) {
 	return in, in.readMeta()
 }
 
-// readMeta reads params._meta. A duplicate _meta, or a duplicate of a member that matters here, is refused: readers
-// differ in which of two they take.
+// readMeta reads params._meta. It refuses duplicates of _meta and of the members that matter here, because parsers
+// differ in which duplicate they use.
 func (m *Message) readMeta() *jsonrpc.Error {
 	params := m.Params
 	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {

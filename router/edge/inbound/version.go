@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
-// Negotiate returns the version to answer initialize with, by its params.
+// Negotiate returns the version of the response to initialize.
 func Negotiate(params []byte) protocol.Version {
 	return protocol.Negotiate(protocol.Version(jsonrpc.Text(jsonrpc.Get(params, "protocolVersion"))))
 }
@@ -18,7 +18,7 @@ func mismatch(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + reason}
 }
 
-// Unsupported returns the error for a version that is not among those supported.
+// Unsupported returns the error for an unsupported version.
 func Unsupported(requested protocol.Version, supported []protocol.Version) *jsonrpc.Error {
 	data := append(append([]byte(`{"supported":`), protocol.JSON(supported)...), `,"requested":`...)
 	data = append(data, jsonrpc.StringID(string(requested))...)
@@ -37,7 +37,7 @@ func HeaderVersion(h http.Header) protocol.Version {
 	return ""
 }
 
-// CheckHeader checks the version header of a message whose body names no version.
+// CheckHeader checks the version header of a message whose body has no version.
 func CheckHeader(h http.Header, in *Message) *jsonrpc.Error {
 	v := HeaderVersion(h)
 	switch {
@@ -51,8 +51,8 @@ func CheckHeader(h http.Header, in *Message) *jsonrpc.Error {
 	return nil
 }
 
-// CheckVersion checks a message whose body names a version: the version itself, the headers that repeat parts of the
-// body, and the method. h is nil on stdio. supported is false on transports that only serve versions with initialize.
+// CheckVersion checks a message whose body has a version: the version, the headers that repeat parts of the body, and
+// the method. h is nil on stdio. supported is false on transports that only serve versions with initialize.
 func CheckVersion(h http.Header, in *Message, supported bool) *jsonrpc.Error {
 	if in.Version[0] != '"' {
 		return InvalidParams(metaVersion + " must be a string")
@@ -92,7 +92,7 @@ func CheckVersion(h http.Header, in *Message, supported bool) *jsonrpc.Error {
 	return nil
 }
 
-// removed reports whether 2026-07-28 has dropped a method (SEP-2575).
+// removed reports whether 2026-07-28 has removed a method (SEP-2575).
 func removed(method string) bool {
 	switch method {
 	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
@@ -130,7 +130,7 @@ func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	case len(sent) == 0 && len(raw) > 0 && raw[0] == '"':
 		return mismatch("the Mcp-Name header is missing")
 	case len(sent) == 0:
-		return nil // the handler refuses the params
+		return nil // the handler rejects the params
 	}
 	name, ok := mcp.DecodeHeaderValue(sent[0])
 	if !ok || len(raw) == 0 || raw[0] != '"' || name != jsonrpc.Text(raw) {
@@ -139,7 +139,7 @@ func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// HTTPStatus returns the HTTP status for an error code since 2026-07-28. Before, all responses have status 200.
+// HTTPStatus returns the HTTP status for an error code since 2026-07-28. Earlier versions always use 200.
 func HTTPStatus(code int) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:

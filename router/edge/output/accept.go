@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Accept is which kinds of response a client accepts.
+// Accept describes the kinds of response a client accepts.
 type Accept struct {
 	JSON, Events bool
-	Named        bool // event streams are named, not only covered by a wildcard
+	Named        bool // event streams are named explicitly, not by a wildcard
 }
 
-// ParseAccept reads the Accept header. Without the header a client accepts both kinds; one that names neither gets
-// JSON.
+// ParseAccept reads the Accept header. A client without the header accepts both kinds; a client that names neither
+// gets JSON.
 func ParseAccept(h http.Header) Accept {
 	values := h["Accept"]
 	if len(values) == 0 {

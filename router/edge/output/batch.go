@@ -7,10 +7,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// Batch collects the responses to the requests of a batch, and sends them as one array when the last is done.
+// Batch collects the responses to a batch of requests and sends them as one array when the last is complete.
 type Batch struct {
 	budget *limit.Budget
-	payer  string // is charged for responses that are not charged yet
+	payer  string // charged for responses without a payer
 	out    Outlet
 	lane   Lane
 
@@ -27,14 +27,15 @@ func NewBatch(budget *limit.Budget, payer string, out Outlet, n int) *Batch {
 // Outlet returns the outlet of the request at an index.
 func (b *Batch) Outlet(i int) Outlet { return &batchOutlet{batch: b, index: i} }
 
-// Add counts one request more.
+// Add adds one pending request.
 func (b *Batch) Add() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open++
 }
 
-// batchOutlet is the outlet of one request of a batch. All but its response is sent at once.
+// batchOutlet is the outlet of one request of a batch. Only the response is collected; other messages are sent at
+// once.
 type batchOutlet struct {
 	batch  *Batch
 	index  int
@@ -74,7 +75,7 @@ func (b *Batch) Set(i int, m Message) {
 	b.parts[i] = m
 }
 
-// Done counts one request less. The last one sends the array unless it is empty.
+// Done completes one request. The last call sends the array unless it is empty.
 func (b *Batch) Done() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// CoalesceWrites prepares an HTTP server to send each event in one piece: net/http splits writes at the 4 KiB of its
-// buffer, and simple clients take the bytes of one read for a whole event. It also gives every write a deadline, so
-// that a client that does not read loses its connection. It is optional; without it events may be split and writes
-// have no deadline.
+// CoalesceWrites makes an HTTP server send each event in one piece: net/http splits writes at its 4 KiB buffer, and
+// simple clients treat each read as a whole event. It also sets a deadline for every write, so that a client that
+// does not read loses its connection. It is optional; without it events may be split and writes have no deadline.
 func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	return coalescing{l}
@@ -45,8 +44,8 @@ type conn struct {
 	until   time.Time // the write deadline
 }
 
-// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests; then the last one stays, because
-// the next write would set another.
+// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests; the last one is kept, because
+// the next write sets its own.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if t.IsZero() {
 		return nil
@@ -57,11 +56,11 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// writeTimeout is how long one write may take at most; some writes get only half of it.
+// writeTimeout limits one write. Some writes get only half of it, see conn.write.
 const writeTimeout = 30 * time.Second
 
-// write writes within writeTimeout. The deadline is renewed when half of it is over, because setting it costs as much
-// as most writes. c.mu is held.
+// write writes within writeTimeout. It renews the deadline only after half of it has passed, because setting it costs
+// as much as most writes. The caller holds c.mu.
 func (c *conn) write(b []byte) (int, error) {
 	if now := time.Now(); c.until.Sub(now) < writeTimeout/2 {
 		c.until = now.Add(writeTimeout)
@@ -70,7 +69,7 @@ func (c *conn) write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Write implements net.Conn. While writes are collected it does not fail; release does.
+// Write implements net.Conn. While writes are collected it never fails; release reports their error.
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +80,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hold makes writes collect until release. A nil conn does nothing.
+// hold collects writes until release. A nil conn does nothing.
 func (c *conn) hold() {
 	if c == nil {
 		return
@@ -91,7 +90,8 @@ func (c *conn) hold() {
 	c.holding = true
 }
 
-// release writes what was collected. If that fails the connection is closed, because net/http takes it for written.
+// release writes the collected bytes. If that fails it closes the connection, because net/http considers them
+// written.
 func (c *conn) release() error {
 	if c == nil {
 		return nil

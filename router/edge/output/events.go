@@ -11,18 +11,18 @@ type eventSink struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	buf    []byte
-	cursor *cursor // numbers the events of a stream that can be resumed; nil otherwise
-	conn   *conn   // sends what is flushed in one piece; may be nil
+	cursor *cursor // numbers the events of a resumable stream; else nil
+	conn   *conn   // sends flushed bytes in one piece; may be nil
 }
 
-// largeBody is the size from which a message is written by itself instead of being copied.
+// largeBody is the size from which a body is written directly instead of being copied.
 const largeBody = 32 << 10
 
 func newEventSink(w http.ResponseWriter, c *cursor, on *conn) *eventSink {
 	return &eventSink{w: w, rc: http.NewResponseController(w), cursor: c, conn: on}
 }
 
-// write sends events, those of ordinary size in one piece.
+// write sends events; those below largeBody in one piece.
 func (s *eventSink) write(ms []Message) error {
 	if err := s.putEvents(ms); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *eventSink) putEvents(ms []Message) error {
 	return nil
 }
 
-// resend sends kept events again; without any, a comment, so that the client sees the stream open.
+// resend sends kept events again. If there are none, it sends a comment to show that the stream is open.
 func (s *eventSink) resend(events []event) error {
 	s.buf = s.buf[:0]
 	for _, e := range events {
@@ -79,7 +79,7 @@ func (s *eventSink) event(name, data string) error {
 	return s.flush()
 }
 
-// heartbeat sends a comment. The first one of a stream that can be resumed has the id of the last event.
+// heartbeat sends a comment. The first comment of a resumable stream carries the id of the last event.
 func (s *eventSink) heartbeat() error {
 	s.buf = append(s.buf[:0], ": keep-alive\n"...)
 	if s.cursor != nil {
@@ -106,7 +106,7 @@ func (s *eventSink) flush() error {
 	return err
 }
 
-// pieceSize is how many bytes of a large body are written at once, within one writeTimeout.
+// pieceSize is the number of bytes of a large body per write, each within one writeTimeout.
 const pieceSize = 1 << 20
 
 // writePieces writes a large body in pieces, so that the write deadline applies to each.

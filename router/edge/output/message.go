@@ -5,7 +5,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// form is how the body of a message becomes the whole of it.
+// form tells how the body of a message is completed.
 type form uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	failure             // body is the error of a response
 )
 
-// Message is one outgoing message, or a batch of them. The parts of a response are written one after another, so that a
-// large result is never copied.
+// Message is one outgoing message or batch. The parts of a response are written in sequence, so that a large result
+// is never copied.
 type Message struct {
 	batch []Message // written as an array instead of Body; nil for a single message
 
@@ -25,19 +25,19 @@ type Message struct {
 	Body []byte
 
 	Payer string // id of the caller that is charged for it
-	Paid  int    // bytes charged; Settle returns them
-	Free  func() // takes back the memory of Body once it is written; may be nil
+	Paid  int    // bytes charged; Settle releases them
+	Free  func() // recycles the memory of Body once it is written; may be nil
 }
 
-// SmallMessage is the size in bytes up to which messages that must not be dropped are charged even if their payer has
-// no room. A request is charged so much for its response when it is admitted.
+// SmallMessage is the size in bytes up to which undroppable messages are charged even beyond the payer's limit.
+// Admitting a request charges as much for its response.
 const SmallMessage = 1 << 10
 
-// pay charges the message to its payer once. It is false if the payer has no room for it.
+// pay charges the message to its payer once. It reports false if that exceeds the payer's limit.
 func (m *Message) pay(b *limit.Budget) bool {
 	size := m.Size()
 	switch {
-	case m.Paid > 0, m.batch != nil: // the parts of a batch are paid for
+	case m.Paid > 0, m.batch != nil: // the parts of a batch are already charged
 		return true
 	case !m.Keep:
 		if !b.ReserveSpare(m.Payer, size) {
@@ -52,7 +52,7 @@ func (m *Message) pay(b *limit.Budget) bool {
 	return true
 }
 
-// Settle releases what was charged for messages that are written or dropped.
+// Settle releases the charges of messages that are written or dropped.
 func Settle(b *limit.Budget, ms ...Message) {
 	for i := 0; i < len(ms); {
 		payer, sum := ms[i].Payer, 0
@@ -69,7 +69,7 @@ func Settle(b *limit.Budget, ms ...Message) {
 	}
 }
 
-// Whole returns the message for a whole notification or request.
+// Whole returns the message for a complete notification or request.
 func Whole(b []byte) Message { return Message{Body: b} }
 
 // Result returns a response with a raw result.
@@ -85,7 +85,7 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 	return Message{form: failure, Keep: true, ID: id, Body: raw}
 }
 
-// Size returns about how many bytes the message takes in memory.
+// Size returns the approximate bytes that the message takes in memory.
 func (m Message) Size() int {
 	size := len(m.Body) + len(m.ID) + 64
 	for i := range m.batch {
@@ -129,7 +129,7 @@ func (m Message) Append(b []byte) []byte {
 	return append(b, ']')
 }
 
-// separator returns the byte before a message of a batch.
+// separator returns the byte that precedes item i of a batch.
 func separator(i int) byte {
 	if i == 0 {
 		return '['
@@ -137,7 +137,7 @@ func separator(i int) byte {
 	return ','
 }
 
-// put appends the message to b with its body on a single line. If the body is large it writes b and the body instead,
+// put appends the message to b with its body on a single line. If the body is large, it writes b and the body instead
 // and returns the rest.
 func (m Message) put(b []byte, write func(b []byte) error) ([]byte, error) {
 	if m.batch != nil {

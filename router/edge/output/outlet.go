@@ -2,17 +2,17 @@ package output
 
 import "time"
 
-// Outlet is where the messages of one request go.
+// Outlet takes the messages of one request.
 type Outlet interface {
 	// Send queues a message and reports whether it will be written. The last one closes the lane.
 	Send(l *Lane, m Message, last bool) bool
 	// Open makes the response an event stream, and reports whether the client accepts one.
 	Open() bool
-	// PreferStream makes the response an event stream once there is something to send, if the client accepts one.
+	// PreferStream makes the response an event stream once a message is sent, if the client accepts one.
 	PreferStream()
-	// KeepAlive sends a heartbeat if nothing was sent for so long. It is called at short intervals.
+	// KeepAlive sends a heartbeat if nothing was sent for that long. It is called at short intervals.
 	KeepAlive(now, heartbeat time.Duration)
-	// Lost is closed when nobody can read what is sent any more. It is only for open outlets.
+	// Lost is closed when nobody can read the outlet. It may be called only after Open has returned true.
 	Lost() <-chan struct{}
 }
 

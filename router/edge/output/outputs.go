@@ -8,17 +8,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// Outputs is what the outputs of one edge share. It never changes.
+// Outputs is the shared, immutable configuration of an edge's outputs.
 type Outputs struct {
 	Budget    *limit.Budget
-	Bound     int // bytes that wait on the stream of one response, or on a shared one
+	Bound     int // bytes queued on the stream of a response, or on a shared stream
 	Heartbeat time.Duration
 	Now       func() time.Duration
-	Spawn     func(what string, f func()) // runs f on a goroutine that the edge waits for
+	Spawn     func(what string, f func()) // runs f in a goroutine that the edge waits for
 	Stopping  func() bool
 }
 
-// Header values that never change.
+// Shared values of headers; they must not be changed.
 var (
 	contentJSON   = []string{"application/json"}
 	contentEvents = []string{"text/event-stream"}
@@ -37,8 +37,8 @@ func (o *Outputs) SetEventHeaders(h http.Header) {
 	o.CloseConnection(h)
 }
 
-// CloseConnection has the connection closed after the response while the edge stops, so that the client sends its next
-// request to another router.
+// CloseConnection closes the connection after the response while the edge stops, so that the client's next request
+// reaches another router.
 func (o *Outputs) CloseConnection(h http.Header) {
 	if o.Stopping() {
 		h["Connection"] = closing

@@ -10,19 +10,19 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// ReplayBytes bounds the bytes of events and of one unread response that a session keeps for replay.
+// ReplayBytes limits the bytes of events, and of one unread response, that a session keeps for replay.
 const ReplayBytes = 1 << 20
 
-// Further bounds of what is kept for clients whose connection broke.
+// Further limits of replay.
 const (
-	replayEvents  = 256 // events of a session
-	replayStreams = 16  // finished responses of a session that nobody has read
+	replayEvents  = 256 // events per session
+	replayStreams = 16  // finished unread responses per session
 )
 
-// retryAfter is how many milliseconds a client waits before it connects again.
+// retryAfter is the reconnection delay of clients in milliseconds.
 const retryAfter = "1000"
 
-// replay keeps the latest events of a session's streams, and the responses whose connection broke.
+// replay keeps the latest events of a session's streams, and the responses whose connection was lost.
 type replay struct {
 	budget *limit.Budget
 	payer  string // the caller of the session
@@ -31,12 +31,12 @@ type replay struct {
 	numbers uint64
 	events  Queue[event]
 	bytes   int
-	streams map[uint64]*Response // open ones, and finished ones that are not read to their end
-	orphans []uint64             // the finished ones, oldest first
+	streams map[uint64]*Response // open responses, and finished responses not fully read
+	orphans []uint64             // finished ones, oldest first
 	over    bool
 }
 
-// event is one event that was sent, or failed to be.
+// event is one event that was sent, or whose sending failed.
 type event struct {
 	stream, seq uint64
 	data        Message
@@ -47,12 +47,12 @@ type cursor struct {
 	replay *replay
 	stream uint64
 	seq    uint64
-	told   bool // the client has the retry time
-	once   bool // the stream is a single event, which is kept only if writing it fails
-	prime  bool // begin with an event that has an id but no data, so that the client can resume at once
+	told   bool // the retry time has been sent
+	once   bool // the stream has a single event, kept only if writing it fails
+	prime  bool // begin with an event without data, whose id lets the client resume
 }
 
-// appendPriming appends the event without data. Readers that look for "data: " ignore it.
+// appendPriming appends an event without data. Clients that look for "data: " ignore it.
 func (c *cursor) appendPriming(b []byte) []byte {
 	c.prime = false
 	return append(c.lines(b, c.seq), "data:\n\n"...)
@@ -73,7 +73,7 @@ func (r *replay) newCursor(a *Response) *cursor {
 	return &cursor{replay: r, stream: r.numbers}
 }
 
-// append appends the id line of a new event and keeps it.
+// append appends the id line of a new event and keeps the event.
 func (c *cursor) append(b []byte, m Message) []byte {
 	c.seq++
 	if !c.once {
@@ -103,7 +103,7 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 	return b
 }
 
-// keep adds an event and drops the oldest ones beyond the bounds. An event that the payer has no room for is not kept.
+// keep adds an event and drops the oldest ones beyond the limits. An event beyond the payer's limit is not kept.
 func (r *replay) keep(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,14 +140,14 @@ func (r *replay) after(stream, seq uint64) []event {
 	return events
 }
 
-// find returns the response that is sent on a stream; nil if it is read to its end or unknown.
+// find returns the response of a stream; nil if it is fully read or unknown.
 func (r *replay) find(stream uint64) *Response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[stream]
 }
 
-// forget drops a response that is read to its end.
+// forget drops a response that is fully read.
 func (r *replay) forget(stream uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,8 +157,8 @@ func (r *replay) forget(stream uint64) {
 	}
 }
 
-// orphan keeps a finished response that is not read to its end. Beyond the bound the oldest such response is
-// abandoned. It is false if the response cannot be kept.
+// orphan keeps a finished response that is not fully read. Beyond replayStreams the oldest one is abandoned. It
+// reports false if the response cannot be kept.
 func (r *replay) orphan(stream uint64, size int) bool {
 	r.mu.Lock()
 	if r.over || size > ReplayBytes {
@@ -175,14 +175,14 @@ func (r *replay) orphan(stream uint64, size int) bool {
 		delete(r.streams, r.orphans[0])
 		r.orphans = r.orphans[1:]
 	}
-	r.mu.Unlock() // newCursor is called while a response is locked
+	r.mu.Unlock() // unlock: newCursor is called with a response locked
 	if oldest != nil {
 		oldest.abandonUnread()
 	}
 	return true
 }
 
-// clear drops everything when the session has ended.
+// clear drops everything after the session has ended.
 func (r *replay) clear() {
 	r.mu.Lock()
 	var unread []*Response
@@ -194,13 +194,13 @@ func (r *replay) clear() {
 	}
 	r.over, r.bytes = true, 0
 	r.streams, r.orphans = nil, nil
-	r.mu.Unlock() // newCursor is called while a response is locked
+	r.mu.Unlock() // unlock: newCursor is called with a response locked
 	for _, a := range unread {
 		a.abandonUnread()
 	}
 }
 
-// ParseEventID returns the stream and the number of an event by its id.
+// ParseEventID splits an event id into stream and number.
 func ParseEventID(id string) (stream, seq uint64, ok bool) {
 	a, b, found := strings.Cut(id, "-")
 	stream, err := strconv.ParseUint(a, 10, 64)

@@ -10,8 +10,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Response is the HTTP response to one POST: undecided at first, then either one JSON body or an event stream, as
-// soon as a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
+// Response is the HTTP response to one POST. It is undecided at first. It becomes one JSON body, or an event stream
+// as soon as a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
 type Response struct {
 	stream
 	out    *Outputs
@@ -19,19 +19,19 @@ type Response struct {
 	gone   <-chan struct{} // closed when the connection ends
 	conn   *conn           // see CoalesceWrites
 	accept Accept
-	status func(code int) int // the HTTP status for the code of an error; nil = 200
+	status func(code int) int // HTTP status for an error code; nil = 200
 	replay *replay
 	began  time.Duration
 
-	preferStream bool // a stream rather than JSON, if the client names both
+	preferStream bool // prefer a stream if the client accepts both
 	cursor       *cursor
-	written      chan struct{} // closed when the stream is written to this connection; nil = undecided
+	written      chan struct{} // closed when this connection's writer ends; nil = undecided
 	ready        bool          // final is set
 	final        Message
 }
 
-// Begin prepares the response to r. status returns the HTTP status of a plain response for the code of an error; nil
-// means 200.
+// Begin prepares the response to r. status returns the HTTP status of a JSON response for an error code; nil means
+// 200.
 func (resp *Response) Begin(out *Outputs, w http.ResponseWriter, r *http.Request, status func(code int) int) {
 	resp.out = out
 	resp.w = w
@@ -78,23 +78,23 @@ func (resp *Response) openLocked(beat bool) bool {
 	return true
 }
 
-// serve writes the stream to a connection until one of them ends. With beat a heartbeat goes first.
+// serve writes the stream to a connection until one of them ends. With beat it sends a heartbeat first.
 func (resp *Response) serve(w *writer, to *eventSink, gone <-chan struct{}, beat bool) {
 	err := context.Canceled // if writing panics
 	defer func() {
-		if errors.Is(err, errReplaced) || err == nil && resp.cursor == nil { // everything is written
+		if errors.Is(err, errReplaced) || err == nil && resp.cursor == nil { // everything has been written
 			resp.detach(w)
 		} else {
 			resp.leave(w)
 		}
 	}()
 	if beat {
-		_ = to.heartbeat() // a broken connection shows in what follows
+		_ = to.heartbeat() // later writes report a broken connection
 	}
 	err = resp.run(w, gone, to, resp.out.Heartbeat)
 }
 
-// leave detaches a writer that has no successor. What can be resumed is kept.
+// leave detaches a writer without a successor. Resumable messages are kept.
 func (resp *Response) leave(w *writer) {
 	resp.detach(w)
 	if resp.cursor == nil {
@@ -110,7 +110,7 @@ func (resp *Response) leave(w *writer) {
 	}
 }
 
-// keep keeps what is unread for a client that resumes the stream.
+// keep keeps unread messages for a client that resumes the stream.
 func (resp *Response) keep() {
 	resp.mu.Lock()
 	unread, size, attached := resp.order.Len() > 0, resp.bytes, resp.writer != nil
@@ -124,7 +124,7 @@ func (resp *Response) keep() {
 	}
 }
 
-// KeepAlive implements Outlet: it opens the stream, which sends a heartbeat, if nothing was sent for one heartbeat.
+// KeepAlive implements Outlet. It opens the stream, which sends a heartbeat, if nothing was sent for one interval.
 func (resp *Response) KeepAlive(now, heartbeat time.Duration) {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
@@ -140,7 +140,7 @@ func (resp *Response) Lost() <-chan struct{} {
 	return resp.lost
 }
 
-// Send implements Outlet. While the response is undecided, the final message is kept for Finish.
+// Send implements Outlet. While the response is undecided, it keeps the final message for Finish.
 func (resp *Response) Send(l *Lane, m Message, last bool) bool {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
@@ -162,18 +162,18 @@ func (resp *Response) Send(l *Lane, m Message, last bool) bool {
 	return true
 }
 
-// Streaming reports whether the headers are sent, because the response is an event stream.
+// Streaming reports whether the response is an event stream whose headers have been sent.
 func (resp *Response) Streaming() bool {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
 	return resp.written != nil
 }
 
-// UseReplay makes the response resumable on the session of s. It is called after Begin.
+// UseReplay makes the response resumable on the session of s. It must follow Begin.
 func (resp *Response) UseReplay(s *SessionStream) { resp.replay = s.replay }
 
-// Finish completes the response once all handlers have returned. Without a final message, as for cancelled requests, it
-// just ends.
+// Finish completes the response once all handlers have returned. Without a final message, as for cancelled requests,
+// the response just ends.
 func (resp *Response) Finish() {
 	resp.mu.Lock()
 	streaming := resp.written != nil
@@ -182,7 +182,7 @@ func (resp *Response) Finish() {
 		resp.signal()
 	}
 	final := resp.final
-	resp.final = Message{} // stopped timers may refer to the request for a while, but not to its result
+	resp.final = Message{} // stopped timers may still refer to the request, but must not retain its result
 	resp.mu.Unlock()
 	defer Settle(resp.out.Budget, final)
 	switch {
@@ -227,7 +227,7 @@ func (resp *Response) isGone() bool {
 	}
 }
 
-// httpStatus returns the status of a plain response.
+// httpStatus returns the status of a JSON response.
 func (resp *Response) httpStatus(final Message) int {
 	if resp.status == nil || final.form != failure {
 		return http.StatusOK

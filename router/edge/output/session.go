@@ -8,27 +8,26 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// sessionBytes bounds what waits on the stream of a session that no responses go to.
+// sessionBytes limits the bytes queued on a session stream that carries no responses.
 const sessionBytes = 1 << 20
 
-// SessionStream is the stream of a session. Over streamable HTTP it has the messages that belong to no request and is
-// read by GET; on HTTP+SSE and stdio it has all messages.
+// SessionStream is the stream of a session. Over streamable HTTP it is read by GET and carries messages that belong
+// to no request; on HTTP+SSE and stdio it carries all messages.
 type SessionStream struct {
 	stream
 	lane    Lane         // of messages that belong to no request
-	replay  *replay      // of all streams of the session; nil where they cannot be resumed
-	cursor  *cursor      // used by the writer alone; nil where the stream cannot be resumed
-	readers atomic.Int32 // connections that read it
+	replay  *replay      // of all streams of the session; nil if not resumable
+	cursor  *cursor      // used only by the writer; nil if not resumable
+	readers atomic.Int32 // number of reading connections
 }
 
-// InitShared prepares a stream that has all messages of the session.
+// InitShared prepares a stream that carries all messages of the session.
 func (s *SessionStream) InitShared(out *Outputs) {
 	s.stream.shared = true
 	s.init(out.Budget, out.Bound)
 }
 
-// Init prepares a stream of messages that belong to no request. If the streams of the session are resumable, payer is
-// charged for what is kept.
+// Init prepares a stream for messages that belong to no request. If resumable, payer is charged for kept events.
 func (s *SessionStream) Init(budget *limit.Budget, resumable bool, payer string) {
 	s.init(budget, sessionBytes)
 	if resumable {
@@ -37,20 +36,20 @@ func (s *SessionStream) Init(budget *limit.Budget, resumable bool, payer string)
 	}
 }
 
-// StartAt makes the numbers of streams and events greater than base, so that they differ from those before a restart.
+// StartAt makes stream and event numbers greater than base, so that they differ from those before a restart.
 func (s *SessionStream) StartAt(base uint64) {
 	if s.replay != nil {
 		s.replay.numbers, s.cursor.seq = base, base
 	}
 }
 
-// Resumable reports whether clients can read the session's streams from where they have stopped.
+// Resumable reports whether clients can resume the session's streams.
 func (s *SessionStream) Resumable() bool { return s.replay != nil }
 
 // Attached reports whether a connection reads the stream.
 func (s *SessionStream) Attached() bool { return s.readers.Load() > 0 }
 
-// Lost is closed when nobody can read the stream any more.
+// Lost is closed when nobody can read the stream.
 func (s *SessionStream) Lost() <-chan struct{} { return s.lost }
 
 // Send queues a message that belongs to no request.
@@ -62,7 +61,7 @@ func (s *SessionStream) Respond(m Message) { s.put(&Lane{}, m, true) }
 // Outlet returns the outlet of requests whose responses go to the stream.
 func (s *SessionStream) Outlet() Outlet { return streamOutlet{&s.stream} }
 
-// End ends the stream once it is written, at once if nobody reads it, and drops what is kept for replay.
+// End ends the stream once it is written, at once if nobody reads it, and drops kept events.
 func (s *SessionStream) End() {
 	s.close()
 	s.abandonUnread()
@@ -71,8 +70,7 @@ func (s *SessionStream) End() {
 	}
 }
 
-// WriteEvents writes the stream to a connection until one of them ends, beginning with what follows the event seq if
-// last is set.
+// WriteEvents writes the stream to a connection until one of them ends. If last is set, it begins after event seq.
 func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http.Request, last bool, seq uint64) {
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
@@ -86,11 +84,11 @@ func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http
 		missed = s.replay.after(0, seq)
 	}
 	if sink.resend(missed) == nil {
-		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees that it ended
+		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
 	}
 }
 
-// WriteEndpoint writes the stream to its only connection until one of them ends, beginning with an endpoint event.
+// WriteEndpoint writes an endpoint event and then the stream to its only connection until one of them ends.
 func (s *SessionStream) WriteEndpoint(out *Outputs, w http.ResponseWriter, r *http.Request, endpoint string) {
 	s.readers.Add(1)
 	turn := s.attach()
@@ -98,12 +96,12 @@ func (s *SessionStream) WriteEndpoint(out *Outputs, w http.ResponseWriter, r *ht
 	out.SetEventHeaders(w.Header())
 	sink := newEventSink(w, nil, connOf(r))
 	if sink.event("endpoint", endpoint) == nil {
-		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees that it ended
+		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
 	}
 	s.Abandon()
 }
 
-// WriteLines attaches w, and returns a function that writes the stream to it as lines until one of them ends.
+// WriteLines attaches w and returns a function that writes the stream to it as lines until one of them ends.
 func (s *SessionStream) WriteLines(w io.Writer) func() error {
 	s.readers.Add(1)
 	turn := s.attach()
@@ -114,8 +112,8 @@ func (s *SessionStream) WriteLines(w io.Writer) func() error {
 	}
 }
 
-// Resume writes to a connection what the client has not read of a response: what follows the event seq of a stream.
-// It is false if there is nothing.
+// Resume writes the unread part of a response, after event seq of stream number, to a connection. It reports false if
+// there is none.
 func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Request, number, seq uint64) bool {
 	a := s.replay.find(number)
 	if a == nil {
@@ -125,7 +123,7 @@ func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Requ
 		}
 		out.SetEventHeaders(w.Header())
 		sink := newEventSink(w, &cursor{stream: number}, connOf(r))
-		_ = sink.resend(events) // the client comes again if it fails
+		_ = sink.resend(events) // on failure the client reconnects
 		return true
 	}
 	s.readers.Add(1)

@@ -7,24 +7,24 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// stream is the queue before the one writer of a connection. Each message waits in its lane, and order has the lane
-// once for each message: they leave in the order of arrival, and in a full lane the newest takes the place of a
-// dropped one. What is queued or being written is charged to its payers.
+// stream is the queue before the only writer of a connection. Each message waits in its lane; order lists the lane
+// once per message. Messages leave in order of arrival; in a full lane the newest takes the place of a dropped one.
+// Queued bytes and bytes being written are charged to their payers.
 type stream struct {
 	budget *limit.Budget
 	mu     sync.Mutex
-	space  sync.Cond // signals that messages were taken, or never will be
+	space  sync.Cond // signals that messages were taken, or that the stream is gone
 	order  Queue[*Lane]
 	bytes  int
-	kept   int           // messages that must not be dropped, queued or being written
-	taken  int           // of those, the ones being written
+	kept   int           // undroppable messages, queued or being written
+	taken  int           // of these, messages being written
 	bound  int           // bytes; beyond it lanes drop their oldest messages, and responses wait
 	wake   chan struct{} // holds one token while there may be something to write
-	lost   chan struct{} // closed when nobody can read the stream any more
+	lost   chan struct{} // closed when nobody can read the stream
 	writer *writer       // the present one; nil if there is none
-	shared bool          // many requests respond here: a response waits while the stream is over its bound
-	closed bool          // nothing more will be queued
-	gone   bool          // nobody can read the stream any more
+	shared bool          // carries many responses, which wait while the stream exceeds its bound
+	closed bool          // accepts no more messages
+	gone   bool          // nobody can read the stream
 }
 
 // init prepares a stream.
@@ -36,9 +36,9 @@ func (s *stream) init(budget *limit.Budget, bound int) {
 	s.lost = make(chan struct{})
 }
 
-// put queues m in l and reports whether it, or something newer, will be written. last closes the lane. Messages that
-// may be dropped give way to m, oldest first. On shared streams a last message waits while the queue is over its
-// bound, or while the queue is not empty and the payer has no room.
+// put queues m in l and reports whether m, or a newer message, will be written. last closes the lane. To make room
+// for m, droppable messages are dropped, oldest first. On shared streams a last message waits while the queue exceeds
+// its bound, or while the queue is not empty and the payer's limit is reached.
 func (s *stream) put(l *Lane, m Message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *stream) signal() {
 	}
 }
 
-// close makes the writer end once everything is written.
+// close ends the writer once everything is written.
 func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *stream) close() {
 	s.signal()
 }
 
-// Abandon drops everything: nobody can read the stream any more.
+// Abandon drops all messages, because nobody can read the stream.
 func (s *stream) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *stream) abandonLocked() {
 	s.signal()
 }
 
-// Drain waits until the responses on a shared stream are written, nobody can read it any more, or ctx ends.
+// Drain waits until the responses on a shared stream are written, nobody can read the stream, or ctx ends.
 func (s *stream) Drain(ctx context.Context) {
 	if !s.shared {
 		return
@@ -152,13 +152,13 @@ func (s *stream) Drain(ctx context.Context) {
 	}
 }
 
-// Bounds of what is written at once.
+// Limits of one write.
 const (
 	takeMessages = 64
 	takeBytes    = 64 << 10
 )
 
-// take appends the next messages to ms; those of the last call are written. With done none will follow.
+// take appends the next messages to ms; those of the previous call have been written. done means that none follow.
 func (s *stream) take(ms []Message) (_ []Message, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 
 // sink writes to one connection.
 type sink interface {
-	write([]Message) error // all of them, flushed
-	heartbeat() error      // something without meaning
+	write([]Message) error // writes and flushes all messages
+	heartbeat() error      // writes a no-op, such as a comment
 }
 
-// writer is the right to write what a stream holds. There is one at a time.
+// writer is the exclusive right to write a stream.
 type writer struct {
 	stop chan struct{} // closed when another writer is to replace it
 	done chan struct{} // closed when it has ended
 }
 
-// errReplaced ends a writer whose stream is read on another connection now.
+// errReplaced ends a writer whose stream is now read on another connection.
 var errReplaced = errors.New("the stream is read on another connection")
 
-// attach returns the writer of s. A former one is stopped and waited for. The writer ends with detach.
+// attach returns the writer of s after stopping the previous one and waiting for it. detach ends the writer.
 func (s *stream) attach() *writer {
 	w := &writer{stop: make(chan struct{}), done: make(chan struct{})}
 	s.mu.Lock()
@@ -44,8 +44,8 @@ func (s *stream) detach(w *writer) {
 	close(w.done)
 }
 
-// run writes what is queued until the stream is done, the writer is replaced, the connection ends (gone is closed) or
-// writing fails. A heartbeat is sent whenever nothing was written for so long; 0 means never.
+// run writes queued messages until the stream ends, the writer is replaced, the connection ends (gone is closed) or
+// writing fails. It sends a heartbeat whenever nothing was written for that long; 0 means never.
 func (s *stream) run(w *writer, gone <-chan struct{}, to sink, heartbeat time.Duration) error {
 	var quiet <-chan time.Time
 	var timer *time.Timer
@@ -90,7 +90,7 @@ func (s *stream) run(w *writer, gone <-chan struct{}, to sink, heartbeat time.Du
 	}
 }
 
-// write writes messages and settles them, also if the sink panics.
+// write writes and settles messages, also if the sink panics.
 func (s *stream) write(to sink, ms []Message) error {
 	defer func() {
 		Settle(s.budget, ms...)

@@ -13,7 +13,7 @@ type IDs struct {
 	tombstones tombstones
 }
 
-// New returns IDs whose key lives with the process.
+// New returns IDs whose key is lost with the process.
 func New() *IDs {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:])  // never fails
@@ -24,15 +24,15 @@ func New() *IDs {
 // endedFolder is the folder of the tombstones in the state folder.
 const endedFolder = "ended"
 
-// Keep uses the key in a folder, which is created if necessary, so that session ids stay valid when the process
-// restarts. If it fails the key still lives with the process. It is called once, before all other methods.
+// Keep uses the key in a folder, created if necessary, so that session ids stay valid across restarts. If it fails,
+// the key is still lost with the process. It must be called once, before all other methods.
 func (i *IDs) Keep(folder string) error {
 	ended := filepath.Join(folder, endedFolder)
 	if err := os.MkdirAll(ended, 0o700); err != nil {
 		return err
 	}
 	probe, err := os.CreateTemp(ended, ".probe-")
-	if err != nil { // tombstones are written there
+	if err != nil { // tombstones need the folder
 		return err
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
@@ -50,14 +50,14 @@ func (i *IDs) Keep(folder string) error {
 	return nil
 }
 
-// Issue returns a new id for a session with record r that counts on one path, and sets r.Tag.
+// Issue returns a new id for a session with record r, valid on one path, and sets r.Tag.
 func (i *IDs) Issue(r *Record, path string) string { return i.sealer.seal(r, path) }
 
 // Open returns the record of an id that was issued for the path.
 func (i *IDs) Open(id, path string) (*Record, bool) { return i.sealer.open(id, path) }
 
-// End notes that the client has ended the session of r. With an error this process knows, but no later one.
+// End records that the client has ended the session of r. If it fails, only this process knows.
 func (i *IDs) End(r *Record) error { return i.tombstones.add(r) }
 
-// Ended reports whether the client has ended the session of r. With an error that is unknown, and it returns true.
+// Ended reports whether the client has ended the session of r. If that is unknown, it returns true and an error.
 func (i *IDs) Ended(r *Record) (bool, error) { return i.tombstones.has(r) }

@@ -14,7 +14,7 @@ const (
 	keyBytes = 32 // AES-256
 )
 
-// readOrMakeKey returns the key of a folder, and makes it if there is none.
+// readOrMakeKey returns the key of a folder, creating it if there is none.
 func readOrMakeKey(folder string) ([]byte, error) {
 	key, err := readKey(folder)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +35,7 @@ func readKey(folder string) ([]byte, error) {
 	return key, err
 }
 
-// makeKey writes a new key atomically. The key of another process that was faster stays.
+// makeKey writes a new key atomically. It keeps a key that another process has written first.
 func makeKey(folder string) error {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:])                      // never fails

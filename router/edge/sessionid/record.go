@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	idBytes     = 750            // of an id before it is encoded; 1,000 characters after
+	idBytes     = 750            // size of an id before encoding; 1,000 characters encoded
 	recordLife  = 24 * time.Hour // from the start of a session
 	clockSkew   = 5 * time.Minute
 	recordForm  = 1
 	recordFixed = 3 + 8 + 16 + 2 // form, flags, version; start; owner; length of the capabilities
 )
 
-// Record is what a session id tells the router that sealed it.
+// Record is the session data sealed in a session id.
 type Record struct {
-	Tag     uint64 // differs from id to id
+	Tag     uint64 // unique per id
 	Start   time.Time
 	Owner   Owner
-	Unkeyed bool // opened without an API key: it belongs to the first key from the same address
+	Unkeyed bool // opened without an API key; belongs to the first key from the same address
 	Version protocol.Version
 	Client  inbound.ClientInfo
 }
 
-// Owner stands for a caller.
+// Owner is a digest of a caller's id.
 type Owner [16]byte
 
-// OwnerOf returns the Owner for the id of a caller.
+// OwnerOf returns the Owner of a caller id.
 func OwnerOf(caller string) Owner {
 	sum := sha256.Sum256([]byte(caller))
 	return Owner(sum[:16])
 }
 
-// Fresh reports whether a session with the record may be revived at a time.
+// Fresh reports whether a session with the record may be revived at now.
 func (r *Record) Fresh(now time.Time) bool {
 	age := now.Sub(r.Start)
 	return age < recordLife && age > -clockSkew

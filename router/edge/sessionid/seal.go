@@ -16,8 +16,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// sealer encrypts records into session ids and decrypts them. Without the key nobody can make an id or read one. An
-// id is valid only on the path that it was made for. At most 2^32 ids should be made with one key.
+// sealer encrypts records into session ids and decrypts them. Ids cannot be made or read without the key. An id is
+// valid only on the path that it was issued for. At most 2^32 ids should be issued with one key.
 type sealer struct{ aead cipher.AEAD }
 
 func newSealer(key []byte) (sealer, error) {
@@ -31,7 +31,7 @@ func newSealer(key []byte) (sealer, error) {
 
 var idEncoding = base64.RawURLEncoding.Strict()
 
-// seal returns a new id and sets r.Tag. Of the client's description the id holds as many members as fit.
+// seal returns a new id and sets r.Tag. The id holds as many members of the client's description as fit.
 func (s sealer) seal(r *Record, path string) string {
 	nonce := make([]byte, s.aead.NonceSize(), idBytes)
 	_, _ = rand.Read(nonce)
@@ -51,14 +51,14 @@ func (s sealer) seal(r *Record, path string) string {
 	return idEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, []byte(path)))
 }
 
-// open returns the record of an id, if it was sealed with the same key for the path.
+// open returns the record of an id that was sealed with this key for the path.
 func (s sealer) open(id, path string) (*Record, bool) {
 	if len(id) > idEncoding.EncodedLen(idBytes) {
 		return nil, false
 	}
 	sealed, err := idEncoding.DecodeString(id)
 	n := s.aead.NonceSize()
-	if err != nil || len(sealed) < n || idEncoding.EncodeToString(sealed) != id { // the decoder skips line ends
+	if err != nil || len(sealed) < n || idEncoding.EncodeToString(sealed) != id { // the decoder ignores line breaks
 		return nil, false
 	}
 	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(path))
@@ -82,7 +82,7 @@ func (s sealer) open(id, path string) (*Record, bool) {
 	return r, true
 }
 
-// fitting returns an object without the members that do not fit into so many bytes; nil if there is none.
+// fitting removes members from an object until it fits into room bytes; nil if none fits.
 func fitting(raw []byte, room int) []byte {
 	var b bytes.Buffer
 	if inbound.Object(raw) == nil || json.Compact(&b, raw) != nil || room < len("{}") {

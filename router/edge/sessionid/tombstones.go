@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// Bounds of the tombstones of sessions that started within one hour. Beyond them no session of that hour is revived:
+// Limits of the tombstones of sessions that started within one hour. Beyond them, no session of that hour is revived:
 // none of the caller, or none at all.
 const (
 	hourTombstones   = 32 << 10
 	callerTombstones = 8 << 10
 )
 
-// tombstones has the sessions that their clients have ended, as long as their ids could be used to revive them. With a
-// folder they outlive the process and are shared with other processes: each hour in which sessions started has a file
-// with one line for each session, which is only ever appended to.
+// tombstones records the sessions ended by their clients for as long as their ids could revive them. With a folder
+// the records survive restarts and are shared between processes: each start hour has an append-only file with one
+// line per session.
 type tombstones struct {
-	folder string // empty = memory alone
+	folder string // empty = memory only
 
 	mu    sync.Mutex
 	hours map[string]*hour // by name of the file
 }
 
-// hour has the tombstones of sessions that started within one hour.
+// hour holds the tombstones of sessions that started within one hour.
 type hour struct {
 	read     int64           // bytes of the file
-	ended    map[uint64]bool // by the tags of sessions
-	byCaller map[uint64]int  // how many
+	ended    map[uint64]bool // by session tag
+	byCaller map[uint64]int  // number of tombstones
 }
 
 const hourName = "2006-01-02T15"
@@ -55,7 +55,7 @@ func (h *hour) add(caller, tag uint64) {
 	h.byCaller[caller]++
 }
 
-// ended reports whether the session of r was ended.
+// has reports whether the session of r was ended.
 func (t *tombstones) has(r *Record) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *tombstones) has(r *Record) (bool, error) {
 	return err != nil || h.ended[r.Tag] || h.full(owner(r)), err
 }
 
-// end notes that the client has ended the session of r. If it fails the process knows, but no later one.
+// add records that the client has ended the session of r. If it fails, only this process knows.
 func (t *tombstones) add(r *Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func hourOf(r *Record) string { return r.Start.UTC().Format(hourName) }
 
 func (t *tombstones) file(r *Record) string { return filepath.Join(t.folder, hourOf(r)) }
 
-// hour returns the tombstones of the hour in which the session of r started. With an error they are those known so far.
+// hour returns the tombstones of the hour in which the session of r started. With an error they may be incomplete.
 func (t *tombstones) hour(r *Record) (*hour, error) {
 	h := t.hours[hourOf(r)]
 	if h == nil {
@@ -106,7 +106,7 @@ func (t *tombstones) hour(r *Record) (*hour, error) {
 	return h, h.update(t.file(r))
 }
 
-// update reads what was appended to the file.
+// update reads newly appended lines of the file.
 func (h *hour) update(file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ func (h *hour) update(file string) error {
 	if info, err := f.Stat(); err != nil || info.Size() == h.read {
 		return err
 	}
-	// Processes that have not read each other's lines write a few beyond the bounds.
+	// The factor allows for processes that exceed the limits slightly because they have not read each other's lines.
 	b, err := io.ReadAll(io.NewSectionReader(f, h.read, 2*hourTombstones*lineBytes))
 	if err != nil {
 		return err
@@ -134,13 +134,13 @@ func (h *hour) update(file string) error {
 		by, of, _ := bytes.Cut(line, []byte(" "))
 		c, err1 := strconv.ParseUint(string(by), 16, 64)
 		tag, err2 := strconv.ParseUint(string(of), 16, 64)
-		if err1 == nil && err2 == nil { // else the disk was full when it was written
+		if err1 == nil && err2 == nil { // else the line was cut, as on a full disk
 			h.add(c, tag)
 		}
 	}
 }
 
-// forget drops the hours whose sessions are too old to be revived.
+// forget drops the hours whose sessions can no longer be revived.
 func (t *tombstones) forget(now time.Time) {
 	oldest := now.Add(-recordLife - time.Hour).UTC().Format(hourName)
 	for name := range t.hours {
@@ -151,7 +151,7 @@ func (t *tombstones) forget(now time.Time) {
 	if t.folder == "" {
 		return
 	}
-	files, _ := os.ReadDir(t.folder) // what cannot be removed is removed the next time
+	files, _ := os.ReadDir(t.folder) // a file that remains is removed the next time
 	for _, f := range files {
 		if _, err := time.Parse(hourName, f.Name()); err == nil && f.Name() < oldest {
 			_ = os.Remove(filepath.Join(t.folder, f.Name()))

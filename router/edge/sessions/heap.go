@@ -1,7 +1,7 @@
 package sessions
 
-// places is a heap of the places of one owner, the least recently used session first. since is not after the last use
-// of a session, or in the future where it was found in use.
+// places is a heap of one owner's places, least recently used session first. since is at most the time of the
+// session's last use, or in the future if it was found in use.
 type places[S Session] []*place[S]
 
 func (h places[S]) Len() int           { return len(h) }
@@ -19,7 +19,7 @@ func (h *places[S]) Push(x any) {
 
 func (h *places[S]) Pop() any { return pop((*[]*place[S])(h)) }
 
-// ranks is a heap of owners, the one with most sessions first.
+// ranks is a heap of owners, the one with the most sessions first.
 type ranks[S Session] []*owner[S]
 
 func (h ranks[S]) Len() int           { return len(h) }

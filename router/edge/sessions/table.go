@@ -1,11 +1,10 @@
-// Package sessions keeps the client sessions of a router in memory, in a table whose places callers share.
+// Package sessions stores the client sessions of a router in memory and shares the places between callers.
 //
 // [New] returns a [Table]. [Table.Add] gives a session a place, [Table.Get] finds it and [Table.Remove] frees the
-// place. A caller may fill the table while nobody else wants a place. When it is full, a caller that has less than
-// its share, half of the table, takes the place of a session of the caller that has most: the least recently used one
-// that is not in use.
+// place. A caller may use all free places. When the table is full, a caller with less than half of the places evicts
+// a session of the caller with the most: the least recently used one that is not in use.
 //
-// A Table may be used from any goroutine. It calls methods of sessions while it is locked, so these must not call it.
+// A Table is safe for concurrent use. It calls methods of sessions while it is locked, so these must not call it.
 package sessions
 
 import (
@@ -15,12 +14,12 @@ import (
 	"time"
 )
 
-// Session is what a Table needs to know of a session. ID, Owner and Evictable never change.
+// Session is the view of a session that a Table needs. ID, Owner and Evictable never change.
 type Session interface {
 	comparable
 	ID() string
-	Owner() string           // id of the caller whose share it uses
-	Evictable() bool         // false if it keeps its place whoever wants one
+	Owner() string           // id of the caller that its place counts for
+	Evictable() bool         // false if it is never evicted
 	LastUsed() time.Duration // since some fixed time
 	Attached() bool          // it has a stream open
 	InFlight() bool          // it has requests in flight
@@ -33,7 +32,7 @@ type Table[S Session] struct {
 
 	mu     sync.RWMutex
 	byID   map[string]*place[S]
-	owners map[string]*owner[S] // those that have evictable sessions, by caller
+	owners map[string]*owner[S] // callers with evictable sessions, by id
 	ranks  ranks[S]             // the same
 	closed bool                 // no more sessions
 }
@@ -45,7 +44,7 @@ type owner[S Session] struct {
 	places places[S]
 }
 
-// place is where a session stands among those of its owner.
+// place is the position of a session among those of its owner.
 type place[S Session] struct {
 	session S
 	owner   *owner[S] // nil for a session that is not evictable
@@ -54,18 +53,17 @@ type place[S Session] struct {
 }
 
 const (
-	busyPause = time.Second // before a session that was found in use is examined again
-	maxTries  = 16          // owners, or sessions of one, that are examined for a place
+	busyPause = time.Second // until a session found in use is examined again
+	maxTries  = 16          // owners, or sessions of one owner, examined per search
 )
 
-// New returns an empty Table with a number of places.
+// New returns an empty Table with limit places.
 func New[S Session](limit int, now func() time.Duration) *Table[S] {
 	return &Table[S]{limit: limit, now: now, byID: map[string]*place[S]{}, owners: map[string]*owner[S]{}}
 }
 
-// Add gives s a place. If there is a session with its id already, that one is returned as existing and s gets no
-// place. evicted is the session that has lost its place; the calling function ends it. Both may be zero. ok is false
-// if there is no place.
+// Add gives s a place. If a session with its id exists, Add returns it as existing, and s gets no place. evicted is
+// the session that lost its place; the caller of Add ends it. Both may be zero. ok is false if there is no place.
 func (t *Table[S]) Add(s S) (existing, evicted S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +99,7 @@ func (t *Table[S]) Add(s S) (existing, evicted S, ok bool) {
 	return none, evicted, true
 }
 
-// evictable returns the place that a new session of the caller may take; nil if there is none.
+// evictable returns the place that a new session of the caller may take, or nil.
 func (t *Table[S]) evictable(caller string) *place[S] {
 	share := max(t.limit/2, 1)
 	own := t.owners[caller]
@@ -135,14 +133,14 @@ func (t *Table[S]) evictable(caller string) *place[S] {
 	return own.idlest(t.now())
 }
 
-// idlest returns the place of the least recently used session that is not in use. The order in the heap is brought up
-// to date only here, so that using a session costs nothing.
+// idlest returns the place of the least recently used session that is not in use. It updates the order of the heap
+// only now, so that using a session costs nothing.
 func (o *owner[S]) idlest(now time.Duration) *place[S] {
 	for {
 		p := o.places[0]
 		used := p.session.LastUsed()
 		switch {
-		case p.since > now: // all sessions were found in use a moment ago
+		case p.since > now: // all sessions were just found in use
 			return nil
 		case p.session.Attached() || p.session.InFlight():
 			p.since = now + busyPause
@@ -155,7 +153,7 @@ func (o *owner[S]) idlest(now time.Duration) *place[S] {
 	}
 }
 
-// waiting returns the place of a session that may have a stream open, but has nothing in flight.
+// waiting returns the place of a session without requests in flight; it may have an open stream.
 func (o *owner[S]) waiting() *place[S] {
 	n := len(o.places)
 	first := rand.IntN(n)
@@ -167,7 +165,7 @@ func (o *owner[S]) waiting() *place[S] {
 	return nil
 }
 
-// Remove takes s off the table. It may be called again.
+// Remove removes s. Removing it again does nothing.
 func (t *Table[S]) Remove(s S) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +206,7 @@ func (t *Table[S]) Count() int {
 	return len(t.byID)
 }
 
-// All returns all sessions, in no order.
+// All returns all sessions in no particular order.
 func (t *Table[S]) All() []S {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// run runs one unit in a goroutine of its own and sends what came of it, come what may.
+// run runs one unit and sends its outcome, also after a panic.
 func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 	step := r.steps[u.step]
 	started := r.opts.Elapsed()
@@ -37,7 +37,7 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 	case u.element != whole:
 		l := r.loops[u.step]
 		sent = l.elements[u.element].arguments
-		f.outcome = r.call(ctx, l.scope, &l.elements[u.element].Item, sent, l.bar.step(u.element, step.Tool))
+		f.outcome = r.call(ctx, l.scope, &l.elements[u.element].Item, sent, l.tracker.step(u.element, step.Tool))
 	case step.Each != "":
 		f.outcome, f.loop = r.prepare(ctx, step)
 	default:
@@ -48,14 +48,14 @@ func (r *run) run(ctx context.Context, u unit, results chan<- finished) {
 		}
 		sent = arguments
 		if f.outcome = r.allow(ctx, step, []json.RawMessage{arguments}); f.outcome.Err == nil {
-			f.outcome = r.call(ctx, scope, nil, arguments, r.bar.step(u.step, step.Tool))
+			f.outcome = r.call(ctx, scope, nil, arguments, r.tracker.step(u.step, step.Tool))
 		}
 	}
 	done = true
 }
 
-// arguments returns the final arguments of a step or an element. ready is false if there is nothing to call: it is
-// skipped or fails, as the outcome says.
+// arguments returns the final arguments of a step or element. ready is false if there is nothing to call; the outcome
+// then says whether it was skipped or failed.
 func (r *run) arguments(
 	ctx context.Context, scope *plan.Scope, step plan.Step, item *plan.Item,
 ) (arguments json.RawMessage, o plan.Outcome, ready bool) {
@@ -75,7 +75,7 @@ func (r *run) arguments(
 	return arguments, plan.Outcome{Err: err}, err == nil
 }
 
-// allow asks whether the calls of a step may be made.
+// allow asks whether the calls of a step may be made. A refusal is the outcome's error.
 func (r *run) allow(ctx context.Context, step plan.Step, calls []json.RawMessage) plan.Outcome {
 	if r.opts.Allow == nil {
 		return plan.Outcome{}
@@ -83,7 +83,7 @@ func (r *run) allow(ctx context.Context, step plan.Step, calls []json.RawMessage
 	return plan.Outcome{Err: r.opts.Allow(ctx, step, calls)}
 }
 
-// call calls the tool and makes the step's value of what it returned.
+// call calls the tool and derives the step's value from the result.
 func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage,
 	report progress.Func) plan.Outcome {
 	o := r.opts.Call(ctx, scope.Step(), arguments, report)
@@ -101,7 +101,7 @@ func (r *run) call(ctx context.Context, scope *plan.Scope, item *plan.Item, argu
 	case r.opts.Hold != nil && !r.opts.Hold(len(picked)):
 		o.Err = &plan.Error{
 			Reason:  reason.TooLarge,
-			Message: "pick: the values of this query are too large together; the tool was called and has answered",
+			Message: "pick: the values of this query are too large in total; the tool was called and has answered",
 		}
 	default:
 		o.Value, o.Text = picked, ""

@@ -1,14 +1,12 @@
-// Package dataflow runs the steps of a plan. It schedules and nothing else: what a step's call does is
-// the caller's.
+// Package dataflow runs the steps of a plan. It only schedules; the caller makes the calls.
 //
-// A step starts the moment the last step that it needs has succeeded, the steps it refers to and those it
-// names in After; there are no waves, and the order of a plan's steps means nothing but who goes first
-// where slots are few. Steps of a sequential plan run one at a time, the first of the plan that can run before the
-// others; the next starts when one has ended, whatever came of it. A step that needs a failed one fails without
-// running, and so on down. Every step has exactly one outcome, and the others never suffer from what happens to it, a
-// panic included.
+// A step starts as soon as all steps that it refers to, or names in After, have succeeded. There are no waves. The
+// order of steps matters only when parallel slots are scarce. Steps of a sequential plan run one at a time, in plan
+// order among those that can run; the next starts when one has ended, whatever its outcome. A step that depends on a
+// failed step fails without running. Every step has exactly one outcome, and no failure or panic affects independent
+// steps.
 //
-// Run owns its goroutines, one per step that is running, and has waited for all of them when it returns.
+// Run owns its goroutines, one per running step, and waits for all of them before it returns.
 package dataflow
 
 import (
@@ -27,36 +25,37 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// Options say how to run a plan. Only Call is required.
+// Options configure Run. Only Call is required.
 type Options struct {
-	// Call runs a step, or an element of a step that loops, with its final arguments and fills Value, Text, Blocks, Err
-	// and Attempts of the outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done. It
-	// is called from many goroutines at once.
+	// Call runs a step, or one element of a loop, with its final arguments. It fills Value, Text, Blocks, Err and
+	// Attempts of the outcome; Started and Duration are kept if Duration is set. It returns soon after ctx is done
+	// and must be safe for concurrent use.
 	Call func(ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome
 
-	// Allow is asked before the calls of a step, with the arguments of each; an error is the outcome of all of them. It is
-	// called from many goroutines at once; nil allows all.
+	// Allow is asked before the calls of a step, with the arguments of each; an error becomes the outcome of all of
+	// them. It must be safe for concurrent use; nil allows all.
 	Allow func(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error
 
-	// Hold counts the bytes of a value that Pick has made, and is false if there is no room for it; nil has room.
+	// Hold reserves the bytes of a value made by Pick and reports whether they fit; nil has no limit.
 	Hold func(bytes int) bool
 
-	MaxParallel int // calls running at a time, 0 = any number
-	// steps that fail with this instead of running; the first per step counts
+	MaxParallel int // concurrent calls, 0 = no limit
+	// Problems are steps that fail with this error instead of running; the first per step counts.
 	Problems []plan.Problem
-	// a last look at final arguments, nil = fine; called from many goroutines
+	// Validate checks final arguments; nil accepts all. It must be safe for concurrent use.
 	Validate func(plan.Step, json.RawMessage) *plan.Error
-	// of earlier rounds: steps may need them, and one in the plan itself does not run again
+	// Done are the outcomes of earlier rounds. Steps may depend on them; a step that is listed here does not run
+	// again.
 	Done []plan.Outcome
-	// the share of the plan that is done; calls are in order, never two at once
+	// Progress receives the completed fraction of the plan. Calls are serialized and in order.
 	Progress progress.Func
 	Elapsed  func() time.Duration // since the query began; nil counts from the call of Run
 	Log      *slog.Logger         // for panics; nil discards
 }
 
-// Run runs a plan and returns one outcome per step, in the plan's order. When ctx is done, running steps
-// are awaited and the others fail as timeout, if its deadline has passed, or as cancelled.
-// The text of a failed step is "Error: " and the message. Step ids are distinct, as plan.Parse sees to.
+// Run runs a plan and returns one outcome per step, in plan order. When ctx is done, it waits for running steps; the
+// others fail as timeout if the deadline has passed, else as cancelled. The text of a failed step is "Error: " and
+// the message. Step ids must be unique, as plan.Parse ensures.
 func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 	if opts.Elapsed == nil {
 		start := time.Now()
@@ -75,20 +74,20 @@ func Run(ctx context.Context, p plan.Plan, opts Options) []plan.Outcome {
 	return r.outcomes
 }
 
-// A run is the state of one call of Run. All of it belongs to the goroutine of Run; the goroutines of
-// steps only read outcomes that were there before they started.
+// A run is the state of one call of Run. Only the goroutine of Run writes it. The goroutines of steps read only
+// outcomes that were complete before they started.
 type run struct {
 	opts     Options
 	steps    []plan.Step
 	index    map[string]int // steps by id
 	done     map[string]plan.Outcome
 	outcomes []plan.Outcome
-	settled  []bool  // the outcome is there
-	waiting  []int   // needs that have not succeeded yet
-	children [][]int // steps that need this one
-	ready    []unit  // in the order they became so, or in the plan's order if that is sequential
-	loops    []*loop // of steps that have been prepared as such
-	bar      *bar
+	settled  []bool  // the step has its outcome
+	waiting  []int   // number of dependencies that have not succeeded yet
+	children [][]int // steps that depend on this one
+	ready    []unit  // in order of becoming ready; in plan order if sequential
+	loops    []*loop // set once a step's loop is prepared
+	tracker  *tracker
 
 	sequential bool
 }
@@ -100,7 +99,7 @@ func newRun(p plan.Plan, opts Options) *run {
 		index: make(map[string]int, len(steps)), done: make(map[string]plan.Outcome, len(opts.Done)),
 		outcomes: make([]plan.Outcome, len(steps)), settled: make([]bool, len(steps)),
 		waiting: make([]int, len(steps)), children: make([][]int, len(steps)),
-		loops: make([]*loop, len(steps)), bar: newBar(len(steps), opts.Progress),
+		loops: make([]*loop, len(steps)), tracker: newTracker(len(steps), opts.Progress),
 	}
 	for i, s := range steps {
 		if _, ok := r.index[s.ID]; !ok {
@@ -119,7 +118,7 @@ func (r *run) isStep(id string) bool {
 	return here || before
 }
 
-// value returns what a step that has succeeded produced.
+// value returns the value of a step that has succeeded.
 func (r *run) value(id string) (json.RawMessage, bool) {
 	o, ok := r.done[id]
 	if i, here := r.index[id]; here {
@@ -128,7 +127,7 @@ func (r *run) value(id string) (json.RawMessage, bool) {
 	return o.Value, ok && o.OK() && o.Value != nil
 }
 
-// settle finds what each step needs, and the outcomes that are known from the start.
+// settle finds the dependencies of each step and the outcomes known from the start.
 func (r *run) settle() {
 	problems := make(map[string]*plan.Error, len(r.opts.Problems))
 	for _, p := range r.opts.Problems {
@@ -152,7 +151,7 @@ func (r *run) settle() {
 				r.children[j] = append(r.children[j], i)
 			} else if o, before := r.done[id]; !before {
 				known[i] = r.failure(&plan.Error{Reason: reason.MissingReference,
-					Message: fmt.Sprintf("after names %q, which is no step", id)})
+					Message: fmt.Sprintf("after names %q, which is not a step", id)})
 			} else if !o.OK() {
 				known[i] = r.passOn(o)
 			}
@@ -168,20 +167,20 @@ func (r *run) settle() {
 	}
 }
 
-// unit is what is started at once: a step, or one call of a step that loops.
+// unit is what runs in one goroutine: a step, or one call of a loop.
 type unit struct{ step, element int }
 
-// whole is the element of a unit that is a step.
+// whole is the element of a unit that is a whole step.
 const whole = -1
 
-// finished is a unit that has ended, with what came of it: an outcome, or the calls that a loop turned out to make.
+// finished is a unit that has ended, with its outcome or the prepared calls of a loop.
 type finished struct {
 	unit
 	outcome plan.Outcome
 	loop    *loop
 }
 
-// loop starts what is ready and takes in what has finished, until every step has an outcome.
+// loop starts ready units and collects finished ones until every step has an outcome.
 func (r *run) loop(ctx context.Context) {
 	results := make(chan finished)
 	running := 0
@@ -203,7 +202,7 @@ func (r *run) loop(ctx context.Context) {
 		case f.element != whole:
 			r.finishElement(f.unit, f.outcome)
 		case ctx.Err() != nil:
-			r.record(f.step, f.outcome) // what has not started fails below, for the same reason as this one
+			r.record(f.step, f.outcome) // steps that have not started fail below
 		default:
 			r.finish(f.step, f.outcome)
 		}
@@ -221,7 +220,7 @@ func (r *run) loop(ctx context.Context) {
 	}
 }
 
-// ended is the failure of a step that has not started when ctx is done.
+// ended returns the error of a step that has not started when ctx is done.
 func ended(ctx context.Context) *plan.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return &plan.Error{Reason: reason.Timeout, Message: "Query timed out before this step started"}
@@ -229,8 +228,8 @@ func ended(ctx context.Context) *plan.Error {
 	return &plan.Error{Reason: reason.Cancelled, Message: "Query was cancelled before this step started"}
 }
 
-// finish records an outcome and passes it on to the steps that need it: success makes them ready; a failure, or that
-// the step was skipped, is theirs as well.
+// finish records an outcome and passes it on to the dependent steps: success may make them ready; failing or being
+// skipped applies to them, too.
 func (r *run) finish(i int, o plan.Outcome) {
 	if r.settled[i] {
 		return
@@ -245,7 +244,7 @@ func (r *run) finish(i int, o plan.Outcome) {
 	}
 }
 
-// passOn is the outcome of a step that needs one which has not succeeded.
+// passOn returns the outcome of a step whose dependency failed or was skipped.
 func (r *run) passOn(o plan.Outcome) plan.Outcome {
 	if o.Skipped {
 		return plan.Outcome{Skipped: true, Started: r.opts.Elapsed()}
@@ -253,7 +252,7 @@ func (r *run) passOn(o plan.Outcome) plan.Outcome {
 	return r.failure(dependencyFailed(o.Step.ID))
 }
 
-// enqueue marks units as ready to run.
+// enqueue adds units that are ready to run.
 func (r *run) enqueue(units ...unit) {
 	at := len(r.ready)
 	if r.sequential {
@@ -268,10 +267,10 @@ func (r *run) record(i int, o plan.Outcome) {
 		o.Value, o.Text = nil, "Error: "+o.Err.Message
 	}
 	r.outcomes[i], r.settled[i] = o, true
-	r.bar.finish(i)
+	r.tracker.finish(i)
 }
 
-// failure is the outcome of a step that has not run.
+// failure returns the outcome of a step that fails without running.
 func (r *run) failure(err *plan.Error) plan.Outcome {
 	return plan.Outcome{Err: err, Started: r.opts.Elapsed()}
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// maxLoopArguments bounds the arguments of all calls of a loop together, in bytes.
+// maxLoopArguments limits the total size, in bytes, of the arguments of a loop's calls.
 const maxLoopArguments = 64 << 20
 
-// loop is a step that calls its tool once per element of a list. Its elements do not change once it has been prepared.
+// loop is a step that calls its tool once per element of a list. The elements do not change once it is prepared.
 type loop struct {
 	scope    *plan.Scope
 	elements []element
-	outcomes []plan.Outcome // as they come in
+	outcomes []plan.Outcome // by element
 	open     int            // elements without an outcome
 	settled  []bool
 	began    time.Duration
-	bar      *bar
+	tracker  *tracker
 }
 
-// element is one element of the list, and what its call sends.
+// element is one element of the list and the arguments of its call.
 type element struct {
 	plan.Item
 	arguments json.RawMessage // nil if there is no call
 }
 
-// prepare finds the calls of a loop. Without any, the step has its outcome.
+// prepare determines the calls of a loop. If there are none, the returned outcome is that of the step.
 func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop) {
 	scope := step.Scope(r.isStep, r.value)
 	if !scope.PerElement() {
@@ -53,7 +53,7 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 		}
 		arguments, o, ready := r.arguments(ctx, scope, step, &item)
 		if size += len(arguments); size > maxLoopArguments {
-			return plan.Outcome{Err: &plan.Error{Reason: reason.TooLarge, Message: "the arguments of this loop are larger than 64 MiB together; nothing was called"}}, nil
+			return plan.Outcome{Err: &plan.Error{Reason: reason.TooLarge, Message: "the arguments of this loop exceed 64 MiB in total; nothing was called"}}, nil
 		}
 		l.elements = append(l.elements, element{Item: item})
 		if !ready {
@@ -70,7 +70,7 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 	}
 	if refused := r.allow(ctx, step, calls); refused.Err != nil {
 		o := l.cut(r, refused.Err)
-		o.Err, o.Value = refused.Err, nil // also where other elements failed: no call was made
+		o.Err, o.Value = refused.Err, nil // replaces failures of single elements: no call was made
 		return o, nil
 	}
 	return plan.Outcome{}, l
@@ -79,11 +79,11 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 // unroll makes the calls of a loop ready to run.
 func (r *run) unroll(i int, l *loop) {
 	r.loops[i] = l
-	l.bar = r.bar.within(i, len(l.elements))
+	l.tracker = r.tracker.within(i, len(l.elements))
 	var units []unit
 	for k := range l.elements {
 		if l.settled[k] {
-			l.bar.finish(k)
+			l.tracker.finish(k)
 			continue
 		}
 		units = append(units, unit{i, k})
@@ -91,17 +91,17 @@ func (r *run) unroll(i int, l *loop) {
 	r.enqueue(units...)
 }
 
-// finishElement records the outcome of a call of a loop, and that of the step with its last one.
+// finishElement records the outcome of one call of a loop. The last one completes the step.
 func (r *run) finishElement(u unit, o plan.Outcome) {
 	l := r.loops[u.step]
 	l.outcomes[u.element], l.settled[u.element] = o, true
-	l.bar.finish(u.element)
+	l.tracker.finish(u.element)
 	if l.open--; l.open == 0 {
 		r.finish(u.step, l.outcome(r))
 	}
 }
 
-// cut ends a loop before all its calls were made: those that are open fail with err.
+// cut ends a loop early: its open calls fail with err.
 func (l *loop) cut(r *run, err *plan.Error) plan.Outcome {
 	for i := range l.outcomes {
 		if !l.settled[i] {
@@ -113,7 +113,7 @@ func (l *loop) cut(r *run, err *plan.Error) plan.Outcome {
 	return l.outcome(r)
 }
 
-// outcome joins the outcomes of the calls. The step fails only if every call that it made failed.
+// outcome joins the outcomes of the calls. The step fails only if every call failed.
 func (l *loop) outcome(r *run) plan.Outcome {
 	o := plan.Outcome{Elements: l.outcomes, Started: l.began, Duration: r.opts.Elapsed() - l.began}
 	var first *plan.Error

@@ -1,0 +1,75 @@
+package dataflow
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/agenticnexus/agenticnexus/internal/progress"
+)
+
+// A tracker sums the progress of a plan's steps, or of a loop's calls within the slice of their step. Each of n parts
+// has a slice of 1/n. A slice never shrinks, so a retry does not move progress back; it is full once its step has
+// finished.
+type tracker struct {
+	*output
+	parent *tracker // nil for the plan
+	place  int      // in the parent
+
+	slices   []float64
+	finished []bool
+	sum      float64
+}
+
+// output is shared by a tracker and the trackers within it.
+type output struct {
+	mu     sync.Mutex // also held while reporting, so that sums arrive in order
+	report progress.Func
+	plan   *tracker
+}
+
+func newTracker(n int, report progress.Func) *tracker {
+	if report == nil {
+		report = progress.Discard
+	}
+	t := &tracker{output: &output{report: report}, slices: make([]float64, n), finished: make([]bool, n)}
+	t.plan = t
+	return t
+}
+
+// within returns a tracker whose n slices together form slice i of t.
+func (t *tracker) within(i, n int) *tracker {
+	return &tracker{output: t.output, parent: t, place: i, slices: make([]float64, n), finished: make([]bool, n)}
+}
+
+// step returns the progress function of step i. Reports after the step has finished are dropped.
+func (t *tracker) step(i int, tool string) progress.Func {
+	return func(fraction float64, message string) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.finished[i] || t.parent != nil && t.parent.finished[t.place] {
+			return
+		}
+		t.fill(i, progress.Fraction(fraction, 1))
+		message = cmp.Or(message, "Working...")
+		t.report(t.plan.fraction(), "["+tool+"] "+message)
+	}
+}
+
+func (t *tracker) finish(i int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finished[i] = true
+	t.fill(i, 1)
+}
+
+func (t *tracker) fill(i int, fraction float64) {
+	if fraction > t.slices[i] {
+		t.sum += fraction - t.slices[i]
+		t.slices[i] = fraction
+	}
+	if t.parent != nil {
+		t.parent.fill(t.place, t.fraction())
+	}
+}
+
+func (t *tracker) fraction() float64 { return min(t.sum/float64(len(t.slices)), 1) }

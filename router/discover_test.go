@@ -21,3 +21,13 @@ func TestDiscover(t *testing.T) {
 		}
 	}
 }
+
+// The router's own list never changes without a search, so that there is nothing to subscribe to.
+func TestNoSubscriptions(t *testing.T) {
+	s := newKit(t, nil).session()
+	lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if got := lines[len(lines)-1]; !strings.Contains(got, `"code":-32601`) {
+		t.Errorf("got %s, want the code -32601", got)
+	}
+}

@@ -67,7 +67,12 @@ func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 	if x.Message.IsNotification() {
 		return // the router itself needs none; servers behind run are not notified
 	}
-	if x.Message.Method != "tools/call" {
+	switch x.Message.Method {
+	case "tools/call":
+	case "subscriptions/listen": // mcp-go knows it, but fails
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: subscriptions/listen"})
+		return
+	default:
 		p.protocol(ctx, x)
 		return
 	}

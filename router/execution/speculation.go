@@ -35,6 +35,7 @@ type early struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	outcome plan.Outcome // once done
+	dropped bool         // not in the plan, or to run later there; guarded by Speculation.mu
 	taken   bool         // taken over by a step of the plan; guarded by Speculation.mu
 
 	mu     sync.Mutex
@@ -59,7 +60,7 @@ func (x *Executor) Speculate(ctx context.Context, r Request) *Speculation {
 // Start starts a simple step whose tool only reads. Other steps, such as loops, are left to Execute. It never waits:
 // if no slot is free, the step is left to Execute, too.
 func (s *Speculation) Start(step plan.Step) {
-	if step.Each != "" || step.When != "" || step.Pick != "" {
+	if !plain(step) {
 		return
 	}
 	if tool, unknown := s.r.Catalog.Lookup(step.Tool, s.r.Origin.Visible); unknown != nil || !tool.Reads() {
@@ -94,6 +95,11 @@ func (s *Speculation) Start(step plan.Step) {
 	})
 }
 
+// plain reports whether a step only calls its tool, once, and waits for no other step.
+func plain(step plan.Step) bool {
+	return step.Each == "" && step.When == "" && step.Pick == "" && len(step.After) == 0
+}
+
 func (c *early) progress(fraction float64, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +119,8 @@ func (c *early) is(step plan.Step, arguments json.RawMessage) bool {
 		bytes.Equal(c.step.Arguments, arguments)
 }
 
-// drop cancels the calls that are not in the complete plan. A nil Speculation does nothing.
+// drop cancels the calls that are not in the complete plan, and those that wait for other steps there: what they have
+// read may have changed by then. A nil Speculation does nothing.
 func (s *Speculation) drop(p plan.Plan) {
 	if s == nil {
 		return
@@ -121,7 +128,9 @@ func (s *Speculation) drop(p plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.started {
-		if !slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return c.is(step, step.Arguments) }) {
+		i := slices.IndexFunc(p.Steps, func(step plan.Step) bool { return c.is(step, step.Arguments) })
+		if i < 0 || !plain(p.Steps[i]) || i > 0 && p.Sequential {
+			c.dropped = true
 			c.cancel()
 		}
 	}
@@ -135,7 +144,7 @@ func (s *Speculation) take(
 		return plan.Outcome{}, false
 	}
 	s.mu.Lock()
-	i := slices.IndexFunc(s.started, func(c *early) bool { return c.is(step, arguments) })
+	i := slices.IndexFunc(s.started, func(c *early) bool { return !c.dropped && c.is(step, arguments) })
 	if i < 0 {
 		s.mu.Unlock()
 		return plan.Outcome{}, false

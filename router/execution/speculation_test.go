@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -23,14 +24,19 @@ func TestSpeculationIsTakenOver(t *testing.T) {
 		{"another tool", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `{"id":"s","tool":"a__see","arguments":{"x":1}}`, `look{"x":1} see{"x":1} ;= {"x":1}`},
 		{"another server", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `{"id":"s","tool":"b__look","arguments":{"x":1}}`, `look{"x":1} ;look{"x":1} = {"x":1}`},
 		{"another id", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `{"id":"t","tool":"a__look","arguments":{"x":1}}`, `look{"x":1} look{"x":1} ;= {"x":1}`},
+		{"after another step", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `{"id":"w","tool":"b__look"},{"id":"s","tool":"a__look","arguments":{"x":1},"after":["w"]}`, `look{"x":1} look{"x":1} ;look{} = {"x":1}`},
+		{"on a condition", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `{"id":"w","tool":"b__look"},{"id":"s","tool":"a__look","arguments":{"x":1},"when":"w == {}"}`, `look{"x":1} look{"x":1} ;look{} = {"x":1}`},
+		{"first in a sequence", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `"sequential":true,{"id":"s","tool":"a__look","arguments":{"x":1}}`, `look{"x":1} ;= {"x":1}`},
+		{"later in a sequence", `{"id":"s","tool":"a__look","arguments":{"x":1}}`, `"sequential":true,{"id":"w","tool":"b__look"},{"id":"s","tool":"a__look","arguments":{"x":1}}`, `look{"x":1} look{"x":1} ;look{} = {"x":1}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := script(tool("look", readOnly), tool("see", readOnly)), script(tool("look", readOnly))
 				k := newKit(t, nil, a, b)
 				r := execution.Request{Catalog: k.catalog(), Began: time.Now()}
-				checked := func(step string) plan.Plan {
-					p := planOf(t, `{"steps":[`+step+`]}`)
+				checked := func(steps string) plan.Plan {
+					steps, sequential := strings.CutPrefix(steps, `"sequential":true,`)
+					p := planOf(t, fmt.Sprintf(`{"sequential":%t,"steps":[%s]}`, sequential, steps))
 					if problems := k.Check(&p, r.Catalog, nil, nil); len(problems) > 0 {
 						t.Fatal(problems)
 					}
@@ -41,7 +47,8 @@ func TestSpeculationIsTakenOver(t *testing.T) {
 				r.Speculation.Start(checked(row.begun).Steps[0])
 				synctest.Wait()
 				r.Plan = checked(row.planned)
-				out := k.Execute(t.Context(), r)[0]
+				all := k.Execute(t.Context(), r)
+				out := all[len(all)-1]
 				if got := a.called() + ";" + b.called() + "= " + string(out.Value); got != row.want || !out.OK() {
 					t.Errorf("got %s, %+v, want %s", got, out.Err, row.want)
 				}

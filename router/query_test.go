@@ -104,6 +104,32 @@ func TestSequence(t *testing.T) {
 	}
 }
 
+// A plan of several rounds in which something is written keeps their order when it is given back.
+func TestSequenceOfRounds(t *testing.T) {
+	for _, row := range []struct {
+		first, then string // tools
+		sequential  bool
+	}{
+		{"note", "get_w", true},
+		{"echo", "note", true},
+		{"note", "echo", true},
+		{"echo", "works", false},
+	} {
+		k := newKit(t, nil, `{"steps":[{"id":"a","tool":"`+row.first+`","arguments":{"n":1}},{"id":"b","tool":"`+row.first+`","arguments":{"n":2}}],"more":true}`,
+			`{"steps":[{"id":"c","tool":"`+row.then+`","arguments":{"n":3}}]}`)
+		r := k.query(router.Query{Approved: true})
+		given, err := json.Marshal(r.Content(false).Plan)
+		if err != nil || r.Plan.Rounds != 2 || r.Plan.Sequential != row.sequential {
+			t.Fatalf("%s, %s: got %s, %v, want two rounds, sequential: %t", row.first, row.then, given, err, row.sequential)
+		}
+		k.query(router.Query{Plan: given})
+		want := []string{row.first + `{"n":1}`, row.first + `{"n":2}`, row.then + `{"n":3}`}
+		if got := k.called()[3:]; row.sequential && !slices.Equal(got, want) {
+			t.Errorf("given back: got the calls %q, want %q", got, want)
+		}
+	}
+}
+
 // A dry run plans and calls nothing; it warns of what is wrong.
 func TestDryRun(t *testing.T) {
 	k := newKit(t, nil, `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}},{"id":"b","tool":"nope","arguments":{},"after":["a"]}]}`)

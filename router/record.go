@@ -85,14 +85,16 @@ func (r *Record) Called() int {
 	return n + len(r.Dropped)
 }
 
-// take adds the plan of a round to the record. A later round without steps leaves the plan unchanged.
-func (r *Record) take(n *round) {
+// take adds the plan of a round to the record. A later round without steps leaves the plan unchanged. A plan of several
+// rounds that writes is sequential, so that it runs in the same order when it is given back.
+func (r *Record) take(n *round, reads func(plan.Step) bool) {
 	if n.number > 1 && len(n.plan.Steps) == 0 {
 		return
 	}
 	r.Plan.Source, r.Plan.Rounds = n.plan.Source, n.number
 	r.Plan.Steps = append(r.Plan.Steps, n.plan.Steps...)
-	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential
+	later := n.number > 1 && slices.ContainsFunc(r.Plan.Steps, func(s plan.Step) bool { return !reads(s) })
+	r.Plan.Sequential = r.Plan.Sequential || n.plan.Sequential || later
 	r.Rounds = append(r.Rounds, len(r.Plan.Steps))
 }
 

@@ -141,7 +141,7 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 		return err
 	}
 	s.askMissing(ctx, r)
-	s.record.take(r)
+	s.record.take(r, s.reads)
 	s.record.lacks(r)
 	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round without steps or note keeps the note
 		s.note = r.plan.Note

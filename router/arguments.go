@@ -92,7 +92,7 @@ func (a arguments) seconds(name string) (time.Duration, error) {
 	if json.Unmarshal(a[name], &s) != nil || !(s > 0) || s > 1e6 {
 		return 0, refuse("Invalid argument: %s must be a positive number of seconds", name)
 	}
-	return time.Duration(s * float64(time.Second)), nil
+	return max(1, time.Duration(s*float64(time.Second))), nil // 0 would mean that none is given
 }
 
 // conversation reads an argument that is either text or an array of messages.

@@ -110,3 +110,13 @@ func TestReadQuery_AllArguments(t *testing.T) {
 		t.Errorf("got %+v, %t, %v, want a plain question", q, full, err)
 	}
 }
+
+// TestReadQuery_ShortTime reads times that round to none.
+func TestReadQuery_ShortTime(t *testing.T) {
+	for _, seconds := range []string{"1e-300", "1e-10", "5E-10", "0.000000001"} {
+		q, _, err := readQuery(arguments{"query": []byte(`"q"`), "timeout_seconds": []byte(seconds)})
+		if err != nil || q.Timeout != 1 {
+			t.Errorf("%s: got %+v, %v, want a nanosecond", seconds, q, err)
+		}
+	}
+}

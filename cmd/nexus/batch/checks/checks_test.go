@@ -65,6 +65,7 @@ func TestRun(t *testing.T) {
 		`{"not_tools":["send_email","query_hr"]}`:                               "",
 		`{"not_tools":["calculator.calculate"]}`:                                "calculate was called",
 		`{"arguments":{"calculate":{"expression":"1+1","options.0.digits":2}}}`: "",
+		`{"arguments":{"calculate":{"options[0].digits":2}}}`:                   "",
 		`{"arguments":{"calculate":{"expression":"1+2"}}}`:                      `calculate: expression is "1+1"`,
 		`{"arguments":{"calculate":{"options.1.digits":2}}}`:                    "options.1.digits is missing",
 		`{"arguments":{"send_email":{}}}`:                                       "send_email was not called",

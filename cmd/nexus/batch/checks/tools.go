@@ -117,6 +117,9 @@ func differs(raw json.RawMessage, wanted map[string]json.RawMessage) string {
 	arguments := decode(raw)
 	for _, path := range slices.Sorted(maps.Keys(wanted)) {
 		got, found := at(arguments, path)
+		if !found { // as references write it
+			got, found = at(arguments, strings.NewReplacer("[", ".", "]", "").Replace(path))
+		}
 		if !found {
 			return fmt.Sprintf("%s is missing", path)
 		}

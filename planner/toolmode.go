@@ -74,20 +74,31 @@ func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (
 	return Result{Usage: next.Usage, Tokens: next.Tokens}, err
 }
 
-// showTools chooses the tools that the model can call: the best that fit the budget with their schemas. Their order
-// depends on nothing but the names, so that endpoints can cache them.
+// showTools chooses the tools that the model can call: all if their schemas fit the budget, else those that match the
+// question best.
 func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
-	s := &Shown{started: true, native: true, details: map[string]detail{}}
-	room := p.cfg.ToolTokens * bytesPerToken
-	s.room = max(room, 2*maxTool)
-	s.best, _ = p.offer(req.Tools, p.rank(ctx, req, req.Query, maxNative), room, s)
-	slices.Sort(s.offered)
+	var all []plan.Tool
 	for t := range req.Tools.All() {
-		if s.details[t.Name] == 0 {
-			s.others = true
+		if all = append(all, *t); len(all) == maxNative {
 			break
 		}
 	}
+	s := p.showNative(req.Tools, all)
+	if len(s.offered) < len(all) {
+		s = p.showNative(req.Tools, p.rank(ctx, req, req.Query, maxNative))
+		s.others = true
+	}
+	return s
+}
+
+// showNative lets the model call ranked tools, as far as the budget allows. Their order depends on nothing but the
+// names, so that endpoints can cache them.
+func (p *Planner) showNative(tools Tools, ranked []plan.Tool) *Shown {
+	s := &Shown{started: true, native: true, details: map[string]detail{}}
+	room := p.cfg.ToolTokens * bytesPerToken
+	s.room = max(room, 2*maxTool)
+	s.best, _ = p.offer(tools, ranked, room, s)
+	slices.Sort(s.offered)
 	return s
 }
 

@@ -196,6 +196,34 @@ func TestToolModeKeepsItsTools(t *testing.T) {
 	}
 }
 
+// TestToolModeShowsAll: where they fit, the model can call all tools, also those that the question does not match.
+func TestToolModeShowsAll(t *testing.T) {
+	some, many := tools(), tools()
+	for i := range 200 {
+		name := fmt.Sprintf("tool_%d", i)
+		many = append(many, plan.Tool{Name: name, Server: "s", Tool: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	for _, row := range []struct {
+		query string
+		tools planner.List
+		want  int // with find_tools where it is offered
+	}{
+		{"Bonjour", some, len(some)},
+		{"web_search", some, len(some)},
+		{"Bonjour", many, 1},
+		{"web_search", many, 2},
+	} {
+		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Mode, o.Ranker = planner.ModeTools, firstWords{} })
+		f.Answer(calls(`web_search {"query":"a"}`))
+		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: row.query, Tools: row.tools}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Requests()[0].Tools; len(got) != row.want {
+			t.Errorf("%q of %d tools: got %v, want %d", row.query, len(row.tools), got, row.want)
+		}
+	}
+}
+
 // firstWords ranks tools whose name begins with the question.
 type firstWords struct{}
 

@@ -16,8 +16,8 @@ const (
 	maxAnswer = 16 << 10 // bytes of its response that it is shown again
 )
 
-// findTools is a pseudo tool by which a model searches for tools that it was not shown. A tool of that name has to be
-// called with the name of its server, so that no server can take the search over.
+// findTools is a pseudo tool by which a model searches for tools that it was not shown. Where there are any, a tool of
+// that name has to be called with the name of its server, so that no server can take the search over.
 const findTools = "find_tools"
 
 // conversation is the conversation with the model for one plan.
@@ -121,7 +121,7 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || step.Tool == findTools // then this is not the plan
+				searching = searching || c.searches(step) // then this is not the plan
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}

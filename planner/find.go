@@ -59,7 +59,7 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 // takeSearches removes the searches for tools from a plan and returns their queries. It reports whether there were any.
 func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
-		if s.Tool != findTools {
+		if !c.searches(s) {
 			return false
 		}
 		some = true
@@ -69,6 +69,16 @@ func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
 		return true
 	})
 	return wanted, some
+}
+
+// searches reports whether a step is a search for tools. Where the model is shown all tools, a tool of a server may have
+// that name.
+func (c *conversation) searches(s plan.Step) bool {
+	if s.Tool != findTools {
+		return false
+	}
+	_, unknown := c.req.Tools.Lookup(findTools)
+	return c.shown.others || unknown != nil
 }
 
 // find searches for tools. It returns two data blocks: what each search found, and the tools that were not shown

@@ -163,7 +163,9 @@ func (p *Planner) nativeTools(from Tools, s *Shown) (tools []llm.Tool, names map
 			continue
 		}
 		native := p.nativeTool(nativeName(t.Name, names), t)
-		names[native.Name] = t.Name
+		if names[native.Name] = t.Name; t.Name == findTools {
+			names[native.Name] = t.Server + "." + t.Tool // the bare name is the search
+		}
 		tools = append(tools, native.Tool)
 	}
 	return tools, names

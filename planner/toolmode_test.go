@@ -224,6 +224,36 @@ func TestToolModeShowsAll(t *testing.T) {
 	}
 }
 
+// TestFindToolsOfAServer: where all tools are shown, a server's tool of that name is called like others; natively it
+// always is.
+func TestFindToolsOfAServer(t *testing.T) {
+	own := plan.Tool{Name: "find_tools", Server: "shed", Tool: "find_tools", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	few, many := append(tools(), own), planner.List{own}
+	for i := range 200 {
+		name := fmt.Sprintf("tool_%d", i)
+		many = append(many, plan.Tool{Name: name, Server: "s", Tool: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	sum := sha256.Sum256([]byte("find_tools"))
+	native := calls("find_tools_" + hex.EncodeToString(sum[:4]) + ` {"query":"hammer"}`)
+	for _, row := range []struct {
+		mode  string
+		tools planner.List
+		reply llmtest.Reply
+		want  string
+	}{
+		{planner.ModePlan, few, llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"find_tools","arguments":{"query":"hammer"}}]}`}, ""},
+		{planner.ModeTools, few, native, " more"},
+		{planner.ModeTools, many, native, " more"},
+	} {
+		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.Mode, o.Ranker = row.mode, firstWords{} })
+		f.Answer(row.reply)
+		got, err := f.planner.Plan(t.Context(), planner.Request{Query: "find_tools", Tools: row.tools, MaxRounds: 2})
+		if want := `model: s1=shed/find_tools{"query":"hammer"}` + row.want; err != nil || brief(got.Plan) != want || len(f.Requests()) != 1 {
+			t.Errorf("%s, %d tools: got %s, %v after %d turns, want %s after one", row.mode, len(row.tools), brief(got.Plan), err, len(f.Requests()), want)
+		}
+	}
+}
+
 // firstWords ranks tools whose name begins with the question.
 type firstWords struct{}
 

@@ -71,7 +71,7 @@ func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
 	return wanted, some
 }
 
-// searches reports whether a step is a search for tools. Where the model is shown all tools, a tool of a server may have
+// searches reports whether a step is a search for tools. Where the model is shown all tools, a server's tool may have
 // that name.
 func (c *conversation) searches(s plan.Step) bool {
 	if s.Tool != findTools {

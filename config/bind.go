@@ -28,9 +28,9 @@ func checkListen(listen string) string {
 	return ""
 }
 
-// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys and access tokens:
-// everybody who can reach the router could use all servers. An address without a host means all interfaces. The error
-// is an *Error.
+// CheckBind refuses to listen beyond loopback (localhost, 127.0.0.0/8, ::1) without API keys and access tokens, because
+// everybody who reaches the router could then use all servers. An address without a host means all interfaces. The
+// error is an *Error.
 func CheckBind(listen string, access auth.Config) error {
 	if why := checkListen(listen); why != "" {
 		return wrong("listen address %q: %s", listen, why)
@@ -46,7 +46,7 @@ func wrong(format string, args ...any) error {
 	return &Error{[]Problem{{Message: fmt.Sprintf(format, args...)}}}
 }
 
-// OnLoopback reports whether an address to listen on can be reached from this machine only.
+// OnLoopback reports whether a listen address can be reached from this machine only.
 func OnLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -183,7 +183,7 @@ func (d *decoder) notAbove(path string, value, most time.Duration) {
 	}
 }
 
-// duration returns t as a file would have it, such as 10m.
+// duration formats t as in a configuration file, such as 10m.
 func duration(t time.Duration) string {
 	s := t.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -1,6 +1,6 @@
 // Package config loads and checks the configuration files.
 //
-// [Load] reads them, [Reload] reads them again, [Check] prints them, [Watch] tells when they change, [Init] writes
+// [Load] reads them, [Reload] reads them again, [Check] reports on them, [Watch] detects changes, [Init] writes
 // examples and [Import] adds the servers of a desktop client. A [Config] is an immutable snapshot: it is replaced as a
 // whole and never changed. Functions keep no state and are safe for concurrent use.
 package config
@@ -24,7 +24,7 @@ type Config struct {
 	Settings
 	Servers  []downstream.ServerConfig // in the order of the files
 	Files    []string                  // the files read, in their order
-	Warnings []string                  // what is ignored or has no effect, one line each
+	Warnings []string                  // ignored or ineffective settings, one line each
 
 	sources []source // as read, for Reload
 }
@@ -39,7 +39,7 @@ type Settings struct {
 	Router         router.ToolsConfig         `yaml:"router"`
 	Proxy          proxy.Config               `yaml:"proxy"`
 	LLM            *LLM                       `yaml:"llm"`    // nil = no model
-	Prices         map[string]Price           `yaml:"prices"` // by model; what nexus batch reckons with
+	Prices         map[string]Price           `yaml:"prices"` // by model
 	Query          router.QueryConfig         `yaml:"query"`
 	Planner        planner.Config             `yaml:"planner"`
 	Execution      downstream.ExecutionConfig `yaml:"execution"`
@@ -79,13 +79,13 @@ type LLM struct {
 	UseClient   bool                  `yaml:"use_client"` // without a model, use the sampling of clients
 }
 
-// Price is what a million tokens of a model cost, in any currency.
+// Price is the price of a million tokens of a model, in any currency.
 type Price struct {
 	Input  float64 `yaml:"input"`
 	Output float64 `yaml:"output"`
 }
 
-// Of returns what tokens cost.
+// Of returns the cost of tokens.
 func (p Price) Of(input, output int) float64 {
 	return (float64(input)*p.Input + float64(output)*p.Output) / 1e6
 }
@@ -93,7 +93,7 @@ func (p Price) Of(input, output int) float64 {
 // Plans reports whether there is a model that plans and answers. l may be nil.
 func (l *LLM) Plans() bool { return l != nil && l.Planner.BaseURL != "" }
 
-// Shutdown bounds the graceful end.
+// Shutdown configures the graceful shutdown.
 type Shutdown struct {
 	Grace time.Duration `yaml:"grace"`
 }

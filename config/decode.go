@@ -22,8 +22,8 @@ type decoder struct {
 	lenient  bool     // keep unset variables as written
 	programs bool     // warn about commands that do not exist
 	used     *Config  // the configuration to replace; nil = none
-	keep     bool     // used has API keys, which stay if the files do not tell the keys
-	unknown  []string // why the files do not tell them
+	keep     bool     // used has API keys, which stay if the files do not determine the keys
+	unknown  []string // why the files do not determine them
 	problems problems
 	warnings []string
 	places   map[string]place    // of every given value, by its path

@@ -23,8 +23,8 @@ const (
 // maxKeyFile bounds a file that holds a key, in bytes.
 const maxKeyFile = 64 << 10
 
-// keys checks the API keys, adds that of the environment, and replaces env and file by their content, so that each
-// key has either SHA256 or Key. At a reload, the keys in use stay if the files do not tell the keys.
+// keys checks the API keys, adds the key of the environment, and replaces env and file by their content, so that each
+// key has either SHA256 or Key. At a reload, the keys in use stay if the files do not determine the keys.
 func (d *decoder) keys(access *auth.Config) {
 	value, _ := d.env(keyVariable)
 	value = strings.TrimSpace(value)
@@ -82,7 +82,7 @@ func (d *decoder) keys(access *auth.Config) {
 	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: secret.String(value)})
 }
 
-// namesServers warns about names at path of servers that are not there.
+// namesServers warns about names of unknown servers in the list at path.
 func (d *decoder) namesServers(path string, names []string) {
 	for i, name := range names {
 		if _, ok := d.servers[name]; !ok {
@@ -154,7 +154,7 @@ func (d *decoder) cutKey(name, value string) bool {
 	})
 }
 
-// readKey reads the file name that is named in the file config.
+// readKey reads the key file name. A relative name is relative to the folder of the file config.
 func readKey(config, name string) (string, error) {
 	name, err := beside(config, name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// Variables with the key for an endpoint if the files give none. No other endpoint gets it.
+// Environment variables with the key for an endpoint if the files give none. No other endpoint gets this key.
 const (
 	openAIKey    = "OPENAI_API_KEY"
 	anthropicKey = "ANTHROPIC_API_KEY"
@@ -62,7 +62,7 @@ func (d *decoder) synthesizer(synth *llm.Config, planner llm.Config) {
 	unless(d, path, "verbosity", &synth.Verbosity, planner.Verbosity)
 	unless(d, path, "max_tokens", &synth.MaxTokens, planner.MaxTokens)
 	unless(d, path, "temperature", &synth.Temperature, planner.Temperature)
-	if sameHost(synth.BaseURL, planner.BaseURL) { // what is for its host is for no other
+	if sameHost(synth.BaseURL, planner.BaseURL) { // secrets of the planner go to its host only
 		unless(d, path, "api_key", &synth.APIKey, planner.APIKey)
 		unless(d, path, "headers", &synth.Headers, planner.Headers)
 		unless(d, path, "extra", &synth.Extra, planner.Extra)
@@ -77,8 +77,8 @@ func unless[T any](d *decoder, path, key string, setting *T, value T) {
 	}
 }
 
-// provider checks the API of a model, and completes the model if another provider has that API than before, the one
-// that its address and model are for.
+// provider checks the API of a model. If the API belongs to another provider than before, it sets that provider's
+// defaults.
 func (d *decoder) provider(path string, m *llm.Config, before string) {
 	if d.given(path, "api") {
 		d.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses, llm.APIAnthropic)
@@ -145,7 +145,7 @@ func (d *decoder) model(path string, m *llm.Config) {
 	}
 }
 
-// modelHeaders checks headers for a model. Its key has one header and one place in the configuration.
+// modelHeaders checks the headers for a model. Its key must be in one place only.
 func (d *decoder) modelHeaders(path string, m *llm.Config) {
 	checkHeaders(m.Headers, func(name, why string) { d.wrong(path+"."+name, "%s", why) })
 	for name := range m.Headers {

@@ -6,8 +6,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
-// oauth checks which access tokens count. `oauth: {}` means none. At a reload, those in use stay if the files do not
-// tell, and so do the claims.
+// oauth checks the settings for access tokens. `oauth: {}` accepts none. At a reload, the settings in use stay if the
+// files have none, and so do the claims.
 func (d *decoder) oauth(access *auth.Config) {
 	const path = "auth.oauth"
 	place, given := d.places[path]
@@ -53,7 +53,7 @@ func (d *decoder) oauth(access *auth.Config) {
 	}
 }
 
-// needs records what is wrong with the member of a mapping at path, which must be given.
+// needs records a problem with a required member of the mapping at path.
 func (d *decoder) needs(path, key string, err error) {
 	_, given := d.places[join(path, key)]
 	switch {

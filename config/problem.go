@@ -11,7 +11,7 @@ import (
 // A Problem is one error in the configuration. Its text never contains a secret: it quotes values as written in the
 // file, before variables are expanded, and does not quote secrets.
 type Problem struct {
-	File    string // "" = not from a file
+	File    string // "" = no file
 	Line    int    // from 1; 0 = the file as a whole
 	Column  int    // from 1, in characters
 	Message string // one line

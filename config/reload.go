@@ -31,7 +31,7 @@ func Reload(paths []string, opts Options, used Config) (Config, error) {
 	return load(paths, opts, &used)
 }
 
-// Same reports whether two configurations are equal, even if the text of their files differs.
+// Same reports whether two configurations are equal, regardless of the text of their files.
 func (c Config) Same(other Config) bool {
 	c.sources, other.sources = nil, nil
 	return reflect.DeepEqual(c, other)

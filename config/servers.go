@@ -22,7 +22,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$
 
 const serverNameRule = `letters, digits, "-" and single "_" inside, starting with a letter or digit`
 
-// addServers appends the servers of n, an mcpServers object at path, to what there is.
+// addServers appends the servers in n, an mcpServers object at path.
 func (d *decoder) addServers(to []downstream.ServerConfig, path string, n *node) []downstream.ServerConfig {
 	if n.kind == null || !d.want(path, n, mapping) {
 		return to
@@ -134,7 +134,7 @@ func (s serverCheck) transport() {
 	}
 }
 
-// rest checks what every server may have.
+// rest checks the settings common to all transports.
 func (s serverCheck) rest() {
 	c := s.cfg
 	if c.Timeout < 0 {
@@ -203,8 +203,8 @@ func (s serverCheck) headers() {
 	}
 }
 
-// forwardHeaders checks the names of headers that callers set, none of which the transport or the configuration writes,
-// and drops those that may hold the caller's key.
+// forwardHeaders checks the names in forward_headers. The transport and the configuration must not write these headers.
+// It drops names of headers that may contain the caller's key.
 func (s serverCheck) forwardHeaders() {
 	own := map[string]bool{}
 	for name := range s.cfg.Headers {

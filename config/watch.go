@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Watcher tells when the files of a configuration have changed. It polls, because editors replace files and Kubernetes
-// moves links. It is not safe for concurrent use.
+// Watcher detects changes of configuration files. It polls, because editors replace files and Kubernetes moves links.
+// It is not safe for concurrent use.
 type Watcher struct {
 	paths []string
 	known []seen // as last reported
@@ -22,7 +22,7 @@ type seen struct {
 	info     os.FileInfo // of the target of links
 }
 
-// Watch starts to watch the paths that were given to Load.
+// Watch starts to watch paths, the same as for Load.
 func Watch(paths []string, opts Options) *Watcher {
 	if len(paths) == 0 && !opts.NoFile {
 		paths = []string{DefaultFolder}

@@ -11,13 +11,13 @@ import (
 
 // Bounds of planning with a model.
 const (
-	maxTokens = 150_000  // after which there is no other round or search
+	maxTokens = 150_000  // no further round or search after so many
 	maxSteps  = 100      // steps of all plans of one query
-	maxAnswer = 16 << 10 // bytes of its response that it is shown again
+	maxAnswer = 16 << 10 // bytes of a response that a repair prompt repeats
 )
 
-// findTools is a pseudo tool by which a model searches for tools that it was not shown. Where there are any, a tool of
-// that name has to be called with the name of its server, so that no server can take the search over.
+// findTools is a pseudo tool with which a model searches for tools that it was not shown. If there are such tools, a
+// server's tool of that name must be called by its qualified name, so that no server can intercept the search.
 const findTools = "find_tools"
 
 // conversation is the conversation with the model for one plan.
@@ -26,17 +26,17 @@ type conversation struct {
 	req      Request
 	model    llm.Model
 	shown    *Shown
-	searched bool     // the model has searched,
-	missed   bool     // and found nothing for one search or was refused;
-	refused  bool     // it was told that it may not search again,
-	sought   []string // and searched for this all the same
+	searched bool     // the model searched
+	missed   bool     // a search found nothing or was refused
+	refused  bool     // the model was told not to search again
+	sought   []string // queries after that refusal
 	turns    []llm.Message
 	emitted  map[string]bool
 	usage    llm.Usage
 	tokens   int // used for the query so far
 }
 
-// ask gets a plan from the model: in one turn, more if it searches for tools, and one to repair problems.
+// ask gets a plan from the model in one turn, plus turns for tool searches and one to repair problems.
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
@@ -95,12 +95,12 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	}
 }
 
-// faulty reports whether a draft has problems that the model must repair: not arguments that the user can be asked for.
+// faulty reports whether a draft has problems that the model must repair. Arguments to ask the user for are no problem.
 func (c *conversation) faulty(d *draft) bool {
 	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool { return !c.req.CanAsk || len(p.Missing) == 0 })
 }
 
-// unrepaired makes do with the plan before the repair turn, if there is one and the model has not declined since.
+// unrepaired returns the plan before the repair turn, if it was readable and the model has not declined since.
 func unrepaired(first *draft, err error) (*draft, []string, error) {
 	if first == nil || declined(err) != nil {
 		return nil, nil, err
@@ -193,14 +193,14 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 	return &draft{p, problems}, warnings
 }
 
-// room is how many steps the query may still take.
+// room returns the number of steps that the query may still make.
 func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) }
 
 // finish completes a plan and removes steps that ran in an earlier round.
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
-	if p.More { // the last round says what is left
+	if p.More { // the last round reports unmet parts
 		p.Unmet = nil
 	}
 	if !p.More {

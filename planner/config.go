@@ -6,13 +6,13 @@ type Config struct {
 	MaxRounds  int    `yaml:"max_rounds"`  // planning rounds of one query
 	Mode       string `yaml:"mode"`        // plan, tools or auto
 
-	// Learn has results teach what tools return, as far as they do not say so.
+	// Learn learns the result types of tools without an outputSchema, and the tools that answer questions.
 	Learn bool `yaml:"learn"`
 }
 
 // Default returns the documented defaults.
 func Default() Config { return Config{ToolTokens: 6000, MaxRounds: 2, Mode: ModePlan, Learn: true} }
 
-// bytesPerToken is how many bytes of a prompt count as a token: about what the tokenizers of large models make of
-// English and JSON.
+// bytesPerToken is the number of bytes of a prompt that count as a token: the approximate average of large models'
+// tokenizers for English and JSON.
 const bytesPerToken = 4

@@ -20,14 +20,14 @@ const (
 
 // findings is the data of the message after a search.
 type findings struct {
-	Refused string // why there was none
+	Refused string // why the search was refused
 	Report  string // data block
 	Tools   string // data block, may be empty
 	Query   string
 }
 
-// search takes the searches out of a plan and tells the model what they found, or why there is no search. It reports
-// false if the plan has none, or if the model goes on searching after it was refused.
+// search removes the searches from a plan and tells the model their results, or why they are refused. It reports false
+// if the plan has no searches, or if the model keeps searching after a refusal.
 func (c *conversation) search(ctx context.Context, answer string, made *plan.Plan) bool {
 	wanted, some := c.takeSearches(made)
 	if !some {
@@ -81,8 +81,8 @@ func (c *conversation) searches(s plan.Step) bool {
 	return c.shown.others || unknown != nil
 }
 
-// find searches for tools. It returns two data blocks: what each search found, and the tools that were not shown
-// before. What was found stays part of the prompts of the query.
+// find searches for tools. It returns two data blocks: the result of each search, and the tools that were not shown
+// before. Found tools stay in the prompts of the query.
 func (c *conversation) find(ctx context.Context, wanted []string) (report, tools string) {
 	ranked := make([][]plan.Tool, len(wanted))
 	var merged []plan.Tool
@@ -90,7 +90,7 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 		ranked[i] = c.planner.rank(ctx, c.req, q, maxFound)
 	}
 	before := map[string]detail{}
-	for place := range maxFound { // the best of each search first
+	for place := range maxFound { // the best tools of each search first
 		for _, list := range ranked {
 			if place < len(list) {
 				merged = append(merged, list[place])
@@ -145,7 +145,7 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 	return llm.Data("the search for tools", strings.Join(lines, "\n")), tools
 }
 
-// missing are the parts of the question for which the model found no tool and that the last plan does not name.
+// missing returns the parts of the question for which the model found no tool and which the last plan does not name.
 func (c *conversation) missing(p plan.Plan) (unmet []plan.Unmet) {
 	nothing := len(p.Steps) == 0 && len(p.Unmet) == 0
 	if nothing && len(c.req.Outcomes) == 0 && c.searched {

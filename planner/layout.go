@@ -11,13 +11,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// frame is what a data block takes beside its lines.
+// frame is the size of a data block without its lines.
 const frame = 100
 
-// overhead is what a line of a data block takes beside its text.
+// overhead is the size of a line in a data block without its text.
 const overhead = len(llm.DataMark) + len("\n")
 
-// cost is what lines take of a data block.
+// cost returns the size of lines in a data block.
 func cost(lines string) int { return len(lines) + (strings.Count(lines, "\n")+1)*overhead }
 
 // header is the line above the tools of a server.
@@ -41,16 +41,16 @@ func serverOf(servers []Server, name string) Server {
 	return Server{Name: name}
 }
 
-// data writes the data block of lines about tools.
+// data returns the data block with lines about tools.
 func data(lines []string) string {
 	return llm.Data("the servers' descriptions of their tools", strings.Join(lines, "\n"))
 }
 
 // line is a line that can be shortened.
 type line struct {
-	entry  // that it is about; empty for a server
+	entry  // the tool; empty for a server
 	server Server
-	length int // when nothing is left out
+	length int // without shortening
 	least  int
 }
 
@@ -65,11 +65,11 @@ func newHead(s Server) line {
 	return line{server: s, length: len(header(s, maxInstructions)), least: len(header(s, 0))}
 }
 
-// size is the length of a line that is shortened to a limit.
+// size returns the length of a line shortened to a limit.
 func (l line) size(limit int) int { return max(l.least, min(limit, l.length)) }
 
-// limit returns the highest limit, at most maxInstructions, to which lines can be shortened so that they take at most
-// room bytes, and what they take then. It is negative if they cannot be so short.
+// limit returns the highest limit, at most maxInstructions, for which the shortened lines take at most room bytes, and
+// their size. The limit is negative if the lines cannot be that short.
 func limit(lines []line, room int) (limit, taken int) {
 	sum := func(limit int) (n int) {
 		for _, l := range lines {
@@ -88,8 +88,8 @@ func limit(lines []line, room int) (limit, taken int) {
 	return low, sum(low)
 }
 
-// fit shortens lines until they take at most room bytes: those of servers, where there are tools, to a quarter, then
-// all others evenly. It returns nothing if they cannot be so short.
+// fit shortens lines until they take at most room bytes: if there are tools, the lines of servers to a quarter, then
+// all others evenly. It returns nil if the lines cannot be that short.
 func fit(lines []line, room int, s *Shown) string {
 	var servers, tools []line
 	for _, l := range lines {
@@ -125,7 +125,7 @@ func fit(lines []line, room int, s *Shown) string {
 	return data(out)
 }
 
-// layout puts lines about tools below their servers, as far as there is room.
+// layout puts lines about tools below their servers, within a size.
 type layout struct {
 	room    int // bytes
 	servers []Server
@@ -138,7 +138,7 @@ type group struct {
 	lines  []string
 }
 
-// add adds what is said about a tool of a server. It reports whether there was room.
+// add adds the description of a tool. It reports whether there was room.
 func (l *layout) add(server, text string) bool {
 	price := cost(text)
 	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == server })
@@ -159,7 +159,7 @@ func (l *layout) add(server, text string) bool {
 	return true
 }
 
-// name adds the names of a server's tools that the model was not shown.
+// name adds the names of a server's tools that the model has not seen.
 func (l *layout) name(tools iter.Seq[*plan.Tool], server string, s *Shown) {
 	const also, marks = "also: ", 40
 	var names []string

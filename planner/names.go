@@ -11,8 +11,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Tools are the tools that a request may use. There may be very many, so a Planner never iterates over all. What All
-// and Of yield must not be changed.
+// Tools are the tools that a request may use. There may be many, so a Planner never iterates over all. Callers must not
+// change the yielded tools.
 type Tools interface {
 	// All yields the tools, server by server, in a constant order.
 	All() iter.Seq[*plan.Tool]
@@ -20,7 +20,7 @@ type Tools interface {
 	Of(server string) iter.Seq[*plan.Tool]
 	// Servers returns the servers of the tools, in the same order.
 	Servers() []Server
-	// Has reports whether a server's tool of that name is among them.
+	// Has reports whether a server has a tool of that name.
 	Has(server, tool string) bool
 	// Lookup implements plan.Lookup: the plan name, server__tool, server:tool, server.tool, or the bare name where it is
 	// unique.
@@ -30,7 +30,7 @@ type Tools interface {
 // Server is a server of tools.
 type Server struct {
 	Name         string
-	Instructions string // what it says about its use; untrusted, may be empty
+	Instructions string // from the server; untrusted, may be empty
 }
 
 // List is a short list of tools.
@@ -108,7 +108,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	}
 }
 
-// qualifies reports whether the name is that of the server and the tool.
+// qualifies reports whether name is a qualified name of the server's tool.
 func qualifies(name string, t plan.Tool) bool {
 	rest, ok := strings.CutPrefix(name, t.Server)
 	if !ok || t.Server == "" {

@@ -9,8 +9,8 @@
 // In [ModeTools] the model calls the tools natively instead of writing a plan. Its calls of one turn are the plan of
 // one round, and are checked, shown and run like any other plan.
 //
-// A Planner allows concurrent use. Between calls it keeps what it has read of the definitions of tools, within bounds,
-// and in [ModeAuto] for how long the model writes no plans. It calls no downstream tool.
+// A Planner is safe for concurrent use. Between calls it keeps parsed definitions of tools, within bounds, and in
+// [ModeAuto] the time until which it uses native tools. It calls no downstream tool.
 package planner
 
 import (
@@ -39,7 +39,7 @@ type Fallback interface {
 	Plan(ctx context.Context, req Request) (plan.Plan, error)
 }
 
-// Options are what a Planner is made of. Fallback is required.
+// Options configure a Planner. Fallback is required.
 type Options struct {
 	Config    Config          // zero fields become the documented defaults
 	Model     llm.Model       // nil for none
@@ -50,8 +50,8 @@ type Options struct {
 
 	Now func() time.Time // the time and zone that the model is told; nil is time.Now
 
-	// Learned returns what earlier results of a tool have taught: their type and the names of arguments that it accepted.
-	// The model is told where the tool does not say so itself; nothing is checked by it. May be nil.
+	// Learned returns the type of a tool's earlier results and the argument names that it accepted. The model sees them
+	// if the tool does not declare its own. Plans are not checked against them. May be nil.
 	Learned func(t *plan.Tool) (result string, arguments []string)
 }
 
@@ -92,15 +92,15 @@ func New(opts Options) *Planner {
 type Request struct {
 	Query     string
 	Context   []llm.Message  // the conversation so far, untrusted
-	Tools     Tools          // all that may be used; nil for none
+	Tools     Tools          // the allowed tools; nil for none
 	Round     int            // 1 is the first; 0 counts as 1
 	MaxRounds int            // of this query; 0 is the configured number
 	Outcomes  []plan.Outcome // of earlier rounds
 	Replan    bool           // the round is for Outcomes that failed or found nothing
-	Tokens    int            // used by earlier rounds, as the Result of the last one says
-	CanAsk    bool           // the user can be asked for required arguments that are not known
+	Tokens    int            // Result.Tokens of the last round
+	CanAsk    bool           // the user can be asked for unknown required arguments
 	Approved  bool           // the user allows every call, so that equal writes are no problem
-	Model     llm.Model      // replaces the configured one; nil = the configured one
+	Model     llm.Model      // nil = the configured model
 	Shown     *Shown         // of the tools, in all rounds of the query; nil = this round alone
 
 	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other
@@ -118,9 +118,9 @@ type Result struct {
 	Warnings []string
 }
 
-// Plan makes and checks a plan with the names of Tools. Faulty steps stay in it and are in Problems: they must fail
-// with these, and the other steps run. A panic gives an empty plan and is logged. The error is that of the context or
-// of the fallback.
+// Plan makes and checks a plan with the names of Tools. Faulty steps stay in the plan and are listed in Problems: they
+// must fail with these problems, and the other steps run. After a panic, which is logged, the plan is empty. The error
+// is from the context or the fallback.
 func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err error) {
 	req.Round = max(req.Round, 1)
 	defer func() {
@@ -150,7 +150,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("planning: %w", context.Cause(ctx))
 		}
-		if refusal := declined(err); refusal != nil { // the fallback must not plan instead
+		if refusal := declined(err); refusal != nil { // the fallback must not override a refusal
 			p.log.WarnContext(ctx, "The model declined to plan", "error", err)
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
@@ -158,7 +158,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			return result, nil
 		}
 		result.Warnings = append(result.Warnings, p.explain(ctx, err, req.Round))
-		if req.Round > 1 { // the fallback would plan the earlier rounds again
+		if req.Round > 1 { // the fallback would repeat the earlier rounds
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			return result, nil
 		}
@@ -185,7 +185,7 @@ func hasAny(tools Tools) bool {
 	return false
 }
 
-// declined returns how the model, or a filter of its endpoint, has declined to plan; nil if it has not.
+// declined returns the refusal of the model or of its endpoint's filter, or nil.
 func declined(err error) *llm.Error {
 	refusal := new(llm.Error)
 	if errors.As(err, &refusal) && refusal.Declined() {
@@ -214,17 +214,16 @@ func (p *Planner) explain(ctx context.Context, err error, round int) string {
 	return fmt.Sprintf("%s: %v", consequence, err)
 }
 
-// errUnreadable is the error for a response without a plan.
+// errUnreadable means that a response has no readable plan.
 var errUnreadable = errors.New("no plan in the model's answer")
 
-// errTokens is the error if the tokens of a query are used up.
+// errTokens means that the tokens of a query are used up.
 var errTokens = fmt.Errorf("planning this query has used its %d tokens", maxTokens)
 
-// errShare is the cause when a model uses the time that execution needs.
+// errShare is the cause of a timeout that keeps time for execution.
 var errShare = errors.New("the model took more than half of the query's time")
 
-// share limits planning with a model to half of the remaining time, so that time is left for the fallback and the
-// tools.
+// share limits planning with a model to half of the remaining time, which leaves time for the fallback and the tools.
 func share(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

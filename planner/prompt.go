@@ -28,8 +28,8 @@ var system = render("plan_system.tmpl", struct {
 	FindTools string
 }{maxSteps, findTools})
 
-// opening is the data of the first message in a round. Its parts are in the order of how rarely they change: rounds of
-// a query, and questions over the same tools, share the beginning of the prompt.
+// opening is the data of the first message in a round. Stable parts come first, so that rounds of a query, and
+// questions about the same tools, share the beginning of the prompt.
 type opening struct {
 	Catalog   string   // data block, may be empty
 	Best      string   // data block, may be empty
@@ -42,13 +42,13 @@ type opening struct {
 	Replan    bool     // outcomes failed or are empty
 	Round     int
 	MaxRounds int
-	Last      bool // there is no other round
+	Last      bool // no further round follows
 	CanAsk    bool // the user can be asked for arguments
 	Now       string
 	Query     string
 }
 
-// open is the first message of the user in a round.
+// open returns the first user message in a round.
 func (c *conversation) open() string {
 	s := c.shown
 	v := opening{
@@ -83,7 +83,7 @@ func outcome(o plan.Outcome, limit int) string {
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit))
 }
 
-// render writes a template that fits its view.
+// render executes a template.
 func render(name string, v any) string {
 	var out strings.Builder
 	if err := prompts.ExecuteTemplate(&out, name, v); err != nil {

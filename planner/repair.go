@@ -49,7 +49,7 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 	c.say(llm.RoleUser, render("plan_repair.tmpl", next))
 }
 
-// involved returns the tools of faulty steps; for an unknown name those that may be meant.
+// involved returns the tools of faulty steps; for an unknown name, the tools that it may mean.
 func (c *conversation) involved(ctx context.Context, d *draft) (tools []plan.Tool) {
 	for _, p := range d.problems[:min(len(d.problems), maxProblems)] {
 		step := d.plan.Step(p.Step)
@@ -70,8 +70,8 @@ func (c *conversation) involved(ctx context.Context, d *draft) (tools []plan.Too
 	return tools
 }
 
-// similar returns the tools that an unknown name may mean: those that are spelled like it among what the model was
-// shown, else those that a search finds.
+// similar returns the tools that an unknown name may mean: tools shown to the model with a similar spelling, or else
+// the results of a search.
 func (c *conversation) similar(ctx context.Context, name string) (tools []plan.Tool) {
 	for _, known := range suggest.Of(name, slices.Sorted(maps.Keys(c.shown.details)), maxSimilar) {
 		if t, unknown := c.req.Tools.Lookup(known); unknown == nil {
@@ -84,7 +84,7 @@ func (c *conversation) similar(ctx context.Context, name string) (tools []plan.T
 	return tools
 }
 
-// schemas is a data block with the whole schemas of tools, as far as there is room. What is cut says so.
+// schemas returns a data block with the whole schemas of tools, within a size. Cut schemas are marked.
 func (c *conversation) schemas(tools []plan.Tool) string {
 	room := c.planner.cfg.ToolTokens * bytesPerToken / 4
 	var lines []string

@@ -7,9 +7,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// planSchema is the schema of a plan. It names no tools, so that it is the same for every question: endpoints compile a
-// strict schema when they first see it. Strict modes have no open objects, so there the arguments are a string with
-// JSON; plan.Parse reads both.
+// planSchema is the schema of a plan. It names no tools and is the same for every question, because endpoints compile a
+// strict schema when they first see it. Strict modes do not support open objects, so arguments are then a JSON string;
+// plan.Parse reads both forms.
 var planSchema = newPlanSchema()
 
 func newPlanSchema() *llm.Schema {
@@ -47,7 +47,7 @@ func newPlanSchema() *llm.Schema {
 
 type object = map[string]any
 
-// members is a JSON object with an order: models write members in the order of the schema.
+// members is an ordered JSON object, because models write members in the order of the schema.
 type members []struct {
 	name  string
 	value any

@@ -9,55 +9,55 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-// Bounds of what a prompt says about tools, in bytes.
+// Bounds of the descriptions of tools in a prompt, in bytes.
 const (
-	maxTool         = 1500 // about one
-	maxBrief        = 200  // about one, briefly
+	maxTool         = 1500 // a full description
+	maxBrief        = 200  // a brief description
 	maxInstructions = 500  // of a server, where all servers are listed
 	maxHeader       = 300  // of a server, where some of its tools are listed
 	maxRanked       = 100  // tools that are considered for a question,
 	maxRankedInFull = 50   // and where all are listed already
 )
 
-// detail says how much of a tool is shown.
+// detail is the level of detail at which a tool is shown.
 type detail int
 
 const (
 	named detail = iota + 1 // its name
-	brief                   // with all required parameters
-	whole                   // with as many parameters and notes as there is room for
+	brief                   // a line with all required parameters
+	whole                   // as many parameters and notes as fit
 )
 
-// Shown is what a model is shown of the tools in all rounds of a query. The zero value is for the first round. It
-// belongs to one query and is filled by [Planner.Plan].
+// Shown has the tools that a model sees in all rounds of a query. [Planner.Plan] fills it. The zero value is for the
+// first round.
 type Shown struct {
 	started bool              // the tools for the first prompt are chosen
 	catalog string            // data block of all tools or servers, the same for each question
 	best    string            // data block of the tools that fit the question
-	found   []string          // data blocks of what searches have found
+	found   []string          // data blocks of tools found by searches
 	details map[string]detail // by plan name
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
-	native  bool              // the model calls tools natively,
-	called  bool              // has done so in its last turn,
-	offered []string          // and can call these, by plan name
+	native  bool              // the model calls tools natively
+	called  bool              // it called tools in its last turn
+	offered []string          // the tools it can call, by plan name
 
 	searches int // turns with searches
-	room     int // bytes for what they find
+	room     int // bytes for their results
 }
 
-// Visible reports whether the model knows the name of a tool, and whether it also knows what the tool requires.
+// Visible reports whether the model sees the name of a tool, and whether it also sees the required parameters.
 func (s *Shown) Visible(name string) (byName, withParameters bool) {
 	return s.details[name] >= named, s.details[name] >= brief
 }
 
-// note notes how much of a tool is shown.
+// note records the level of detail at which a tool is shown.
 func (s *Shown) note(t *plan.Tool, d detail) { s.details[t.Name] = max(s.details[t.Name], d) }
 
-// Show chooses the tools for the first prompt of a query, within the budget; Plan does so itself. If all fit, they are
-// shown in the order of the catalog. Else a first part is the same for each question over these tools: all of them
-// shortened, or the servers where there are too many. The second part has the tools that fit the question, the best
-// ones in full.
+// Show chooses the tools for the first prompt of a query, within the budget. Plan calls it. If all tools fit, they are
+// shown in full, in the order of the catalog. Otherwise the first part has all tools shortened or, if there are too
+// many, the servers; it is the same for each question. The second part has the tools that fit the question, the best
+// in full.
 func (p *Planner) Show(ctx context.Context, req Request) *Shown {
 	s := &Shown{started: true, details: map[string]detail{}}
 	p.show(ctx, req, s)
@@ -119,7 +119,7 @@ type entry struct {
 	*signature
 }
 
-// list returns all tools, false if their names do not fit.
+// list returns all tools, or false if their names do not fit.
 func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
 	for t := range tools.All() {
 		e := entry{t, p.signatures.of(t)}
@@ -131,7 +131,7 @@ func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
 	return all, true
 }
 
-// everything describes all tools in full, server by server, nothing if there is no room.
+// everything describes all tools in full, server by server. It returns "" if they do not fit.
 func everything(servers []Server, all []entry, room int) string {
 	var lines []string
 	room -= frame
@@ -163,14 +163,14 @@ func shortened(servers []Server, all []entry) []line {
 	return lines
 }
 
-// arrange describes ranked tools that the model was not shown so: at most inFull bytes of the best in full and the
-// others briefly, server by server. Of servers that are clearly meant it names the other tools, too.
+// arrange describes ranked tools that the model has not seen in that detail, server by server: the best in full, within
+// inFull bytes, and the others briefly. For servers that are clearly meant it also names the other tools.
 func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room, inFull int, s *Shown) string {
 	l := layout{room: room - frame, servers: tools.Servers()}
 	if len(meant) > 0 {
 		l.room -= room / 10 // for the names
 	}
-	inFull = l.room - min(l.room, inFull) // what is left when no other tool is shown in full
+	inFull = l.room - min(l.room, inFull) // the room at which no more tools are shown in full
 	for i := range ranked {
 		t := &ranked[i]
 		sign := p.signatures.of(t)
@@ -199,8 +199,7 @@ func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room,
 	return l.String()
 }
 
-// meantServers are the servers among those of ranked tools that the question names, or that have most of the best five
-// tools.
+// meantServers returns the servers of ranked tools that the question names, or that have most of the best five tools.
 func meantServers(query string, ranked []plan.Tool) (meant []string) {
 	const best, most, least = 5, 3, 3
 	words := wordsOf(query)

@@ -20,7 +20,7 @@ const (
 	maxName        = 200 // bytes
 )
 
-// signature is what a prompt may say about a tool.
+// signature has the parts of a tool's description in a prompt.
 type signature struct {
 	name     string
 	params   []string // with their types, the required ones first
@@ -30,8 +30,8 @@ type signature struct {
 	hints    string
 	about    string
 	notes    []string // about parameters
-	full     string   // the long description of maxTool bytes
-	line     string   // the brief one of maxBrief bytes
+	full     string   // the long description, at most maxTool bytes
+	line     string   // the brief description, at most maxBrief bytes
 }
 
 // newSignature reads the definition of a tool.
@@ -78,7 +78,7 @@ func newSignature(t *plan.Tool) *signature {
 	return s
 }
 
-// learn adds what earlier calls have taught about a tool that does not say it.
+// learn adds the learned result type and argument names of a tool that does not declare them.
 func (s *signature) learn(result string, arguments []string) {
 	if s.result == "" && result != "" {
 		s.result = " -> " + short.Text(result, maxType) + " (seen)"
@@ -100,7 +100,7 @@ func (s *signature) call(n int) string {
 	return s.name + "(" + params + ")"
 }
 
-// long describes the tool in a few lines: its call, its purpose and its parameters. What is left out is marked by "…".
+// long describes the tool in a few lines: its call, its purpose and its parameters. "…" marks omissions.
 //
 //	web_search(query: string, limit?: integer = 10) -> {results: {title: string, url: string}[]} [read-only]
 //	  Searches the web.
@@ -130,10 +130,10 @@ func (s *signature) long(limit int) string {
 	return text
 }
 
-// brief describes the tool in a line of at most limit bytes or, if that is longer, by its name alone. What is left out
-// is marked by "…". It reports whether the line has all required parameters.
+// brief describes the tool in a line of at most limit bytes or, if that is not possible, by its name alone. "…" marks
+// omissions. It reports whether the line has all required parameters.
 func (s *signature) brief(limit int) (text string, complete bool) {
-	const least = 20 // bytes of a description that says something
+	const least = 20 // bytes of a useful description
 	text = s.call(s.required)
 	tail := s.hints
 	if len(text)+len(tail) > limit && tail != "" {
@@ -153,7 +153,7 @@ func (s *signature) brief(limit int) (text string, complete bool) {
 	return text, complete
 }
 
-// size is about how many bytes the signature takes.
+// size returns the approximate size of the signature.
 func (s *signature) size() int {
 	n := 200 + len(s.name) + len(s.result) + len(s.about) + len(s.full) + len(s.line)
 	for _, text := range append(slices.Clip(s.params), s.notes...) {
@@ -175,15 +175,14 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// Bounds of the signatures that are kept.
+// Bounds of the cached signatures.
 const (
 	maxSignatures     = 20_000
 	maxSignatureBytes = 16 << 20
 )
 
-// signatures keeps signatures of tools by a hash of their definitions, because reading schemas takes longer than all
-// else that a prompt needs. It may be used from any goroutine. Beyond its bounds those unused for longest are read
-// again.
+// signatures caches signatures of tools by a hash of their definitions, because reading schemas takes most of the time
+// of a prompt. It evicts the least recently used. It is safe for concurrent use.
 type signatures struct {
 	seed    maphash.Seed
 	known   *lru.Cache[uint64, *signature]

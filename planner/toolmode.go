@@ -20,7 +20,7 @@ import (
 const (
 	ModePlan  = "plan"  // the model writes plans
 	ModeTools = "tools" // the model calls tools natively; the calls of a turn are the plan of a round
-	ModeAuto  = "auto"  // ModePlan, and ModeTools while the model writes no plans that can be read
+	ModeAuto  = "auto"  // ModePlan, or ModeTools while the model writes no readable plans
 )
 
 // Bounds of tools that a model can call.
@@ -29,7 +29,7 @@ const (
 	maxNativeText = 1000 // bytes of a description
 )
 
-// preferTools is how long ModeAuto stays with tools before it asks for a plan again.
+// preferTools is the time that ModeAuto uses tools before it asks for a plan again.
 const preferTools = 10 * time.Minute
 
 // toolSystem is the system prompt of ModeTools.
@@ -38,7 +38,7 @@ var toolSystem = render("tools_system.tmpl", struct {
 	FindTools string
 }{maxSteps, findTools})
 
-// offersTools reports whether a query begins with tools. A model of the client's has none.
+// offersTools reports whether a query begins with native tools. A client's model has none.
 func (p *Planner) offersTools(req Request) bool {
 	if req.Model != nil {
 		return false
@@ -46,8 +46,8 @@ func (p *Planner) offersTools(req Request) bool {
 	return p.cfg.Mode == ModeTools || p.cfg.Mode == ModeAuto && p.now().UnixNano() < p.toolsUntil.Load()
 }
 
-// askInMode asks the model for a plan. In ModeAuto a model that wrote none can call tools instead, within the same
-// share of the time.
+// askInMode asks the model for a plan. In ModeAuto, a model that wrote none may call tools instead, within the same
+// time share.
 func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	ctx, stop := share(ctx)
 	defer stop()
@@ -102,8 +102,8 @@ func (p *Planner) showNative(tools Tools, ranked []plan.Tool) *Shown {
 	return s
 }
 
-// offer lets the model call ranked tools, as far as there is room: a quarter of it for a data block of their names,
-// server by server, the rest for their definitions. It returns the block and what both take.
+// offer lets the model call ranked tools within a size: a quarter of it for a data block with their names, server by
+// server, the rest for their definitions. It returns the block and the size of both.
 func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (names string, taken int) {
 	l := layout{room: room / 4, servers: tools.Servers()}
 	room -= room / 4
@@ -122,10 +122,10 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 	return names, taken + len(names)
 }
 
-// planOf writes the calls of a response as a plan. names are those of tools in plans, by the names that the model sees.
+// planOf writes the calls of a response as a plan. names has the names of tools in plans, by the names for the model.
 func planOf(resp llm.Response, names map[string]string) string {
 	if len(resp.Calls) == 0 {
-		if _, unreadable := plan.Parse(resp.Text); unreadable != nil { // it says that nothing is left to do
+		if _, unreadable := plan.Parse(resp.Text); unreadable != nil { // prose: nothing is left to do
 			return `{"steps":[]}`
 		}
 		return resp.Text
@@ -141,7 +141,7 @@ func planOf(resp llm.Response, names map[string]string) string {
 	return string(toJSON(object{"steps": steps, "more": true}))
 }
 
-// arguments are those of a call. They stay a text, so that arguments which cannot be read spoil no other call.
+// arguments returns the arguments of a call as text, so that unreadable arguments affect no other call.
 func arguments(text string) any {
 	if strings.TrimSpace(text) == "null" {
 		return object{}
@@ -149,8 +149,8 @@ func arguments(text string) any {
 	return text
 }
 
-// nativeTools are the tools that the model can call, and their names in plans by the names that it sees. What searches
-// have found comes last, so that endpoints can cache the others.
+// nativeTools returns the tools that the model can call, and their names in plans by the names for the model. Tools
+// found by searches come last, so that endpoints can cache the others.
 func (p *Planner) nativeTools(from Tools, s *Shown) (tools []llm.Tool, names map[string]string) {
 	names = map[string]string{}
 	if s.others {
@@ -180,8 +180,8 @@ var searchTool = llm.Tool{
 
 var notNative = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// nativeName is a name that endpoints take and that is not taken. Names that become too long or equal to another end
-// with a hash; servers choose names, also such that equal the hashed name of another tool.
+// nativeName returns an unused name that endpoints accept. Names that become too long, or equal to another, end with a
+// hash. Servers choose names, so even a hashed name may already be in use.
 func nativeName(name string, taken map[string]string) string {
 	const digits = 8
 	plain := notNative.ReplaceAllString(name, "_")
@@ -195,15 +195,15 @@ func nativeName(name string, taken map[string]string) string {
 	}
 }
 
-// native is a tool as a model gets it.
+// native is a tool in the form for a model.
 type native struct{ llm.Tool }
 
 func (n native) size() int {
 	return len(n.Name) + max(len(n.Description)+len(n.Schema), len(n.Plain)) + frame
 }
 
-// nativeTool converts a tool. In place of a schema that is too large, or is not one of an object, the description has
-// its short form.
+// nativeTool converts a tool. If its schema is too large or does not describe an object, the description has the short
+// form of the schema instead.
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil

@@ -2,18 +2,18 @@ package synth
 
 import "github.com/agenticnexus/agenticnexus/internal/plan"
 
-// Citation says that an answer rests on a step.
+// Citation is a reference of an answer to a step.
 type Citation struct {
 	Step  string `json:"step"`
 	Quote string `json:"quote,omitempty"` // verbatim from the step's result
 }
 
-// maxCitations bounds what one answer cites.
+// maxCitations bounds the citations of an answer.
 const maxCitations = 256
 
-// verified returns what an answer cites. A quote stays if the step's result has it word for word, without it the
-// citation stays; one without a quote is left out where the step is cited with one. Each result is read once, whatever
-// the number of its quotes.
+// verified returns the citations of an answer. It removes quotes that the step's result does not contain verbatim, and
+// citations without a quote of steps that are also cited with one. Each result is read once, whatever the number of its
+// quotes.
 func verified(claims []Citation, steps map[string]*plan.Outcome) []Citation {
 	quotes := map[string][]string{}
 	for _, c := range claims {

@@ -54,7 +54,7 @@ func Digest(req Request) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// modelHint says that a model would help, where the rules have not understood a part of the question.
+// modelHint suggests a model if the rules did not understand a part of the question.
 func modelHint(unmet []plan.Unmet) string {
 	for _, u := range unmet {
 		if u.Reason == plan.UnmetNoTool || u.Reason == plan.UnmetUnclear {
@@ -64,8 +64,8 @@ func modelHint(unmet []plan.Unmet) string {
 	return ""
 }
 
-// part is a step's heading and its result: on one line if it is short, below otherwise. The heading of one of several
-// steps with the same tool has the arguments, unless the result repeats them.
+// part returns a step's heading and its result, on the same line if it is short. If several steps use the same tool,
+// their headings have the arguments, unless the result repeats them.
 func part(o plan.Outcome, limit int, several bool) string {
 	heading := "**" + toolLabel(o) + "**"
 	text := clean(markdown(o.Value, limit))
@@ -87,10 +87,10 @@ func part(o plan.Outcome, limit int, several bool) string {
 	return heading + "\n" + text
 }
 
-// terminalCodes are the sequences that colour a terminal and move its cursor.
+// terminalCodes matches escape sequences of terminals.
 var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// clean removes what could play tricks on a terminal.
+// clean removes escape sequences and control characters.
 func clean(text string) string {
 	text = terminalCodes.ReplaceAllString(text, "")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -101,12 +101,12 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// page is text that is written line by line up to a limit.
+// page collects lines up to a limit.
 type page struct {
 	text  strings.Builder
 	limit int
-	left  int  // lines that found no room
-	cut   bool // there is more that was not read
+	left  int  // lines that did not fit
+	cut   bool // the input has more that was not read
 }
 
 func (p *page) line(indent int, format string, args ...any) {

@@ -8,23 +8,23 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// draft is a model's answer as it comes in: what the user gets to see of it, and what its marks say. Each piece is read
-// once, so that showing the growing answer costs no more than the answer itself.
+// draft is a model's answer while it streams: the text for the user, and the claims of its marks. Each piece is read
+// once, so that showing the growing answer takes linear time.
 type draft struct {
 	steps map[string]*plan.Outcome
 	unmet []plan.Unmet
 
-	pending   string          // not settled: a tag or mark that may go on
+	pending   string          // an incomplete tag or mark
 	reasoning bool            // between think tags
-	tagged    bool            // a tag has come
-	text      strings.Builder // settled
-	claims    []Citation      // what the marks claim, in order, each once; the quotes are not verified
+	tagged    bool            // a think tag was read
+	text      strings.Builder // complete
+	claims    []Citation      // citations in order, each once, with unverified quotes
 	claimed   map[Citation]bool
 	failed    map[string]bool // steps that are marked as failed
 	notDone   map[int]bool    // unmet parts that are marked as not done
 }
 
-// maxClaims bounds what one answer claims.
+// maxClaims bounds the claims of an answer.
 const maxClaims = 1000
 
 const (
@@ -38,7 +38,7 @@ func newDraft(steps map[string]*plan.Outcome, unmet []plan.Unmet) *draft {
 	}
 }
 
-// stepsByID returns the outcomes by the ids that marks name them with.
+// stepsByID returns the outcomes by their ids in marks.
 func stepsByID(outcomes []plan.Outcome) map[string]*plan.Outcome {
 	steps := make(map[string]*plan.Outcome, len(outcomes))
 	for i := range outcomes {
@@ -47,7 +47,7 @@ func stepsByID(outcomes []plan.Outcome) map[string]*plan.Outcome {
 	return steps
 }
 
-// shown is the answer so far.
+// shown returns the answer so far.
 func (d *draft) shown() string { return strings.TrimSpace(d.text.String()) }
 
 // add reads another piece. The last piece settles what is pending.
@@ -62,7 +62,7 @@ func (d *draft) add(piece string, last bool) {
 	}
 }
 
-// settle reads the beginning of what is pending and returns its size, 0 if it needs more.
+// settle reads the beginning of the pending text and returns the number of bytes read, or 0 if it needs more.
 func (d *draft) settle(last bool) int {
 	if d.reasoning {
 		return d.skipReasoning(last)
@@ -83,7 +83,7 @@ func (d *draft) settle(last bool) int {
 	case strings.HasPrefix(text, thinkBegin):
 		d.reasoning, d.tagged = true, true
 		return len(thinkBegin)
-	case strings.HasPrefix(text, thinkEnd) && !d.tagged: // some chat templates leave the end alone
+	case strings.HasPrefix(text, thinkEnd) && !d.tagged: // some chat templates keep only the end tag
 		*d = *newDraft(d.steps, d.unmet)
 		d.pending, d.tagged = text, true
 		return len(thinkEnd)
@@ -94,7 +94,7 @@ func (d *draft) settle(last bool) int {
 	return 1
 }
 
-// skipReasoning drops what a model writes between think tags. Reasoning that never ends takes the rest with it.
+// skipReasoning drops the text between think tags. Without an end tag it drops the rest.
 func (d *draft) skipReasoning(last bool) int {
 	if i := strings.Index(d.pending, thinkEnd); i >= 0 {
 		d.reasoning = false
@@ -119,7 +119,7 @@ func (d *draft) readMark(last bool) int {
 	return 1
 }
 
-// render is what the user sees of a mark.
+// render returns the text of a mark for the user.
 func (d *draft) render(m mark, written string) string {
 	switch m.kind {
 	case saysFailed:
@@ -130,9 +130,9 @@ func (d *draft) render(m mark, written string) string {
 	return d.cite(m)
 }
 
-// cite takes note of what a mark claims, and leaves out its quote and what is no step. A mark with a quote that names
-// no step that worked is removed, for it claims evidence that is not there; one without a quote that names no step at
-// all may be anything and stays.
+// cite records the claims of a mark, and removes its quote and unknown steps. It removes a mark with a quote that names
+// no successful step, because the evidence does not exist. A mark without a quote that names no step at all is ordinary
+// text and stays.
 func (d *draft) cite(m mark) string {
 	var steps []string
 	known := false
@@ -163,8 +163,8 @@ func (d *draft) claim(c Citation) {
 	}
 }
 
-// renderFailed names the tools of failed steps: [s3 failed] becomes [s3: send_email failed]. What it says of other
-// steps is left out; without any step it may be anything and stays.
+// renderFailed names the tools of failed steps: [s3 failed] becomes [s3: send_email failed]. It drops other steps. A
+// mark that names no step is ordinary text and stays.
 func (d *draft) renderFailed(m mark, written string) string {
 	var names []string
 	for _, id := range m.ids {

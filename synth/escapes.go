@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendUnescaped appends JSON with the escapes of its strings replaced by what they mean, and returns how much of it
-// was read: all, but for an escape that is cut at its end while there is more.
+// appendUnescaped appends JSON with the escapes of its strings replaced by their characters. It returns the number of
+// bytes read: all, except an incomplete escape at the end if more input follows.
 func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int) {
 	for read < len(value) {
 		n := bytes.IndexByte(value[read:], '\\')
@@ -45,15 +45,15 @@ func appendUnescaped(dst []byte, value []byte, whole bool) (out []byte, read int
 	return dst, read
 }
 
-// simpleEscapes has what an escape of one letter means; 0 for others.
+// simpleEscapes maps the letters of one-letter escapes to their characters; others to 0.
 var simpleEscapes = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
 const unicodeEscape = len(`\u0000`)
 
-// escapeSize returns the size of the escape that the text begins with, of both halves of a surrogate pair; 0 if it is
-// cut.
+// escapeSize returns the size of the escape at the beginning of text, including both halves of a surrogate pair, or 0
+// if it is incomplete.
 func escapeSize(text []byte) int {
 	switch {
 	case len(text) < 2:
@@ -76,9 +76,9 @@ func isHighSurrogate(text []byte) bool {
 	return text[2]|0x20 == 'd' && strings.IndexByte("89aAbB", text[3]) >= 0
 }
 
-// appendEscape appends what an escape means.
+// appendEscape appends the character of an escape.
 func appendEscape(dst, escape []byte) []byte {
-	if len(escape) == 2 { // none that JSON knows
+	if len(escape) == 2 { // not a JSON escape
 		return append(dst, escape...)
 	}
 	char, ok := hexDigits(escape[2:unicodeEscape])

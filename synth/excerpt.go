@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
 
-// Bounds of what the model gets to read of results, in bytes.
+// Bounds of the results in the prompt, in bytes.
 const (
 	maxResults = 32 << 10 // of all together, and so of a single one
 	maxHead    = 1 << 10  // of the beginning of one that is cut; less if there are many
@@ -18,9 +18,9 @@ const (
 	maxLooked  = 2 << 20  // of all together that are searched for passages
 )
 
-// excerpts returns what the model gets to read of each value: all of it while there is room, and else the passages that
-// match the question, with … for what is left out. Encoded data is left out, too. It takes time linear in what is
-// searched.
+// excerpts returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
+// that match the question, with … for omissions. Encoded data is omitted, too. It takes time linear in the searched
+// bytes.
 func excerpts(question string, values []json.RawMessage) []string {
 	sizes := make([]int, len(values))
 	for i, v := range values {
@@ -58,8 +58,7 @@ func excerpts(question string, values []json.RawMessage) []string {
 	return texts
 }
 
-// share returns the most that each may take so that all together stay within room, if small ones leave the rest to
-// others.
+// share returns the largest size per value at which all values fit into room. Small values leave their rest to others.
 func share(sizes []int, room int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	left := room
@@ -72,8 +71,8 @@ func share(sizes []int, room int) int {
 	return room
 }
 
-// readable is a value as a model gets to read it: a string as its text, anything else as compact JSON. Of a long one it
-// is the beginning, of at most limit bytes.
+// readable returns a value for a model: a string as its text, anything else as compact JSON. A long value is cut to
+// limit bytes.
 func readable(value json.RawMessage, limit int) string {
 	if len(value) <= min(limit, maxWhole) {
 		return llm.Excerpt(value, maxWhole)
@@ -91,7 +90,7 @@ func readable(value json.RawMessage, limit int) string {
 	return llm.WithoutBinary(string(value))
 }
 
-// joined writes passages one after the other and marks what is left out before, between and behind them.
+// joined joins passages and marks the omissions before, between and after them.
 func joined(text string, passages []passage, total int) string {
 	var out strings.Builder
 	at := 0
@@ -110,7 +109,7 @@ func joined(text string, passages []passage, total int) string {
 	return out.String()
 }
 
-// gap marks a cut, on a line of its own between lines.
+// gap marks an omission, on its own line between lines.
 func gap(out *strings.Builder, text string, at int) {
 	out.WriteString("…")
 	if at > 0 && text[at-1] == '\n' {

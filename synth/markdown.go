@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Members that stand for a whole object, by what they hold, the telling ones first.
+// Names of members that represent a whole object, by kind, the most descriptive first.
 var (
 	titleKeys = []string{"name", "title", "headline", "subject", "label"}
 	linkKeys  = []string{"url", "link", "href", "uri"}
@@ -16,7 +16,7 @@ var (
 	valueKeys = []string{"result", "answer", "value", "output"}
 )
 
-// Sizes from which a value is written another way.
+// Sizes above which a value is written in another form.
 const (
 	maxCell    = 40  // characters of a table's cell
 	maxColumns = 6   // of a table
@@ -32,7 +32,7 @@ func markdown(value json.RawMessage, limit int) string {
 		return ""
 	}
 	p := &page{limit: limit}
-	read := min(16*limit, maxWhole) // what is written is hardly shorter
+	read := min(16*limit, maxWhole) // the output is rarely shorter than a sixteenth
 	text := readable(value, read)
 	n := node{kind: '"', text: text}
 	if value[0] != '"' {
@@ -61,7 +61,7 @@ func (p *page) value(n node, indent int) {
 	}
 }
 
-// unwrapped returns the text that an object only wraps, such as the content of a file, and else n.
+// unwrapped returns the text in an object that only wraps it, such as the content of a file; otherwise n.
 func (n node) unwrapped() node {
 	if len(n.keys) != 1 || n.cut {
 		return n
@@ -72,7 +72,7 @@ func (n node) unwrapped() node {
 	return n
 }
 
-// object writes the members, the short ones first on one line. What only wraps another value is left out.
+// object writes the members, the short ones first on one line. It skips members that only wrap another value.
 func (p *page) object(n node, indent int) {
 	if len(n.items) == 1 && !n.items[0].scalar() {
 		p.value(n.items[0], indent)
@@ -111,7 +111,7 @@ func (p *page) object(n node, indent int) {
 	}
 }
 
-// single returns the place of the only member that is not blank, if that is a scalar.
+// single returns the index of the only member that is not blank, if it is a scalar.
 func (n node) single() (place int, ok bool) {
 	for i, item := range n.items {
 		switch {
@@ -125,8 +125,8 @@ func (n node) single() (place int, ok bool) {
 	return place, ok
 }
 
-// wrapped returns the list of an object that has one list of objects and else a few scalars, such as the question and
-// the number of results, and those scalars on one line.
+// wrapped returns the list of an object that has one list of objects and otherwise a few scalars, such as the question
+// and the number of results, and these scalars on one line.
 func (n node) wrapped() (list node, rest string, ok bool) {
 	var others []string
 	for i, k := range n.keys {
@@ -143,7 +143,7 @@ func (n node) wrapped() (list node, rest string, ok bool) {
 	return list, short.Text(strings.Join(others, ", "), maxSnippet), ok
 }
 
-// result writes an object that is little more than one value: the value, and in brackets what it is of.
+// result writes an object with one main value: the value, and the other members in brackets.
 func (n node) result() (string, bool) {
 	key, value, ok := n.get(valueKeys...)
 	if !ok || !value.scalar() || value.kind == 'n' || strings.Contains(value.text, "\n") || len(n.keys) > 4 {
@@ -164,7 +164,7 @@ func (n node) result() (string, bool) {
 	return value.text + " (" + strings.Join(others, ", ") + ")", true
 }
 
-// flat is a short list of scalars on one line, or "".
+// flat returns a short list of scalars on one line, or "".
 func (n node) flat() string {
 	if n.kind != '[' || n.cut {
 		return ""
@@ -209,7 +209,7 @@ func (p *page) list(n node, indent int) {
 	}
 }
 
-// titled reports whether the object has a title to be shown by.
+// titled reports whether the object has a title.
 func (n node) titled() bool {
 	_, title, ok := n.get(titleKeys...)
 	return n.kind == '{' && ok && title.kind == '"' && title.text != ""

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Marks are what a model writes in brackets to say what a statement rests on, and what did not work:
+// Marks are bracketed references in a model's answer, to the sources of a statement and to failures:
 //
 //	[s1]  [s1, s2]  [s1: "words of the result"]  [s3 failed]  [n1 not done]
 type mark struct {
@@ -30,16 +30,16 @@ const (
 	maxQuote = 400     // characters
 )
 
-// A reading of a mark ends in one of three ways.
+// Results of reading a mark.
 type reading int
 
 const (
 	isMark  reading = iota
-	noMark          // whatever follows
-	perhaps         // it goes on as a mark so far
+	noMark          // not a mark, whatever follows
+	perhaps         // a mark so far; incomplete
 )
 
-// readMark reads the mark that a text begins with and returns its size.
+// readMark reads the mark at the beginning of a text and returns its size.
 func readMark(text string) (m mark, size int, as reading) {
 	r := reader{text: text[:min(len(text), maxMark)]}
 	as = r.mark(&m)
@@ -49,7 +49,7 @@ func readMark(text string) (m mark, size int, as reading) {
 	return m, r.at, as
 }
 
-// reader reads a mark from left to right. Its methods end the reading with anything but isMark.
+// reader reads a mark from left to right. The reading ends when a method returns anything but isMark.
 type reader struct {
 	text string
 	at   int
@@ -89,7 +89,7 @@ func (r *reader) mark(m *mark) reading {
 	}
 }
 
-// quote reads what follows a colon.
+// quote reads the quote after a colon.
 func (r *reader) quote(m *mark) reading {
 	r.span(isSpace)
 	size := quotationMark(r.text[r.at:])
@@ -127,7 +127,7 @@ func (r *reader) quote(m *mark) reading {
 	return isMark
 }
 
-// word reads what a mark says of its steps.
+// word reads the words after the ids of a mark.
 func (r *reader) word(m *mark) reading {
 	rest := r.text[r.at:]
 	for _, w := range []struct {
@@ -148,7 +148,7 @@ func (r *reader) word(m *mark) reading {
 
 func (r *reader) ended() bool { return r.at >= len(r.text) }
 
-// unless returns perhaps where what follows may still become what was looked for.
+// unless returns perhaps if more text may still complete the expected word.
 func (r *reader) unless(size int) reading {
 	if size < 0 || r.ended() {
 		return perhaps
@@ -170,8 +170,8 @@ func isIDByte(c byte) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
-// quotationMark returns the size of the quotation mark that a text begins with, 0 if it begins with none and -1 if it
-// is too short to tell.
+// quotationMark returns the size of the quotation mark at the beginning of a text, 0 if there is none, and -1 if the
+// text is too short to tell.
 func quotationMark(text string) int {
 	for _, m := range []string{`"`, "“", "”"} {
 		if strings.HasPrefix(text, m) {

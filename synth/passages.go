@@ -14,7 +14,7 @@ type passage struct {
 	terms      uint64 // of the question
 }
 
-// Sizes of passages in bytes. One ends behind a line or a JSON value once it has minPassage, behind a word from
+// Sizes of passages in bytes. A passage ends after a line or a JSON value from minPassage on, after a word from
 // longPassage on, and anywhere at maxPassage.
 const (
 	minPassage  = 200
@@ -22,8 +22,8 @@ const (
 	maxPassage  = 1600
 )
 
-// split returns the passages of a text, of which each ends behind a line, a JSON value or a word if it can,
-// with the terms that each has. The first one has about head bytes at most.
+// split returns the passages of a text with their terms. Each ends after a line, a JSON value or a word if possible.
+// The first has at most about head bytes.
 func split(text string, head int, t *terms) []passage {
 	var all []passage
 	p := passage{}
@@ -59,8 +59,8 @@ type candidate struct {
 	score         float64
 }
 
-// choose returns the passages of each result that are shown, in at most about room bytes together: the first one of
-// each, then those that match the question best, then what follows from the beginning of each. They are in order.
+// choose returns the passages of each result to show, in order and at most about room bytes in total: the first of each
+// result, then the best matches of the question, then the passages after the beginning of each.
 func choose(results [][]passage, room int) [][]passage {
 	chosen := make([]map[int]bool, len(results))
 	longest := 0
@@ -98,8 +98,8 @@ func choose(results [][]passage, room int) [][]passage {
 	return shown
 }
 
-// best returns the passages that match the question, the best first, about n of them: those with the terms that few
-// passages have. Of equals the earlier ones come first, of all results in turn.
+// best returns about n passages that match the question, best first: those with rare terms. Among equals, earlier
+// passages come first, from all results in turn.
 func best(results [][]passage, n int) []candidate {
 	weights := rarity(results)
 	order := func(a, b candidate) int {
@@ -127,7 +127,7 @@ func best(results [][]passage, n int) []candidate {
 	return found
 }
 
-// rarity weighs each term by how few of the passages have it, as BM25 does.
+// rarity weighs each term by its inverse frequency in the passages, as BM25 does.
 func rarity(results [][]passage) (weights [maxTerms]float64) {
 	var have [maxTerms]int
 	total := 0

@@ -17,14 +17,14 @@ var promptFiles embed.FS
 
 var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
 
-// Bounds of what the model gets to read beside the results.
+// Bounds of the parts of a prompt besides the results.
 const (
-	maxSteps   = 64      // results that are shown, and failures, and unmet parts
+	maxSteps   = 64      // results, failures and unmet parts, each
 	maxSent    = 200     // bytes of the arguments of a call
 	maxHistory = 8 << 10 // bytes of the conversation so far
 )
 
-// view is what the templates see of a request.
+// view is the data of the templates.
 type view struct {
 	Query   string
 	Context string   // data block, may be empty
@@ -35,7 +35,7 @@ type view struct {
 	Note    string   // data block, may be empty
 }
 
-// prompt writes the instructions and the question.
+// prompt returns the system prompt and the user message.
 func prompt(req Request) (system, user string, err error) {
 	v := viewOf(req)
 	var out [2]strings.Builder
@@ -81,7 +81,7 @@ func viewOf(req Request) view {
 	return v
 }
 
-// provenance says where a result comes from.
+// provenance describes the source of a result.
 func provenance(o plan.Outcome) string {
 	from := "step " + o.Step.ID + ", tool " + o.Step.Tool
 	if o.Step.Server != "" {
@@ -90,8 +90,8 @@ func provenance(o plan.Outcome) string {
 	return from
 }
 
-// result is what the model reads of one step: what was asked for, and an excerpt of what came. Images and other
-// blocks that are no text are only named.
+// result returns the arguments of a step and an excerpt of its result, for the model. Images and other non-text blocks
+// are only named.
 func result(o plan.Outcome, text string) string {
 	if sent := llm.Excerpt(o.Sent, maxSent); sent != "" && sent != "{}" {
 		text = "called with " + sent + "\n" + text

@@ -1,12 +1,12 @@
-// Package synth turns a question and what the tools brought into an answer.
+// Package synth turns a question and the outcomes of tools into an answer.
 //
-// With a model the answer is the model's, written from excerpts of the results that are marked as data: the passages
-// that match the question where there is more than the model is shown. Its citations are verified against the whole
-// results, in time linear in results plus quotes. Without a model, or when it fails, the answer is a readable digest of
-// the results. A refusal of the model is an answer. Either way every failed step and every unmet part of the question
-// is named: what the model does not mark is added.
+// [Synthesizer.Compose] lets a model write the answer from results that are marked as data; of long results the model
+// sees the passages that match the question. Citations are verified against the whole results, in time linear in
+// results plus quotes. Without a model, or if it fails, the answer is a readable digest of the results. A refusal of
+// the model is an answer. Every answer names every failed step and every unmet part of the question: Compose adds
+// those that the model does not mark.
 //
-// Compose never fails and runs no tool. What it holds beside the results is bounded by a few MiB. A Synthesizer allows
+// Compose never fails and runs no tool. It uses a few MiB at most, besides the results. A Synthesizer is safe for
 // concurrent use and keeps nothing between calls.
 package synth
 
@@ -22,7 +22,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-// Options are what a Synthesizer is made of. The zero value writes digests.
+// Options configure a Synthesizer. The zero value writes digests.
 type Options struct {
 	Model  llm.Model    // nil for none
 	Logger *slog.Logger // nil discards
@@ -39,21 +39,21 @@ func New(opts Options) *Synthesizer {
 	return &Synthesizer{model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
 }
 
-// Request is what an answer is written from.
+// Request has the input of an answer.
 type Request struct {
 	Query    string
 	Context  []llm.Message  // the conversation so far, untrusted
 	Outcomes []plan.Outcome // of all rounds, in the order of the plan
 	Unmet    []plan.Unmet   // parts of the question that no successful step serves
-	Note     string         // what the planner wants the user to know, such as why no tool fits
-	Model    llm.Model      // used instead of the configured one; nil for that
+	Note     string         // a message of the planner to the user, such as why no tool fits
+	Model    llm.Model      // nil = the configured model
 
-	// OnText gets the growing answer, whole each time, from the goroutine that called Compose. What it got is void
-	// if the model fails. May be nil.
+	// OnText gets the whole answer so far, each time it grows, on the goroutine that called Compose. If the model fails,
+	// these texts are void. May be nil.
 	OnText func(text string)
 }
 
-// Answer is what the user gets.
+// Answer is the answer to a question.
 type Answer struct {
 	Text      string
 	Degraded  bool // a model is there but failed, so this is the digest; the router sets it for other causes, too
@@ -62,7 +62,7 @@ type Answer struct {
 	Warnings  []string
 }
 
-// Compose writes the answer. A context that ends early costs the model's answer, not the digest.
+// Compose writes the answer. If ctx ends early, the answer is the digest.
 func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	model := s.model
 	if req.Model != nil {
@@ -74,7 +74,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	steps := stepsByID(req.Outcomes)
 	d, resp, err := ask(ctx, model, req, steps)
 	if err != nil {
-		if !errors.Is(ctx.Err(), context.Canceled) { // nobody has gone away
+		if !errors.Is(ctx.Err(), context.Canceled) { // the caller is still waiting
 			s.log.ErrorContext(ctx, "Synthesis failed: "+err.Error())
 		}
 		return Answer{
@@ -85,8 +85,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	return Answer{Text: complete(req, d), Citations: verified(d.claims, steps), Usage: resp.Usage}
 }
 
-// complete adds to the model's answer what it does not name: failed steps, unmet parts, and what the planner says of
-// them.
+// complete adds to the model's answer the failed steps and unmet parts that it does not name, and the planner's note.
 func complete(req Request, d *draft) string {
 	parts := []string{d.shown()}
 	if len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
@@ -99,8 +98,8 @@ func complete(req Request, d *draft) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// minGrowth is by how many bytes an answer grows before it is shown again; long ones grow by more, so that showing them
-// costs little.
+// minGrowth is the number of bytes by which an answer grows before it is shown again. Long answers grow by more, to
+// limit the cost.
 const minGrowth = 16
 
 // ask gets the model's answer and shows it as it grows, without reasoning and half marks. A refusal is an answer.

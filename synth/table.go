@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// table reports whether the list reads best as a table: objects of the same few short scalars and no title.
+// table reports whether a list should be a table: its objects have the same few short scalars and no title.
 func (n node) table() bool {
 	if len(n.items) < 2 || len(n.items) > maxRows || n.cut {
 		return false

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// terms are what the words of a question are recognised by. A word counts by its first letters, which holds across the
-// endings of most languages; a number counts whole; of scripts that do not part words, each pair of characters counts.
+// terms are the search terms of a question: the first letters of each word, which are stable across the endings of most
+// languages; whole numbers; and each pair of characters in scripts without spaces between words.
 type terms struct {
 	table [termSlots]term
 	count int
@@ -21,9 +21,9 @@ type term struct {
 const (
 	maxTerms   = 64 // the bits of a set
 	termSlots  = 256
-	stemLength = 5  // characters of a word that count
-	maxNumber  = 16 // characters of a number that count
-	maxWord    = 64 // bytes; what is longer is taken for several words
+	stemLength = 5  // significant characters of a word
+	maxNumber  = 16 // significant characters of a number
+	maxWord    = 64 // bytes; longer words are split
 )
 
 func termsOf(question string) *terms {
@@ -55,7 +55,7 @@ func (t *terms) add(hash uint64) {
 	}
 }
 
-// word reads the word that begins at i and returns where it ends and which terms it stands for.
+// word reads the word at i and returns its end and its terms.
 func (t *terms) word(text string, i int) (end int, set uint64) {
 	most := stemLength
 	if isDigit(text[i]) {
@@ -84,7 +84,7 @@ func (t *terms) word(text string, i int) (end int, set uint64) {
 }
 
 // eachTerm yields hashes of the terms of a word: of its stem, or of each pair of its characters. A single letter is
-// none.
+// not a term.
 func eachTerm(word string, yield func(term uint64)) {
 	most := stemLength
 	if isDigit(word[0]) {
@@ -115,7 +115,7 @@ func eachTerm(word string, yield func(term uint64)) {
 // hash adds a character to the hash of those before it.
 func hash(before uint64, c rune) uint64 { return (before ^ uint64(c)) * 0x9E3779B97F4A7C15 }
 
-// unspaced reports whether a character is of a script that does not part words.
+// unspaced reports whether a character belongs to a script without spaces between words.
 func unspaced(c rune) bool {
 	return c >= 0x0E00 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai,
 		unicode.Lao, unicode.Khmer, unicode.Myanmar)
@@ -137,7 +137,7 @@ var letters = func() (lower [256]byte) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// wordEnd is where the word ends that begins at i; a long one ends before, at the end of a character.
+// wordEnd returns the end of the word at i. A long word ends early, at the end of a character.
 func wordEnd(text string, i int) int {
 	end, most := i+1, min(len(text), i+maxWord)
 	for end < most && letters[text[end]] != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of what is read of a JSON value.
+// Bounds for reading a JSON value.
 const (
 	maxNodes = 4000
 	maxDepth = 12
@@ -20,10 +20,10 @@ const (
 // node is a JSON value with its members in their order.
 type node struct {
 	kind  jsontext.Kind
-	text  string // of a scalar; of a value beyond the bounds its JSON
+	text  string // of a scalar; for a value beyond the bounds, its JSON
 	keys  []string
 	items []node // elements, or the values of keys
-	cut   bool   // there is more of it
+	cut   bool   // the value has more
 }
 
 func (n node) scalar() bool { return n.kind != '{' && n.kind != '[' }
@@ -33,7 +33,7 @@ func (n node) blank() bool {
 	return n.kind == 'n' || n.kind == '"' && n.text == "" || !n.scalar() && len(n.items) == 0
 }
 
-// empty reports whether a list or an object holds no value, nor do its members.
+// empty reports whether neither a list or an object nor its members have a value.
 func (n node) empty() bool {
 	return !slices.ContainsFunc(n.items, func(item node) bool { return item.scalar() || len(item.items) > 0 })
 }
@@ -50,7 +50,7 @@ func (n node) get(keys ...string) (key string, value node, ok bool) {
 	return "", node{}, false
 }
 
-// parse reads a value within bounds; whole says that this is all of it. What is no JSON comes out as a string.
+// parse reads a value within bounds; whole means that raw is complete. Invalid JSON becomes a string.
 func parse(value json.RawMessage, whole bool) node {
 	p := parser{
 		decoder: jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true),
@@ -120,7 +120,7 @@ func (p *parser) read() (node, error) {
 	return n, err
 }
 
-// ended returns what was read of a list or an object before the text ended.
+// ended returns the part of a list or an object before the text ended.
 func (n node) ended(whole bool, err error) (node, error) {
 	if whole {
 		return node{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of what an answer says of one failure or unmet part, in bytes.
+// Bounds of the text about a failure or unmet part, in bytes.
 const (
 	maxFailure   = 300
 	maxUnmetText = 200
@@ -23,7 +23,7 @@ const (
 	allFailed  = "No tool brought a result:"
 )
 
-// undone is what a question asked for and did not get: steps that failed, and parts that no step serves.
+// undone has the failed steps and the unmet parts of a question.
 type undone struct {
 	outcomes []plan.Outcome
 	unmet    []plan.Unmet
@@ -57,8 +57,8 @@ func causes(step plan.Step, part plan.Unmet) bool {
 	return false
 }
 
-// lines says what was not done: failed steps below the heading, then unmet parts. A step or part that is named already
-// is left out, and so is a step that the line of a part names.
+// lines lists the failed steps below a heading, then the unmet parts. It skips steps and parts that are already named,
+// and steps that the line of a part names.
 func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed func(i int) bool) []string {
 	var failures, parts []string
 	told := map[int]bool{}
@@ -87,7 +87,7 @@ func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed 
 	return lines
 }
 
-// quoted is a part of the question in quotes, without them if it has some of its own.
+// quoted quotes a part of the question, unless it already contains quotation marks.
 func quoted(text string) string {
 	text = short.Line(text, maxUnmetText)
 	if strings.Contains(text, `"`) {
@@ -96,7 +96,7 @@ func quoted(text string) string {
 	return `"` + text + `"`
 }
 
-// because says why a part of the question is unmet.
+// because explains why a part of the question is unmet.
 func (u undone) because(i int) string {
 	part := u.unmet[i]
 	tool := short.Line(part.Tool, maxToolLabel)
@@ -139,7 +139,7 @@ func (u undone) because(i int) string {
 	return short.Line(part.Reason, maxFailure)
 }
 
-// nearest names the tools that come closest and what they lack, unless the planner's note does.
+// nearest names the nearest tools and their missing arguments, unless the planner's note does.
 func (u undone) nearest(part plan.Unmet) string {
 	nearest := part.Nearest
 	if len(nearest) == 0 && part.Tool != "" {
@@ -179,10 +179,10 @@ func listed(names []string) string {
 	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-// unmetID is what marks and prompts call an unmet part.
+// unmetID returns the id of an unmet part in marks and prompts.
 func unmetID(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// failureLine is "tool: reason" on one line.
+// failureLine returns "tool: reason" on one line.
 func failureLine(o plan.Outcome) string { return toolLabel(o) + ": " + failureMessage(o) }
 
 func failureMessage(o plan.Outcome) string {

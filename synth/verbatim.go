@@ -8,8 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-// Quotes are looked for by blocks: a block of a quote is in a table, and of the text every stride-th block is looked up
-// there, with stride such that no quote fits between. A comparison follows only where a block agrees.
+// Quotes are found by blocks: a table has blocks of the quotes, and every stride-th block of the text is looked up in
+// it. stride is small enough that no quote fits between two blocks. Only equal blocks cause a comparison.
 const (
 	blockSize = 8  // bytes of a block; of quotes that are shorter than two of them, fewer
 	maxStride = 64 // bytes between two blocks of the text; with many quotes fewer,
@@ -33,7 +33,7 @@ type finder struct {
 // place is where a block is in a quote.
 type place struct{ quote, offset int }
 
-// find reports which quotes a result has, as they stand in its text, its JSON or one of its strings.
+// find reports which quotes occur verbatim in a result's text, in its JSON or in one of its strings.
 func (f *finder) find(o *plan.Outcome, quotes []string) []bool {
 	f.quotes, f.found, f.escapes = quotes, make([]bool, len(quotes)), false
 	search(f, o.Text)
@@ -90,12 +90,12 @@ func (f *finder) unescaped(value json.RawMessage) {
 	}
 }
 
-// looked reports whether a quote is looked for and not found yet.
+// looked reports whether a quote is still being searched for.
 func (f *finder) looked(i int) bool {
 	return !f.found[i] && (!f.escapes || strings.IndexByte(f.quotes[i], '\\') >= 0)
 }
 
-// search looks for the quotes that are not found yet. Comparisons are bounded: a text that is made to agree with many
+// search searches for the remaining quotes. The number of comparisons is bounded; a text crafted to agree with many
 // quotes nearly everywhere proves none of them.
 func search[T ~string | ~[]byte](f *finder, text T) {
 	f.left = 0
@@ -168,7 +168,7 @@ func (f *finder) table(size, stride int, wanted func(length int) bool) bool {
 	return true
 }
 
-// slot is the place of a block in the filter.
+// slot returns the position of a block in the filter.
 func slot(block uint64) uint64 { return block * 0x9E3779B97F4A7C15 >> (64 - tableBits) }
 
 // blockOf reads the first bytes of text as a number.
@@ -209,7 +209,7 @@ func leap[T ~string | ~[]byte](f *finder, text T, stride int) {
 	}
 }
 
-// compare looks whether the quotes that have the block stand around its place in the text.
+// compare checks whether the quotes with that block occur around its position in the text.
 func compare[T ~string | ~[]byte](f *finder, text T, at int, block uint64, budget *int) {
 	for _, p := range f.blocks[block] {
 		quote, from := f.quotes[p.quote], at-p.offset

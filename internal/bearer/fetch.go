@@ -60,7 +60,7 @@ func fetchKeys(ctx context.Context, issuer string) (*keySet, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
 		DialContext: (&net.Dialer{}).DialContext, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // what the issuer says must come from its own URL
+		return http.ErrUseLastResponse // documents must come from the issuer's own URL
 	}}
 	keys, err := findKeys(ctx, client, issuer)
 	if err != nil {
@@ -73,7 +73,7 @@ func fetchKeys(ctx context.Context, issuer string) (*keySet, error) {
 	return parseKeys(document)
 }
 
-// findKeys returns the URL of the key set, of the first metadata that there is.
+// findKeys returns the URL of the key set from the first metadata document that exists.
 func findKeys(ctx context.Context, client *http.Client, issuer string) (string, error) {
 	var failed []string
 	for _, address := range metadataURLs(issuer) {

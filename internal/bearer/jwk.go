@@ -15,7 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// algorithms are the signatures that count, all asymmetric: with any other the issuer's public key could sign.
+// algorithms are the accepted signature algorithms. All are asymmetric: with HMAC, the public key could sign tokens.
 func algorithms() []string {
 	return slices.Concat(rsaAlgorithms(), []string{"ES256", "ES384", "ES512", "EdDSA"})
 }
@@ -36,7 +36,7 @@ type key struct {
 	public     jwt.VerificationKey
 }
 
-// keySet is the keys of the issuer at a time. It never changes.
+// keySet has the keys of the issuer at one time. It never changes.
 type keySet struct{ keys []key }
 
 // fitting returns the keys that may have signed a token with an algorithm: those with an id, any if it is empty.
@@ -63,7 +63,7 @@ type jwk struct {
 	Y          string   `json:"y"`
 }
 
-// parseKeys reads a JSON Web Key Set. Keys that are no public keys for the signatures that count are left out.
+// parseKeys reads a JSON Web Key Set. It skips keys that are not public keys for the accepted algorithms.
 func parseKeys(data []byte) (*keySet, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -95,7 +95,7 @@ func parseKeys(data []byte) (*keySet, error) {
 	return parsed, nil
 }
 
-// public returns the public key and the algorithms that it is for; none if it is malformed or of another type.
+// public returns the public key and its algorithms, or none if the key is malformed or of another type.
 func (j *jwk) public() (jwt.VerificationKey, []string) {
 	switch j.Type {
 	case "RSA":

@@ -9,7 +9,7 @@ import (
 
 const (
 	freshFor  = 15 * time.Minute // then the keys are fetched again
-	usableFor = time.Hour        // that keys count while they cannot be fetched again
+	usableFor = time.Hour        // then keys are invalid if they cannot be fetched again
 	fetchTime = 5 * time.Second  // for one attempt
 )
 
@@ -19,11 +19,11 @@ type keyring struct {
 	retry  time.Duration
 	now    func() time.Time
 	log    *slog.Logger
-	turn   chan struct{} // has an element while keys are fetched
+	turn   chan struct{} // full while keys are fetched
 	state  *atomic.Pointer[ringState]
 }
 
-// ringState is what the last attempts to fetch keys brought. It never changes.
+// ringState is the result of the last attempts to fetch keys. It never changes.
 type ringState struct {
 	keys    *keySet   // nil if there never were any
 	fetched time.Time // when they came
@@ -38,7 +38,8 @@ func newKeyring(o Options) keyring {
 	return r
 }
 
-// get returns the keys, fetched if it is time to. Requests with keys that still count do not wait for another's fetch.
+// get returns the keys and fetches them if they are due. While the keys are valid, it does not wait for a fetch by
+// another request.
 func (r *keyring) get(ctx context.Context) (*keySet, error) {
 	s := r.state.Load()
 	if s.keys == nil || r.now().Sub(s.fetched) >= freshFor {
@@ -53,7 +54,7 @@ func (r *keyring) get(ctx context.Context) (*keySet, error) {
 	return s.keys, nil
 }
 
-// renew returns the keys after seen, fetched if there has been no attempt lately; seen if there are none.
+// renew returns keys newer than seen. It fetches them unless the last attempt was recent, and otherwise returns seen.
 func (r *keyring) renew(ctx context.Context, seen *keySet) *keySet {
 	s := r.state.Load()
 	if s.keys == seen {

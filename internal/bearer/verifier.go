@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	maxKnown   = 10_000   // tokens that need not be verified again,
+	maxKnown   = 10_000   // cached tokens
 	knownBytes = 16 << 20 // and their bytes together
 	maxToken   = 16 << 10 // bytes; longer tokens are refused without being read
 	maxSubject = 255      // bytes, as OpenID Connect bounds it
 	leeway     = 30 * time.Second
 )
 
-// ErrUnavailable is the error for tokens that cannot be checked, because there are no keys of the issuer.
+// ErrUnavailable means that a token cannot be verified, because the issuer's keys are not available.
 var ErrUnavailable = errors.New("the keys of the issuer cannot be fetched")
 
-// Invalid is the error for a token that does not count. It is plain text without quotation marks and never has any
-// part of the token.
+// Invalid is the error for an invalid token. It is plain text without quotation marks and without any part of the
+// token.
 type Invalid string
 
 // Error implements error.
@@ -39,16 +39,16 @@ func (i Invalid) Error() string { return string(i) }
 // Options of a Verifier. Logger, Now and Retry are optional.
 type Options struct {
 	Issuer  string                     // see CheckIssuer
-	Accepts func(audience string) bool // reports whether a token for that audience counts
+	Accepts func(audience string) bool // reports whether tokens for that audience are accepted
 	Logger  *slog.Logger
 	Now     func() time.Time
 	Retry   time.Duration // least time between two attempts to fetch keys; 0 = 10 s
 }
 
-// Token is a token that counts.
+// Token is a valid token.
 type Token struct {
 	Subject string
-	Expires time.Time      // when it ceases to count, with leeway for clocks that differ
+	Expires time.Time      // including leeway for clock differences
 	Claims  map[string]any // as JSON decodes them; not to be changed
 }
 
@@ -63,7 +63,7 @@ type Verifier struct {
 	known     *lru.Cache[[sha256.Size]byte, verified] // by the hash of the token
 }
 
-// verified is a token that counts as long as its issuer has the keys by which it was verified.
+// verified is a token that is valid while its issuer has the keys that verified it.
 type verified struct {
 	token Token
 	keys  *keySet
@@ -88,8 +88,8 @@ func New(o Options) *Verifier {
 	}
 }
 
-// Verify checks a token: its form, its claims, then its signature. One that was checked before by the keys that the
-// issuer still has is not checked again until it expires. The error is an Invalid, ErrUnavailable, or that of ctx.
+// Verify checks the form, the claims and then the signature of a token. A cached token is not checked again until it
+// expires or the issuer's keys change. The error is an Invalid, ErrUnavailable, or the error of ctx.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	if len(raw) > maxToken {
 		return Token{}, Invalid("the token is too long")
@@ -106,7 +106,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 		used, err = v.keys.get(ctx)
 		return used, err
 	})
-	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && used != nil { // the issuer may have other keys by now
+	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && used != nil { // the issuer may have new keys
 		if newer := v.keys.renew(ctx, used); newer != used {
 			used = newer
 			claims, err = v.parse(raw, func() (*keySet, error) { return newer, nil })
@@ -122,7 +122,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	return token, nil
 }
 
-// parse verifies a token by keys, which it asks for only if all else is right.
+// parse verifies a token. It requests the keys only after all other checks.
 func (v *Verifier) parse(raw string, keys func() (*keySet, error)) (jwt.MapClaims, error) {
 	claims := jwt.MapClaims{}
 	_, err := v.parser.ParseWithClaims(raw, claims, func(t *jwt.Token) (any, error) {
@@ -171,8 +171,8 @@ func (v *Verifier) check(t *jwt.Token, claims jwt.MapClaims) error {
 	return v.validator.Validate(claims)
 }
 
-// isOther reports whether the claims show a token that its issuer did not make for access: an ID token (OpenID Connect,
-// Keycloak, Cognito), a refresh token or a logout token.
+// isOther reports whether the claims are of another kind of token: an ID token (OpenID Connect, Keycloak, Cognito), a
+// refresh token or a logout token.
 func isOther(claims jwt.MapClaims) bool {
 	for _, name := range []string{"at_hash", "c_hash", "events"} {
 		if _, has := claims[name]; has {
@@ -189,7 +189,7 @@ func isOther(claims jwt.MapClaims) bool {
 	return false
 }
 
-// reasonOf returns the error of Verify for one of the parser.
+// reasonOf converts an error of the parser into an error of Verify.
 func reasonOf(err error) error {
 	var invalid Invalid
 	switch {

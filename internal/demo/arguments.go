@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// handler decodes the arguments of a call into T, strictly, and answers what does not fit with an error
-// result that names the argument. So does an error that f returns.
+// handler decodes the arguments of a call strictly into T. Invalid arguments and errors of f become error
+// results; those about arguments name the argument.
 func handler[T any](f func(ctx context.Context, args T) (*mcp.CallToolResult, error)) server.ToolHandlerFunc {
 	return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var args T
@@ -60,7 +60,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// required checks a text argument that must say something.
+// required checks that a text argument is not blank.
 func required(name, value string, limit int) error {
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("the argument %s is missing or empty", name)

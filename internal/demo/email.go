@@ -17,7 +17,7 @@ import (
 
 const (
 	outboxURI  = "email:///outbox"
-	maxOutbox  = 100 // mails kept; older ones are forgotten
+	maxOutbox  = 100 // mails; older ones are dropped
 	maxAddress = 254
 	maxSubject = 200
 	maxBody    = 20_000
@@ -53,8 +53,8 @@ func emailServer() *server.MCPServer {
 	box := &outbox{}
 	s := newMCPServer("email", "Demo e-mail",
 		"Records e-mails in memory and sends nothing. The resource "+outboxURI+" lists them.")
-	// Mail that has gone out cannot be taken back, so the tool declares itself destructive: it is
-	// confirmed like a real one.
+	// Sent mail cannot be recalled, so the tool declares itself destructive and needs consent like a
+	// real one.
 	s.AddTool(mcp.NewTool("send_email",
 		mcp.WithDescription("Send an e-mail message to one recipient. "+
 			"This demo only records the mail; nothing leaves the machine."),

@@ -106,9 +106,9 @@ func holds(value, part string) bool {
 	return strings.Contains(strings.ToLower(value), strings.ToLower(strings.TrimSpace(part)))
 }
 
-// bestMatches keeps those who match the largest number of the query's words. Words that describe nobody,
-// such as "works", do not count; a query of nothing else matches everybody if it names employees in
-// general, else nobody.
+// bestMatches keeps the employees that match the most words of the query. Words that describe nobody, such
+// as "works", do not count. A query with only such words matches everybody if it asks for employees in
+// general, and otherwise nobody.
 func bestMatches(all []employee, query string) []employee {
 	var terms []string
 	general := true

@@ -64,7 +64,7 @@ var arithmetic = map[string]function{
 // constants holds the names that stand for a number. It never changes.
 var constants = map[string]float64{"pi": math.Pi, "e": math.E}
 
-// functionNames lists what people can call.
+// functionNames lists the available functions.
 func functionNames() string {
 	var names []string
 	for name := range arithmetic {

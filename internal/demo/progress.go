@@ -12,8 +12,8 @@ type progressKey struct{}
 
 type reporter func(done, total float64, message string)
 
-// withProgress gives the handler of a call a way to report. The goroutine of the handler writes the reports, so they
-// precede the result. Without a token nothing is sent.
+// withProgress adds a reporter to the context of a call's handler. The handler's goroutine writes the reports, so that
+// they precede the result. Without a progress token nothing is sent.
 func (c *connection) withProgress(ctx context.Context, this *call, token json.RawMessage) context.Context {
 	if !jsonrpc.ValidID(token) {
 		return ctx

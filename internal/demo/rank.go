@@ -55,9 +55,9 @@ func newIndex(documents []document) *index {
 	return ix
 }
 
-// search returns the pages that match, best first. Words weigh by their rarity; pages that lack most
-// of what is asked for are left out. Questions for what is new prefer news, the newest first, and a
-// question for nothing but news finds all of it.
+// search returns the matching pages, best first. Rare words weigh more. Pages without most of the
+// query's words do not match. Queries for news prefer news, newest first; a query with no other words
+// finds all news.
 func (ix *index) search(query string) []hit {
 	terms, wantsNews := ix.terms(query)
 	var hits []hit

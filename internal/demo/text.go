@@ -33,7 +33,7 @@ func singular(word string) string {
 	return word
 }
 
-// isStopWord reports whether a word says nothing about what is asked for.
+// isStopWord reports whether a word is irrelevant for a search.
 func isStopWord(word string) bool {
 	switch word {
 	case "a", "about", "an", "and", "are", "at", "by", "can", "do", "doe", "find", "for", "from", "get", "give",

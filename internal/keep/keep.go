@@ -1,8 +1,7 @@
-// Package keep writes what a store learns to a file that processes may share. [File.Open] reads what was written before
-// and starts the one goroutine that writes; [File.Changed] asks it to, some time later, and does not wait for a disk;
-// [File.Close] writes what is not written yet and waits for the goroutine. The file is written whole, by renaming, once
-// the store has taken over what others have written since. Of processes that write at the same moment the last one
-// wins.
+// Package keep writes the entries of a store to a file that processes may share. [File.Open] reads the file and starts
+// the goroutine that writes; [File.Changed] schedules a write and never waits for a disk; [File.Close] writes pending
+// changes and waits for the goroutine. Before each write the store merges the entries of other processes; the file is
+// then replaced atomically. Of simultaneous writes the last one wins.
 package keep
 
 import (
@@ -23,26 +22,26 @@ import (
 // MaxFile bounds a file that is read, in bytes.
 const MaxFile = 16 << 20
 
-// delay is how long what has changed may wait to be written.
+// delay is the time from a change to its write.
 const delay = 2 * time.Second
 
-// File is where a store keeps documents of a type. The exported fields are set before Open and do not change.
+// File is a store's file with one document of type D. The exported fields are set before Open and do not change.
 type File[D any] struct {
-	Folder string // made if need be; without one nothing is written
+	Folder string // created if missing; "" writes nothing
 	Name   string // of the file in it
 	What   string // "what was learned of results", for the log
 	Log    *slog.Logger
-	Check  func(D) error                     // says why a document that was read cannot be used
-	Merge  func(*D) (json.RawMessage, error) // takes over what others wrote, unless it is nil; returns what to write
+	Check  func(D) error                     // returns why a document from the file cannot be used
+	Merge  func(*D) (json.RawMessage, error) // merges the document of others, unless nil; returns the document to write
 
-	changed atomic.Bool   // since it was written
-	wake    chan struct{} // when something has changed
+	changed atomic.Bool   // since the last write
+	wake    chan struct{} // signals a change
 	closing chan struct{}
 	once    sync.Once
 	done    sync.WaitGroup
 }
 
-// Open returns what was written before, or nil. A file that cannot be read is logged and counts as none.
+// Open returns the document in the file, or nil. An unreadable file is logged and counts as missing.
 func (f *File[D]) Open() *D {
 	f.wake, f.closing = make(chan struct{}, 1), make(chan struct{})
 	if f.Folder == "" {
@@ -56,7 +55,7 @@ func (f *File[D]) Open() *D {
 	return doc
 }
 
-// Changed has the file written.
+// Changed schedules a write.
 func (f *File[D]) Changed() {
 	f.changed.Store(true)
 	select {
@@ -65,7 +64,7 @@ func (f *File[D]) Changed() {
 	}
 }
 
-// Close writes what is not written yet; later changes are not written.
+// Close writes pending changes. Later changes are not written.
 func (f *File[D]) Close() {
 	f.once.Do(func() { close(f.closing) })
 	f.done.Wait()

@@ -19,7 +19,7 @@ const (
 	maxEffort       = 4 * maxBytes // of reading: references may repeat a part many times
 )
 
-// reader reads one schema breadth first: a bound that is reached costs what is deep inside, not the last properties.
+// reader reads one schema breadth first, so that a bound omits deep parts rather than the last properties.
 type reader struct {
 	root   *node
 	queue  []*task
@@ -265,7 +265,8 @@ func readTypes(s *Schema, v *node) {
 	}
 }
 
-// TypeName returns the type that a name means, in any case and by the names of other languages; "" for what is no type.
+// TypeName returns the JSON Schema type for a name in any case, including names of other languages; "" for unknown
+// names.
 func TypeName(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "string", "integer", "number", "boolean", "array", "object", "null":
@@ -286,7 +287,7 @@ func TypeName(name string) string {
 	return ""
 }
 
-// typeName is TypeName for descriptions, which show what they do not understand.
+// typeName is TypeName for descriptions, which keep unknown names.
 func typeName(name string) string {
 	if known := TypeName(name); known != "" {
 		return known

@@ -2,9 +2,8 @@
 //
 // [Read] turns a schema into a [Schema], a small model of the values that it allows: the types, the properties in
 // their order, the choices and the bounds. It merges all that applies to one value: local references ("$ref") and
-// "allOf". It keeps the alternatives of "oneOf" and "anyOf". It leaves out what is malformed and what it does not
-// understand: the model describes values to people, to a language model and to a search index, and does not decide
-// whether a value is valid.
+// "allOf". It keeps the alternatives of "oneOf" and "anyOf". It skips malformed and unknown parts, because the model
+// only describes values to people, language models and search indexes; it does not validate them.
 //
 // Schemas are untrusted. Size, depth and effort are bounded whatever a schema refers to. The model of a schema beyond
 // the bounds lacks inner parts. A schema that contains itself is expanded once. Read keeps nothing: a caller that needs
@@ -39,7 +38,7 @@ type Schema struct {
 	Alternatives []*Schema // of "oneOf" and "anyOf" without null; one alone is merged
 }
 
-// Object is what a schema says of an object.
+// Object describes an object.
 type Object struct {
 	Properties []Property // without those that only some alternatives have
 	Fields     []Property // with those
@@ -47,7 +46,7 @@ type Object struct {
 	Required   []string   // properties that the schema or all of its alternatives require
 }
 
-// Values are the values that a schema names.
+// Values has the values in a schema.
 type Values struct {
 	Enum     []json.RawMessage // the only ones allowed, also of "const"; nil allows all
 	Default  json.RawMessage   // nil if there is none

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// unite derives what the alternatives of a schema have in common and what they allow together.
+// unite derives the common and the united parts of the alternatives of a schema.
 func (s *Schema) unite() {
 	if s.Enum == nil && len(s.Alternatives) > 0 { // such as constants with titles
 		s.Enum = s.Alternatives[0].Enum
@@ -39,7 +39,7 @@ func (s *Schema) unite() {
 	}
 }
 
-// uniteFields adds the fields of all alternatives, and requires what all of them do.
+// uniteFields adds the fields of all alternatives, and requires the fields that all of them require.
 func (s *Schema) uniteFields() {
 	s.Fields = slices.Clip(s.Properties)
 	at := make(map[string]int)
@@ -69,7 +69,7 @@ func (s *Schema) uniteFields() {
 
 const maxUnited = 1000 // values of enumerations
 
-// either returns the values of two enumerations, nil if one of them allows all or if they are too many.
+// either returns the union of two enumerations, or nil if one of them allows all values or if the union is too large.
 func either(a, b []json.RawMessage) []json.RawMessage {
 	if a == nil || b == nil || len(a)+len(b) > maxUnited {
 		return nil

@@ -15,7 +15,7 @@ type document struct {
 
 const documentVersion = 1
 
-// adopt takes over what a file knows of tools that this Store has learned nothing of, as far as there is room.
+// adopt adds entries of a file for tools that this Store has not learned, as far as there is room.
 func (s *Store) adopt(doc document) {
 	for _, e := range doc.Tools[:min(len(doc.Tools), maxTools)] {
 		if e == nil || count(e.Result) > maxNodes || !e.Result.clean(0) || slices.ContainsFunc(e.Arguments, isData) {
@@ -47,7 +47,7 @@ func check(doc document) error {
 	return nil
 }
 
-// clean reports whether a shape that was read is one that could have been learned.
+// clean reports whether a shape from a file could have been learned.
 func (s *Shape) clean(depth int) bool {
 	for _, name := range s.Types {
 		switch name {
@@ -69,7 +69,7 @@ func (s *Shape) clean(depth int) bool {
 	return depth <= maxDepth+1
 }
 
-// merge adopts what others have written and returns all that is known.
+// merge adopts the entries of other processes and returns all entries.
 func (s *Store) merge(others *document) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,15 +14,15 @@ const (
 	maxDepth  = 8
 	maxNodes  = 200 // shapes of a tool
 	maxFields = 40  // of an object; one with more is a map
-	maxSample = 20  // elements of a list that are looked at
+	maxSample = 20  // elements read of a list
 	maxName   = 48  // bytes of the name of a field
 )
 
-// Shape says of which types a value is, without any value. It is what the file has.
+// Shape is the type of a value, without the value. The file consists of shapes.
 type Shape struct {
 	Types  []string `json:"types,omitempty"`  // such as "string", sorted
 	Fields []Field  `json:"fields,omitempty"` // of an object
-	Values *Shape   `json:"values,omitempty"` // of an object whose names are data: of all its members
+	Values *Shape   `json:"values,omitempty"` // of all members of an object whose names are data
 	Items  *Shape   `json:"items,omitempty"`  // of an array
 }
 
@@ -32,10 +32,10 @@ type Field struct {
 	Optional bool   `json:"optional,omitempty"` // not every object had it
 	Shape
 
-	once bool // no second object had it, so that its name may be data
+	once bool // only one object had it, so its name may be data
 }
 
-// read returns the shape of the next value of d. room is how many shapes it may still have.
+// read returns the shape of the next value of d. room is the number of shapes left.
 func read(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
 	if *room--; *room < 0 || depth > maxDepth {
 		return Shape{}, d.SkipValue()
@@ -117,7 +117,7 @@ func readObject(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
 	return s, err
 }
 
-// generalise forgets the names of an object's fields.
+// generalise drops the names of an object's fields.
 func (s *Shape) generalise() {
 	for _, f := range s.Fields {
 		if s.Values == nil {
@@ -147,7 +147,7 @@ func (s *Shape) alike() bool {
 	return len(first) > 0 && !slices.ContainsFunc(s.Fields, func(f Field) bool { return !slices.Equal(names(f), first) })
 }
 
-// merge makes s the shape of what either was.
+// merge makes s the shape of the values of both.
 func (s *Shape) merge(o Shape) {
 	both := slices.Contains(s.Types, "object") && slices.Contains(o.Types, "object")
 	for _, name := range o.Types {
@@ -211,7 +211,7 @@ func (s *Shape) mergeFields(o Shape, both bool) {
 	}
 }
 
-// count is how many shapes a shape has.
+// count returns the number of shapes in a shape.
 func count(s Shape) int {
 	n := 1
 	for _, f := range s.Fields {
@@ -244,7 +244,7 @@ func (s Shape) known() Shape {
 	return s
 }
 
-// maxWords is how many words the name of a field may have.
+// maxWords bounds the words of a field name.
 const maxWords = 6
 
 // identifier is the form of a name of a field, such as userId, user_id, @type, xml:lang or content-type.

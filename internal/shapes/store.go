@@ -1,12 +1,13 @@
-// Package shapes learns what the results of tools look like, for tools that do not say: paths and types, and never a
-// value. Names of fields that do not look like identifiers, or that look like data, such as ids and dates, count as
-// values and become [name]. A name that only one object had may be data, too: it is neither told nor written.
+// Package shapes learns the types of the results of tools without an outputSchema: paths and types, never values. Field
+// names that are not identifiers, or that look like data, such as ids and dates, count as values and become [name]. A
+// name that only one object had may also be data: it is neither returned nor written.
 //
-// Processes may share a file: each keeps what the others have learned of tools that it has learned nothing of.
+// Processes may share a file: each keeps the entries of others for tools that it has not learned.
 //
-// Open reads what was learned before; Learn takes a result and Hint returns what is known of a tool. All methods of a
-// Store may be called from any goroutine and none waits for a disk; a nil Store learns and knows nothing. One goroutine
-// learns and one writes the file; Close waits for both. What comes faster than it can be learned is not learned.
+// [Open] reads the file, [Store.Learn] learns from a result, and [Store.Hint] returns what is known about a tool.
+// Methods are safe for concurrent use and never wait for a disk. A nil Store learns and knows nothing. One goroutine
+// learns and one writes the file; [Store.Close] waits for both. Results that arrive faster than they can be learned
+// are dropped.
 package shapes
 
 import (
@@ -27,18 +28,18 @@ import (
 
 // Bounds of a Store.
 const (
-	maxTools     = 2000    // those unused for longest are forgotten
-	maxSize      = 2 << 20 // bytes of all types as text, with names that are not told yet
-	maxResult    = 1 << 20 // bytes of a result; from longer ones nothing is learned
+	maxTools     = 2000    // the least recently used are dropped
+	maxSize      = 2 << 20 // bytes of all types as text, including names that are not returned yet
+	maxResult    = 1 << 20 // bytes of a result; longer ones are skipped
 	maxQueue     = 64      // results that wait
 	maxQueued    = 4 << 20 // bytes of them
 	maxArguments = 20      // names of an example
 )
 
-// Tool is what tells a tool from others, and from itself before it changed.
+// Tool identifies a tool and its version.
 type Tool struct {
 	Server, Name string
-	Input        json.RawMessage // its inputSchema; nothing is known of a tool that has another one
+	Input        json.RawMessage // its inputSchema; a changed schema discards earlier results
 }
 
 func (t Tool) version() string {
@@ -62,7 +63,7 @@ type entry struct {
 	learned bool   // by this Store: it knows more than the file
 }
 
-// Hint is what a planner may be told about a tool.
+// Hint has the learned types of a tool, for a planner.
 type Hint struct {
 	Result    string   // a type
 	Arguments []string // names of arguments that the tool accepted
@@ -89,8 +90,8 @@ type lesson struct {
 	arguments, result json.RawMessage
 }
 
-// Open returns a Store that keeps what it learns in a file of a folder; without a folder it ends with the process. A
-// file that cannot be read is logged and counts as empty.
+// Open returns a Store with a file in a folder; without a folder nothing outlives the process. An unreadable file is
+// logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
 	s := &Store{log: logger, queue: make(chan lesson, maxQueue), known: map[key]*entry{}}
 	s.file = keep.File[document]{Folder: folder, Name: "shapes.json", What: "what was learned of results", Log: logger,
@@ -102,8 +103,8 @@ func Open(folder string, logger *slog.Logger) *Store {
 	return s
 }
 
-// Learn takes over a successful call; without a result it learns the names of the arguments. It does not keep either
-// for longer than it takes to read them.
+// Learn learns from a successful call; without a result it learns only the argument names. It keeps neither after
+// reading them.
 func (s *Store) Learn(t Tool, arguments, result json.RawMessage) {
 	if s == nil || len(result)+len(arguments) > maxResult {
 		return
@@ -137,7 +138,7 @@ func (s *Store) Hint(t Tool) (Hint, bool) {
 	return Hint{e.text, e.Arguments}, true
 }
 
-// Close writes what is not written yet. The Store learns no more.
+// Close writes pending changes. Later calls of Learn do nothing.
 func (s *Store) Close() {
 	if s == nil {
 		return
@@ -203,7 +204,7 @@ func (s *Store) take(l lesson) {
 	}
 }
 
-// measure brings the text and the size of an entry up to date.
+// measure updates the text and the size of an entry.
 func (s *Store) measure(e *entry) {
 	s.size -= e.size
 	e.text, e.size = "", 0
@@ -214,7 +215,7 @@ func (s *Store) measure(e *entry) {
 	s.size += e.size
 }
 
-// forget drops the tool that was unused for longest.
+// forget drops the least recently used tool.
 func (s *Store) forget() {
 	var oldest *entry
 	for _, e := range s.known {

@@ -39,7 +39,7 @@ func (m *mark) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// adopt takes over what a file with the same key knows better, within the bounds. s.mu is held, or nobody else has s.
+// adopt merges newer entries of a file with the same key, within the bounds. s.mu is held, or nobody else uses s.
 func (s *Store) adopt(doc document) {
 	if string(doc.Key) != string(s.key) {
 		return
@@ -75,7 +75,7 @@ func check(doc document) error {
 	return nil
 }
 
-// merge adopts what others have written and returns all that is known.
+// merge adopts the entries of other processes and returns all entries.
 func (s *Store) merge(others *document) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

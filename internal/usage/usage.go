@@ -1,12 +1,12 @@
-// Package usage learns which tools have answered the questions of a caller, so that a search may prefer them for
-// similar questions. It keeps no question and no name of a caller: of a question the stems of its words as keyed
-// hashes, and of a caller a hash, too. Whoever reads the file with its key can still test a guessed word. What was
-// learned loses half of its weight in 30 days, and is told to the same caller alone.
+// Package usage learns which tools answered the questions of a caller, so that a search may prefer them for similar
+// questions. It keeps keyed hashes of word stems and of callers, but no questions and no names of callers. Whoever
+// reads the file, which has the key, can still test guessed words. Weights halve every 30 days. Each caller gets only
+// its own entries.
 //
-// [Open] reads what was learned before; [Store.Learn] takes a question that was answered and [Store.Liked] returns what
-// is known about another. All methods of a Store may be called from any goroutine and none waits for a disk; a nil
-// Store learns and knows nothing. One goroutine writes the file, whole and by renaming; [Store.Close] waits for it. Of
-// processes that share a file each takes over what the others have learned when it writes.
+// [Open] reads the file, [Store.Learn] learns from an answered question, and [Store.Liked] returns the tools for
+// another question. Methods are safe for concurrent use and never wait for a disk. A nil Store learns and knows
+// nothing. One goroutine replaces the file atomically; [Store.Close] waits for it. Before each write a process merges
+// the entries of others that share the file.
 package usage
 
 import (
@@ -28,12 +28,12 @@ import (
 
 // Bounds of a Store: some 10 MB.
 const (
-	maxCallers  = 64  // the one unused for longest is forgotten,
-	maxTools    = 100 // of a caller; the one with the least weight,
-	maxTerms    = 32  // of a tool; the one with the least weight
+	maxCallers  = 64  // the least recently used is dropped
+	maxTools    = 100 // of a caller; the one with the least weight is dropped
+	maxTerms    = 32  // of a tool; the one with the least weight is dropped
 	maxAsked    = 24  // terms of a question; the first count
-	maxAnswered = 8   // tools of one question; from more nothing is learned
-	maxName     = 512 // bytes of the name of a tool; of longer ones nothing is learned
+	maxAnswered = 8   // tools of a question; a question with more is skipped
+	maxName     = 512 // bytes of a tool name; tools with longer names are skipped
 	maxWeight   = 16
 )
 
@@ -45,7 +45,7 @@ const (
 // term is the keyed hash of a stem or of a caller.
 type term uint64
 
-// mark is how often a term led to a tool, decayed.
+// mark is the decayed number of times that a term led to a tool.
 type mark struct {
 	Weight float64
 	Day    int // of the last time, since 1970
@@ -56,13 +56,13 @@ func (m mark) at(day int) float64 {
 	return m.Weight * math.Exp2(-max(float64(day-m.Day), 0)/halfLife)
 }
 
-// caller is what was learned from the questions of one.
+// caller has the entries of one caller.
 type caller struct {
 	tools map[string]map[term]mark
 	used  int64 // the last question, in seconds since 1970
 }
 
-// Store knows which tools have answered. Use [Open].
+// Store has the tools that answered questions, by caller. Use [Open].
 type Store struct {
 	file keep.File[document]
 	key  []byte
@@ -71,8 +71,8 @@ type Store struct {
 	callers map[term]*caller
 }
 
-// Open returns a Store that keeps what it learns in a file of a folder; without a folder it ends with the process. A
-// file that cannot be read is logged and counts as empty.
+// Open returns a Store with a file in a folder; without a folder nothing outlives the process. An unreadable file is
+// logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
 	s := &Store{key: make([]byte, sha256.Size), callers: map[term]*caller{}}
 	_, _ = rand.Read(s.key) // it never fails
@@ -85,14 +85,14 @@ func Open(folder string, logger *slog.Logger) *Store {
 	return s
 }
 
-// Close writes what is not written yet. The Store is written no more.
+// Close writes pending changes. Later changes are not written.
 func (s *Store) Close() {
 	if s != nil {
 		s.file.Close()
 	}
 }
 
-// Learn takes over that the tools have answered a question of a caller.
+// Learn records that tools answered a question of a caller.
 func (s *Store) Learn(from, question string, tools []string) {
 	if s == nil || len(tools) > maxAnswered {
 		return
@@ -123,8 +123,9 @@ func (s *Store) Learn(from, question string, tools []string) {
 	s.file.Changed()
 }
 
-// Liked returns the tools that have answered similar questions of a caller, with how much speaks for each: above 0 and
-// less than 1, the more of the question's words led to the tool, the oftener, and the less to others.
+// Liked returns the tools that answered similar questions of a caller, with a score between 0 and 1. The score grows
+// with the share of the question's words that led to the tool, with their counts, and with how specific they are to
+// the tool.
 func (s *Store) Liked(from, question string) map[string]float64 {
 	if s == nil {
 		return nil
@@ -153,7 +154,8 @@ func (s *Store) Liked(from, question string) map[string]float64 {
 	return liked
 }
 
-// caller returns what was learned from one, in place of the one unused for longest if there are too many. s.mu is held.
+// caller returns the entries of a caller. It adds a missing caller, and drops the least recently used if there are too
+// many. s.mu is held.
 func (s *Store) caller(id term) *caller {
 	if c := s.callers[id]; c != nil {
 		return c
@@ -168,8 +170,7 @@ func (s *Store) caller(id term) *caller {
 	return c
 }
 
-// bound forgets what is beyond the bounds after something was learned about a tool: its weakest terms, and the weakest
-// of the others.
+// bound enforces the bounds after a tool was learned: it drops the tool's weakest terms and the caller's weakest tools.
 func (c *caller) bound(tool string, day int) {
 	marks := c.tools[tool]
 	for len(marks) > maxTerms {
@@ -193,7 +194,7 @@ func (c *caller) weight(tool string, day int) (sum float64) {
 	return sum
 }
 
-// terms returns the hashes of the words of a question that say what it is about.
+// terms returns the hashes of the significant words of a question.
 func (s *Store) terms(question string) (terms []term) {
 	for _, w := range search.Words(question) {
 		if len(terms) == maxAsked {

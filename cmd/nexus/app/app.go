@@ -1,8 +1,8 @@
-// Package app is the composition root: it makes a router of a configuration, starts it and stops it.
+// Package app is the composition root: it makes a router from a configuration, starts it and stops it.
 //
-// Several Apps may live in one process. New does all that can fail without touching the outside; Start
-// listens and connects; Reload takes over another configuration; Stop undoes it all in reverse and waits
-// for every goroutine and child process.
+// Several Apps may run in one process. [New] validates and wires everything without I/O on the network; [App.Connect],
+// [App.Listen] and [App.ServeStdio] start it; [App.Reload] applies another configuration; [App.Stop] stops everything
+// in reverse order and waits for every goroutine and child process.
 package app
 
 import (
@@ -68,20 +68,20 @@ type App struct {
 	guards
 }
 
-// guards decide who may call, how often, and what.
+// guards decide who may call, how often, and which tools.
 type guards struct {
 	keys   *auth.Keys
 	rate   *limit.Rate
 	scopes map[string]*auth.Scope // of the profiles, by name
 }
 
-// lifecycle makes each stage of an App happen once.
+// lifecycle makes sure that each stage of an App runs once.
 type lifecycle struct {
 	begin     sync.Once // of the servers
 	begun     atomic.Bool
 	end       sync.Once  // of everything
-	stopped   error      // how it ended
-	reloading sync.Mutex // one configuration after the other
+	stopped   error      // the result of Stop
+	reloading sync.Mutex // one reload at a time
 }
 
 // New makes an App. The error is about the configuration.
@@ -105,7 +105,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.meter, err = newMeter(a.telemetry, cfg.Prices); err != nil {
 		return nil, err
 	}
-	folder, _ := cfg.StateFolder() // keepState says what ends without one
+	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
@@ -201,8 +201,8 @@ func (a *App) ProbeModels(ctx context.Context) {
 // QueryTimeout is how long a query may take.
 func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout }
 
-// Connect begins to connect to the servers, unless that has begun, and, where the configuration says so,
-// lists their tools. The error is a *downstream.Conflict.
+// Connect starts to connect to the servers, once. With discovery: eager it also lists their tools. The error is a
+// *downstream.Conflict.
 func (a *App) Connect(ctx context.Context) error {
 	a.lifecycle.begin.Do(a.servers.Start)
 	a.lifecycle.begun.Store(true)
@@ -232,7 +232,7 @@ func (a *App) Listen(ctx context.Context) error {
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
-			err = op.Err // which does not say the address again
+			err = op.Err // without the address, which is already in the message
 		}
 		return fmt.Errorf("cannot listen on %s: %w; choose another address with --listen, NEXUS_LISTEN or listen in the settings", cfg.Listen, err)
 	}
@@ -247,7 +247,7 @@ func (a *App) Listen(ctx context.Context) error {
 	return nil
 }
 
-// keepState has sessions and the history survive a restart, where there is a folder for it.
+// keepState lets sessions and the history survive a restart if there is a state folder.
 func (a *App) keepState() {
 	folder, err := a.opts.Config.StateFolder()
 	if err == nil {
@@ -316,7 +316,7 @@ func (a *App) ServeStdio(ctx context.Context, profile string, in io.Reader, out 
 	return a.edge.ServeStdio(ctx, in, out, handler)
 }
 
-// CheckProfile reports what is wrong with the name of a profile.
+// CheckProfile returns an error for an invalid name of a profile.
 func (a *App) CheckProfile(name string) error {
 	_, err := a.profile(name)
 	return err
@@ -337,12 +337,12 @@ func (a *App) profile(name string) (edge.Handler, error) {
 	return nil, fmt.Errorf("unknown profile %s; write router, proxy or server:NAME", name)
 }
 
-// ErrForced is the error of Stop when calls in flight had to be cut off.
+// ErrForced is the error of Stop if calls in flight were cut off.
 var ErrForced = errors.New("calls in flight were cut off at the end of the grace period")
 
-// Stop ends the App: no new work, calls in flight finish within ctx, clients close first, then the
-// servers in reverse order. The error says what had to be cut off; ErrForced is in it if calls of clients
-// had to be. Stop may be called again; it then waits for the first call and returns the same.
+// Stop ends the App: it refuses new work, lets calls in flight finish until ctx ends, closes clients, and then closes
+// servers in reverse order. The error names what was cut off; it wraps ErrForced if calls of clients were cut off.
+// Later calls of Stop wait for the first one and return its error.
 func (a *App) Stop(ctx context.Context) error {
 	a.lifecycle.end.Do(func() { a.lifecycle.stopped = a.stop(ctx) })
 	return a.lifecycle.stopped
@@ -370,7 +370,7 @@ func (a *App) stop(ctx context.Context) error {
 	return errors.Join(err, a.telemetry.Shutdown(flush), a.page.history.Close(flush))
 }
 
-// leastStop is the time that the servers have to end when the calls have used up the grace period.
+// leastStop is the time for the servers to close when the calls have used up the grace period.
 const leastStop = 2 * time.Second
 
 // remaining returns what is left of the grace period for the servers.

@@ -10,8 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 )
 
-// embedded runs servers in this process; the router speaks to them over pipes as to a child process.
-// nil has none.
+// embedded runs servers in this process. The router talks to them over pipes, as to a child process. nil runs none.
 type embedded struct {
 	servers []demo.Server
 	ctx     context.Context

@@ -10,28 +10,28 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/usage"
 )
 
-// keepLearned opens what earlier queries have taught about the results and the use of tools. Prompts that are recorded,
-// or found again, must not depend on it.
+// keepLearned opens the stores of learned results and learned use. A Tape turns them off, because recorded prompts must
+// not depend on them.
 func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	if !cfg.Planner.Learn || m.tape != nil {
 		return
 	}
-	folder, _ := cfg.StateFolder() // without one it ends with the process
+	folder, _ := cfg.StateFolder() // without one, nothing outlives the process
 	m.learned.Swap(shapes.Open(folder, log)).Close()
 	m.usage.Swap(usage.Open(folder, log)).Close()
 }
 
-// answered takes over which tools have answered a question.
+// answered learns which tools answered a question.
 func (m *models) answered(caller, question string, tools []string) {
 	m.usage.Load().Learn(caller, question, tools)
 }
 
-// liked returns the tools that have answered similar questions of a caller.
+// liked returns the tools that answered similar questions of a caller.
 func (m *models) liked(caller, question string) map[string]float64 {
 	return m.usage.Load().Liked(caller, question)
 }
 
-// learn takes over the result of a step. The results of tools that declare them are known.
+// learn learns from the result of a step. It skips tools with an outputSchema.
 func (m *models) learn(t plan.Tool, arguments, value json.RawMessage) {
 	switch {
 	case plan.IsErrorText(value):
@@ -42,7 +42,7 @@ func (m *models) learn(t plan.Tool, arguments, value json.RawMessage) {
 	m.learned.Load().Learn(shaped(&t), arguments, value)
 }
 
-// hint is what was learned about a tool.
+// hint returns what was learned about a tool.
 func (m *models) hint(t *plan.Tool) (result string, arguments []string) {
 	h, _ := m.learned.Load().Hint(shaped(t))
 	return h.Result, h.Arguments

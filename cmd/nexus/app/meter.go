@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// meter turns what the parts observe into metrics.
+// meter turns observations of the parts into metrics.
 type meter struct {
 	*telemetry.Metrics
 	prices map[string]config.Price
@@ -34,7 +34,7 @@ func (m *meter) call(o downstream.Observation) {
 	m.ClientCall(context.Background(), c)
 }
 
-// requests returns what counts requests of clients; nil if metrics are off.
+// requests returns the observer of client requests, or nil if metrics are off.
 func (m *meter) requests() func(edge.Served) {
 	if m.Off() {
 		return nil
@@ -77,7 +77,7 @@ func readingsOf(a *App) telemetry.Readings {
 	r.Refusals["rate_limited"] = a.rate.Refused()
 	for name, s := range a.servers.Status() {
 		if s.Status == downstream.StateDisabled {
-			continue // it is not down
+			continue // disabled is not down
 		}
 		r.Servers[name] = telemetry.ServerReading{Up: s.Status == downstream.StateConnected,
 			BreakerOpen: s.Breaker != admission.Closed, InFlight: s.InFlight, Queued: s.Queued, Sessions: s.Sessions,

@@ -56,7 +56,7 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 		cfg := m.config.Embeddings
 		taped := m.tape.Embedder(m.embeddings, cfg.Model)
 		opts.Embedder, opts.Timeout = m.observed.Embedder(taped, cfg.Model, cfg.BaseURL), cfg.Timeout
-		if m.tape != nil { // what is found must not depend on how fast vectors come
+		if m.tape != nil { // results must not depend on the speed of the endpoint
 			opts.Timeout = max(opts.Timeout, tapedTime)
 		}
 	}
@@ -64,7 +64,7 @@ func (m *models) finder(log *slog.Logger) *search.Finder {
 	return m.finding
 }
 
-// tapedTime is how long a search waits for vectors where exchanges are recorded or found again.
+// tapedTime is the time that a search waits for vectors while a Tape records or replays.
 const tapedTime = time.Minute
 
 // observe returns the models, observed.
@@ -77,7 +77,7 @@ func (m *models) observe() (planner, synthesizer llm.Model) {
 	return planner, planner
 }
 
-// status returns what is known about the availability of the models.
+// status returns the availability of the models.
 func (m *models) status() router.Models {
 	if m.planner == nil {
 		return router.Models{}

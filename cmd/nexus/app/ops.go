@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// page is the page for operators, and what it shows.
+// page is the operators' page, and the journal that it shows.
 type page struct {
 	console *console.Console
 	journal console.Journal
@@ -25,15 +25,15 @@ func newConsole(a *App, o *operators) *console.Console {
 	})
 }
 
-// operators are those who may use the ops paths.
+// operators decides who may use the ops paths.
 type operators struct {
 	keys    *auth.Keys
 	edge    *edge.Edge
 	proxies []netip.Prefix
-	local   bool // only this machine can connect
+	local   bool // the router listens on loopback only
 }
 
-// authorize guards an ops path: from where, and with the keys and tokens, where any are needed.
+// authorize guards an ops path: it checks Host and Origin and, if keys or tokens are required, the credentials.
 func (o *operators) authorize(next http.Handler) http.Handler {
 	return o.edge.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.keys.Required() {
@@ -46,7 +46,7 @@ func (o *operators) authorize(next http.Handler) http.Handler {
 	}))
 }
 
-// refuse answers a request that authorize does not let pass. Where there are keys, browsers ask for one as a password.
+// refuse answers a request that authorize refuses. If keys are configured, browsers then ask for one as a password.
 func (o *operators) refuse(w http.ResponseWriter, r *http.Request, refused *auth.Refusal) {
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", o.edge.Access().Challenge(r, refused))
@@ -57,7 +57,7 @@ func (o *operators) refuse(w http.ResponseWriter, r *http.Request, refused *auth
 	http.Error(w, refused.Text, refused.Status)
 }
 
-// visible is what the sender of a request that authorize has let pass may see; nil = everything.
+// visible returns what the sender of an authorized request may see; nil = everything.
 func (o *operators) visible(r *http.Request) downstream.Visible {
 	if !o.keys.Required() {
 		return nil
@@ -66,11 +66,11 @@ func (o *operators) visible(r *http.Request) downstream.Visible {
 	return caller.Visible()
 }
 
-// sees is visible for /metrics.
+// sees adapts visible for /metrics.
 func (o *operators) sees(r *http.Request) func(server, tool string) bool { return o.visible(r) }
 
-// operator identifies who asks for an ops path: by a key or token as on every path, or by a key as the password, which
-// browsers ask for when they show /ui/.
+// operator identifies the sender of a request for an ops path: by a key or token as on every path, or by a key sent as
+// the password of a browser.
 func (o *operators) operator(r *http.Request) (auth.Caller, *auth.Refusal) {
 	caller, present, refused := o.keys.Authenticate(r.Context(), r.Header)
 	if present {
@@ -84,7 +84,7 @@ func (o *operators) operator(r *http.Request) (auth.Caller, *auth.Refusal) {
 	return caller, nil
 }
 
-// viewer is who looks at the page.
+// viewer returns the viewer of the page.
 func (o *operators) viewer(r *http.Request) console.Viewer {
 	if !o.keys.Required() {
 		return console.Viewer{Caller: auth.Anonymous(auth.ClientAddr(r, o.proxies)), Known: o.local}
@@ -93,7 +93,7 @@ func (o *operators) viewer(r *http.Request) console.Viewer {
 	return console.Viewer{Caller: caller, Visible: caller.Visible(), Known: refused == nil}
 }
 
-// withPassword lets browsers that know the key as a password use an MCP path.
+// withPassword accepts a key sent as a browser's password on an MCP path.
 func (o *operators) withPassword(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !auth.Presented(r.Header) {

@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// scopesOf returns what the callers of each profile are limited to.
+// scopesOf returns the scope of each profile.
 func scopesOf(profiles map[string]config.Profile) (map[string]*auth.Scope, error) {
 	scopes := make(map[string]*auth.Scope, len(profiles))
 	for name, p := range profiles {
@@ -22,8 +22,8 @@ func scopesOf(profiles map[string]config.Profile) (map[string]*auth.Scope, error
 	return scopes, nil
 }
 
-// mountProfiles serves the configured profiles, each at /profiles/NAME/mcp. There a caller has what both the profile
-// and its key allow.
+// mountProfiles serves each configured profile at /profiles/NAME/mcp. A caller may use there what both the profile and
+// its key allow.
 func mountProfiles(mux *http.ServeMux, a *App) {
 	for name, scope := range a.scopes {
 		var handler edge.Handler = a.tools

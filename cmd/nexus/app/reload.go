@@ -10,13 +10,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
-// live are the settings that Reload changes, or what they begin with. The others count at the next start.
+// live lists the settings, or prefixes of settings, that Reload changes. Other settings apply at the next start.
 var live = []string{"auth.", "rate_limit.", "log.level"}
 
-// Reload takes over another configuration while requests are served: its servers, API keys, access tokens, rate limit
-// and log level. Calls in flight are not disturbed, but for those with a key or token that counts no more. What cannot
-// change while the App runs is named in a warning. On an error nothing has changed. Reload may be called from any
-// goroutine.
+// Reload applies another configuration while requests are served: its servers, API keys, access tokens, rate limit and
+// log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names the changed
+// settings that need a restart. After an error nothing has changed. Reload is safe for concurrent use.
 func (a *App) Reload(cfg config.Config) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()
@@ -60,7 +59,7 @@ func (a *App) Reload(cfg config.Config) error {
 	return nil
 }
 
-// logAccess says whose access a reload changed.
+// logAccess logs the keys whose access a reload changed.
 func (a *App) logAccess(c auth.Changes) {
 	if c.None() {
 		return

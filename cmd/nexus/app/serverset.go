@@ -14,23 +14,23 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 )
 
-// serverSet is the configuration of the servers: that of the files, with the demo servers, and with what operators have
-// switched. App.lifecycle.reloading guards it once the App is made.
+// serverSet is the configuration of the servers: the files, the demo servers, and the switches of operators.
+// App.lifecycle.reloading guards it after New.
 type serverSet struct {
 	embedded   *embedded
 	configured []downstream.ServerConfig // in the files
 	switches   switches
 }
 
-// switches says which servers operators have enabled or disabled, against the files. They are kept in a file.
+// switches are the servers that operators enabled or disabled. They override the configuration and are kept in a file.
 type switches struct {
-	file    string // empty = they end with the process
+	file    string // empty = not kept
 	enabled map[string]bool
 }
 
 const switchFile = "servers.json"
 
-// newServerSet makes a serverSet with the switches of the state folder. The error says why those cannot be read.
+// newServerSet makes a serverSet with the switches in the state folder. The error means that they cannot be read.
 func newServerSet(servers []downstream.ServerConfig, withDemo bool, folder string) (*serverSet, error) {
 	f := &serverSet{configured: servers, switches: switches{enabled: map[string]bool{}}}
 	if withDemo {
@@ -56,7 +56,7 @@ func newServerSet(servers []downstream.ServerConfig, withDemo bool, folder strin
 	return f, nil
 }
 
-// servers returns the configuration that counts.
+// servers returns the effective configuration.
 func (f *serverSet) servers() []downstream.ServerConfig {
 	all := slices.Clone(f.configured)
 	if f.embedded != nil {
@@ -70,7 +70,7 @@ func (f *serverSet) servers() []downstream.ServerConfig {
 	return all
 }
 
-// set switches a server. The error says that it will not outlive the process.
+// set switches a server. The error means that the switch will not survive a restart.
 func (s *switches) set(server string, enabled bool) error {
 	s.enabled[server] = enabled
 	if s.file == "" {
@@ -86,8 +86,8 @@ func (s *switches) set(server string, enabled bool) error {
 	return atomicfile.Write(s.file, append(text, '\n'))
 }
 
-// switchServer enables or disables a server on behalf of an operator. The error says that it will not outlive the
-// process.
+// switchServer enables or disables a server on behalf of an operator. The error means that the switch will not survive
+// a restart.
 func (a *App) switchServer(server string, enabled bool, by string) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// singles serves each server alone, at /servers/{name}/mcp. Which servers there are may change.
+// singles serves each server alone, at /servers/{name}/mcp. The set of servers may change.
 type singles struct {
 	app *App
 
 	mu       sync.Mutex
-	surfaces map[string]http.Handler // made when they are first asked for
+	surfaces map[string]http.Handler // made at the first request
 }
 
-// ServeHTTP implements http.Handler. A server that is not there is answered like one that the caller may not see.
+// ServeHTTP implements http.Handler. Unknown servers and servers that the caller may not see get the same answer.
 func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if !s.app.servers.Configured(name) {

@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 )
 
-// dialers connects to the servers of this process, or to the stand-ins of a replay.
+// dialers returns connections to the servers in this process, or to the replayed servers.
 func dialers(t *tape.Tape, f *serverSet) map[string]downstream.DialFunc {
 	if t.Replays() {
 		return t.Dialers(f.servers())
@@ -16,7 +16,7 @@ func dialers(t *tape.Tape, f *serverSet) map[string]downstream.DialFunc {
 	return f.embedded.dialers()
 }
 
-// RecordTools puts the tools and instructions of all servers on the Tape of an App, if it has one that records.
+// RecordTools records the tools and instructions of all servers if the App has a Tape that records.
 func RecordTools(ctx context.Context, a *App) error {
 	t := a.opts.Tape
 	if t == nil || t.Replays() {

@@ -37,10 +37,10 @@ func (w *web) serve(listener net.Listener, handler http.Handler, log *slog.Logge
 	w.ready.Store(true)
 }
 
-// flushTime is for answers that are complete but not yet written.
+// flushTime is the time to write complete answers.
 const flushTime = time.Second
 
-// close ends the HTTP server and waits for it. Connections get a moment to write what their handlers have left.
+// close ends the HTTP server and waits for it. Connections have flushTime to write complete answers.
 func (w *web) close(ctx context.Context) (err error) {
 	if w.server != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)

@@ -1,8 +1,7 @@
-// Package batch asks the router the questions of a file and writes what comes of each: nexus batch run.
+// Package batch asks the router the questions in a file and writes the results: nexus batch run.
 //
-// Run keeps Options.Concurrency questions under way and nothing but their results in memory. A result is written
-// before the next question of its worker begins, so that a process that is killed loses the questions under way at
-// most. All goroutines have ended when Run returns.
+// [Run] asks Options.Concurrency questions in parallel. Each worker writes a result before it asks its next question,
+// so that a killed process loses only the questions in progress. All goroutines have ended when Run returns.
 package batch
 
 import (
@@ -21,16 +20,16 @@ import (
 // Question is a case and the time for its answer.
 type Question struct {
 	cases.Case
-	Limit time.Duration   // that the router is told; 0 = as configured
-	Stop  <-chan struct{} // closed when a question that waits for its turn shall not begin any more
+	Limit time.Duration   // sent to the router; 0 = as configured
+	Stop  <-chan struct{} // closed when waiting questions must not start
 }
 
 const (
-	longest = 11 * time.Minute // for an answer, where no limit is given; the router's own is 10 minutes at most
-	leeway  = 30 * time.Second // that a router may answer after its limit
+	longest = 11 * time.Minute // for an answer without a limit; the router's own limit is at most 10 minutes
+	leeway  = 30 * time.Second // that a router may exceed its limit
 )
 
-// Bound is when a router that was told Limit is given up.
+// Bound returns how long to wait for a router that got Limit.
 func (q Question) Bound() time.Duration {
 	if q.Limit > 0 {
 		return q.Limit + leeway
@@ -38,21 +37,20 @@ func (q Question) Bound() time.Duration {
 	return longest
 }
 
-// Answer is what the router answers: the structured content of process_query, and how long that took.
+// Answer is the structured content of process_query, and the time it took.
 type Answer struct {
 	Content json.RawMessage
 	Took    time.Duration
 }
 
-// Ask has the router answer a question, each attempt within Bound. Its error is a *Failure where more is known than a
-// text.
+// Ask asks the router a question. Each attempt is limited by Bound. The error is a *Failure if its cause is known.
 type Ask func(ctx context.Context, q Question) (Answer, error)
 
 // Failure is a question without an answer.
 type Failure struct {
 	Reason string
 	Err    error
-	Lost   bool // nothing more can be asked
+	Lost   bool // the router is lost: no further question can be asked
 	Sent   bool // the question may have reached the router
 }
 
@@ -70,7 +68,7 @@ const (
 	reasonProtocol = "protocol"
 )
 
-// Price returns what tokens of a model cost; false where its price is not known.
+// Price returns the cost of tokens of a model, and false if the model has no price.
 type Price func(model string, input, output int) (cost float64, ok bool)
 
 // Options of a run.
@@ -78,33 +76,33 @@ type Options struct {
 	Cases       []cases.Case
 	Repeat      int // at least 1
 	Concurrency int // at least 1
-	MaxTokens   int // begin no question after so many; 0 = no limit
+	MaxTokens   int // no question starts after so many; 0 = no limit
 	Timeout     time.Duration
 	Fingerprint string
-	Before      *Earlier // what the file has; nil = nothing
+	Before      *Earlier // lines already in the file; nil = none
 	Out         *results.Writer
 	Ask         Ask
-	Judge       *checks.Judge // nil = there is no model to judge
+	Judge       *checks.Judge // nil = no model
 	Price       Price         // nil = no prices
-	Progress    func(Tally)   // called by one goroutine at a time; nil = no one looks
+	Progress    func(Tally)   // called by one goroutine at a time; may be nil
 }
 
-// Tally counts the lines of a file of results.
+// Tally counts the lines of a results file.
 type Tally struct {
-	Total int // that there shall be
+	Total int // expected lines
 	results.Outcomes
-	Tokens int // with those of judges, in this run
+	Tokens int // used in this run, judges included
 	Cost   float64
 	New    int // lines of this run
 }
 
-// Done is how many lines there are.
+// Done returns the number of lines.
 func (t Tally) Done() int { return t.Passed + t.Failed + t.Errors + t.Skipped }
 
-// Clean reports whether all lines have passed.
+// Clean reports whether all lines passed.
 func (t Tally) Clean() bool { return t.Done() == t.Passed }
 
-// Why a run ends before all is done. Each leaves a file that can be resumed.
+// Errors of incomplete runs. The file can be resumed.
 var (
 	ErrInterrupted = errors.New("interrupted")
 	ErrBudget      = errors.New("the tokens of --max-tokens are used up")
@@ -113,16 +111,16 @@ var (
 // runner is one run.
 type runner struct {
 	opts Options
-	ctx  context.Context // ends when no question shall begin any more
+	ctx  context.Context // ends when no further question must start
 
 	mu    sync.Mutex
 	next  int // number of the next case and repeat
 	tally Tally
-	err   error // why no more begin
+	err   error // why the run ends early
 }
 
-// Run asks what has no line yet. When ctx ends, the questions under way are finished. The error is ErrInterrupted,
-// ErrBudget, a *Failure that is Lost, or that of the file.
+// Run asks the questions of all cases and repeats without a line. When ctx ends, questions in progress finish. The
+// error is ErrInterrupted, ErrBudget, a *Failure that is Lost, or an error of the file.
 func Run(ctx context.Context, opts Options) (Tally, error) {
 	r := &runner{opts: opts, ctx: ctx}
 	if opts.Before != nil {
@@ -141,7 +139,7 @@ func Run(ctx context.Context, opts Options) (Tally, error) {
 	return r.tally, r.err
 }
 
-// missing counts what has no line yet.
+// missing counts the cases and repeats without a line.
 func (r *runner) missing() int {
 	n := 0
 	for _, c := range r.opts.Cases {
@@ -154,7 +152,7 @@ func (r *runner) missing() int {
 	return n
 }
 
-// work asks one question after the other.
+// work asks one question after another.
 func (r *runner) work() {
 	for {
 		c, repeat, ok := r.take()
@@ -215,7 +213,7 @@ func (r *runner) progress() {
 	}
 }
 
-// describe is the error of a question for its line.
+// describe returns an error in the form of a line.
 func describe(err error) *results.Failure {
 	reason := reasonFailed
 	var failure *Failure

@@ -7,13 +7,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 )
 
-// Earlier is what a file of results has before a run is resumed.
+// Earlier has the lines of a results file from earlier runs.
 type Earlier struct {
 	Tally Tally
 	lines map[results.Key]struct{}
 }
 
-// Has reports whether there is a line. nil has none.
+// Has reports whether a case and repeat has a line. A nil Earlier has none.
 func (e *Earlier) Has(id string, repeat int) bool {
 	if e == nil {
 		return false
@@ -32,8 +32,8 @@ type brief struct {
 	Cost        *float64 `json:"cost"`
 }
 
-// ReadEarlier reads a file of results that shall be resumed. It refuses one that was written for other cases or with
-// another fingerprint, as its lines could not be compared with new ones. all are the cases of the whole file.
+// ReadEarlier reads a results file to resume. It refuses a file with other cases or another fingerprint, because its
+// lines are not comparable with new ones. all has all cases of the file of cases.
 func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, error) {
 	e := &Earlier{lines: map[results.Key]struct{}{}}
 	known := map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 )
 
-// one asks a question and checks the answer. The line is nil where the question may be asked again: it has never
-// reached the router. tokens are all that were used. The error ends the run.
+// one asks a question and checks the answer. The line is nil if the question never reached the router, so that it may
+// be asked again. tokens counts all used tokens. The error ends the run.
 func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int, err error) {
 	began := time.Now()
 	line = &results.Line{
@@ -65,7 +65,7 @@ func (r *runner) ask(ctx context.Context, c *cases.Case) (Answer, error) {
 	return r.opts.Ask(ctx, q)
 }
 
-// check fills in the checks and the outcome, and returns the tokens that judging used.
+// check sets the checks and the outcome of a line, and returns the tokens of the judge.
 func (r *runner) check(
 	ctx context.Context, c *cases.Case, line *results.Line, content *results.Content,
 ) (tokens int) {
@@ -94,7 +94,7 @@ func (r *runner) check(
 	return tokens
 }
 
-// cost returns nil where a model was used whose price is not known.
+// cost returns the cost of a line, or nil if a model without a price was used.
 func (r *runner) cost(c *results.Content) *float64 {
 	if r.opts.Price == nil {
 		return nil

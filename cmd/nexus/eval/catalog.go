@@ -19,7 +19,7 @@ type Tool struct {
 	Description  string           `json:"description"`
 	InputSchema  json.RawMessage  `json:"inputSchema"`
 	OutputSchema json.RawMessage  `json:"outputSchema"`
-	Outputs      []string         `json:"outputs"` // names of result fields, where there is no outputSchema
+	Outputs      []string         `json:"outputs"` // names of result fields, without an outputSchema
 	Annotations  plan.Annotations `json:"annotations"`
 }
 
@@ -30,7 +30,7 @@ func (t Tool) plan() plan.Tool {
 	}
 }
 
-// output is the tool's output schema, made up of the result fields where only those are known.
+// output returns the tool's output schema, or one made from the names of its result fields.
 func (t Tool) output() json.RawMessage {
 	if len(t.OutputSchema) > 0 || len(t.Outputs) == 0 {
 		return t.OutputSchema
@@ -46,7 +46,7 @@ func (t Tool) output() json.RawMessage {
 	return raw
 }
 
-// searchable are all tools of a task, for planners that search them and for those that look one up.
+// searchable has all tools of a task, for search and for lookup.
 type searchable struct {
 	rules.Catalog
 	planner.List

@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
 )
 
-// DAGOptions say what to measure.
+// DAGOptions are the options of DAG.
 type DAGOptions struct {
 	Tasks    string // JSON Lines of tasks with graphs
 	Out      string // where predictions go; empty means nowhere
@@ -24,7 +24,7 @@ type DAGOptions struct {
 // graphsAtOnce is how many graphs are executed at a time.
 const graphsAtOnce = 16
 
-// DAGSummary is what came of it.
+// DAGSummary is the result of DAG.
 type DAGSummary struct {
 	Tasks    int     `json:"tasks"`
 	Planned  int     `json:"planned"` // tasks with a question
@@ -49,7 +49,7 @@ type node struct {
 }
 
 // DAG plans every task that has a question and executes every known graph with steps that sleep as
-// long as the graph says. It writes {"id","nodes","wall_ms"} lines, without what a task has not.
+// long as the graph says. It writes {"id","nodes","wall_ms"} lines, without members that a task lacks.
 func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 	tasks, err := readLines[task](o.Tasks)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package eval measures tool search, planning and the executor on files of questions: the formats
-// are those of docs/evaluation.md. Each function reads JSON Lines, writes one prediction a line for
-// an independent scorer, reports progress and returns a summary with figures of its own.
+// Package eval measures tool search, planning and execution on files of questions, in the formats of
+// docs/evaluation.md. [Retrieval], [Planning] and [DAG] read JSON Lines, write one prediction per line
+// for an independent scorer, report progress and return a summary.
 //
-// Functions run until done or until their context ends; nothing runs on after they return.
+// No goroutine remains after a function returns.
 package eval
 
 import (
@@ -83,7 +83,7 @@ func (w *writer) write(v any) error {
 	return nil
 }
 
-// closeInto ends the writing; what goes wrong then is the error, unless there is one.
+// closeInto closes the writer. It sets *err to the error of closing, unless *err is already set.
 func (w *writer) closeInto(err *error) {
 	failed := w.buf.Flush()
 	if w.file != nil {
@@ -94,8 +94,8 @@ func (w *writer) closeInto(err *error) {
 	}
 }
 
-// beside finds a file that a line of another file names: relative to that file's folder or a folder
-// above it.
+// beside resolves a path in a line of another file, relative to that file's folder or to a folder above
+// it.
 func beside(file, name string) string {
 	dir := filepath.Dir(file)
 	for range 3 {

@@ -14,10 +14,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// Model plans with a model as the router does: the model is shown the tools that the search finds, may search for
-// others, repairs its plan, and may ask for further rounds, for which results are made up of the declared fields.
-// Unlike the router it does not fall back to the rules: what the model cannot plan is an error, so that the figures are
-// the model's own. It belongs to one goroutine.
+// Model plans with a model as the router does: the model sees the tools that a search finds, may search for others,
+// repairs its plan, and may ask for further rounds, which get results made up from the declared fields. Unlike the
+// router it does not fall back to the rules: a question that the model does not plan is an error. A Model belongs to
+// one goroutine.
 type Model struct {
 	planner *planner.Planner
 	rounds  int
@@ -55,7 +55,7 @@ func (m *Model) Plan(ctx context.Context, query string, catalog rules.Catalog) (
 		}
 		req.Tokens = r.Tokens
 		for _, s := range r.Plan.Steps {
-			tool, _ := req.Tools.Lookup(s.Tool) // of an unknown one nothing is declared
+			tool, _ := req.Tools.Lookup(s.Tool) // an unknown tool declares nothing
 			req.Outcomes = append(req.Outcomes, plan.Outcome{Step: s, Sent: s.Arguments, Value: example(tool), Attempts: 1})
 		}
 	}
@@ -86,7 +86,7 @@ func example(t plan.Tool) json.RawMessage {
 	return raw
 }
 
-// Effort is what planning with a model takes, in the mean over tasks.
+// Effort has means over tasks of planning with a model.
 type Effort struct {
 	Turns  float64 `json:"turns,omitempty"` // requests to the model
 	Input  float64 `json:"input_tokens,omitempty"`
@@ -100,7 +100,7 @@ type Effort struct {
 	tasks, judged float64
 }
 
-// add takes in the last question, for which the tools are right.
+// add adds the last question. tools are the expected tools.
 func (e *Effort) add(m *Model, tools []string) {
 	if m == nil {
 		return
@@ -130,7 +130,7 @@ func share(s *planner.Shown, tools []string) float64 {
 	return 1
 }
 
-// mean ends the sums.
+// mean turns the sums into means.
 func (e *Effort) mean() {
 	for _, sum := range []*float64{&e.Turns, &e.Input, &e.Output} {
 		*sum /= max(e.tasks, 1)

@@ -15,7 +15,7 @@ import (
 // Plan plans one question over the tools of a catalog.
 type Plan func(ctx context.Context, query string, tools rules.Catalog) (plan.Plan, error)
 
-// PlanningOptions say what to measure.
+// PlanningOptions are the options of Planning.
 type PlanningOptions struct {
 	Tasks    string // JSON Lines of tasks
 	Out      string // where predictions go; empty means nowhere
@@ -24,8 +24,8 @@ type PlanningOptions struct {
 	Progress Progress
 }
 
-// PlanningSummary is what came of it. ToolChoice counts the tasks that expect calls, FalsePositive
-// those that expect none.
+// PlanningSummary is the result of Planning. ToolChoice counts the tasks that expect calls,
+// FalsePositive those that expect none.
 type PlanningSummary struct {
 	Tasks         int     `json:"tasks"`
 	Calls         int     `json:"calls"`
@@ -56,7 +56,7 @@ type expectedCall struct {
 	Name string `json:"name"`
 }
 
-// tools are the names of the tools that are right for the task.
+// tools returns the names of the expected tools.
 func (t task) tools() (names []string) {
 	if t.Expected != nil {
 		for _, e := range *t.Expected {
@@ -71,7 +71,7 @@ func (t task) tools() (names []string) {
 	return names
 }
 
-// catalogs gives each task its tools; those of a file are indexed once.
+// catalogs returns the tools of each task. It indexes the tools of a catalog file once.
 type catalogs struct {
 	file string // of the tasks
 	read map[string]searchable
@@ -93,14 +93,14 @@ func (c *catalogs) of(t task) (searchable, error) {
 	return catalog, nil
 }
 
-// planned is what planning one task gave.
+// planned is the result of planning one task.
 type planned struct {
 	plan plan.Plan
 	took time.Duration
 	err  error
 }
 
-// plans plans the tasks one after another and hands each plan to done.
+// plans plans the tasks one after another and passes each plan to done.
 func plans(ctx context.Context, file string, tasks []task, with Plan, done func(task, planned) error) error {
 	if with == nil {
 		with = rules.New(rules.Options{}).Plan

@@ -13,7 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// RetrievalOptions say what to measure.
+// RetrievalOptions are the options of Retrieval.
 type RetrievalOptions struct {
 	Catalog  string          // JSON Lines of tools
 	Queries  string          // JSON Lines of questions
@@ -22,8 +22,8 @@ type RetrievalOptions struct {
 	Progress Progress
 }
 
-// RetrievalSummary is what came of it. The quality figures count the questions that name relevant
-// tools; those of a set without any are 0.
+// RetrievalSummary is the result of Retrieval. The quality figures count only questions that name
+// relevant tools; without such questions they are 0.
 type RetrievalSummary struct {
 	Tools      int     `json:"tools"`
 	Queries    int     `json:"queries"`
@@ -48,8 +48,8 @@ type Prompts struct {
 	Named   float64 `json:"named@budget"`   // at least by name
 }
 
-// timedRuns is how often each question is searched; its fastest run counts, so that other load on the
-// machine counts less.
+// timedRuns is the number of searches per question. The fastest counts, to reduce the effect of other
+// load on the machine.
 const timedRuns = 3
 
 // query is a line of a retrieval file. Any member of a group satisfies that group.
@@ -135,13 +135,13 @@ func float(yes bool) float64 {
 	return 0
 }
 
-// watched keeps the first error of an embedder: a search goes on without it, an evaluation must not.
+// watched keeps the first error of an embedder. A search continues after it, but an evaluation must not.
 type watched struct {
 	search.Embedder
 	err atomic.Pointer[error]
 }
 
-// embedTime is for all tools; an evaluation can wait for slow models.
+// embedTime bounds the embedding of all tools. An evaluation can wait for slow models.
 const embedTime = 24 * time.Hour
 
 func (w *watched) options() search.FinderOptions {

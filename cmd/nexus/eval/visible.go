@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner"
 )
 
-// prompts tells which tools of a catalog a planner shows to a model.
+// prompts finds the tools of a catalog that a planner shows to a model.
 type prompts struct {
 	planner *planner.Planner
 	finder  *search.Finder
@@ -41,8 +41,8 @@ func (p *prompts) Rank(ctx context.Context, question string, _ planner.Tools, li
 	return ranked
 }
 
-// show reports whether the prompt for a question names a tool of each group, and whether it does so with all that the
-// tool requires.
+// show reports whether the prompt for a question names a tool of each group, and whether it also shows all required
+// parameters of that tool.
 func (p *prompts) show(ctx context.Context, q query) (named, visible bool) {
 	shown := p.planner.Show(ctx, planner.Request{Query: q.Query, Tools: p.tools})
 	named, visible = true, true

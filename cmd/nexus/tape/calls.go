@@ -14,7 +14,7 @@ import (
 // send sends a request to a server.
 type send = func(ctx context.Context, r *downstream.Request) (link.Reply, error)
 
-// called is what became of a request to a server.
+// called is the recorded outcome of a request to a server.
 type called struct {
 	Result   json.RawMessage        `json:"result,omitempty"`
 	Err      json.RawMessage        `json:"error,omitempty"`
@@ -25,7 +25,7 @@ type called struct {
 	ending
 }
 
-// Call stands around every request to a server: it is downstream.Options.Around.
+// Call records or replays every request to a server. It implements downstream.Options.Around.
 func (t *Tape) Call(ctx context.Context, r *downstream.Request, next send) (reply link.Reply, err error) {
 	if t == nil || r.Method == "tools/list" || r.Method == "ping" {
 		return next(ctx, r)
@@ -68,9 +68,9 @@ func describe(ctx context.Context, r *downstream.Request, reply link.Reply, err 
 	return c
 }
 
-// ending is an error that has no form of its own in a recording.
+// ending is a recorded error without a more specific form.
 type ending struct {
-	Ended bool   `json:"ended,omitempty"` // by the caller, before there was an answer
+	Ended bool   `json:"ended,omitempty"` // the caller ended the request before the answer
 	Other string `json:"other,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func endingOf(ctx context.Context, err error) ending {
 	return ending{Other: err.Error()}
 }
 
-// err returns the error again. A request that its caller ended waits until it is ended again.
+// err returns the recorded error. If the caller had ended the request, err waits until the caller ends it again.
 func (e ending) err(ctx context.Context) error {
 	switch {
 	case e.Ended:
@@ -93,7 +93,7 @@ func (e ending) err(ctx context.Context) error {
 	return nil
 }
 
-// reply returns the answer again.
+// reply returns the recorded answer.
 func (c *called) reply(ctx context.Context) (link.Reply, error) {
 	switch {
 	case c.Failure != nil:

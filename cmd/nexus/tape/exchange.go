@@ -30,22 +30,22 @@ type exchange struct {
 	Kind    string          `json:"kind"`
 	Run     int             `json:"run"`
 	Scope   string          `json:"scope,omitempty"`
-	Number  int             `json:"number,omitzero"` // of the requests of its scope that are the same, from 1
+	Number  int             `json:"number,omitzero"` // counts equal requests in a scope, from 1
 	To      string          `json:"to,omitempty"`    // the server or the model
 	Request json.RawMessage `json:"request,omitempty"`
 	Answer  json.RawMessage `json:"answer,omitempty"`
-	Mark    string          `json:"mark,omitempty"` // of the secrets that Request lacks
+	Mark    string          `json:"mark,omitempty"` // of the secrets removed from Request
 	At      time.Time       `json:"at,omitzero"`
-	Zone    string          `json:"zone,omitempty"` // the name of that of At
+	Zone    string          `json:"zone,omitempty"` // name of the time zone of At
 }
 
-// answer is where an answer lies.
+// answer is the place of a recorded answer.
 type answer struct {
 	scope  string
 	mark   string
 	run    int
 	number int
-	ended  bool // by its caller
+	ended  bool // its caller ended it
 	place  results.Place
 }
 
@@ -80,8 +80,8 @@ func (t *Tape) add(e *exchange, at results.Place) error {
 	return nil
 }
 
-// sort orders the answers to each request. It leaves out those of runs after which a scope was run again, and requests
-// that were given up where the same one was answered, too: steps that begin early are not always the same.
+// sort orders the answers to each request. It drops answers of runs after which a scope was run again, and abandoned
+// requests if an equal one was answered: speculative steps differ between runs.
 func (t *Tape) sort() {
 	last := map[string]int{}
 	for _, answers := range t.index {
@@ -89,7 +89,7 @@ func (t *Tape) sort() {
 			last[a.scope] = max(last[a.scope], a.run)
 		}
 	}
-	delete(last, "") // what belongs to no scope is not run again as a whole
+	delete(last, "") // requests without a scope are not run again as a whole
 	for k, answers := range t.index {
 		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.run < last[a.scope] })
 		answered := map[[2]string]bool{}
@@ -106,7 +106,7 @@ func (t *Tape) sort() {
 	}
 }
 
-// next counts a request of a scope, from 1.
+// next returns the number of a request in its scope, from 1.
 func (t *Tape) next(scope string, k counted) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *Tape) next(scope string, k counted) int {
 	return t.counts[scope][k]
 }
 
-// asked is a request without its secrets.
+// asked is a request without secrets.
 type asked struct {
 	scope, kind, to string
 	raw             []byte
@@ -125,8 +125,8 @@ type asked struct {
 	mark            string
 }
 
-// exchange records what ask returns. In a replay it hands what was recorded to load instead. The error says that there
-// is nothing to replay.
+// exchange records the result of ask. In a replay it passes the recorded answer to load instead. The error means that
+// no answer was recorded.
 func (t *Tape) exchange(
 	ctx context.Context, kind, to string, request any, ask func() any, load func([]byte) error,
 ) error {
@@ -151,15 +151,15 @@ func (t *Tape) exchange(
 		text, _, err = t.clean(text)
 	}
 	if err != nil {
-		return nil // no JSON, and so no answer; the caller has it already
+		return nil // an answer that is not JSON is not recorded; the caller has it
 	}
 	e := exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text, Mark: q.mark}
-	_ = t.write(&e) // Close tells
+	_ = t.write(&e) // Close returns the error
 	return nil
 }
 
-// replay finds the answer: in the scope of the request or, if that has none, in another; to the same secrets or, if a
-// recording has taken these out of the request, to any.
+// replay finds the answer in the scope of the request or, if that has none, in another scope. It prefers a request with
+// the same secrets, and otherwise accepts one with any.
 func (t *Tape) replay(q asked, load func([]byte) error) error {
 	found := t.index[q.key]
 	keep := func(fits func(answer) bool) bool {

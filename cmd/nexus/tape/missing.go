@@ -6,13 +6,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// How much of requests an error shows, in bytes: before and from where they differ.
+// Bytes of a request that an error shows before and after the first difference.
 const (
 	maxSame  = 60
 	maxShown = 300
 )
 
-// miss notes that a request has no answer.
+// miss records that a request has no answer.
 func (t *Tape) miss(q asked, recorded int) error {
 	var err error
 	nearest, found := t.nearest(q)
@@ -38,7 +38,7 @@ func (t *Tape) miss(q asked, recorded int) error {
 	return err
 }
 
-// shown shows a request from a little before a place.
+// shown returns an excerpt of a request around a place.
 func shown(raw []byte, from int) string {
 	if from <= maxSame {
 		return short.Line(string(raw), maxShown)

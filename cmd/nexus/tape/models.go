@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// Model stands around a model.
+// Model wraps a model to record or replay its responses.
 func (t *Tape) Model(m llm.Model, name string) llm.Model {
 	if t == nil {
 		return m
@@ -23,7 +23,7 @@ type taped struct {
 	name  string
 }
 
-// completed is what became of a request to a model.
+// completed is the recorded outcome of a request to a model.
 type completed struct {
 	Response llm.Response `json:"response"`
 	Failure  *llm.Error   `json:"failure,omitempty"`
@@ -66,7 +66,7 @@ func (m *taped) Complete(ctx context.Context, req llm.Request) (resp llm.Respons
 	return resp, err
 }
 
-// Embedder stands around an embedding model. Vectors are kept text by text, as texts are not always sent together.
+// Embedder wraps an embedding model. It stores vectors text by text, because batches of texts differ between runs.
 func (t *Tape) Embedder(e search.Embedder, name string) search.Embedder {
 	if t == nil {
 		return e

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxRare  = 32      // words by which a request is found
+	maxRare  = 32      // indexed words of a request
 	maxWords = 1 << 20 // words of all requests that are counted; later ones count as rare
 )
 
-// nearby finds requests by their words. It keeps the rarest of each, since prompts have most words in common, so that a
-// search reads no request.
+// nearby finds requests by their words without reading them. It indexes the rarest words of each request, because
+// prompts share most words.
 type nearby struct {
 	requests []recorded
 	having   map[uint64][]int32 // indexes of requests, by word
@@ -33,7 +33,7 @@ func readNearby(t *Tape) *nearby {
 	counts := map[uint64]int{}
 	n := &nearby{having: map[uint64][]int32{}}
 	each := func(do func(e *exchange, at results.Place, words []uint64)) {
-		_ = t.read(func(e *exchange, at results.Place) error { // a file that cannot be read has none
+		_ = t.read(func(e *exchange, at results.Place) error { // an unreadable file has no requests
 			if len(e.Request) > 0 {
 				do(e, at, words(e.Request))
 			}
@@ -57,7 +57,7 @@ func readNearby(t *Tape) *nearby {
 	return n
 }
 
-// nearest returns the recorded request of the same kind that shares most rare words, if possible to the same receiver.
+// nearest returns the recorded request of the same kind that shares the most rare words, preferring the same receiver.
 func (t *Tape) nearest(q asked) (nearest exchange, found bool) {
 	n := t.nearby()
 	common := make([]int, len(n.requests))

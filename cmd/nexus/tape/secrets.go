@@ -15,11 +15,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// shortest is the length of secrets from which they are looked for, in bytes.
+// shortest is the length of the shortest secret that is searched for, in bytes.
 const shortest = 8
 
-// Secrets returns what a configuration holds that no recording may: keys, headers, environments of servers, and
-// passwords and parameters of addresses.
+// Secrets returns the secrets of a configuration: keys, headers, environments of servers, and passwords and parameters
+// of addresses.
 func Secrets(cfg config.Config) []string {
 	var all []string
 	address := func(text string) {
@@ -76,8 +76,8 @@ func replacer(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean removes secrets from JSON: those of the configuration, and what looks like a credential. It writes all JSON in
-// one form. hidden is what it has removed.
+// clean removes from JSON the secrets of the configuration and values that look like credentials. It writes JSON in a
+// canonical form. hidden has the removed values.
 func (t *Tape) clean(raw []byte) (cleaned, hidden []byte, err error) {
 	raw, err = jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *Tape) clean(raw []byte) (cleaned, hidden []byte, err error) {
 	return cleaned, hiddenIn(string(raw), string(cleaned)), nil
 }
 
-// hiddenIn returns what a text has where it has marks once it is cleaned.
+// hiddenIn returns the parts of a text that clean replaced by marks.
 func hiddenIn(raw, cleaned string) (hidden []byte) {
 	if raw == cleaned {
 		return nil
@@ -109,8 +109,8 @@ func hiddenIn(raw, cleaned string) (hidden []byte) {
 	return append(hidden, strings.Trim(raw, `"`)...)
 }
 
-// markOf tells requests apart that differ only in what was removed from them. Its 16 bits fit too many texts to confirm
-// a guess.
+// markOf returns a hash of removed values, to tell apart requests that differ only in these. Its 16 bits are too few to
+// confirm a guess.
 func markOf(hidden []byte) string {
 	if len(hidden) == 0 {
 		return ""

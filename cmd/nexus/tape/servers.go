@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// tools are those of a server, as it lists them, and what it says about their use.
+// tools has the tools and the instructions of a server.
 type tools struct {
 	Tools        []json.RawMessage `json:"tools"`
 	Instructions string            `json:"instructions,omitempty"`
@@ -23,7 +23,7 @@ type tools struct {
 // maxPages bounds the pages of a list.
 const maxPages = 1000
 
-// SaveTools records the tools and instructions of servers. Those that cannot be listed are left out: a replay cannot
+// SaveTools records the tools and instructions of servers. It skips servers that cannot be listed; a replay cannot
 // reach them either.
 func (t *Tape) SaveTools(
 	ctx context.Context, servers []string, instructions func(server string) string, next send,
@@ -74,8 +74,8 @@ func listTools(ctx context.Context, server string, next send) (list tools, err e
 	return list, errors.New("listing the tools: too many pages")
 }
 
-// Dialers returns stand-ins for servers, which list the tools that were recorded; nil where the Tape does not replay. A
-// server without recorded tools cannot be reached.
+// Dialers returns replayed servers, which list the recorded tools, or nil if the Tape does not replay. A server without
+// recorded tools cannot be reached.
 func (t *Tape) Dialers(servers []downstream.ServerConfig) map[string]downstream.DialFunc {
 	dialers := map[string]downstream.DialFunc{}
 	for _, s := range servers {
@@ -92,7 +92,7 @@ func (t *Tape) Dialers(servers []downstream.ServerConfig) map[string]downstream.
 	return dialers
 }
 
-// serve answers what a router asks of its own accord. Calls do not come here.
+// serve answers the router's own requests. Tool calls do not reach it.
 func (l tools) serve(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)

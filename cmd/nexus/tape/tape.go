@@ -1,17 +1,16 @@
-// Package tape records the exchanges of a router with models and servers, and answers from them.
+// Package tape records the exchanges of a router with models and servers, and replays them.
 //
-// [Record] opens a folder to append to and [Replay] one to answer from. A Tape stands in three places: [Tape.Call]
-// around requests to servers, [Tape.Model] and [Tape.Embedder] around models, and [Tape.Dialers] in place of the
-// servers themselves, of which it knows the tools. A nil *Tape lets everything pass. Methods may be called from any
-// goroutine.
+// [Record] opens a folder to append to, and [Replay] one to answer from. [Tape.Call] wraps requests to servers,
+// [Tape.Model] and [Tape.Embedder] wrap models, and [Tape.Dialers] replaces the servers, whose tools were recorded. A
+// nil *Tape passes everything through. Methods are safe for concurrent use.
 //
-// Exchanges belong to the scope of their context ([In]). A request is answered with what it was answered in the same
-// scope, the n-th with the n-th; in a scope that was not recorded, with what it was answered in another. So neither
-// the order nor the number of requests under way changes an answer. A request without an answer fails, and
-// [Tape.Done] says which one and what is nearest.
+// Exchanges belong to the scope of their context ([In]). The n-th of several equal requests gets the n-th recorded
+// answer of the same scope or, if the scope was not recorded, of another. Therefore neither the order nor the
+// concurrency of requests changes an answer. A request without an answer fails, and [Tape.Done] names it and the
+// nearest recorded one.
 //
-// Secrets are replaced before anything is written: those of the configuration, and what looks like one
-// (package redact). Requests are compared after that; a mark of 16 bits tells those apart that differ in secrets only.
+// Secrets of the configuration and values that look like secrets (package redact) are replaced before anything is
+// written. Requests are compared without them; a mark of 16 bits tells apart requests that differ only in secrets.
 package tape
 
 import (
@@ -38,12 +37,12 @@ type Tape struct {
 	began   time.Time // of the recording
 
 	out *results.Writer // nil = it replays
-	run int             // a recording that is resumed has several
+	run int             // counts the runs of a resumed recording
 
 	file  *os.File         // to replay
 	index map[key][]answer // by request, in the order of run and number
 	tools map[string]tools // by server
-	wg    sync.WaitGroup   // of their stand-ins
+	wg    sync.WaitGroup   // of the replayed servers
 
 	nearby func() *nearby // read at the first request without an answer
 
@@ -56,14 +55,14 @@ type Tape struct {
 // key is the hash of a request without its secrets.
 type key [32]byte
 
-// counted is what requests have in common that are counted together.
+// counted identifies requests that are counted together.
 type counted struct {
 	key
 	mark string
 }
 
-// Record opens a folder, which it makes where it is missing, to append exchanges to. Secrets shorter than eight bytes
-// are not looked for: they would occur by chance.
+// Record opens or creates a folder to append exchanges to. It does not search for secrets shorter than eight bytes,
+// because they occur by chance.
 func Record(folder string, secrets []string) (*Tape, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -94,7 +93,7 @@ func Record(folder string, secrets []string) (*Tape, error) {
 	return t, nil
 }
 
-// Replay opens a recording. Requests lack the same secrets as in Record, so that they are found.
+// Replay opens a recording. It removes the same secrets from requests as Record, so that they match.
 func Replay(folder string, secrets []string) (*Tape, error) {
 	t := newTape(folder, secrets)
 	none := fmt.Errorf("replaying: %s has no recording; make one with --record", folder)
@@ -125,13 +124,13 @@ func newTape(folder string, secrets []string) *Tape {
 	return t
 }
 
-// inZone returns a time in a zone of that name. Its offset is that of t, whatever the zone of this machine.
+// inZone returns t in a zone with that name and the offset of t, independent of the machine's zone.
 func inZone(t time.Time, name string) time.Time {
 	_, offset := t.Zone()
 	return t.In(time.FixedZone(name, offset))
 }
 
-// read reads all exchanges. A torn last line is left out.
+// read reads all exchanges except a torn last line.
 func (t *Tape) read(each func(e *exchange, at results.Place) error) error {
 	line := 0
 	_, err := results.Read(t.path, func(e *exchange, at results.Place) error {
@@ -144,7 +143,7 @@ func (t *Tape) read(each func(e *exchange, at results.Place) error) error {
 	return err
 }
 
-// Close ends the recording, after the router. The error says that it is not complete.
+// Close ends the recording. Stop the router first. The error means that the recording is incomplete.
 func (t *Tape) Close() error {
 	switch {
 	case t == nil:
@@ -161,8 +160,8 @@ func (t *Tape) Close() error {
 // Replays reports whether the Tape answers instead of models and servers.
 func (t *Tape) Replays() bool { return t != nil && t.out == nil }
 
-// Now is the time for those who plan: that at which the recording began, in its zone, so that "tomorrow" is the same
-// day in a replay and models are asked the same.
+// Now returns the time for planners: the start of the recording, in its zone, so that "tomorrow" is the same day in a
+// replay and prompts are equal.
 func (t *Tape) Now() time.Time {
 	if t == nil {
 		return time.Now()
@@ -172,7 +171,7 @@ func (t *Tape) Now() time.Time {
 
 type scopeKey struct{}
 
-// In puts what is done with a context into a scope, such as one question.
+// In returns a context whose exchanges belong to a scope, such as one question.
 func In(ctx context.Context, scope string) context.Context {
 	return context.WithValue(ctx, scopeKey{}, scope)
 }
@@ -182,7 +181,7 @@ func scopeOf(ctx context.Context) string {
 	return scope
 }
 
-// Done ends the scope of a context. The error is its first request without an answer: it was not replayed.
+// Done ends the scope of a context. The error is about its first request without a recorded answer.
 func (t *Tape) Done(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -1,12 +1,12 @@
 // Package console is the page /ui/ for operators and the JSON interface behind it.
 //
-// [New] makes the handler of /ui/. A [Journal] writes the history that it shows. Who asks has passed the authentication
-// of the ops paths already; what is shown is what its key allows: servers and tools that it may see, and of queries,
-// calls and sessions its own, unless it may see everything. Only such a key switches servers. The page itself asks and
-// calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
+// [New] makes the handler of /ui/. A [Journal] writes the history that the page shows. Requests have already passed
+// the authentication of the ops paths. A viewer sees the servers and tools that its key allows, and its own queries,
+// calls and sessions. A key without limits sees everything and may switch servers. The page sends questions and calls
+// tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
 //
-// Handlers may be used from any goroutine. Requests and streams of events are bounded, in all and for each caller, and
-// who does not read is left. Close ends the streams.
+// Handlers are safe for concurrent use. Requests and event streams are bounded in total and per caller. A client that
+// does not read is disconnected. Close ends the streams.
 package console
 
 import (
@@ -32,14 +32,14 @@ import (
 //go:embed page
 var files embed.FS
 
-// Viewer is who looks at the page.
+// Viewer is the sender of a request for the page.
 type Viewer struct {
 	Caller  auth.Caller
 	Visible downstream.Visible // nil = everything
-	Known   bool               // it has shown a key, or comes from this machine
+	Known   bool               // it has a valid key, or comes from this machine
 }
 
-// sees reports whether the viewer sees what a caller has done.
+// sees reports whether the viewer may see the queries and calls of a caller.
 func (v Viewer) sees(caller string) bool { return v.Visible == nil || caller == v.Caller.ID }
 
 // Options of a Console. All are required.
@@ -52,7 +52,7 @@ type Options struct {
 	Viewer  func(r *http.Request) Viewer
 	MCP     http.Handler // /ui/mcp
 
-	// Switch enables or disables a server on behalf of by. The error says that it will not outlive the process.
+	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart.
 	Switch func(server string, enabled bool, by string) error
 }
 
@@ -133,7 +133,7 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/ui/", c.page).ServeHTTP(w, r)
 }
 
-// own refuses requests of other pages: a browser adds the password of the page to them, too.
+// own refuses requests of other web pages, because a browser adds the password to them, too.
 func own(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !sameOrigin(r) {
@@ -154,7 +154,7 @@ func sameOrigin(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return true // no browser
+		return true // not a browser
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == r.Host
@@ -192,9 +192,9 @@ func replyWith(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// number reads a number of the query string, 0 if there is none.
+// number returns a number in the query string, or 0.
 func number(q url.Values, name string) float64 {
-	n, _ := strconv.ParseFloat(q.Get(name), 64) // what is not a number counts as absent
+	n, _ := strconv.ParseFloat(q.Get(name), 64) // an invalid number counts as absent
 	return n
 }
 
@@ -205,7 +205,7 @@ type refusals struct {
 	at    time.Time
 }
 
-// since returns how many requests were refused so far, and when that was last noticed.
+// since returns the number of refused requests, and the time of the last change that was noticed.
 func (f *refusals) since(count int) (int, time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

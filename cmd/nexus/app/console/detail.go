@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// Bounds of what is kept of a query.
+// Bounds of the stored detail of a query.
 const (
 	maxQuestion = 10_000  // bytes
 	maxValue    = 8 << 10 // of arguments; results are cut by the record
@@ -18,7 +18,7 @@ const (
 	maxDetail   = 1 << 20 // of arguments and results together
 )
 
-// queryDetail is the whole account of a query, as it is stored. It is encoded behind the query, by the history.
+// queryDetail is the stored account of a query. The history encodes it after the query has ended.
 type queryDetail struct {
 	question string
 	content  *router.AnswerContent
@@ -27,7 +27,7 @@ type queryDetail struct {
 	contents bool // keep questions, arguments, results and answers
 }
 
-// newDetail takes what is kept of a record, and estimates its bytes.
+// newDetail copies the parts of a record to store, and estimates their bytes.
 func newDetail(question string, r *router.Record, contents bool) (d *queryDetail, size int) {
 	d = &queryDetail{question, r.Content(false), r.Phases, r.Rounds, contents}
 	d.content.Plan = r.WholePlan()
@@ -118,7 +118,7 @@ func storedCallOf(r router.StepResult, contents bool) storedCall {
 	return call
 }
 
-// redact replaces the credentials in texts and plan.
+// redact redacts credentials in the texts and the plan.
 func (s *storedQuery) redact() {
 	s.Answer = redact.Text(s.Answer)
 	s.Warnings = redactAll(s.Warnings)
@@ -141,7 +141,7 @@ func (s *storedQuery) redact() {
 	}
 }
 
-// strip removes all contents and leaves what happened.
+// strip removes all contents. Names, times and outcomes stay.
 func (s *storedQuery) strip() {
 	s.Question, s.Answer, s.Lineage, s.Citations = "", "", []sentence{}, nil
 	s.Warnings = nil
@@ -164,7 +164,7 @@ func redactAll(texts []string) []string {
 	return clean
 }
 
-// redactJSON replaces the credentials in a value. What is no JSON becomes a text.
+// redactJSON redacts credentials in a value. Invalid JSON becomes a string.
 func redactJSON(value json.RawMessage) json.RawMessage {
 	if len(value) == 0 {
 		return nil
@@ -181,7 +181,7 @@ func redactJSON(value json.RawMessage) json.RawMessage {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// describe is the failure of a query that has no record.
+// describe returns the failure of a query without a record.
 func describe(err error, contents bool) string {
 	switch {
 	case err == nil:

@@ -13,14 +13,14 @@ const (
 	keepAlive  = 15 * time.Second
 )
 
-// change says what of the page may have changed: the numbers differ from those before.
+// change has one number per part of the page. A part may have changed if its number differs.
 type change struct {
 	History uint64 `json:"history"` // the newest entry that the viewer sees
 	Servers uint64 `json:"servers"` // a digest of the states
 	Live    []Live `json:"live"`    // queries that run
 }
 
-// events serves a stream of server-sent events: a change, at most one a second, and only if something has changed.
+// events serves changes as server-sent events, at most one a second.
 func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -59,7 +59,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request, v Viewer) {
 		}
 		id := v.Caller.ID
 		if v = c.opts.Viewer(r); v.Caller.ID != id {
-			return // the key is gone
+			return // the key is no longer valid
 		}
 	}
 }

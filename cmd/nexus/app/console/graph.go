@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// graph is the plan of a query as it ran. Its edges are those that the executor goes by.
+// graph is the plan of a query as it ran. Its edges are the dependencies that the executor uses.
 type graph struct {
 	Nodes []node   `json:"nodes"`
 	Path  []string `json:"path"` // the critical path: phases and ids of steps
@@ -71,7 +71,7 @@ func newGraph(d *queryDetail) graph {
 	for i, s := range steps {
 		g.Nodes[i].Needs = needs(s, func(id string) bool {
 			at, known := index[id]
-			return known && g.Nodes[at].Round <= g.Nodes[i].Round // later steps were not there yet
+			return known && g.Nodes[at].Round <= g.Nodes[i].Round // steps of later rounds did not exist yet
 		})
 	}
 	for _, c := range d.content.Steps {
@@ -83,12 +83,12 @@ func newGraph(d *queryDetail) graph {
 	return g
 }
 
-// needs returns the steps that s waits for. After may name what is no step; that is no edge.
+// needs returns the steps that s waits for. Unknown names in After are not edges.
 func needs(s plan.Step, isStep func(id string) bool) []string {
 	return slices.DeleteFunc(append([]string{}, s.Needs(isStep)...), func(id string) bool { return !isStep(id) })
 }
 
-// add takes in what came of a call.
+// add adds the outcome of a call.
 func (n *node) add(c router.StepResult) {
 	end := max(n.Started+n.Duration, c.Started+c.Duration)
 	if n.Calls == 0 || c.Started < n.Started {
@@ -119,8 +119,8 @@ func (n *node) add(c router.StepResult) {
 }
 
 // analyze finds the critical path through phases and steps, and the slack of steps. A step waits for the steps that it
-// needs and, unless it began while its plan was still written, for the planning of its round; a planning waits for all
-// steps of the rounds before, and the synthesis for everything.
+// needs and, unless it is speculative, for the planning of its round. Planning waits for all steps of earlier rounds,
+// and synthesis waits for everything.
 func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 	parts := make([]critical.Part, len(g.Nodes))
 	names := make([]string, len(g.Nodes))

@@ -16,8 +16,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// Journal writes the history: queries as they run, and queries and calls that have ended. The zero value writes
-// nothing. Its methods may be called from any goroutine and do not block.
+// Journal tracks running queries, and writes ended queries and calls to the history. The zero value writes nothing. Its
+// methods are safe for concurrent use and do not block.
 type Journal struct {
 	history  atomic.Pointer[history.Log]
 	contents bool // set before history
@@ -27,9 +27,9 @@ type Journal struct {
 	live map[uint64]*Live
 }
 
-// Live is a query that runs.
+// Live is a running query.
 type Live struct {
-	id       uint64    // not that of its entry
+	id       uint64    // not the id of its entry
 	At       time.Time `json:"at"`
 	Caller   string    `json:"caller"`
 	Text     string    `json:"text,omitempty"`
@@ -37,16 +37,16 @@ type Live struct {
 	Message  string    `json:"message,omitempty"`
 }
 
-// maxLive bounds the queries that are shown while they run; others are shown when they have ended.
+// maxLive bounds the running queries that are shown. Others are shown after they end.
 const maxLive = 1000
 
-// Open begins to write. It is called once; log may be nil.
+// Open sets the history to write to. It is called once; log may be nil.
 func (j *Journal) Open(log *history.Log, contents bool) {
 	j.contents, j.live = contents, map[uint64]*Live{}
 	j.history.Store(log)
 }
 
-// log returns what the journal writes; nil for nothing.
+// log returns the history, or nil.
 func (j *Journal) log() *history.Log { return j.history.Load() }
 
 // Follow implements router.Follow.
@@ -89,7 +89,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, 
 	}
 }
 
-// begin lists a query as running, and returns where.
+// begin adds a running query and returns its id.
 func (j *Journal) begin(live *Live) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,7 +124,7 @@ func (j *Journal) Running(see func(caller string) bool) []Live {
 	return running
 }
 
-// Call notes a call of a tool that was not a step of a query.
+// Call records a tool call that was not a step of a query.
 func (j *Journal) Call(o downstream.Observation) {
 	log := j.log()
 	if log == nil || o.Tool == "" || o.Step {
@@ -144,7 +144,7 @@ func uses(steps []router.StepResult) []history.Use {
 	count := map[toolID]*history.Use{}
 	for _, s := range steps {
 		if s.Attempts == 0 {
-			continue // it did not run
+			continue // the step did not run
 		}
 		id := idOf(s.Server, s.Tool)
 		u := count[id]
@@ -170,7 +170,7 @@ func uses(steps []router.StepResult) []history.Use {
 	return all
 }
 
-// tokens is what a query cost at a model, if it asked it.
+// tokens returns the tokens that a query used at a model.
 func tokens(purpose string, u llm.Usage) []history.Tokens {
 	if u.Calls == 0 {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
-// sentence is a part of the answer and where it comes from.
+// sentence is a part of the answer with its sources.
 type sentence struct {
 	Text  string `json:"text"`
 	Cites []cite `json:"cites"`
 }
 
-// cite is a step that a sentence rests on. The field is where the quote is in the step's result.
+// cite is a step that a sentence cites. Field is the place of the quote in the step's result.
 type cite struct {
 	Step  string `json:"step"`
 	Quote string `json:"quote,omitempty"`
@@ -39,7 +39,7 @@ const (
 	maxSearched  = 4 << 20 // bytes of all results that are
 )
 
-// lineage finds the sentences of the answer that cite steps, and the fields that their quotes come from.
+// lineage returns the sentences of the answer that cite steps, with the fields that contain their quotes.
 func lineage(c *router.AnswerContent) []sentence {
 	found := []sentence{}
 	if len(c.Citations) == 0 {
@@ -182,7 +182,7 @@ func fieldsOf(result json.RawMessage) (fields []field) {
 	return fields
 }
 
-// squeeze makes every space a single one.
+// squeeze replaces runs of white space by single spaces.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *sentence) redact() {

@@ -22,7 +22,7 @@ type modelView struct {
 	Cost   *float64    `json:"cost,omitempty"` // nil = the model has no price
 }
 
-// models lists the configured models, and what queries of the history cost.
+// models lists the configured models with the tokens and cost of the queries in the history.
 func (c *Console) models(w http.ResponseWriter, r *http.Request, v Viewer) {
 	list := []modelView{}
 	cfg := c.opts.Config.LLM
@@ -72,7 +72,7 @@ func (c *Console) models(w http.ResponseWriter, r *http.Request, v Viewer) {
 	reply(w, map[string]any{"models": list, "client_models": cfg != nil && cfg.UseClient && !cfg.Plans()})
 }
 
-// host is all of an endpoint's address that is shown; the rest may hold secrets.
+// host returns the only part of an endpoint's address that is shown; the rest may contain secrets.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	warn = "warn"
 )
 
-// attention is something that an operator should look at, and where.
+// attention is a problem for the operator, with a link to it.
 type attention struct {
 	Severity string     `json:"severity"`
 	Subject  string     `json:"subject"`
@@ -30,7 +30,7 @@ type attention struct {
 	Since    *time.Time `json:"since,omitempty"`
 }
 
-// nowView is the page's first view.
+// nowView is the content of the first view.
 type nowView struct {
 	Status    string          `json:"status"`
 	Version   string          `json:"version"`
@@ -51,7 +51,7 @@ const (
 	recent         = time.Hour
 	refusedRecent  = 5 * time.Minute
 	leastFailures  = 3 // of a tool, for attention
-	failureShare   = 4 // one in so many
+	failureShare   = 4 // a tool with at least one failure in 4 calls
 	maxFailures    = 8
 	maxAttention   = 100
 )

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// readTime is how long a viewer may take to read an answer that is no stream.
+// readTime bounds the time to read a response that is not a stream.
 const readTime = 30 * time.Second
 
-// places bounds the requests under way: those of all viewers, and those of one.
+// places bounds the requests in progress, in total and per viewer.
 type places struct {
 	all, own int
 
@@ -20,7 +20,7 @@ type places struct {
 
 func newPlaces(all, own int) *places { return &places{all: all, own: own, byCaller: map[string]int{}} }
 
-// within serves a request in one of the places, or refuses it.
+// within serves a request if a place is free, and refuses it otherwise.
 func (p *places) within(w http.ResponseWriter, caller string, serve func()) {
 	if !p.enter(caller) {
 		w.Header().Set("Retry-After", "10")

@@ -36,7 +36,7 @@ func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 	})
 }
 
-// about describes the history itself. Only who sees everything is told of the disk.
+// about describes the history itself. Only viewers who see everything are told about disk errors.
 func (c *Console) about(v Viewer) map[string]any {
 	cfg, log := c.opts.Config.History, c.opts.Journal.log()
 	if log == nil {
@@ -59,7 +59,7 @@ func moment(q url.Values, name string) time.Time {
 	return at
 }
 
-// query returns one query or call with all that is known of it.
+// query returns one query or call with its details.
 func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	e, found := c.opts.Journal.log().Get(id)
@@ -71,7 +71,7 @@ func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
 	if e.Kind == history.KindQuery {
 		detail, err := c.opts.Journal.log().Detail(id)
 		switch {
-		case errors.Is(err, history.ErrNoDetail) && e.Error != "": // it failed before there was a plan
+		case errors.Is(err, history.ErrNoDetail) && e.Error != "": // the query failed before it had a plan
 		case err != nil:
 			answer["missing"] = err.Error()
 		default:
@@ -81,7 +81,7 @@ func (c *Console) query(w http.ResponseWriter, r *http.Request, v Viewer) {
 	reply(w, answer)
 }
 
-// maxNamed bounds what is shown of what a client says of itself, in bytes.
+// maxNamed bounds the shown name of a client, in bytes.
 const maxNamed = 100
 
 // sessions lists client sessions.

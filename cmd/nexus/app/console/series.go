@@ -10,7 +10,7 @@ import (
 // minutes of a series.
 const minutes = 60
 
-// series has what happened in each of the last minutes, the oldest first.
+// series has counts and latencies of each of the last minutes, oldest first.
 type series struct {
 	Since   time.Time        `json:"since"`
 	Queries [minutes]int     `json:"queries"`

@@ -21,13 +21,13 @@ type serverView struct {
 	Failed      int                 `json:"failed"`
 }
 
-// listTime is how long the page waits for lists of tools that it does not need.
+// listTime bounds the wait for lists of tools, which the page can do without.
 const listTime = time.Second
 
 func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 	ctx, cancel := context.WithTimeout(r.Context(), listTime)
 	defer cancel()
-	_, _ = c.opts.Servers.Catalog(ctx) // so that the numbers of tools are there; servers that are late have none yet
+	_, _ = c.opts.Servers.Catalog(ctx) // fills in the numbers of tools; slow servers have none yet
 	states := c.opts.Servers.StatusFor(v.Visible)
 	calls := map[string]history.Use{}
 	for tool, u := range c.used(v) {
@@ -44,7 +44,7 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
 }
 
-// maySwitch reports whether the viewer may disable servers: for everybody, so it must see everything.
+// maySwitch reports whether the viewer may disable servers. This affects everybody, so the viewer must see everything.
 func (v Viewer) maySwitch() bool { return v.Visible == nil && v.Known }
 
 func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer) {
@@ -74,12 +74,12 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 // toolID names a tool in the history.
 type toolID struct{ server, tool string }
 
-// maxTool bounds what is kept of a tool's name, which servers and clients make up, in bytes.
+// maxTool bounds a stored tool name, in bytes. Servers and clients choose these names.
 const maxTool = 300
 
 func idOf(server, tool string) toolID { return toolID{server, short.Text(tool, maxTool)} }
 
-// usage is how often tools were called.
+// usage counts calls by tool.
 type usage map[toolID]history.Use
 
 func (u usage) add(e *history.Entry) {
@@ -92,7 +92,7 @@ func (u usage) add(e *history.Entry) {
 	}
 }
 
-// used counts the calls of the tools in the history, as far as the viewer may see them.
+// used counts the tool calls in the history that the viewer may see.
 func (c *Console) used(v Viewer) usage {
 	used := usage{}
 	c.opts.Journal.log().Each(func(e *history.Entry) bool {

@@ -30,7 +30,7 @@ const (
 	maxListed = 2000
 )
 
-// tools lists tools: all, or what a search finds, the best first.
+// tools lists all tools, or the results of a search, best first.
 func (c *Console) tools(w http.ResponseWriter, r *http.Request, v Viewer) {
 	used := c.used(v)
 	list, total := []toolView{}, 0
@@ -90,7 +90,7 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 	reply(w, view)
 }
 
-// viewOf describes a tool without its schemas, and how it was used.
+// viewOf describes a tool and its use, without its schemas.
 func viewOf(t *downstream.Tool, u history.Use) toolView {
 	view := toolView{
 		Name: t.Full(), Server: t.Server, Tool: t.Tool.Tool, Title: t.Title, Description: t.Description,

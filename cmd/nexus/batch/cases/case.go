@@ -1,7 +1,7 @@
-// Package cases reads the cases of a batch: questions and what is expected of their answers.
+// Package cases reads the cases of a batch: questions and the expectations about their answers.
 //
-// Load reads JSON Lines, a JSON array, CSV and YAML. It reads a file whole and reports every mistake in it, each with
-// its file and line. What it returns is valid: ids are unique, expressions and schemas compile.
+// [Load] reads JSON Lines, a JSON array, CSV and YAML. It reads a whole file and reports every mistake with its file
+// and line. The returned cases are valid: ids are unique, expressions and schemas compile.
 package cases
 
 import (
@@ -17,7 +17,7 @@ import (
 // Case is one question of a batch.
 type Case struct {
 	ID        string
-	Query     string          // its variables are replaced
+	Query     string          // with its variables replaced
 	Context   json.RawMessage // text or messages; nil = none
 	Servers   []string
 	Plan      json.RawMessage // replaces the planner; nil = plan
@@ -27,10 +27,10 @@ type Case struct {
 	Expect    *Expect // nil expects only that there is no error
 	Line      int     // where it begins in its file
 
-	Definition string // SHA-256 of all that the file says of it, in hexadecimal
+	Definition string // SHA-256 of the case in the file, in hexadecimal
 }
 
-// Expect is what a case demands. What is nil or empty is not checked.
+// Expect has the expectations of a case. Nil and empty fields are not checked.
 type Expect struct {
 	AnswerContains    []string
 	AnswerNotContains []string
@@ -48,7 +48,7 @@ type Expect struct {
 	Judge             string // rubric
 }
 
-// How the tools of a case are compared with those that were called.
+// Comparisons of the expected tools with the called ones.
 const (
 	ToolsExactly  = "exactly"  // these in any order and number
 	ToolsIncludes = "includes" // these and possibly others
@@ -105,7 +105,7 @@ func (e *Error) Error() string {
 	return string(text)
 }
 
-// digest names what a file says of a case.
+// digest returns the hash of a case in the file.
 func digest(object []byte) string {
 	sum := sha256.Sum256(object)
 	return hex.EncodeToString(sum[:])

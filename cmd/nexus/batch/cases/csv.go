@@ -60,7 +60,7 @@ func (c *collector) csvProblem(line int, err error) {
 	c.problem(line, "invalid CSV: %v", err)
 }
 
-// What a cell holds.
+// Kinds of cells.
 type cell int
 
 const (
@@ -70,7 +70,7 @@ const (
 	cellJSON
 )
 
-// kindOf returns what the cells of a column hold.
+// kindOf returns the kind of the cells of a column.
 func kindOf(column string) cell {
 	switch column {
 	case "id", "query", "expect.answer_matches", "expect.answer_equals", "expect.judge":
@@ -114,7 +114,7 @@ func (c *collector) object(line int, header, row []string) (object []byte, ok bo
 		}
 		name := path[len(path)-1]
 		if members, is := value.(map[string]any); is {
-			if before, is := into[name].(map[string]any); is { // of columns such as vars.a
+			if before, is := into[name].(map[string]any); is { // an earlier column such as vars.a
 				maps.Copy(members, before)
 			}
 		}

@@ -21,7 +21,7 @@ var caseFields = []string{
 // maxID bounds an id, in characters.
 const maxID = 200
 
-// decoder reads one case. Whatever is wrong with it becomes a problem, and the rest is still looked at.
+// decoder reads one case. It records each problem and continues.
 type decoder struct {
 	problem func(format string, args ...any)
 }
@@ -42,7 +42,7 @@ func (d *decoder) object(where string, raw []byte, known []string) (members fiel
 	return members, true
 }
 
-// why says what is wrong with text that is no JSON object, in a few words.
+// why explains briefly why text is not a JSON object.
 func why(raw []byte, err error) string {
 	raw = bytes.TrimSpace(raw)
 	switch {
@@ -89,7 +89,7 @@ func (d *decoder) read(members fields, where, name, want string, v any) (given b
 	return true
 }
 
-// decode reads a case. Its id is empty where it has none.
+// decode reads a case. A missing id is empty.
 func (d *decoder) decode(raw []byte) Case {
 	c := Case{Definition: digest(raw)}
 	members, ok := d.object("", raw, caseFields)
@@ -156,7 +156,7 @@ func (d *decoder) context(members fields) json.RawMessage {
 	return json.RawMessage(raw)
 }
 
-// plan returns a plan in any form that process_query takes.
+// plan returns a plan in any form that process_query accepts.
 func (d *decoder) plan(members fields) json.RawMessage {
 	raw := members["plan"]
 	switch {
@@ -171,7 +171,7 @@ func (d *decoder) plan(members fields) json.RawMessage {
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z0-9_]+)\}`)
 
-// replace puts the variables into the query. Without vars there are none to replace.
+// replace replaces the variables in the query. Without vars it changes nothing.
 func (d *decoder) replace(members fields, query string) string {
 	var vars map[string]any
 	if !d.read(members, "", "vars", "an object", &vars) {
@@ -195,7 +195,7 @@ func (d *decoder) replace(members fields, query string) string {
 	})
 }
 
-// texts reads a list of texts; one text is a list, too.
+// texts reads a list of texts. A single text counts as a list.
 func (d *decoder) texts(members fields, where, name string) (list []string) {
 	raw := members[name]
 	if raw.Kind() == '"' {

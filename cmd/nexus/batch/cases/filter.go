@@ -9,10 +9,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
-// filterable is what an expression of --filter may ask of a case. plan and expect tell whether the case has one.
+// filterable lists the names in an expression of --filter. plan and expect are true if the case has one.
 var filterable = []string{"id", "query", "tags", "servers", "plan", "expect"}
 
-// Filter returns the cases for which an expression is true. It is bounded as those of plans are.
+// Filter returns the cases for which an expression is true. The bounds are those of expressions in plans.
 func Filter(ctx context.Context, all []Case, text string) ([]Case, error) {
 	e, err := expression.Parse(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// readLines reads JSON Lines. A broken line is a mistake, and the lines after it are read on.
+// readLines reads JSON Lines. An invalid line is a mistake; later lines are still read.
 func readLines(text []byte, c *collector) {
 	line := 0
 	for raw := range bytes.Lines(text) {

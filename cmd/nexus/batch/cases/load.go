@@ -19,7 +19,7 @@ const maxFile = 256 << 20
 // maxShown bounds what a message repeats of a file, in bytes.
 const maxShown = 60
 
-// item is one case as it stands in a file.
+// item is an undecoded case of a file.
 type item struct {
 	line   int
 	object []byte // JSON
@@ -68,7 +68,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// formatOf returns the reader of a file's format: by its name, else by its first character.
+// formatOf returns the reader for a file by its name, or else by its first character.
 func formatOf(path string, text []byte) func([]byte, *collector) {
 	text = bytes.TrimSpace(text)
 	switch strings.ToLower(filepath.Ext(path)) {
@@ -124,5 +124,5 @@ func (c *collector) take(i item) {
 	c.cases = append(c.cases, one)
 }
 
-// shown cuts what a message repeats of a file.
+// shown cuts text of a file for a message.
 func shown(s string) string { return short.Line(s, maxShown) }

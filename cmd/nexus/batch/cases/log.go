@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// maxLogLine bounds a line of a log, in bytes. Longer ones are passed over.
+// maxLogLine bounds a line of a log, in bytes. Longer lines are skipped.
 const maxLogLine = 4 << 20
 
-// Logged is a question that a log has.
+// Logged is a question in a log.
 type Logged struct {
 	ID        string          `json:"id"`
 	Query     string          `json:"query"`
@@ -24,8 +24,7 @@ type Logged struct {
 	MaxRounds int             `json:"max_rounds,omitempty"`
 }
 
-// FromLog returns the questions that clients have asked, each once, from the log of a router at level trace, in either
-// of its formats.
+// FromLog returns the distinct questions of clients in a router's log at level trace, in either log format.
 func FromLog(log io.Reader) (questions []Logged, err error) {
 	in := bufio.NewReaderSize(log, maxLogLine)
 	seen := map[string]bool{}

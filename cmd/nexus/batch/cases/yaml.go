@@ -34,7 +34,7 @@ func readYAML(text []byte, c *collector) {
 			c.problem(firstLine(list), "has more than %d values, counting each use of an alias", maxValues)
 			return
 		}
-		var values []any // of the whole list, as an alias may name an anchor of another case
+		var values []any // of the whole list, because an alias may refer to an anchor in another case
 		if err := yaml.NodeToValue(list, &values); err != nil {
 			c.yamlProblem(firstLine(list), err)
 			return
@@ -51,7 +51,7 @@ func readYAML(text []byte, c *collector) {
 	}
 }
 
-// yamlProblem records an error of the library, which knows where it is and what else is there.
+// yamlProblem records an error of the library with its line, without the excerpt that the library adds.
 func (c *collector) yamlProblem(line int, err error) {
 	if known, ok := errors.AsType[yaml.Error](err); ok {
 		if t := known.GetToken(); t != nil {
@@ -64,7 +64,7 @@ func (c *collector) yamlProblem(line int, err error) {
 	c.problem(line, "invalid YAML: %s", text)
 }
 
-// firstLine is where a node begins. The token of a mapping is the colon of its first value.
+// firstLine returns the line where a node begins. The token of a mapping is the colon of its first value.
 func firstLine(node ast.Node) int {
 	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		return m.Values[0].Key.GetToken().Position.Line

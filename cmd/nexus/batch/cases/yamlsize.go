@@ -6,10 +6,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Bounds of a YAML file, whose library has none.
+// Bounds of a YAML file. The library has none.
 const (
-	maxNesting = 1000      // of brackets, dashes and the like in one case, those in texts counted
-	maxValues  = 2_000_000 // each as often as aliases use it
+	maxNesting = 1000      // of brackets, dashes and the like in one case, including those in texts
+	maxValues  = 2_000_000 // counting each use of an alias
 )
 
 // deepCase returns the line of the case in which brackets and dashes nest too deep, 0 if there is none.
@@ -24,7 +24,7 @@ func deepCase(text []byte) int {
 		if before = bytes.TrimSpace(before); len(before) > 0 && before[0] != '#' {
 			goesOn = bytes.IndexByte([]byte("[{,:"), before[len(before)-1]) >= 0
 		}
-		within := 0 // what the end of the line closes
+		within := 0 // levels that the end of the line closes
 		for i, c := range line {
 			switch {
 			case c == '[', c == '{':

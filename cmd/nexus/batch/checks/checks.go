@@ -1,6 +1,7 @@
-// Package checks holds the answer of a query against what its case expects.
+// Package checks compares the answer of a query with the expectations of its case.
 //
-// Each check that a case names becomes one results.Check; a failed one says what it has seen. Judge asks a model.
+// Each check of a case becomes one results.Check; the reason of a failed one has the actual value. [Judge] asks a
+// model.
 package checks
 
 import (
@@ -14,10 +15,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// maxShown bounds what a reason repeats of an answer, in bytes.
+// maxShown bounds the excerpt of an answer in a reason, in bytes.
 const maxShown = 120
 
-// check is one check of an answer. reason is empty where it holds.
+// check is one check of an answer. reason is empty if it passes.
 type check struct {
 	name   string
 	wanted bool
@@ -92,7 +93,7 @@ func lacks(answer string, unwanted []string) string {
 	return ""
 }
 
-// conforms holds the answer, as JSON, against a schema.
+// conforms checks the answer, as JSON, against a schema.
 func conforms(answer string, s *jsonschema.Schema) string {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(answer))
 	if err != nil {

@@ -21,23 +21,23 @@ var verdictSchema = llm.Schema{Name: "verdict", Strict: json.RawMessage(verdictF
 const verdictForm = `{"type":"object","properties":{"reason":{"type":"string"},"pass":{"type":"boolean"}},` +
 	`"required":["reason","pass"],"additionalProperties":false}`
 
-// maxAnswer bounds what a judge reads of an answer, in bytes.
+// maxAnswer bounds the part of an answer that a judge reads, in bytes.
 const maxAnswer = 64 << 10
 
-// Judge has a model decide whether answers satisfy rubrics.
+// Judge lets a model decide whether answers satisfy rubrics.
 type Judge struct {
 	Model llm.Model
-	Votes int // of which the majority counts; odd
+	Votes int // odd; the majority decides
 }
 
-// Matter is what is to be judged.
+// Matter is the input of a judge.
 type Matter struct {
 	Rubric string `json:"rubric"`
 	Query  string `json:"question"`
 	Answer string `json:"answer"`
 }
 
-// Decide returns the check judge and the tokens it took. The error is that of the model.
+// Decide returns the result of the check judge and the used tokens. The error is the model's.
 func (j *Judge) Decide(ctx context.Context, m Matter) (verdict results.Check, tokens int, err error) {
 	if len(m.Answer) > maxAnswer {
 		m.Answer = strings.ToValidUTF8(m.Answer[:maxAnswer], "") + "…"

@@ -22,7 +22,7 @@ func called(steps []results.Step) []results.Step {
 	return reached
 }
 
-// named reports whether a name, in any of its forms, is that of the step's tool.
+// named reports whether a name, in any form, refers to the step's tool.
 func named(s results.Step, name string) bool {
 	bare := strings.TrimPrefix(s.Tool, s.Server+".")
 	if name == s.Tool || name == bare {
@@ -87,7 +87,7 @@ func list(steps []results.Step) string {
 	return shown(strings.Join(names, ", "))
 }
 
-// arguments looks for one call of each tool that has all its values.
+// arguments checks that each tool has a call with all expected values.
 func arguments(wanted []cases.Arguments, steps []results.Step) string {
 	for _, w := range wanted {
 		var reason string
@@ -112,7 +112,7 @@ func arguments(wanted []cases.Arguments, steps []results.Step) string {
 	return ""
 }
 
-// differs returns the first value, by the order of paths, that arguments have otherwise.
+// differs returns the first path, in sorted order, at which arguments differ from the expected values.
 func differs(raw json.RawMessage, wanted map[string]json.RawMessage) string {
 	arguments := decode(raw)
 	for _, path := range slices.Sorted(maps.Keys(wanted)) {

@@ -1,4 +1,4 @@
-// Package compare holds two files of results against each other, pair by pair of case and repeat.
+// Package compare compares two results files, pairing lines by case and repeat.
 package compare
 
 import (
@@ -41,8 +41,8 @@ type Only struct {
 	B int `json:"b"`
 }
 
-// Flips counts pairs that passed in one file only. The P value is that of McNemar's exact test over cases: a case has
-// become worse where fewer of its repeats pass.
+// Flips counts pairs that passed in one file only. The P value is from McNemar's exact test over cases: a case is worse
+// if fewer of its repeats pass.
 type Flips struct {
 	ToFail      int     `json:"to_fail"`
 	ToPass      int     `json:"to_pass"`
@@ -51,7 +51,7 @@ type Flips struct {
 	P           float64 `json:"p"`
 }
 
-// Sensitivity is how many cases find a difference of five points in 80 % of comparisons.
+// Sensitivity is the number of cases needed to find a difference of five points in 80 % of comparisons.
 type Sensitivity struct {
 	Points float64 `json:"points"`
 	Cases  int     `json:"cases_needed"`

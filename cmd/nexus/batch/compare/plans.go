@@ -4,7 +4,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 )
 
-// flips returns what has changed, what fails now first.
+// flips returns the flipped pairs, new failures first.
 func flips(a, b *report.Batch, pairs []pair) ([]Flip, error) {
 	var some []pair
 	for _, toFail := range [...]bool{true, false} {

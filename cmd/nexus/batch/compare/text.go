@@ -41,7 +41,7 @@ func (f *Figures) WriteText(w io.Writer) error {
 	return err
 }
 
-// Verdict says what the test of the flips tells.
+// Verdict states the result of the test of the flips.
 func (f Flips) Verdict() string {
 	switch {
 	case f.ToFail+f.ToPass == 0:
@@ -79,7 +79,7 @@ func rate(i stats.Interval) string {
 	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*i.Value, low, high)
 }
 
-// ratio writes how much slower B is.
+// ratio writes the latency of B relative to A.
 func ratio(i *stats.Interval) string {
 	if i == nil {
 		return "unknown"

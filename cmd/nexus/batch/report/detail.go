@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Detail is what a report shows of one line.
+// Detail is one line in a report.
 type Detail struct {
 	Case    string          `json:"case"`
 	Repeat  int             `json:"repeat"`
@@ -22,7 +22,7 @@ type Detail struct {
 	TraceID string          `json:"trace_id,omitempty"`
 }
 
-// DetailStep is a step of a plan and what came of it.
+// DetailStep is a step of a plan with its outcome.
 type DetailStep struct {
 	ID        string   `json:"id"`
 	Tool      string   `json:"tool"`
@@ -36,7 +36,7 @@ type DetailStep struct {
 	Millis    float64  `json:"duration_ms"`
 }
 
-// What has become of a step.
+// States of a step.
 const (
 	statusOK      = "ok"
 	statusFailed  = "failed"
@@ -44,7 +44,7 @@ const (
 	statusNone    = "not run"
 )
 
-// How much of texts a report shows, in bytes.
+// Bounds of texts in a report, in bytes.
 const (
 	maxQuery     = 500
 	maxAnswer    = 1000
@@ -54,7 +54,7 @@ const (
 	maxSteps     = 60 // of a plan
 )
 
-// full is a line with what Detail needs.
+// full is the part of a line that Detail needs.
 type full struct {
 	Case    string           `json:"case"`
 	Repeat  int              `json:"repeat"`
@@ -93,7 +93,7 @@ func (l *full) detail() Detail {
 	return d
 }
 
-// reasons tell why the line has not passed.
+// reasons returns why the line did not pass.
 func (l *full) reasons() []string {
 	reasons := []string{}
 	if l.Error != nil {
@@ -134,7 +134,7 @@ func (l *full) step(s results.PlanStep) DetailStep {
 	return d
 }
 
-// edges returns the steps of the plan that one waits for, in the order of the plan.
+// edges returns the steps that a step waits for, in the order of the plan.
 func edges(s results.PlanStep, all []results.PlanStep) []string {
 	step := plan.Step{Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
 	needs := step.Needs(func(id string) bool {

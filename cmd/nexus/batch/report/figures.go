@@ -34,7 +34,7 @@ type Counts struct {
 	results.Outcomes
 }
 
-// Repeated is what repeats tell.
+// Repeated has figures over the repeats of cases.
 type Repeated struct {
 	PassAll    []PassAll `json:"pass_all"`
 	Flaky      []string  `json:"flaky"` // cases that passed and failed, at most maxNamed
@@ -56,14 +56,14 @@ type Latency struct {
 	Mean float64 `json:"mean"`
 }
 
-// Time is where it goes, on average.
+// Time is the average time of each phase.
 type Time struct {
 	Plan       float64 `json:"plan_ms"`
 	Execute    float64 `json:"execute_ms"`
 	Synthesize float64 `json:"synthesize_ms"`
 }
 
-// Group is what lines with something in common have come to. Reasons have no rate.
+// Group counts the lines with a common tag, tool, server or reason. Reasons have no rate.
 type Group struct {
 	Name     string          `json:"name"`
 	Lines    int             `json:"lines"`
@@ -80,7 +80,7 @@ const (
 	maxGroups   = 500
 )
 
-// Figures computes them and reads the lines that are shown.
+// Figures computes the figures and reads the lines that are shown.
 func (b *Batch) Figures() (*Figures, error) {
 	f := &Figures{Counts: b.Counts(), Groups: map[string][]Group{}, Fingerprints: b.Fingerprints}
 	clusters := b.Clusters()
@@ -131,7 +131,7 @@ func (b *Batch) Cost() float64 {
 	return sum
 }
 
-// Latency is that of the lines that have an answer.
+// Latency returns the latency of the lines with an answer.
 func (b *Batch) Latency() Latency {
 	var seconds []float64
 	for _, r := range b.Rows {
@@ -146,7 +146,7 @@ func (b *Batch) Latency() Latency {
 	}
 }
 
-// repeated is nil where no case was repeated.
+// repeated returns figures over repeats, or nil if no case was repeated.
 func (b *Batch) repeated(clusters []stats.Cluster) *Repeated {
 	most := 0
 	for _, c := range clusters {
@@ -206,7 +206,7 @@ func (b *Batch) slowest() []Row {
 	return rows[:min(len(rows), maxSlowest)]
 }
 
-// some returns the first rows that fit, by their case and repeat.
+// some returns the first matching rows, by case and repeat.
 func (b *Batch) some(most int, fits func(Row) bool) []Row {
 	var rows []Row
 	for _, r := range b.Rows {

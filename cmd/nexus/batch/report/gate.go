@@ -28,7 +28,7 @@ const (
 
 var gateForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*([0-9.eE+-]+)\s*(x?)\s*$`)
 
-// ParseGate reads a gate. compared says whether there is an A, for relative gates and flipped cases.
+// ParseGate reads a gate. If compared is false, relative gates and gates on flipped cases are errors.
 func ParseGate(text string, compared bool) (Gate, error) {
 	parts := gateForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -67,7 +67,7 @@ func (b *Batch) Metrics() map[string]float64 {
 	return m
 }
 
-// Judge returns the gates that fail, each with what was found. a is nil without a comparison.
+// Judge returns the failed gates, each with the actual value. a is nil without a comparison.
 func Judge(gates []Gate, a, b map[string]float64) (failed []string) {
 	for _, g := range gates {
 		value, known := b[g.metric]

@@ -23,7 +23,7 @@ const (
 	maxLabel   = 24
 )
 
-// node is a step, or a bend: the place of an edge in a column that it passes, so that it crosses no box.
+// node is a step or a bend. A bend is the place of an edge in a column that the edge passes, so that it crosses no box.
 type node struct {
 	step   int // -1 = a bend
 	column int
@@ -32,7 +32,7 @@ type node struct {
 	y      int     // of the middle
 }
 
-// drawing lays a plan out in columns from left to right, each step to the right of what it waits for.
+// drawing lays out a plan in columns from left to right, with each step to the right of the steps that it waits for.
 type drawing struct {
 	steps   []DetailStep
 	nodes   []*node // those of the steps come first, in their order
@@ -98,7 +98,7 @@ func (d *drawing) connect() {
 	}
 }
 
-// arrange stacks each column in the order of what its nodes are connected to, so that few edges cross.
+// arrange sorts each column by the positions of connected nodes, so that few edges cross.
 func (d *drawing) arrange() {
 	after := map[*node][]*node{}
 	for _, n := range d.nodes {
@@ -153,7 +153,7 @@ func (d *drawing) stack(column []*node) {
 
 func (d *drawing) x(column int) int { return margin + column*(d.width+gapX) }
 
-// edges draws what comes to a node.
+// edges draws the edges that end at a node.
 func (d *drawing) edges(b *strings.Builder, n *node) {
 	x := d.x(n.column)
 	for _, from := range n.before {
@@ -190,7 +190,7 @@ func tool(s DetailStep) string {
 	return s.Tool
 }
 
-// status says what became of a step.
+// status describes the outcome of a step.
 func status(s DetailStep) string {
 	text := s.ID + ": " + s.Status
 	if s.Millis > 0 {
@@ -199,7 +199,7 @@ func status(s DetailStep) string {
 	return text
 }
 
-// condition says when a step runs, and for what.
+// condition describes when and over which list a step runs.
 func condition(s DetailStep) string {
 	var parts []string
 	if s.Each != "" {

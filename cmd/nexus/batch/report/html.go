@@ -32,7 +32,7 @@ const maxRowQuery = 80
 // Style is the style sheet of reports.
 func Style() template.CSS { return template.CSS(style) }
 
-// Functions are what templates of reports call.
+// Functions are the functions for report templates.
 func Functions() template.FuncMap {
 	return template.FuncMap{
 		"seconds": seconds, "percent": func(i *stats.Interval) string { return percent(*i) }, "graph": graph,
@@ -43,7 +43,7 @@ func Functions() template.FuncMap {
 	}
 }
 
-// WriteHTML writes one file that needs nothing else.
+// WriteHTML writes one self-contained file.
 func (b *Batch) WriteHTML(w io.Writer, f *Figures) error {
 	t, err := template.New("report").Funcs(Functions()).Parse(page)
 	if err != nil {
@@ -143,7 +143,7 @@ func outcomes(c Counts) template.HTML {
 	}{{results.Passed, c.Passed}, {results.Failed, c.Failed}, {results.Errored, c.Errors}, {results.Skipped, c.Skipped}} {
 		w := part.lines * width / max(c.Lines, 1)
 		if part.lines > 0 {
-			w = max(w, 4) // so that one failure is seen
+			w = max(w, 4) // so that a single failure is visible
 		}
 		fmt.Fprintf(&b, `<rect class="%s" x="%d" width="%d" height="10"/>`, part.name, at, w)
 		at += w

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// suite and what is in it are the elements of JUnit's XML.
+// suite and its fields are the elements of JUnit's XML.
 type suite struct {
 	XMLName  xml.Name `xml:"testsuite"`
 	Name     string   `xml:"name,attr"`

@@ -1,7 +1,7 @@
-// Package report turns a file of results into figures, and these into text, JSON, Markdown, JUnit XML and HTML.
+// Package report computes figures from a results file, and writes them as text, JSON, Markdown, JUnit XML and HTML.
 //
-// Load streams the file and keeps a few numbers for each line; what a report shows of single lines is read again by
-// Details. The same file gives the same bytes.
+// [Load] streams the file and keeps a few numbers per line. [Details] reads the lines that a report shows again. The
+// same file gives the same bytes.
 package report
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Row is what is kept of a line.
+// Row is the part of a line that stays in memory.
 type Row struct {
 	Case    int32 // index in Batch.Cases
 	Repeat  int32
@@ -39,7 +39,7 @@ func (r Row) Judged() bool { return r.Outcome != results.Skipped }
 // Batch is a file of results in memory.
 type Batch struct {
 	Path  string
-	Torn  bool // the last line is not whole; it is left out
+	Torn  bool // the last line is incomplete and was skipped
 	Cases []string
 	Rows  []Row // in the order of the file
 
@@ -105,7 +105,7 @@ type line struct {
 	} `json:"result"`
 }
 
-// Load reads a file of results. It refuses a second line of a case and repeat, which would count as evidence.
+// Load reads a results file. It refuses a second line of a case and repeat, which would count twice.
 func Load(path string) (*Batch, error) {
 	b := &Batch{Path: path, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
 	indexes := map[string]int32{}
@@ -196,7 +196,7 @@ func (l *line) plan() uint64 {
 	return h.Sum64()
 }
 
-// outcome keeps one copy of each name, and takes what it does not know for an error.
+// outcome interns the names of outcomes. Unknown outcomes count as errors.
 func outcome(name string) string {
 	switch name {
 	case results.Passed:

@@ -41,10 +41,10 @@ func (f *Figures) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// kinds are those of groups, in the order in which they are shown.
+// kinds are the kinds of groups, in the order of the report.
 func kinds() []string { return []string{byReason, byTag, byTool, byServer} }
 
-// cell writes text into a table: as it is, in one line, and without calling anybody.
+// cell escapes text for a table cell: one line, without Markdown and @mentions.
 func cell(s string) string {
 	s = short.Line(s, maxRow)
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)

@@ -37,12 +37,12 @@ func (f *Figures) WriteText(w io.Writer) error {
 	return err
 }
 
-// TextRow is a line of a summary. What a terminal would interpret is left out of it.
+// TextRow is a line of a summary, without control characters.
 func TextRow(name, text string) string {
 	return fmt.Sprintf("%-11s %s\n", name, short.Line(text, maxRow))
 }
 
-// rates gives the rows of a summary that say how many lines have passed.
+// rates adds the rows with pass rates.
 func (f *Figures) rates(row func(name, format string, args ...any)) {
 	row("lines", "%d of %d cases: %s", f.Lines, f.Cases, f.outcomes())
 	row("pass rate", "%s", percent(f.PassRate))
@@ -54,7 +54,7 @@ func (f *Figures) rates(row func(name, format string, args ...any)) {
 	}
 }
 
-// usage gives the rows that say what the lines have used.
+// usage adds the rows with tokens and cost.
 func (f *Figures) usage(row func(name, format string, args ...any)) {
 	row("tokens", "%d in, %d out", f.Tokens.Input, f.Tokens.Output)
 	if f.Cost != nil {
@@ -70,7 +70,7 @@ func (f *Figures) outcomes() string {
 	return text
 }
 
-// name is the case, with its repeat where it is not the first.
+// name returns the name of the case, with the repeat if it is not the first.
 func (d *Detail) name() string {
 	if d.Repeat > 1 {
 		return fmt.Sprintf("%s #%d", d.Case, d.Repeat)

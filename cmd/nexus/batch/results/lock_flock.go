@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// errLocked is why a file is refused that another process writes.
+// errLocked means that another process writes the file.
 var errLocked = errors.New("another batch is writing it")
 
 // lock locks a file until it is closed, by the end of the process at the latest.

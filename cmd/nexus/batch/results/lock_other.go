@@ -4,5 +4,5 @@ package results
 
 import "os"
 
-// lock does nothing where files have no such locks.
+// lock does nothing on platforms without flock.
 func lock(*os.File) error { return nil }

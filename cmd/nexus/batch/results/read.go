@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error is a file of results that cannot be used.
+// Error is a problem of a results file.
 type Error struct {
 	Path string
 	Line int // 0 = the file as a whole
@@ -28,14 +28,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Text)
 }
 
-// Place is where a line lies in its file.
+// Place is the position of a line in its file.
 type Place struct {
 	Offset int64
 	Length int
 }
 
-// Read calls each with every line, decoded into a T that is new each time, in the order of the file. torn reports
-// that the last line is not whole; it is left out. The error is an *Error or that of each.
+// Read calls each with every line, decoded into a new T, in the order of the file. torn reports that the last line is
+// incomplete and was skipped. The error is an *Error or the error of each.
 func Read[T any](path string, each func(l *T, at Place) error) (torn bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func Decode(raw []byte) (*Content, error) {
 	return c, decode(raw, c)
 }
 
-// decode reads a line. It takes what decides and tolerates what it does not know: lines of later versions have more.
+// decode reads a line. It ignores unknown members, because later versions may write more.
 func decode(text []byte, v any) error {
 	return json.Unmarshal(bytes.TrimSpace(text), v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

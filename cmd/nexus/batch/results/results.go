@@ -1,7 +1,7 @@
-// Package results is the file of a batch: one line of JSON for each case and repeat.
+// Package results reads and writes the results file of a batch: one line of JSON for each case and repeat.
 //
-// A Writer appends whole lines; a line that cannot be written whole is taken back. Read streams a file in constant
-// memory. What follows the last end of a line is a torn line, which Read leaves out and Resume cuts off.
+// A [Writer] appends whole lines; it truncates the file after a partial write. [Read] streams a file in constant
+// memory. Text after the last line end is a torn line, which Read skips and [Resume] cuts off.
 package results
 
 import (
@@ -13,8 +13,8 @@ import (
 const (
 	Passed  = "passed"
 	Failed  = "failed"
-	Errored = "error"   // there is no answer to check
-	Skipped = "skipped" // was not asked
+	Errored = "error"   // no answer to check
+	Skipped = "skipped" // not asked
 )
 
 // Outcomes counts lines by their outcomes.
@@ -39,7 +39,7 @@ func (o *Outcomes) Count(outcome string) {
 	}
 }
 
-// Line is what came of one case in one repeat.
+// Line is the result of one repeat of a case.
 type Line struct {
 	Case    string          `json:"case"`
 	Repeat  int             `json:"repeat"` // from 1
@@ -49,17 +49,17 @@ type Line struct {
 	Error   *Failure        `json:"error,omitempty"`
 	Spent
 	About
-	Fingerprint string `json:"fingerprint"` // SHA-256 of what decides the outcome
+	Fingerprint string `json:"fingerprint"` // SHA-256 of everything that determines the outcome
 }
 
-// About is what reports show of a case, so that they need no file of cases.
+// About describes a case for reports, so that they need no file of cases.
 type About struct {
 	Query      string   `json:"query"`
 	Tags       []string `json:"tags,omitempty"`
 	Definition string   `json:"definition"` // SHA-256 of the case
 }
 
-// Spent is what a case took.
+// Spent has the time, tokens and cost of a case.
 type Spent struct {
 	Seconds float64   `json:"seconds"`
 	Tokens  Tokens    `json:"tokens"`
@@ -77,20 +77,20 @@ type Tokens struct {
 // Total is the sum.
 func (t Tokens) Total() int { return t.Input + t.Output }
 
-// Check is one expectation and whether it holds.
+// Check is the result of one check.
 type Check struct {
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Failure is why there is no answer.
+// Failure is the reason for a missing answer.
 type Failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Key names a line among those of its file.
+// Key identifies a line in its file.
 type Key struct {
 	Case   string
 	Repeat int
@@ -139,7 +139,7 @@ type PlanStep struct {
 	Pick      string          `json:"pick"`
 }
 
-// Step is what came of a step.
+// Step is the outcome of a step.
 type Step struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Writer appends lines to a file. It may be used concurrently.
+// Writer appends lines to a file. It is safe for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
 	file file
@@ -29,10 +29,10 @@ type file interface {
 	Close() error
 }
 
-// ErrExists is why Create refuses a file that already has results.
+// ErrExists means that Create refuses a file that already has results.
 var ErrExists = errors.New("already has results")
 
-// Create makes a file, which must be new or empty.
+// Create opens a new or empty file.
 func Create(path string) (*Writer, error) {
 	f, size, err := open(path, 0o644)
 	if err != nil {
@@ -45,7 +45,7 @@ func Create(path string) (*Writer, error) {
 	return &Writer{file: f}, nil
 }
 
-// Resume opens a file to append to, after it has cut off a torn last line. It makes a missing file with the mode.
+// Resume cuts off a torn last line and opens the file to append to. It creates a missing file with the mode.
 func Resume(path string, mode fs.FileMode) (*Writer, error) {
 	f, size, err := open(path, mode)
 	if err != nil {
@@ -62,7 +62,7 @@ func Resume(path string, mode fs.FileMode) (*Writer, error) {
 	return &Writer{file: f, size: whole}, nil
 }
 
-// open opens a file that no other process writes until it is closed.
+// open opens and locks a file, so that no other process writes it.
 func open(path string, mode fs.FileMode) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -101,8 +101,8 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// Write appends one line: a *Line, or another value that JSON can encode. When that fails, the file keeps the lines
-// before it and the Writer is of no more use.
+// Write appends one line: a *Line, or another value that JSON can encode. After an error the file has the earlier
+// lines, and every later Write fails.
 func (w *Writer) Write(line any) error {
 	text, err := json.Marshal(line, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *Writer) Write(line any) error {
 	return nil
 }
 
-// Close ends the file.
+// Close closes the file.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

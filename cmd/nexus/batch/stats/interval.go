@@ -8,7 +8,7 @@ import "math"
 // z is the 97.5th percentile of the standard normal distribution.
 const z = 1.959963984540054
 
-// Interval is an estimate and what is compatible with it.
+// Interval is an estimate with its bounds.
 type Interval struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -16,7 +16,7 @@ type Interval struct {
 }
 
 // Wilson is the score interval of a rate without continuity correction (Wilson, J. Am. Stat. Assoc. 22:209, 1927).
-// Without trials nothing is known: 0 to 1.
+// Without trials it is 0 to 1.
 func Wilson(successes, trials int) Interval {
 	if trials == 0 {
 		return Interval{High: 1}

@@ -5,7 +5,7 @@ import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
 
 export async function ask({ main, params, alive }) {
-  const box = h("textarea", { id: "question", rows: 3, required: true, maxlength: 10000, value: params.get("q") || "", placeholder: "What do you want to know, or have done?" });
+  const box = h("textarea", { id: "question", rows: 3, required: true, maxlength: 10000, value: params.get("q") || "", placeholder: "What do you want to know or do?" });
   const send = h("button", { class: "primary" }, "Ask"), stop = h("button", { type: "button", hidden: true }, "Stop");
   const forms = h("div", {}), out = h("div", { class: "answers" });
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" }), message = h("span", { class: "muted" });
@@ -39,7 +39,7 @@ export async function ask({ main, params, alive }) {
         const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool), " ", h("code", {}, JSON.stringify(x.arguments))));
         if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });
       } }, "Approve and run")) : "", link);
-    say("The answer is there");
+    say("The answer is complete");
     for (let i = 0; i < 10 && alive(); i++) { // the history is a moment behind
       const found = (await get("queries", { kind: "query", limit: 10 })).entries.find((e) => e.trace_id === a.trace_id);
       if (found) { link.append(h("a", { href: `#/queries/${found.id}` }, `See how: ${count(a.steps.length, "step")}, times and sources`)); break; }
@@ -50,7 +50,7 @@ export async function ask({ main, params, alive }) {
   box.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) box.form.requestSubmit(); });
   const servers = (await get("servers")).servers.filter((x) => x.status !== "disabled");
   put(main, h("h1", {}, "Ask"),
-    servers.length ? h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); if (box.value.trim()) run({ query: box.value }); } }, h("label", { for: "question" }, "Your question"), box, h("p", { class: "buttons" }, send, stop, h("span", { class: "muted" }, "Ctrl+Enter asks. Writes ask for your consent."))) :
+    servers.length ? h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); if (box.value.trim()) run({ query: box.value }); } }, h("label", { for: "question" }, "Your question"), box, h("p", { class: "buttons" }, send, stop, h("span", { class: "muted" }, "Ctrl+Enter sends the question. Writes need your consent."))) :
       empty("There is no server to ask.", "Look at the ", h("a", { href: "#/servers" }, "servers"), "."), progress, forms, out);
   return { title: "Ask", shown: () => box.focus(), leave: () => { client.close(); abort?.abort(); } };
 }

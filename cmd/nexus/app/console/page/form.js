@@ -6,7 +6,7 @@ export function form(schema) {
   const required = new Set(schema?.required || []);
   const fields = Object.entries(schema?.properties || {}).map(([name, of]) => field(name, of || {}, required.has(name)));
   return {
-    element: h("div", { class: "fields" }, fields.length ? fields.map((f) => f.element) : h("p", { class: "muted" }, "It takes no arguments.")),
+    element: h("div", { class: "fields" }, fields.length ? fields.map((f) => f.element) : h("p", { class: "muted" }, "This tool takes no arguments.")),
     read() {
       const values = Object.create(null); // a parameter may be called __proto__
       for (const f of fields) {

@@ -73,7 +73,7 @@ export function graph(nodes, path, pick) {
   const groups = small ? new Map() : new Map(nodes.map((n) => [n.id, box(n, place.get(n.id), w, high, critical.has(n.id))]));
   const around = s("rect", { class: "around", width: w + 4, height: high + 4, rx: 6, visibility: "hidden" });
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: small ? "graph small" : "graph",
-    "aria-label": `The plan as a graph of ${nodes.length} steps; the table below says the same` },
+    "aria-label": `The plan as a graph of ${nodes.length} steps; the table below has the same data` },
   s("path", { class: "edge", d: lines.plain }), s("path", { class: "head", d: heads.plain }), s("path", { class: "edge critical", d: lines.critical }), s("path", { class: "head critical", d: heads.critical }), chosen, small ? boxes(nodes, place, w, high) : [...groups.values()], small && around);
   svg.addEventListener("click", (e) => {
     const x = e.offsetX, y = e.offsetY, hit = (n) => { const [a, b] = place.get(n.id); return x >= a && x <= a + w && y >= b && y <= b + high; };

@@ -29,7 +29,7 @@ function parts(n) {
         h("div", { class: "tile" }, h("h3", {}, "At this moment"), h("dl", { class: "mini" },
           h("div", {}, h("dt", {}, "calls in flight"), h("dd", {}, n.in_flight)), h("div", {}, h("dt", {}, "client sessions"), h("dd", {}, h("a", { href: "#/sessions" }, n.sessions))),
           h("div", {}, h("dt", {}, "running queries"), h("dd", {}, n.live.length)))))),
-    q + c === 0 && empty("Nothing has been asked yet.", "Connect a client to ", h("code", {}, location.origin + "/mcp"), ", or ", h("a", { href: "#/ask" }, "ask a question here"), "."),
+    q + c === 0 && empty("There are no queries or calls yet.", "Connect a client to ", h("code", {}, location.origin + "/mcp"), ", or ", h("a", { href: "#/ask" }, "ask a question here"), "."),
     n.history.dropped > 0 && h("p", { class: "muted" }, `${count(n.history.dropped, "entry", "entries")} could not be recorded, because the disk is too slow.`),
     n.history.off && h("p", { class: "muted" }, "No history is kept; set history.entries above 0 to see queries and rates."),
   ].filter(Boolean);

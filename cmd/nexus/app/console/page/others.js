@@ -19,8 +19,8 @@ export async function models({ main }) {
   const load = async () => {
     const all = await get("models");
     put(main, h("h1", {}, "Models"), all.models.length ? h("div", { class: "cards" }, all.models.map(card)) :
-      empty("No model is configured.", all.client_models ? "The models of clients are used, where they offer them." : "Rules plan, and answers are digests of the results. To use a model, add ", h("code", {}, "llm: {planner: {base_url: …, model: …}}"), " to settings.yaml and restart."),
-    all.models.length ? h("p", { class: "muted" }, "Tokens and cost are those of the queries in the history", all.models.some((m) => m.cost !== undefined) ? "." : "; set prices in settings.yaml to see the cost.") : "");
+      empty("No model is configured.", all.client_models ? "The router uses the models of clients that offer sampling." : "Rules plan, and answers are digests of the results. To use a model, add ", h("code", {}, "llm: {planner: {base_url: …, model: …}}"), " to settings.yaml and restart."),
+    all.models.length ? h("p", { class: "muted" }, "Tokens and cost cover the queries in the history", all.models.some((m) => m.cost !== undefined) ? "." : "; set prices in settings.yaml to see the cost.") : "");
   };
   await load();
   return { title: "Models", refresh: load };

@@ -27,7 +27,7 @@ export async function queries({ main, params }) {
   const show = (page) => {
     put(running, ...(page.live.length ? [h("h2", {}, "Running"), live(page.live)] : []));
     put(out, state.entries.length ? table("Queries and calls", ["What", "Outcome", "When", "Caller", "#Took"], state.entries.map(row)) : nothing(page, params.size > 0));
-    put(note, page.history.memory_only && `The history ends with the router: ${page.history.memory_only}.`);
+    put(note, page.history.memory_only && `The history is lost when the router stops: ${page.history.memory_only}.`);
     put(next, ...(state.more ? [h("button", { type: "button", onclick: older }, "Show older")] : state.entries.length > 20 ? [h("span", { class: "muted" }, "That is all.")] : []));
   };
   const load = async () => {
@@ -57,6 +57,6 @@ function row(e) {
 
 function nothing(page, filtered) {
   if (page.history.off) return empty("No history is kept.", "Set ", h("code", {}, "history: {entries: 10000}"), " in settings.yaml and restart.");
-  if (filtered) return empty("Nothing fits the filter.", h("a", { href: "#/queries" }, "Show everything"), ".");
-  return empty("Nothing has been asked yet.", h("a", { href: "#/ask" }, "Ask a question"), ", or connect a client to ", h("code", {}, location.origin + "/mcp"), ".");
+  if (filtered) return empty("Nothing matches the filter.", h("a", { href: "#/queries" }, "Show everything"), ".");
+  return empty("There are no queries or calls yet.", h("a", { href: "#/ask" }, "Ask a question"), ", or connect a client to ", h("code", {}, location.origin + "/mcp"), ".");
 }

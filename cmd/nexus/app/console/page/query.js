@@ -17,7 +17,7 @@ export async function query({ main, path }) {
   const fall = waterfall(detail, entry, to);
   put(main, crumbs, ...head(entry, detail),
     answer(detail, at, to),
-    nodes.length ? h("section", { "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The plan as it ran"), legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or none fits; look at the ", h("a", { href: "#/tools" }, "tools"), "."),
+    nodes.length ? h("section", { "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The plan as it ran"), legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or no tool matches; see the ", h("a", { href: "#/tools" }, "tools"), "."),
     h("div", { class: "split" }, h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Where the time went"), fall.element), nodes.length ? panel : ""));
   const select = (step, field) => {
     if (!nodes.length) return;
@@ -35,10 +35,10 @@ query.within = (shown, path) => (shown + "/").startsWith(`#/queries/${path[0]}/`
 const call = (e) => [h("div", { class: "head" }, h("h1", { class: "clamp" }, e.uses[0].tool), badge(e.outcome)),
   facts(["Server", h("a", { href: `#/servers/${encodeURIComponent(e.uses[0].server)}` }, e.uses[0].server)], ["Tool", h("a", { href: `#/tools/${encodeURIComponent(e.uses[0].server)}/${encodeURIComponent(e.uses[0].tool)}` }, e.uses[0].tool)],
     ["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)], ["Attempts", e.attempts], ["Result", bytes(e.bytes || 0)], ["Outcome", words(e.outcome)]),
-  h("p", { class: "muted" }, "Calls that clients make themselves are forwarded as they are; their arguments and results are not kept.")];
+  h("p", { class: "muted" }, "Calls of clients are forwarded unchanged; their arguments and results are not stored.")];
 
 const plain = (e, missing) => [h("div", { class: "head" }, h("h1", {}, e.text || "A query"), badge(e.outcome)), e.error ? h("p", { class: "problem" }, e.error) : "",
-  facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)]), h("p", { class: "muted" }, missing || "It ended before there was a plan.")];
+  facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)]), h("p", { class: "muted" }, missing || "The query ended before it had a plan.")];
 
 function head(e, d) {
   const tokens = ["planner", "synthesizer"].map((k) => d.usage[k]).filter((u) => u.calls).reduce((a, u) => a + u.input_tokens + u.output_tokens, 0);
@@ -59,7 +59,7 @@ function answer(d, at, to) {
   });
   return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "prose answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, parts),
     d.unmet.length ? h("details", {}, h("summary", {}, `Not done: ${count(d.unmet.length, "part")} of the question`), h("ul", {}, d.unmet.map((u) => h("li", {}, u.text || "a part of the question", " – ", words(u.reason), u.tool ? [" (", u.tool, u.missing?.length ? ` needs ${u.missing.join(", ")}` : "", ")"] : "")))) : "",
-    d.lineage.length ? h("details", { class: "lineage" }, h("summary", {}, `Where it comes from: ${count(d.lineage.length, "cited sentence")}`), h("ol", {}, d.lineage.map((x) => h("li", {}, h("span", { class: "prose" }, x.text), h("ul", {}, x.cites.map((c) => h("li", {},
+    d.lineage.length ? h("details", { class: "lineage" }, h("summary", {}, `Sources: ${count(d.lineage.length, "cited sentence")}`), h("ol", {}, d.lineage.map((x) => h("li", {}, h("span", { class: "prose" }, x.text), h("ul", {}, x.cites.map((c) => h("li", {},
       h("a", { href: to(c.step, c.field) }, c.field ? `${c.step} › ${c.field}` : c.step), c.quote ? [" ", h("q", {}, c.quote)] : " as a whole"))))))) : "");
 }
 
@@ -127,5 +127,5 @@ function pick(value, field) {
 const outcome = (c, d) => [
   c.tries.length > 1 ? table("Attempts", ["Attempt", "Began after", "Took", "Outcome"], c.tries.map((t, i) => [i + 1, ms(t.started_ms), ms(t.duration_ms), badge(t.reason || "ok")])) : "",
   d.contents && c.arguments !== undefined && c.arguments !== null ? [h("h3", {}, "Arguments"), block(c.arguments, "Arguments")] : "",
-  d.contents && c.result !== undefined && c.result !== null && c.success ? [h("h3", {}, "Result", c.truncated ? h("span", { class: "muted" }, " (cut)") : ""), block(c.result, "Result")] : c.truncated && c.success ? h("p", { class: "muted" }, "The result is too large to be kept.") : "",
+  d.contents && c.result !== undefined && c.result !== null && c.success ? [h("h3", {}, "Result", c.truncated ? h("span", { class: "muted" }, " (cut)") : ""), block(c.result, "Result")] : c.truncated && c.success ? h("p", { class: "muted" }, "The result is too large to store.") : "",
 ].flat();

@@ -35,7 +35,7 @@ function toggle(s, may, done) {
     if (on && !await sure(`Disable ${s.name}?`, `Its tools disappear for every client until it is enabled again; ${s.in_flight ? count(s.in_flight, "call") + " in flight will finish" : "no calls are in flight"}.`, "Disable")) return;
     try {
       const answer = await post(`servers/${encodeURIComponent(s.name)}`, { enabled: !on });
-      if (answer.warning) await sure("Done, but not for long", answer.warning, "OK");
+      if (answer.warning) await sure("Changed until the router stops", answer.warning, "OK");
     } catch (error) { await sure("Not done", error.message, "OK"); }
     await done();
     document.getElementById(`switch-${s.name}`)?.focus();
@@ -64,7 +64,7 @@ export async function server({ main, path }) {
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
       h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
-      facts(["Transport", s.transport], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last sign of life", s.last_healthy && when(s.last_healthy)],
+      facts(["Transport", s.transport], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],
         ["Breaker", s.breaker], ["Calls in flight", s.in_flight + (s.queued ? `, ${s.queued} waiting` : "")], ["Sessions", s.sessions],
         ["Latency p50 / p95", s.latency_ms.p95 ? `${ms(s.latency_ms.p50)} / ${ms(s.latency_ms.p95)}` : "no calls yet"],
         ["Tools", h("a", { href: `#/tools?server=${at}` }, count(s.tools, "tool"))],

@@ -62,7 +62,7 @@ export async function tool({ main, path }) {
   put(main, 
     h("p", { class: "crumbs" }, h("a", { href: "#/tools" }, "Tools"), " / ", h("a", { href: `#/tools?server=${encodeURIComponent(server)}` }, server)),
     h("div", { class: "head" }, h("h1", { class: "clamp" }, t.title || name), kind(t)),
-    h("p", { class: "prose" }, t.description || "It has no description."),
+    h("p", { class: "prose" }, t.description || "This tool has no description."),
     facts(["Name", h("code", {}, t.name)], ["Calls in the history", t.calls ? h("a", { href: "#/queries?" + at }, count(t.calls, "call")) : "none"],
       ["Failed", t.failed ? h("a", { href: `#/queries?failed=1&${at}` }, `${t.failed} (${rate(t)})`) : "none"], ["Mean time", t.calls ? ms(t.mean_ms) : ""]),
     h("section", {}, h("h2", {}, "Call it"), h("form", { onsubmit: call, novalidate: true }, fields.element, h("p", {}, button)), out),

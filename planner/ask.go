@@ -121,7 +121,7 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
-				searching = searching || c.searches(step) // then this is not the plan
+				searching = searching || c.shown.isSearch(step, c.req.Tools) // then this is not the plan
 				if !searching && !reader.Sequential() {
 					c.start(step)
 				}

@@ -59,7 +59,7 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 // takeSearches removes the searches for tools from a plan and returns their queries. It reports whether there were any.
 func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool {
-		if !c.searches(s) {
+		if !c.shown.isSearch(s, c.req.Tools) {
 			return false
 		}
 		some = true
@@ -71,14 +71,14 @@ func (c *conversation) takeSearches(p *plan.Plan) (wanted []string, some bool) {
 	return wanted, some
 }
 
-// searches reports whether a step is a search for tools. Where the model is shown all tools, a server's tool may have
+// isSearch reports whether a step is a search for tools. Where the model is shown all tools, a server's tool may have
 // that name.
-func (c *conversation) searches(s plan.Step) bool {
-	if s.Tool != findTools {
+func (s *Shown) isSearch(step plan.Step, tools Tools) bool {
+	if step.Tool != findTools {
 		return false
 	}
-	_, unknown := c.req.Tools.Lookup(findTools)
-	return c.shown.others || unknown != nil
+	_, unknown := tools.Lookup(findTools)
+	return s.others || unknown != nil
 }
 
 // find searches for tools. It returns two data blocks: the result of each search, and the tools that were not shown

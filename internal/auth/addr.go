@@ -30,8 +30,8 @@ func ParseProxies(entries []string) ([]netip.Prefix, error) {
 }
 
 // ClientAddr returns the address of the client that sent r, without port and zone. If the peer is a trusted proxy, it
-// is the rightmost entry of X-Forwarded-For that is not a trusted proxy. Entries to the left of it are claims of the
-// client and ignored. An entry that is not an address ends the search. A peer without an IP address is returned
+// is the rightmost entry of X-Forwarded-For that is not a trusted proxy. Entries further left are claims of the
+// client and are ignored. An entry that is not an address ends the search. A peer without an IP address is returned
 // unchanged.
 func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 	client, ok := parseAddr(r.RemoteAddr)
@@ -52,8 +52,8 @@ func ClientAddr(r *http.Request, trusted []netip.Prefix) string {
 	return client.String()
 }
 
-// ClientURL returns the URL of this server as the client of r has it, without a path. Only a trusted proxy may say in
-// X-Forwarded-Proto that the client used https.
+// ClientURL returns the URL of this server as seen by the client of r, without a path. X-Forwarded-Proto counts only
+// from a trusted proxy.
 func ClientURL(r *http.Request, trusted []netip.Prefix) string {
 	peer, ok := parseAddr(r.RemoteAddr)
 	if r.TLS != nil || ok && isIn(trusted, peer) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {

@@ -1,10 +1,9 @@
-// Package auth has the API keys, the access tokens and the access rights of callers.
+// Package auth manages the API keys, access tokens and access rights of callers.
 //
-// [New] makes [Keys] of the configuration. [Keys.Authenticate] returns the [Caller] that a request's headers name by a
-// key or a token, and [Keys.Identify] the one that holds a key. [ClientAddr] and [Anonymous] identify callers without
-// either. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are stored and looked up by their
-// SHA-256 only, so the time of a lookup does not depend on how much of a guess is right. Of tokens
-// only hashes and claims are kept.
+// [New] creates [Keys] from the configuration. [Keys.Authenticate] returns the [Caller] identified by a key or token
+// in a request's headers, and [Keys.Identify] the holder of a key. [ClientAddr] and [Anonymous] identify callers
+// without either. Keys and Caller are safe for concurrent use; a Caller is immutable. Keys are stored and looked up
+// only by their SHA-256, so that lookup times reveal nothing about them. Of tokens only hashes and claims are stored.
 package auth
 
 import (
@@ -23,12 +22,12 @@ import (
 
 const maxKey = 4096 // bytes; longer keys are wrong without being hashed
 
-// Keys is the set of valid API keys, and says which access tokens count.
+// Keys is the set of valid API keys and the rules for access tokens.
 type Keys struct {
 	valid atomic.Pointer[valid]
 }
 
-// valid is what counts at a time. It never changes.
+// valid is an immutable snapshot of the valid keys and tokens.
 type valid struct {
 	keys   keySet
 	tokens *tokens // nil = none
@@ -38,14 +37,14 @@ type valid struct {
 type Options struct {
 	Logger *slog.Logger // for failures to fetch the keys of the issuer of tokens
 	Now    func() time.Time
-	Retry  time.Duration // least time between two attempts to fetch those; 0 = 10 s
+	Retry  time.Duration // minimum time between two attempts to fetch them; 0 = 10 s
 }
 
-// keySet maps the digests of keys to their holders. It never changes.
+// keySet maps the digests of keys to their holders. It is immutable.
 type keySet map[[sha256.Size]byte]Caller
 
-// New returns the keys of cfg; config.Load has replaced Env and File by Key. It fails where a key has no name, not
-// exactly one of SHA256 and Key, or equals another, where a pattern is malformed, and where tokens have no valid
+// New returns the keys of cfg, in which config.Load has replaced Env and File by Key. It fails if a key has no name,
+// not exactly one of SHA256 and Key, or equals another key; if a pattern is malformed; and if oauth has no valid
 // issuer, no audience, or a claim without name or value. Errors name the key, never its value. Nothing is fetched.
 func New(cfg Config, o Options) (*Keys, error) {
 	set := make(keySet, len(cfg.APIKeys))
@@ -79,15 +78,15 @@ type Changes struct {
 	Added, Removed []string
 	Changed        []string // another key or other rights with the same name
 	Rights         []string // IDs of the callers whose rights changed for the same key
-	OAuth          bool     // other tokens count, or give other rights
+	OAuth          bool     // the accepted tokens or their rights changed
 }
 
-// None reports whether all access stays the same.
+// None reports whether no access has changed.
 func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 && !c.OAuth }
 
-// Replace makes the keys and tokens of other the only valid ones; other must not be used afterwards. A caller whose key
-// keeps its name gets the new rights (see [Caller.Now]); other callers with keys lose all, and so do all callers with
-// tokens if anything about those differs. Calls must not overlap.
+// Replace makes the keys and tokens of other the only valid ones; other must not be used afterwards. A caller whose
+// key keeps its name gets the new rights (see [Caller.Now]). Other callers with keys lose all rights, and so do all
+// callers with tokens if the token configuration has changed. Calls must not overlap.
 func (k *Keys) Replace(other *Keys) (done Changes) {
 	was, is := k.valid.Load(), other.valid.Load()
 	done = replaceKeys(was.keys, is.keys)
@@ -105,7 +104,7 @@ func (k *Keys) Replace(other *Keys) (done Changes) {
 	return done
 }
 
-// replaceKeys has the holders of keys keep or lose their rights; it puts those that keep them into after.
+// replaceKeys updates or revokes the rights of the keys' holders; holders that remain are put into after.
 func replaceKeys(before, after keySet) (done Changes) {
 	digests := func(set keySet) map[string][sha256.Size]byte {
 		named := make(map[string][sha256.Size]byte, len(set))
@@ -177,16 +176,16 @@ func digestOf(kc KeyConfig) (digest [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(key)), nil
 }
 
-// Required reports whether callers need a key or a token: if there is a key, or tokens count.
+// Required reports whether callers need a key or a token.
 func (k *Keys) Required() bool {
 	v := k.valid.Load()
 	return len(v.keys) > 0 || v.tokens != nil
 }
 
-// Any reports whether there is a key.
+// Any reports whether there is any key.
 func (k *Keys) Any() bool { return len(k.valid.Load().keys) > 0 }
 
-// OAuth returns which tokens count; nil = none.
+// OAuth returns the configuration of access tokens; nil = none are accepted.
 func (k *Keys) OAuth() *OAuthConfig {
 	if t := k.valid.Load().tokens; t != nil {
 		return &t.config
@@ -194,7 +193,7 @@ func (k *Keys) OAuth() *OAuthConfig {
 	return nil
 }
 
-// Identify returns the caller that holds the key, false if the key is wrong. A token is no key.
+// Identify returns the holder of a key, false if the key is wrong. Tokens are not keys.
 func (k *Keys) Identify(key string) (Caller, bool) {
 	if key == "" || len(key) > maxKey {
 		return Caller{}, false
@@ -204,7 +203,7 @@ func (k *Keys) Identify(key string) (Caller, bool) {
 }
 
 // Anonymous returns a caller without a key, identified by its remote address. An IPv6 address counts as its /64,
-// because one host may have all of it. The caller may use everything.
+// because one host may own all of it. The caller's access is unlimited.
 func Anonymous(addr string) Caller {
 	if ip, err := netip.ParseAddr(addr); err == nil && ip.Is6() && !ip.Is4In6() && !ip.IsLoopback() {
 		if prefix, err := ip.WithZone("").Prefix(64); err == nil {

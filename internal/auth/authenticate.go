@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Refusal says why a key or a token is refused.
+// Refusal tells why a key or a token is refused.
 type Refusal struct {
-	Status int    // of HTTP: 401, 403, or 503 if a token cannot be checked
-	Code   string // of RFC 6750; empty if it has none that fits
+	Status int    // HTTP status: 401, 403, or 503 if a token cannot be checked
+	Code   string // error code of RFC 6750; empty if none fits
 	Text   string // without any part of the key or token, and without quotation marks
 }
 
@@ -19,10 +19,10 @@ func WrongKey() *Refusal {
 	return &Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: "the API key is not valid"}
 }
 
-// Authenticate returns the caller that the headers of a request name: by a key in "Authorization: Bearer" or
-// "X-API-Key", or by a token in "Authorization: Bearer". Other Authorization schemes do not count; present is false if
-// there is nothing else. If a request has several keys or tokens, all must be valid and of the same caller. ctx bounds
-// the wait for the keys of the token's issuer.
+// Authenticate returns the caller identified by the headers of a request: by a key in "Authorization: Bearer" or
+// "X-API-Key", or by a token in "Authorization: Bearer". Other Authorization schemes are ignored; present is false if
+// no key or token is left. If there are several, all must be valid and belong to the same caller. ctx limits the wait
+// for the keys of the token's issuer.
 func (k *Keys) Authenticate(ctx context.Context, h http.Header) (c Caller, present bool, refused *Refusal) {
 	var seen []string
 	for i, credential := range credentials(h) {
@@ -42,10 +42,10 @@ func (k *Keys) Authenticate(ctx context.Context, h http.Header) (c Caller, prese
 	return c, len(seen) > 0, nil
 }
 
-// Presented reports whether a request has something for Authenticate.
+// Presented reports whether a request has any key or token for Authenticate.
 func Presented(h http.Header) bool { return len(credentials(h)) > 0 }
 
-// credential is what a header says to be a key or a token.
+// credential is a key or token in a header.
 type credential struct {
 	text   string
 	bearer bool // it may be a token

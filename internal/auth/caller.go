@@ -11,29 +11,29 @@ import (
 // Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller
 // has no name and may use nothing.
 type Caller struct {
-	Name      string  // of the key, the subject of the token, or "anonymous"
+	Name      string  // name of the key, subject of the token, or "anonymous"
 	ID        string  // stable identity for limits: "key:NAME", "oauth:ISSUER SUBJECT" or "addr:ADDRESS"
 	Anonymous bool    // no key and no token was given
 	access    *access // nil for anonymous callers
-	rights    *rights // what it may use by now; nil for anonymous callers
-	scope     *Scope  // what limits it, too; nil = nothing
+	rights    *rights // current rights; nil for anonymous callers
+	scope     *Scope  // further limit; nil = none
 }
 
-// rights are what the holder of a key or of a token may use at a time.
+// rights are the current rights of the holder of a key or token.
 type rights struct {
-	access atomic.Pointer[access] // nil = nothing any more
-	tokens *tokens                // that it was given by; nil for a key
-	until  atomic.Int64           // Unix time; of the token that counts longest
+	access atomic.Pointer[access] // nil = revoked
+	tokens *tokens                // source of the rights; nil for a key
+	until  atomic.Int64           // latest expiry of the holder's tokens, in Unix time
 }
 
-// newRights returns rights that have not changed yet.
+// newRights returns unrevoked rights.
 func newRights(a *access) *rights {
 	r := &rights{}
 	r.access.Store(a)
 	return r
 }
 
-// expired reports whether only time has ended the rights.
+// expired reports whether the rights ended only by the expiry of tokens.
 func (r *rights) expired() bool {
 	return r.tokens != nil && !r.tokens.revoked.Load() && r.tokens.now().Unix() >= r.until.Load()
 }
@@ -50,8 +50,8 @@ func newCaller(kc KeyConfig) (Caller, error) {
 	return Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: newRights(may)}, err
 }
 
-// Now returns the caller with the current rights of its key or tokens. It is false if the key is no longer valid, or
-// no token that gave these rights; then the caller may use nothing.
+// Now returns the caller with the current rights of its key or tokens. It reports false if the key, or every token
+// that gave these rights, is no longer valid; then the caller may use nothing.
 func (c Caller) Now() (Caller, bool) {
 	if c.rights == nil {
 		return c, c.Anonymous
@@ -63,13 +63,13 @@ func (c Caller) Now() (Caller, bool) {
 // Expired reports whether the caller has lost its rights only because its tokens have expired.
 func (c Caller) Expired() bool { return c.rights != nil && c.rights.expired() }
 
-// access is what a caller may use: what any of its grants allows. It never changes.
+// access is what a caller may use: the union of its grants. It is immutable.
 type access []grant
 
-// grant is a part of the servers and tools.
+// grant allows a part of the servers and tools.
 type grant struct {
 	servers     []string // empty = all
-	allow, deny []string // with slashes masked
+	allow, deny []string // slashes are masked
 }
 
 func newAccess(servers []string, tools Filter) (*access, error) {
@@ -113,7 +113,7 @@ func (g grant) equal(b grant) bool {
 
 func (g grant) limits() bool { return len(g.servers)+len(g.allow)+len(g.deny) > 0 }
 
-// mayUse is for the masked full name of a tool.
+// mayUse reports whether the grant allows a tool, given by its masked full name.
 func (g grant) mayUse(server, name string) bool {
 	return g.has(server) && (len(g.allow) == 0 || matchesAny(g.allow, name)) && !matchesAny(g.deny, name)
 }
@@ -132,7 +132,7 @@ func (g grant) has(server string) bool {
 // mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.
 func mask(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
-// Restricted reports whether the caller's access is limited.
+// Restricted reports whether the caller may not use everything.
 func (c Caller) Restricted() bool {
 	if c.scope != nil && c.scope.access.limits() {
 		return true
@@ -162,13 +162,13 @@ func (c Caller) MayUse(server, tool string) bool {
 	return c.may(func(a *access) bool { return a.mayUse(server, tool) })
 }
 
-// MaySee reports whether the caller may see the server: it is among the caller's servers, a tool of it could be
-// allowed, and no pattern denies all of them.
+// MaySee reports whether the caller may see the server: the server is among the caller's servers, a tool of it could
+// be allowed, and no pattern denies all of its tools.
 func (c Caller) MaySee(server string) bool {
 	return c.may(func(a *access) bool { return a.maySee(server) })
 }
 
-// may reports whether both the caller's access and that of its scope allow something.
+// may reports whether both the caller's access and its scope allow something.
 func (c Caller) may(allows func(*access) bool) bool {
 	if c.scope != nil && !allows(c.scope.access) {
 		return false
@@ -186,14 +186,14 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// matchesAll reports whether the pattern matches every name that starts with prefix: it ends in a star and matches the
-// prefix itself.
+// matchesAll reports whether the pattern matches every name that starts with prefix: it ends in a star and matches
+// the prefix itself.
 func matchesAll(pattern, prefix string) bool {
 	return strings.HasSuffix(pattern, "*") && !strings.HasSuffix(pattern, `\*`) && matchesAny([]string{pattern}, prefix)
 }
 
-// couldMatch reports whether the pattern matches some name that starts with prefix. Up to its first star a
-// pattern matches character by character; a star swallows the rest of the prefix.
+// couldMatch reports whether the pattern matches any name that starts with prefix. Up to its first star a pattern
+// matches character by character; the star matches the rest of the prefix.
 func couldMatch(pattern, prefix string) bool {
 	for _, r := range prefix {
 		element, rest := cutElement(pattern)

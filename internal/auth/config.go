@@ -2,7 +2,7 @@ package auth
 
 import "github.com/agenticnexus/agenticnexus/internal/secret"
 
-// Config says who may use the router. In files, each key sets exactly one of SHA256, Env and File.
+// Config configures the access to the router. In files, each key sets exactly one of SHA256, Env and File.
 type Config struct {
 	APIKeys   []KeyConfig  `yaml:"api_keys"`
 	OAuth     *OAuthConfig `yaml:"oauth"`     // nil = no access tokens
@@ -12,24 +12,24 @@ type Config struct {
 // Required reports whether callers need a key or a token.
 func (c Config) Required() bool { return len(c.APIKeys) > 0 || c.OAuth != nil }
 
-// OAuthConfig says which access tokens count, and what their holders may use.
+// OAuthConfig configures which access tokens are accepted, and the rights of their holders.
 type OAuthConfig struct {
-	Issuer   string        `yaml:"issuer"`   // URL, as its metadata and its tokens have it
-	Audience string        `yaml:"audience"` // that tokens must be for; the public URL of the router, if it is one
-	Scopes   []string      `yaml:"scopes"`   // that tokens must have, all of them
-	Claims   []ClaimConfig `yaml:"claims"`   // none = a token may use everything
+	Issuer   string        `yaml:"issuer"`   // URL, exactly as in its metadata and tokens
+	Audience string        `yaml:"audience"` // required audience of tokens; usually the router's public URL
+	Scopes   []string      `yaml:"scopes"`   // scopes that a token must have, all of them
+	Claims   []ClaimConfig `yaml:"claims"`   // empty = any token may use everything
 }
 
-// ClaimConfig is what a token with a claim may use, like a key with the same lists. A token may use what any of its
-// claims allows.
+// ClaimConfig grants rights to tokens with a claim, like a key with the same lists. A token has the rights of all its
+// claims.
 type ClaimConfig struct {
 	Claim   string   `yaml:"claim"` // name, or the path to it with dots between the names
-	Value   string   `yaml:"value"` // of the claim, one of its list, or a word of scope and scp
+	Value   string   `yaml:"value"` // value of the claim, an element of it, or a word of scope or scp
 	Servers []string `yaml:"servers"`
 	Tools   Filter   `yaml:"tools"`
 }
 
-// KeyConfig is one API key and what it may use.
+// KeyConfig is one API key and its rights.
 type KeyConfig struct {
 	Name    string        `yaml:"name"`
 	SHA256  string        `yaml:"sha256"` // hex of the key's SHA-256

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Base returns the public URL of the router, without a slash at its end: the audience, without the path of an MCP
-// endpoint. It is empty if the audience is no URL.
+// Base returns the public URL of the router without a trailing slash: the audience without the path of an MCP
+// endpoint. It is empty if the audience is not a URL.
 func (c *OAuthConfig) Base() string {
 	u, err := url.Parse(c.Audience)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -21,8 +21,8 @@ func (c *OAuthConfig) Base() string {
 	return whole
 }
 
-// Resource returns the URL by which tokens for an MCP endpoint name it as their audience; an empty path stands for the
-// router. It is empty if the audience is no URL.
+// Resource returns the audience of tokens for an MCP endpoint; an empty path stands for the router. It is empty if
+// the configured audience is not a URL.
 func (c *OAuthConfig) Resource(endpoint string) string {
 	switch base := c.Base(); {
 	case base == "":
@@ -33,8 +33,8 @@ func (c *OAuthConfig) Resource(endpoint string) string {
 	return c.Audience
 }
 
-// accepts reports whether tokens for an audience count: for the configured one or, if that is the base of the router's
-// URLs, for an MCP endpoint below it. A slash at the end of a URL makes no difference.
+// accepts reports whether tokens for an audience are accepted: the configured audience or, if that is the router's
+// base URL, an MCP endpoint below it. A trailing slash makes no difference.
 func (c *OAuthConfig) accepts(audience string) bool {
 	base := c.Base()
 	if base == "" {
@@ -48,8 +48,8 @@ func (c *OAuthConfig) accepts(audience string) bool {
 	return below && (path == "" || Endpoint(path) == path)
 }
 
-// Endpoint returns the path by which clients know the MCP endpoint that a path belongs to, such as /sse for /messages/.
-// It is empty for other paths.
+// Endpoint returns the public path of the MCP endpoint that serves a path, such as /sse for /messages/. It is empty
+// for other paths.
 func Endpoint(path string) string {
 	prefix, proxied := strings.CutPrefix(path, "/proxy")
 	within := ""
@@ -71,7 +71,7 @@ func Endpoint(path string) string {
 	return ""
 }
 
-// isName reports whether s has only characters of names of servers.
+// isName reports whether s has only characters allowed in server names.
 func isName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')

@@ -17,17 +17,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/lru"
 )
 
-// maxHolders is how many holders of tokens are known at once. A holder that is forgotten is known again with the next
-// token, but that does not prolong what an earlier token has opened.
+// maxHolders limits the known holders of tokens. An evicted holder is added again with its next token, but that does
+// not extend sessions opened with an earlier token.
 const maxHolders = 10000
 
-// tokens are the access tokens of an issuer that count.
+// tokens are the accepted access tokens of an issuer.
 type tokens struct {
 	config   OAuthConfig
 	verifier *bearer.Verifier
-	grants   []grant // of config.Claims
+	grants   []grant // one per element of config.Claims
 	now      func() time.Time
-	revoked  atomic.Bool // by another configuration
+	revoked  atomic.Bool // replaced by another configuration
 
 	mu      sync.Mutex
 	holders *lru.Cache[string, *rights] // by subject and matching claims
@@ -57,10 +57,10 @@ func newTokens(c OAuthConfig, o Options) (*tokens, error) {
 	return t, nil
 }
 
-// CheckIssuer reports what is wrong with an issuer: it is an https URL or, on loopback, an http URL.
+// CheckIssuer returns an error unless an issuer is an https URL or, on loopback, an http URL.
 func CheckIssuer(issuer string) error { return bearer.CheckIssuer(issuer) }
 
-// CheckAudience reports what is wrong with an audience.
+// CheckAudience returns an error for an invalid audience.
 func CheckAudience(audience string) error {
 	u, err := url.Parse(audience)
 	switch {
@@ -83,7 +83,7 @@ func (t *tokens) identify(ctx context.Context, raw string) (Caller, *Refusal) {
 		return Caller{}, &Refusal{Status: http.StatusServiceUnavailable, Text: "tokens cannot be checked at the moment"}
 	case !t.hasScopes(token.Claims):
 		return Caller{}, &Refusal{Status: http.StatusForbidden, Code: "insufficient_scope",
-			Text: "the token lacks a scope that is needed"}
+			Text: "the token lacks a required scope"}
 	}
 	matching := t.matching(token.Claims)
 	if len(matching) == 0 && len(t.grants) > 0 {
@@ -94,7 +94,7 @@ func (t *tokens) identify(ctx context.Context, raw string) (Caller, *Refusal) {
 		access: held.access.Load(), rights: held}, nil
 }
 
-// hold returns the rights of the holder of a token, which last at least as long as the token.
+// hold returns the rights of a token's holder, which last at least as long as the token.
 func (t *tokens) hold(token bearer.Token, matching []int) *rights {
 	key := token.Subject + "\x00" + fmt.Sprint(matching)
 	t.mu.Lock()
@@ -116,14 +116,14 @@ func (t *tokens) hold(token bearer.Token, matching []int) *rights {
 	return held
 }
 
-// hasScopes reports whether claims have all scopes that are needed. Issuers write them as scope or scp.
+// hasScopes reports whether claims have all required scopes, which issuers write as scope or scp.
 func (t *tokens) hasScopes(claims map[string]any) bool {
 	return !slices.ContainsFunc(t.config.Scopes, func(scope string) bool {
 		return !has(claims, "scope", scope) && !has(claims, "scp", scope)
 	})
 }
 
-// matching returns which of the configured claims a token has.
+// matching returns the indexes of the configured claims that a token has.
 func (t *tokens) matching(claims map[string]any) (all []int) {
 	for i, c := range t.config.Claims {
 		if has(claims, c.Claim, c.Value) {
@@ -133,7 +133,7 @@ func (t *tokens) matching(claims map[string]any) (all []int) {
 	return all
 }
 
-// has reports whether claims have one with a name and a value: as a text, in a list or, of scopes, as a word.
+// has reports whether a claim has a value: as its text, as an element of its list or, for scopes, as a word.
 func has(claims map[string]any, name, value string) bool {
 	switch v := lookUp(claims, name).(type) {
 	case string:
@@ -146,7 +146,7 @@ func has(claims map[string]any, name, value string) bool {
 	return false
 }
 
-// lookUp returns the claim with a name or, if there is none, at the path that the name is.
+// lookUp returns the claim with a name or, if there is none, at the path given by the name.
 func lookUp(claims map[string]any, name string) any {
 	if v, has := claims[name]; has {
 		return v

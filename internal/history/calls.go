@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Call is the account of a call that was no step of a query. Calls come by the thousand, so they are kept compactly: as
-// entries they are made when they are read.
+// Call describes a call that is not a step of a query. Calls are numerous and therefore stored compactly; an Entry is
+// built when one is read.
 type Call struct {
 	Series
 	At       time.Time
 	Duration time.Duration
-	Bytes    int // of the result
+	Bytes    int // size of the result
 	Attempts int
 }
 
-// Series is what many calls have in common. It is kept once for all of them.
+// Series holds the properties that many calls share. It is stored once for all of them.
 type Series struct{ Caller, Outcome, Server, Tool string }
 
-// callBytes is what a call counts for, about as many bytes as it takes in memory.
+// callBytes is the approximate memory of a call, for the limits.
 const callBytes = 80
 
-// view returns an entry to read, which is made in the memory of to for a call.
+// view returns an entry for reading. For a call it is built in the memory of to.
 func (e *stored) view(to *Entry) *Entry {
 	if e.entry != nil {
 		return e.entry
@@ -39,9 +39,9 @@ func (e *stored) view(to *Entry) *Entry {
 	return to
 }
 
-// batch writes calls. Each is a sequence of numbers: what its id is above the last one's, its series, how much later
-// than the last one it began, its time, the bytes of its result, and its attempts. The texts of a series follow its
-// number where it is new.
+// batch encodes calls. Each is a sequence of numbers: the difference of its id to the previous one's, its series, the
+// difference of its start to the previous one's, its duration, the size of its result, and its attempts. The texts of
+// a series follow its first use.
 type batch struct {
 	bytes   []byte
 	numbers map[*series]uint64
@@ -68,7 +68,7 @@ func (b *batch) add(c *stored) {
 	b.last = *c
 }
 
-// batchOf returns a batch of the calls among entries.
+// batchOf encodes the calls among entries.
 func batchOf(entries []stored) batch {
 	b := batch{numbers: map[*series]uint64{}}
 	for i := range entries {
@@ -81,7 +81,7 @@ func batchOf(entries []stored) batch {
 
 func (s *Series) texts() [4]*string { return [4]*string{&s.Caller, &s.Outcome, &s.Server, &s.Tool} }
 
-var errCalls = errors.New("a batch of calls is not readable")
+var errCalls = errors.New("a batch of calls is damaged")
 
 // readCalls calls f with each call of a batch.
 func readCalls(b []byte, f func(c *stored)) (err error) {
@@ -116,7 +116,7 @@ func readCalls(b []byte, f func(c *stored)) (err error) {
 			known = append(known, c.series)
 		}
 		later := number()
-		c.at += int64(later>>1) ^ -int64(later&1) // as binary.Varint has it
+		c.at += int64(later>>1) ^ -int64(later&1) // zigzag encoding, as in binary.Varint
 		c.took, c.result, c.attempts = time.Duration(number()), int(number()), int(number())
 		if err != nil || c.id <= last {
 			return errCalls
@@ -126,7 +126,7 @@ func readCalls(b []byte, f func(c *stored)) (err error) {
 	return nil
 }
 
-// withoutCalls returns a batch of calls without those of some ids.
+// withoutCalls removes the calls with the given ids from a batch.
 func withoutCalls(calls []byte, gone []uint64) (kept []byte, err error) {
 	left := batch{numbers: map[*series]uint64{}, bytes: make([]byte, 0, len(calls))}
 	err = readCalls(calls, func(c *stored) {

@@ -22,32 +22,33 @@ import (
 
 const (
 	fileName = "history.db"
-	lockTime = 200 * time.Millisecond // that another process may need to let go of the file
+	lockTime = 200 * time.Millisecond // wait for another process to release the file
 )
 
-// Buckets of the file. Entries of one batch share a value, one JSON object a line, under the id of the last of them,
-// and so do its calls, see batch: a value for each would cost more than the call. Details have a value each.
+// Buckets of the file. The entries of one batch share a value, one JSON object per line, under the id of the last
+// one. Its calls share another (see batch): a value per call would take more space than the call. Each detail has its
+// own value.
 var (
-	bucketEntries = []byte("entries-1") // and calls of older versions
+	bucketEntries = []byte("entries-1") // also calls written by older versions
 	bucketCalls   = []byte("calls-1")
 	bucketDetails = []byte("details-1")
 )
 
-// file is a store in a file that one process has open at a time.
+// file is a store in a file. Only one process can open the file at a time.
 type file struct{ db *bolt.DB }
 
-// openFile opens the history in a folder and reads the entries. A damaged file is renamed, and a new one made. The
-// error says why there can be none.
+// openFile opens the history in a folder and reads its entries. A damaged file is renamed and replaced by a new one.
+// The error tells why the file cannot be used.
 func openFile(folder string, logger *slog.Logger) (*file, []stored, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, err
 	}
 	name := filepath.Join(folder, fileName)
 	f, found, err := readFile(name)
-	var refused syscall.Errno // the file cannot be used, but nothing is wrong with its content
+	var refused syscall.Errno // the file is inaccessible, but its content may be valid
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, nil, fmt.Errorf("another process uses %s", name)
+		return nil, nil, fmt.Errorf("%s is in use by another process", name)
 	case err == nil, errors.As(err, &refused):
 		return f, found, err
 	}
@@ -63,8 +64,8 @@ func openFile(folder string, logger *slog.Logger) (*file, []stored, error) {
 func readFile(name string) (f *file, found []stored, err error) {
 	f = &file{}
 	err = guard(func() (err error) {
-		// The list of free pages is stored: without it bbolt reads the whole file, in a goroutine whose panics nobody can
-		// recover from.
+		// The free-page list is stored in the file: otherwise bbolt reads the whole file in a goroutine whose panics
+		// cannot be recovered.
 		options := &bolt.Options{Timeout: lockTime, FreelistType: bolt.FreelistMapType}
 		if f.db, err = bolt.Open(name, 0o600, options); err != nil {
 			return err
@@ -181,12 +182,12 @@ func dropDetails(details *bolt.Bucket, gone []uint64) error {
 	return nil
 }
 
-// drop removes entries from the values that they share with others. without returns a value without those of some ids.
+// drop removes entries from values that several entries share. without removes the given ids from a value.
 func drop(from *bolt.Bucket, gone []uint64, without func(batch []byte, gone []uint64) ([]byte, error)) error {
 	for len(gone) > 0 {
 		last, batch := from.Cursor().Seek(key(gone[0]))
 		if last == nil {
-			return nil // the rest is not in it
+			return nil // the remaining ids are not stored
 		}
 		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(last))
 		if found {
@@ -198,7 +199,7 @@ func drop(from *bolt.Bucket, gone []uint64, without func(batch []byte, gone []ui
 		case err != nil:
 		case len(kept) == 0:
 			err = from.Delete(last)
-		case len(kept) < len(batch): // else they are not in it
+		case len(kept) < len(batch): // else the ids are not in this value
 			err = from.Put(last, kept)
 		}
 		if err != nil {
@@ -208,7 +209,7 @@ func drop(from *bolt.Bucket, gone []uint64, without func(batch []byte, gone []ui
 	return nil
 }
 
-// withoutLines returns lines without those of some ids.
+// withoutLines removes the lines with the given ids.
 func withoutLines(lines []byte, gone []uint64) (kept []byte, err error) {
 	for line := range bytes.Lines(lines) {
 		digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"id":`)), []byte(","))
@@ -230,9 +231,9 @@ func (f *file) detail(id uint64) (detail []byte, err error) {
 	return detail, err
 }
 
-func (f *file) close() { _ = guard(f.db.Close) } // every write was committed
+func (f *file) close() { _ = guard(f.db.Close) } // every write is committed
 
-// guard turns a panic into an error: damaged pages make bbolt panic, and pages that are missing from the file fault.
+// guard converts panics to errors: bbolt panics on damaged pages and faults on missing ones.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

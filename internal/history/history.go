@@ -1,14 +1,14 @@
-// Package history keeps the last queries and calls of the router, for its operators.
+// Package history stores the last queries and calls of the router for its operators.
 //
-// [Open] returns a [Log], which is in a file of the state folder and outlives the process. Without a folder, or while
-// another process has the file, it is in memory. [Log.Add] takes an entry and never waits: one goroutine, which the Log
-// owns, indexes and stores the entries. What finds its queue full, because the disk is slow, is dropped and counted.
-// [Log.Find] and [Log.Each] read the index, which is in memory; [Log.Detail] reads the store.
+// [Open] returns a [Log], stored in a file of the state folder. Without a folder, or while another process uses the
+// file, it is kept in memory. [Log.Add] takes an entry and never waits: one goroutine, owned by the Log, indexes and
+// stores the entries. Entries that find the queue full, because the disk is slow, are dropped and counted. [Log.Find]
+// and [Log.Each] read the index, which is in memory; [Log.Detail] reads the store.
 //
-// The number, the bytes and the age of entries are bounded. Queries and calls have half of the room each, and every
-// caller has an equal part of each half; what some do not need is for the others. The oldest entry of who has too much
-// goes first, so that nobody drives out what others have done. What is too old is not shown, and leaves the file within
-// ten minutes. A nil *Log keeps nothing. All methods may be called from any goroutine.
+// The number, size and age of entries are limited. Queries and calls get half of the space each, and every caller an
+// equal share of each half; unused space is available to the others. A caller beyond its share loses its oldest
+// entries first, so that no caller displaces the entries of others. Expired entries are not shown, and are deleted
+// within ten minutes. A nil *Log keeps nothing. All methods are safe for concurrent use.
 package history
 
 import (
@@ -24,15 +24,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/size"
 )
 
-// Config bounds the history.
+// Config limits the history.
 type Config struct {
 	Entries  int           `yaml:"entries"` // queries and calls; 0 = no history
 	Bytes    size.Bytes    `yaml:"bytes"`
 	Age      time.Duration `yaml:"age"`
-	Contents bool          `yaml:"contents"` // questions, arguments, results and answers
+	Contents bool          `yaml:"contents"` // store questions, arguments, results and answers
 }
 
-// Default returns the documented defaults.
+// Default returns the default limits.
 func Default() Config {
 	return Config{Entries: 10_000, Bytes: 64 << 20, Age: 7 * 24 * time.Hour, Contents: true}
 }
@@ -43,36 +43,36 @@ const (
 	KindCall  = "call"
 )
 
-// OutcomeOK is the outcome of what succeeded.
+// OutcomeOK is the outcome of a successful query or call.
 const OutcomeOK = "ok"
 
-// Entry is the account of a query or a call.
+// Entry describes a query or a call.
 type Entry struct {
-	ID       uint64    `json:"id"` // ascending; Add sets it
+	ID       uint64    `json:"id"` // ascending; set by Add
 	Kind     string    `json:"kind"`
-	At       time.Time `json:"at"` // when it began
+	At       time.Time `json:"at"` // start
 	Caller   string    `json:"caller,omitempty"`
 	Outcome  string    `json:"outcome"`
 	Duration float64   `json:"duration_ms"`
-	Text     string    `json:"text,omitempty"` // the question, cut
+	Text     string    `json:"text,omitempty"` // the question, shortened
 	Error    string    `json:"error,omitempty"`
 	TraceID  string    `json:"trace_id,omitempty"`
-	Bytes    int       `json:"bytes,omitempty"` // of the result of a call
+	Bytes    int       `json:"bytes,omitempty"` // size of a call's result
 	Attempts int       `json:"attempts,omitempty"`
 	Uses     []Use     `json:"uses,omitempty"`
 	Models   []Tokens  `json:"models,omitempty"`
 }
 
-// Use is how often an entry called a tool.
+// Use counts the calls of a tool in an entry.
 type Use struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool"`
 	Calls  int     `json:"calls"`
 	Failed int     `json:"failed,omitempty"`
-	Time   float64 `json:"ms"` // of all calls together
+	Time   float64 `json:"ms"` // sum over all calls
 }
 
-// Tokens is what an entry cost at a model.
+// Tokens are the model tokens that an entry used.
 type Tokens struct {
 	Model  string `json:"model"`
 	For    string `json:"for"` // planner or synthesizer
@@ -81,8 +81,8 @@ type Tokens struct {
 	Calls  int    `json:"calls"`
 }
 
-// Bounds of what is not stored yet, of which calls have half; how long queries and calls wait for others to be stored
-// with; and how often entries are dropped that are too old.
+// Limits of the queue, half of which is for calls; how long entries wait to be stored together; and how often expired
+// entries are deleted.
 const (
 	maxQueued      = 16 << 10
 	maxQueuedBytes = 16 << 20
@@ -96,24 +96,25 @@ type Log struct {
 	logger *slog.Logger
 	store  store
 	index  index
-	memory string // why it is in memory only; empty = it is in a file
+	memory string // reason for keeping it in memory; empty = it is in a file
 
 	queue   queue
-	failing bool     // the last write failed; belongs to the goroutine, as the next
-	gone    []uint64 // ids that the next write drops; what the store has not is not in it
+	failing bool     // the last write failed; used only by the goroutine
+	gone    []uint64 // stored ids to delete in the next write; likewise
 	quit    chan struct{}
 	done    chan struct{}
 }
 
-// queue has what is not stored yet. The goroutine takes all of it at a time, so that most entries wake nobody.
+// queue holds the entries that are not stored yet. The goroutine takes all of them at once, so that most additions
+// wake no goroutine.
 type queue struct {
-	filled chan struct{} // has a token once there is something,
-	query  chan struct{} // something other than calls,
-	many   chan struct{} // and much
+	filled chan struct{} // has a token if the queue is not empty
+	query  chan struct{} // has a token if it contains a query
+	many   chan struct{} // has a token if it is nearly full
 
 	mu      sync.Mutex
 	waiting []record
-	entries int // waiting, or being stored
+	entries int // queued or being stored
 	bytes   int
 	dropped int
 }
@@ -125,28 +126,28 @@ type record struct {
 	size  int
 }
 
-// whole is an entry with its detail, which are encoded by the goroutine.
+// whole is an entry with its detail. The goroutine encodes both.
 type whole struct {
 	Entry
 	detail            any // nil = none
 	summary, detailed []byte
 }
 
-// encode writes the JSON of an entry. A detail that cannot be encoded is left out.
+// encode encodes an entry and its detail. A detail that cannot be encoded is left out.
 func (w *whole) encode() {
-	w.summary, _ = json.Marshal(&w.Entry) // texts, numbers and times
+	w.summary, _ = json.Marshal(&w.Entry) // never fails: texts, numbers and times
 	if w.detail != nil {
 		w.detailed, _ = json.Marshal(w.detail)
 	}
 }
 
-// Bytes that an entry and a call take in the queue beside their texts.
+// Bytes that an entry and a call take in the queue besides their texts.
 const (
 	entrySize = 512
 	callSize  = 256
 )
 
-// Open returns the history in a folder, "" for memory only. It is nil if cfg keeps no entries.
+// Open returns the history in a folder; "" means memory only. It is nil if cfg keeps no entries.
 func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 	if cfg.Entries <= 0 {
 		return nil
@@ -175,7 +176,8 @@ func start(s store, found []stored, cfg Config, memory string, logger *slog.Logg
 	return l
 }
 
-// Add keeps an entry and its detail, which is encoded later and must not change any more. size estimates its bytes.
+// Add adds an entry and its detail, which is encoded later and must not be changed afterwards. size is the estimated
+// size in bytes.
 func (l *Log) Add(e Entry, detail any, size int) {
 	if l == nil {
 		return
@@ -183,7 +185,7 @@ func (l *Log) Add(e Entry, detail any, size int) {
 	l.queue.add(record{entry: &whole{Entry: e, detail: detail}, size: size + entrySize})
 }
 
-// AddCall keeps a call.
+// AddCall adds a call.
 func (l *Log) AddCall(c Call) {
 	if l == nil {
 		return
@@ -196,7 +198,7 @@ func (q *queue) add(r record) {
 	defer q.mu.Unlock()
 	part := 1
 	if r.entry == nil {
-		part = 2 // they come by the thousand
+		part = 2 // calls are numerous
 	}
 	if q.entries >= maxQueued/part || q.bytes+r.size > maxQueuedBytes/part {
 		q.dropped++
@@ -223,7 +225,7 @@ func signal(to chan struct{}) {
 	}
 }
 
-// take returns what waits; the next entries use the memory of done.
+// take returns the queued entries. The queue reuses the memory of done.
 func (q *queue) take(done []record) (batch []record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,7 +233,7 @@ func (q *queue) take(done []record) (batch []record) {
 	return batch
 }
 
-// stored makes room for others than a batch.
+// stored frees the space of a stored batch.
 func (q *queue) stored(batch []record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -239,10 +241,10 @@ func (q *queue) stored(batch []record) {
 	for i := range batch {
 		q.bytes -= batch[i].size
 	}
-	clear(batch) // for the garbage collector
+	clear(batch) // release references
 }
 
-// Dropped returns how many entries were not kept because the queue was full.
+// Dropped returns the number of entries dropped because the queue was full.
 func (l *Log) Dropped() int {
 	if l == nil {
 		return 0
@@ -252,13 +254,13 @@ func (l *Log) Dropped() int {
 	return l.queue.dropped
 }
 
-// MemoryOnly returns why the history ends with the process; empty if it does not.
+// MemoryOnly returns the reason why the history is lost with the process; empty if it is stored.
 func (l *Log) MemoryOnly() string { return l.memory }
 
-// ErrNoDetail is the error for an entry whose detail was not stored, or is gone.
+// ErrNoDetail is returned for an entry whose detail was not stored or has been deleted.
 var ErrNoDetail = errors.New("the details of this entry are not there: it is too old, or the disk refused them")
 
-// Detail returns the detail of an entry, as JSON.
+// Detail returns the detail of an entry as JSON.
 func (l *Log) Detail(id uint64) (json.RawMessage, error) {
 	if _, kept := l.Get(id); !kept {
 		return nil, ErrNoDetail
@@ -273,7 +275,7 @@ func (l *Log) Detail(id uint64) (json.RawMessage, error) {
 	return detail, nil
 }
 
-// Close stores what is queued and closes the file. The error is that of ctx, if storing takes longer.
+// Close stores the queued entries and closes the file. The error is that of ctx if this takes longer.
 func (l *Log) Close(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -287,7 +289,7 @@ func (l *Log) Close(ctx context.Context) error {
 	}
 }
 
-// run stores what is queued until quit, and then the rest.
+// run stores queued entries until quit, and then the rest.
 func (l *Log) run() {
 	defer close(l.done)
 	defer l.store.close()
@@ -308,7 +310,7 @@ func (l *Log) run() {
 	}
 }
 
-// pause waits for more entries, unless there are many; it is true if the Log is being closed.
+// pause waits for more entries unless the queue is nearly full. It returns true if the Log is being closed.
 func (l *Log) pause() (ending bool) {
 	timer := time.NewTimer(callTime)
 	defer timer.Stop()
@@ -328,7 +330,7 @@ func (l *Log) pause() (ending bool) {
 	}
 }
 
-// write encodes, stores and indexes a batch. Without one it drops what is too old.
+// write encodes, stores and indexes a batch. An empty batch only deletes expired entries.
 func (l *Log) write(batch []record) {
 	if len(batch) == 0 {
 		if l.gone = append(l.gone, l.index.add(time.Now(), nil)...); len(l.gone) == 0 {
@@ -348,7 +350,7 @@ func (l *Log) write(batch []record) {
 	for i := range kept {
 		kept[i].lost = err != nil
 	}
-	l.gone = append(l.gone, l.index.add(time.Now(), kept)...) // last: what is listed has its details
+	l.gone = append(l.gone, l.index.add(time.Now(), kept)...) // last, so that listed entries have their details
 	switch {
 	case err != nil && !l.failing:
 		l.logger.Warn("the history cannot be stored; entries without details are kept in memory", "error", err)

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// stored is an entry that is kept.
+// stored is a stored entry.
 type stored struct {
 	id    uint64
 	at    int64 // Unix time in nanoseconds
-	bytes int   // in the store
-	lost  bool  // the store refused it
+	bytes int   // size in the store
+	lost  bool  // the store could not write it
 	share *share
 	entry *Entry // nil for a call
 
-	series           *series // of a call, as the rest
+	series           *series // for calls, like the fields below
 	took             time.Duration
 	result, attempts int
 }
 
-// series is that of calls that are kept.
+// series is the Series of stored calls.
 type series struct {
 	Series
 	calls int
 }
 
-// index has the entries that are kept, in the order of their ids.
+// index holds the stored entries in the order of their ids.
 type index struct {
 	cfg Config
 
@@ -37,29 +37,30 @@ type index struct {
 	kept    amount
 	shares  map[shareKey]*share
 	series  map[Series]*series
-	last    uint64    // the newest id ever
-	aged    time.Time // when entries were last dropped for their age
+	last    uint64    // the last id assigned
+	aged    time.Time // when expired entries were last dropped
 }
 
-// agePause is the least time between two looks at the age of all entries.
+// agePause is the minimum time between two checks for expired entries.
 const agePause = time.Minute
 
-// small are bounds at which each addition looks at all entries. Of what is beyond, a sixteenth is made free at once.
+// small are limits up to which each addition examines all entries. Beyond them, a sixteenth of the space is freed at
+// a time.
 var small = amount{1000, 1 << 20}
 
-// next returns the id after the newest.
+// next returns the next id.
 func (x *index) next() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.last + 1
 }
 
-// keep returns what is kept of a record under an id. It is called where add is.
+// keep returns the stored form of a record. It must be called by the goroutine that calls add.
 func (x *index) keep(r *record, id uint64) stored {
 	if w := r.entry; w != nil {
 		w.ID = id
 		w.encode()
-		e := w.Entry // alone: the detail is not kept
+		e := w.Entry // a copy, so that the detail is released
 		return stored{id: id, at: e.At.UnixNano(), bytes: len(w.summary) + len(w.detailed), entry: &e}
 	}
 	c := &r.call
@@ -71,8 +72,8 @@ func (x *index) keep(r *record, id uint64) stored {
 		attempts: c.Attempts}
 }
 
-// add adds entries with ascending ids, and drops what is too much and, now and then, what is too old. It returns the
-// ids that the store is to drop.
+// add adds entries with ascending ids, and drops entries beyond the limits and, from time to time, expired ones. It
+// returns the ids to delete from the store.
 func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,7 +99,7 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	return gone
 }
 
-// drop drops the entries that a function chooses, the oldest first. It appends the ids that the store has to gone.
+// drop drops the chosen entries, oldest first. It appends their ids to gone if they are in the store.
 func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 	to := 0
 	for i := range x.entries {
@@ -111,7 +112,7 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 			continue
 		}
 		if to != i {
-			x.entries[to] = *e // in place: making room anew would cost more than to move them
+			x.entries[to] = *e // in place: moving is cheaper than reallocating
 		}
 		to++
 	}
@@ -120,23 +121,23 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 	return gone
 }
 
-// oldest is when the oldest entries that are shown began.
+// oldest returns the start time of the oldest entries shown.
 func (x *index) oldest(now time.Time) int64 { return now.Add(-x.cfg.Age).UnixNano() }
 
-// Filter chooses entries. Empty fields choose all.
+// Filter selects entries. Empty fields select all.
 type Filter struct {
 	Kind, Caller, Server, Tool, Outcome string
-	Text                                string // in the question, in either case; the first maxSought bytes count
-	Failed                              bool   // any outcome but ok
+	Text                                string // part of the question, in any case; cut to maxSought
+	Failed                              bool   // any outcome other than ok
 	Since, Until                        time.Time
-	Longer                              float64 // milliseconds, at least
+	Longer                              float64 // minimum in milliseconds
 	See                                 func(e *Entry) bool
 }
 
-// maxSought bounds the text that entries are searched for. What is kept of a question is no longer.
+// maxSought limits the search text. Stored questions are not longer.
 const maxSought = 300
 
-// wants reports whether the filter chooses an entry. Its text is in lower case.
+// wants reports whether the filter selects an entry. Its text is in lower case.
 func (f *Filter) wants(e *Entry) bool {
 	uses := func(u Use) bool {
 		return (f.Server == "" || u.Server == f.Server) && (f.Tool == "" || u.Tool == f.Tool)
@@ -148,8 +149,8 @@ func (f *Filter) wants(e *Entry) bool {
 		(f.Text == "" || strings.Contains(strings.ToLower(e.Text), f.Text))
 }
 
-// Find returns the newest entries that a filter chooses, at most limit, with ids below before; 0 = all. more is the
-// value of before for the next ones, 0 if there are none.
+// Find returns the newest entries that a filter selects, at most limit, with ids below before; 0 = all. more is the
+// value of before for the next page, 0 if there is none.
 func (l *Log) Find(f Filter, before uint64, limit int) (page []Entry, more uint64) {
 	f.Text = strings.ToLower(f.Text[:min(len(f.Text), maxSought)])
 	l.Each(func(e *Entry) bool {
@@ -168,7 +169,7 @@ func (l *Log) Find(f Filter, before uint64, limit int) (page []Entry, more uint6
 	return page, more
 }
 
-// Each calls f for the entries, the newest first, until it returns false. f must not keep or change the entry.
+// Each calls f for the entries, newest first, until it returns false. f must not retain or change the entry.
 func (l *Log) Each(f func(e *Entry) bool) {
 	if l == nil {
 		return
@@ -198,7 +199,7 @@ func (l *Log) Get(id uint64) (Entry, bool) {
 	return *l.index.entries[i].view(&Entry{}), true
 }
 
-// Newest returns the id of the newest entry of the callers that see chooses. It changes whenever they add one.
+// Newest returns the id of the newest entry of the callers that see selects.
 func (l *Log) Newest(see func(caller string) bool) (id uint64) {
 	if l == nil {
 		return 0

@@ -9,16 +9,16 @@ import (
 // amount is a number of entries and their bytes.
 type amount [2]int
 
-// share is what is kept of the queries or the calls of a caller.
+// share is the space used by the queries or the calls of one caller.
 type share struct {
 	kept   amount
-	most   int // that it may keep, while others are dropped
+	most   int // limit while entries are being dropped
 	newest uint64
 }
 
 type shareKey struct{ kind, caller string }
 
-// keyOf returns that of the share that an entry counts for.
+// keyOf returns the key of the share that an entry belongs to.
 func keyOf(e *stored) shareKey {
 	if e.entry != nil {
 		return shareKey{e.entry.Kind, e.entry.Caller}
@@ -26,7 +26,7 @@ func keyOf(e *stored) shareKey {
 	return shareKey{KindCall, e.series.Caller}
 }
 
-// join gives an entry its share, and a call the series that others have.
+// join links an entry with its share, and a call with its series.
 func (x *index) join(e *stored) {
 	key := keyOf(e)
 	if e.share = x.shares[key]; e.share == nil {
@@ -44,7 +44,7 @@ func (x *index) join(e *stored) {
 	e.series = known
 }
 
-// count adds an entry n times to what is kept. Shares and series without entries are forgotten.
+// count adds n to the entry counts that e belongs to. Shares and series without entries are removed.
 func (x *index) count(e *stored, n int) {
 	for d, size := range (amount{1, e.bytes}) {
 		x.kept[d] += n * size
@@ -61,8 +61,8 @@ func (x *index) count(e *stored, n int) {
 	}
 }
 
-// allot divides the room for entries or bytes: between queries and calls, and then between callers. Each has the same,
-// but what some do not need is for the others.
+// allot divides the space for entries or bytes between queries and calls, and then equally among callers. Unused
+// space goes to the others.
 func (x *index) allot(d, bound int) {
 	sizes, sums := map[string][]int{}, map[string]int{} // by kind
 	for key, s := range x.shares {
@@ -79,7 +79,7 @@ func (x *index) allot(d, bound int) {
 	}
 }
 
-// fair returns the most that one of the sizes may keep so that all together are at most bound.
+// fair returns the largest limit per size such that the limited sizes add up to at most bound.
 func fair(sizes []int, bound int) int {
 	slices.Sort(sizes)
 	for i, size := range sizes {

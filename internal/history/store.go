@@ -2,16 +2,16 @@ package history
 
 import "sync"
 
-// store keeps entries and details. Its writes come from one goroutine.
+// store stores entries and details. Only one goroutine writes.
 type store interface {
-	// write keeps a batch, which may be empty, and drops entries by their ids, which ascend. kept has what is kept of
+	// write stores a batch, which may be empty, and deletes entries by ascending ids. kept holds the stored form of
 	// each record.
 	write(batch []record, kept []stored, gone []uint64) error
 	detail(id uint64) ([]byte, error) // nil if there is none
 	close()
 }
 
-// memory is a store that ends with the process.
+// memory is a store that is lost with the process.
 type memory struct {
 	mu      sync.Mutex
 	details map[uint64][]byte

@@ -1,8 +1,8 @@
-// Package jsonrpc is the only parser of the wire: JSON-RPC 2.0 messages as MCP uses them.
+// Package jsonrpc is the only parser of the wire format: JSON-RPC 2.0 messages as used by MCP.
 //
-// [Parse] checks a message in one pass (grammar, UTF-8, depth, the members of the envelope). After that it stays raw
-// bytes: ids, params, results and errors alias the input and are never decoded or encoded again. [Set] and [Splice]
-// change parts. Functions keep no state and are safe for concurrent use.
+// [Parse] checks a message in one pass (grammar, UTF-8, depth, envelope members). The message stays raw bytes: ids,
+// params, results and errors alias the input and are never re-encoded. [Set] and [Splice] change parts. Functions are
+// stateless and safe for concurrent use.
 package jsonrpc
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// LevelTrace is the log level of whole messages, on either wire.
+// LevelTrace is the log level of complete messages to and from clients and servers.
 const LevelTrace = slog.LevelDebug - 4
 
-// Bounds of what Parse accepts.
+// Limits of messages accepted by Parse.
 const (
-	MaxDepth = 512  // levels of nesting: trees take two a level
+	MaxDepth = 512  // levels of nesting; a tree uses two per level
 	MaxID    = 1024 // bytes of an id
 	MaxBatch = 1000 // messages of a batch
 )
@@ -114,13 +114,13 @@ type Message struct {
 	Names  Names  // member names that occur in it
 }
 
-// IsRequest reports whether m wants a response.
+// IsRequest reports whether m expects a response.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != "" }
 
-// IsNotification reports whether m wants none.
+// IsNotification reports whether m is a notification.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == "" }
 
-// IsResponse reports whether m answers a request.
+// IsResponse reports whether m is a response.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
 // Request encodes a request. params is raw JSON or nil.
@@ -186,8 +186,8 @@ func (e *Error) Encode() []byte {
 // ErrorResponse encodes a response with an error. An empty id is written as null.
 func ErrorResponse(id ID, e *Error) []byte { return RawError(id, e.Encode()) }
 
-// SingleLine returns valid JSON without line breaks, for transports that end a message with one. It
-// copies only if there is something to replace: in valid JSON, line breaks stand only between tokens.
+// SingleLine replaces line breaks in valid JSON, for transports that end messages with one. It copies only if there
+// is one: in valid JSON, line breaks occur only between tokens.
 func SingleLine(b []byte) []byte {
 	if bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
 		return b

@@ -2,11 +2,11 @@ package jsonrpc
 
 import "bytes"
 
-// Names is a set of member names that occur in a message at any depth. It saves a search of most messages. A name
-// with an escape sequence counts as each of them.
+// Names is a set of member names that occur in a message at any depth. It makes most searches of messages
+// unnecessary. A name with an escape sequence counts as each of them.
 type Names uint8
 
-// Names that are looked for.
+// The tracked names.
 const (
 	NameURI Names = 1 << iota // "uri"
 	NameResultType
@@ -15,7 +15,7 @@ const (
 	AnyName = NameURI | NameResultType | NameIsError
 )
 
-// Has reports whether one of the names may occur.
+// Has reports whether any of the names may occur.
 func (n Names) Has(names Names) bool { return n&names != 0 }
 
 // namesIn returns the Names of a quoted member name.

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Parse reads one message. The error is a *Error with CodeParse for invalid or too deep JSON, and CodeInvalidRequest
-// for invalid UTF-8 and JSON that is not a message; then the Message has the ID if it is known. Members of the
-// envelope may occur only once, and not in another case.
+// Parse reads one message. The error is an *Error with CodeParse for invalid or too deeply nested JSON, and
+// CodeInvalidRequest for invalid UTF-8 and for JSON that is not a message; then the Message has the ID if it is
+// known. Envelope members must not be duplicated or differ in case.
 func Parse(b []byte) (Message, *Error) {
 	defer takeTurn(len(b))()
 	s := scanner{b: b}
@@ -64,7 +64,7 @@ func Batch(b []byte) ([][]byte, *Error) {
 	return items, nil
 }
 
-// unparsable is the error for what Valid refuses.
+// unparsable returns the error for input that Valid rejects.
 func unparsable(err error) *Error {
 	if errors.Is(err, errUTF8) {
 		return invalid(err.Error())
@@ -132,12 +132,12 @@ func (e *envelope) set(key, value []byte) {
 		case string(key) == name:
 			e.problem = "the member " + name + " occurs twice"
 		case strings.EqualFold(string(key), name):
-			e.problem = "a member must be written " + name
+			e.problem = "a member must be spelt " + name
 		}
 	}
 }
 
-// message checks the members.
+// message checks the members and returns the message.
 func (e *envelope) message(raw []byte) (Message, *Error) {
 	m := Message{Raw: raw}
 	if e.problem != "" {
@@ -188,7 +188,7 @@ func (e *envelope) call(m *Message, nullID bool) *Error {
 	return nil
 }
 
-// Text returns the value of a raw JSON string, or "" if raw is none.
+// Text returns the value of a raw JSON string, or "" if raw is not a string.
 func Text(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""

@@ -23,17 +23,17 @@ func Valid(b []byte) error {
 	return s.text()
 }
 
-// errUTF8 is what is wrong with JSON that is well-formed but for its characters.
+// errUTF8 is the error for well-formed JSON with invalid characters.
 var errUTF8 = errors.New("the text is not valid UTF-8")
 
-// highBits are the bits of eight bytes that no ASCII text has.
+// highBits are the bits that are zero in eight bytes of ASCII text.
 const highBits = 0x8080808080808080
 
 // scanner checks the grammar of RFC 8259 without building anything.
 type scanner struct {
 	b      []byte
 	i      int
-	seen   uint64 // OR of the strings, eight bytes at a time
+	seen   uint64 // bitwise OR of all strings, eight bytes at a time
 	reason string
 	names  Names
 }
@@ -45,7 +45,7 @@ func (s *scanner) fail(reason string) bool {
 	return false
 }
 
-// text checks the characters of well-formed JSON: outside of strings there is only ASCII.
+// text checks the characters of well-formed JSON, which outside of strings are ASCII.
 func (s *scanner) text() error {
 	if s.seen&highBits != 0 && !utf8.Valid(s.b) {
 		return errUTF8
@@ -117,7 +117,7 @@ func (s *scanner) object(depth int) bool {
 	}
 }
 
-// key scans a member name and its colon, and stands at the value.
+// key scans a member name and its colon. Afterwards s.i is at the value.
 func (s *scanner) key() bool {
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
 		return s.fail("expected a member name")
@@ -136,7 +136,7 @@ func (s *scanner) key() bool {
 	return true
 }
 
-// next scans what follows an element: a comma (more) or the closing character.
+// next scans the end of an element: a comma (more) or the closing character.
 func (s *scanner) next(closing byte) (more, ok bool) {
 	s.space()
 	if s.i >= len(s.b) {
@@ -198,15 +198,15 @@ func (s *scanner) str() bool {
 	}
 }
 
-// plain goes on to the next quote, backslash or control character, eight bytes at a time.
+// plain advances to the next quote, backslash or control character, eight bytes at a time.
 func (s *scanner) plain() {
 	const ones = 0x0101010101010101
 	b, i, seen := s.b, s.i, s.seen
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i : i+8])
 		seen |= x
-		// A byte below 0x80 that becomes 0x80 or more: it is less than a space, or equal to the other character. What
-		// it borrows from only stands above it.
+		// The expression sets the high bit of each byte below 0x80 that is less than a space or equal to a special
+		// character. Borrows affect only higher bytes, after the first match.
 		if found := ((x - ' '*ones) | ((x ^ '"'*ones) - ones) | ((x ^ '\\'*ones) - ones)) &^ x & highBits; found != 0 {
 			s.i, s.seen = i+bits.TrailingZeros64(found)/8, seen
 			return
@@ -219,7 +219,7 @@ func (s *scanner) plain() {
 	s.i, s.seen = i, seen
 }
 
-// escape returns the length of the escape sequence at the start of b, 0 if it is none.
+// escape returns the length of the escape sequence at the start of b; 0 if it is invalid.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0

@@ -7,13 +7,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Span is the place of a value in a raw text: raw[Start:End]. The zero Span is none.
+// Span is the position of a value in a raw text: raw[Start:End]. The zero Span means not found.
 type Span struct{ Start, End int }
 
-// Found reports whether the value is there.
+// Found reports whether the value was found.
 func (s Span) Found() bool { return s.End > 0 }
 
-// Of returns the value's bytes in raw, nil if there is none.
+// Of returns the bytes of the value in raw; nil if it was not found.
 func (s Span) Of(raw []byte) []byte {
 	if !s.Found() {
 		return nil
@@ -21,8 +21,8 @@ func (s Span) Of(raw []byte) []byte {
 	return raw[s.Start:s.End]
 }
 
-// Members calls visit with the decoded name and the value's place of each member of a valid raw object,
-// in order, until visit returns false. Anything but an object has no members.
+// Members calls visit with the decoded name and the position of each member of a valid raw object, in order, until
+// visit returns false. Values other than objects have no members.
 func Members(object []byte, visit func(name []byte, value Span) bool) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {
@@ -63,8 +63,8 @@ func Elements(array []byte) [][]byte {
 	return out
 }
 
-// Find returns the place of the named member of a valid raw object. ambiguous reports whether it occurs twice or also
-// in another case: readers may disagree about such a member, so it is not safe to route by it.
+// Find returns the position of the named member of a valid raw object. ambiguous reports whether it occurs twice or
+// also in another case: parsers may disagree about such a member, so it must not be used for routing.
 func Find(object []byte, name string) (value Span, ambiguous bool) {
 	Members(object, func(n []byte, v Span) bool {
 		switch {
@@ -79,8 +79,8 @@ func Find(object []byte, name string) (value Span, ambiguous bool) {
 	return value, ambiguous
 }
 
-// Get returns the raw value at a path of member names in a valid raw object; nil if there is none.
-// If a name occurs twice the last one counts, as in encoding/json.
+// Get returns the raw value at a path of member names in a valid raw object; nil if there is none. If a name occurs
+// twice, the last one counts, as in encoding/json.
 func Get(object []byte, path ...string) []byte {
 	for _, name := range path {
 		value, _ := Find(object, name)
@@ -97,7 +97,7 @@ type Edit struct {
 	With []byte
 }
 
-// Splice returns raw with the edits made, which must be in order and apart. The rest is copied as it is.
+// Splice returns raw with the edits applied. The edits must be in order and must not overlap.
 func Splice(raw []byte, edits ...Edit) []byte {
 	n := len(raw)
 	for _, e := range edits {
@@ -113,7 +113,7 @@ func Splice(raw []byte, edits ...Edit) []byte {
 	return append(out, raw[at:]...)
 }
 
-// Set returns a valid raw object with the named member set to a raw value: replaced in place, or added at the front if
+// Set returns a valid raw object with the named member set to a raw value: replaced in place, or prepended if
 // missing. A nil object counts as {}.
 func Set(object []byte, name string, value []byte) []byte {
 	if place, _ := Find(object, name); place.Found() {
@@ -131,7 +131,7 @@ func Set(object []byte, name string, value []byte) []byte {
 	return Splice(object, Edit{Span{open + 1, open + 1}, member})
 }
 
-// Remove returns a valid raw object without all members of a name.
+// Remove returns a valid raw object without the members of a name.
 func Remove(object []byte, name string) []byte {
 	kept := []byte{'{'}
 	found := false
@@ -160,8 +160,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// stringEnd returns the index after the string that starts at b[0]: a quote ends it unless an odd number of backslashes
-// precedes it. b is valid.
+// stringEnd returns the index after the string that starts at b[0]. A quote ends it unless an odd number of
+// backslashes precedes it. b must be valid.
 func stringEnd(b []byte) int {
 	for i := 1; ; i++ {
 		quote := bytes.IndexByte(b[i:], '"')
@@ -179,7 +179,7 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// valueEnd returns the index after the value that starts at b[i]. b is valid.
+// valueEnd returns the index after the value that starts at b[i]. b must be valid.
 func valueEnd(b []byte, i int) int {
 	if i >= len(b) {
 		return i
@@ -215,7 +215,7 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
-// At returns the place of part, a slice of raw, in it.
+// At returns the position of part in raw, of which it is a slice.
 func At(raw, part []byte) Span {
 	start := cap(raw) - cap(part)
 	return Span{start, start + len(part)}

@@ -2,14 +2,14 @@ package jsonrpc
 
 import "runtime"
 
-// largeMessage is the size in bytes from which reading a message takes so long that others notice.
+// largeMessage is the size in bytes from which parsing a message noticeably delays others.
 const largeMessage = 256 << 10
 
-// turns is held while a large message is read: half of the processors are left to the others. Without that, a few
-// callers who send large messages delay everybody, because each of these scans runs to its end first.
+// turns limits the concurrent parsing of large messages to half of the processors. Otherwise a few callers with large
+// messages would delay all others, because a scan cannot be interrupted.
 var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// takeTurn waits until a message of n bytes may be read. The turn ends with the function that it returns.
+// takeTurn waits until a message of n bytes may be parsed. The caller must call end afterwards.
 func takeTurn(n int) (end func()) {
 	if n < largeMessage {
 		return func() {}

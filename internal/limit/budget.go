@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	shards    = 16          // of the table of callers, so that they do not wait for each other
-	keptShare = 100         // one in keptShare requests is kept for callers with fewer than that in flight
-	askTime   = time.Second // for how long a request of another caller counts as demand
+	shards    = 16          // shards of the caller table, to reduce lock contention
+	keptShare = 100         // 1/keptShare of the requests is reserved for callers with fewer in flight
+	askTime   = time.Second // how long another caller's request counts as demand
 )
 
 // Bounds are the limits of a Budget.
 type Bounds struct {
-	Requests int   // in flight for one caller if no other asks; half as many more for all callers together
-	Share    int   // in flight for one caller while others ask; 0, and at most, half of Requests
+	Requests int   // in flight for a single active caller; all callers together may have 1.5 times as many
+	Share    int   // in flight for one caller while others are active; at most, and by default, half of Requests
 	Total    int64 // bytes held for all callers
 	Own      int64 // bytes held for one caller
-	Floor    int64 // bytes that a caller gets even when the total is exhausted
+	Floor    int64 // bytes guaranteed to a caller even if Total is exhausted
 }
 
-// Budget bounds what the router holds for callers: requests in flight, and the bytes of bodies, queued messages,
-// results and replay logs. There are bounds for each caller, so that one cannot exhaust what others need, and for all
-// callers together. Nothing waits: Budget refuses at once. It is safe for concurrent use.
+// Budget limits what the router holds for callers: requests in flight, and the bytes of bodies, queued messages,
+// results and replay logs. There are limits per caller, so that one cannot exhaust what others need, and in total.
+// Budget never waits; it refuses immediately. It is safe for concurrent use.
 //
-// One caller may have Requests in flight while no other asks for one, else Share. Callers below their share are
-// admitted up to 1.5 × Requests in total.
+// One caller may have Requests in flight while no other is active, else Share. Callers below their share are admitted
+// up to 1.5 × Requests in total.
 type Budget struct {
 	bounds Bounds
-	half   int64 // of the requests
-	share  int64 // of the requests, for one caller while others ask
-	kept   int64 // of the requests, for callers with few
+	half   int64 // half of the requests
+	share  int64 // requests of one caller while others are active
+	kept   int64 // requests reserved for callers with few
 	memory *Memory
 
 	inFlight atomic.Int64
@@ -43,20 +43,20 @@ type Budget struct {
 	shards   [shards]shard
 }
 
-// shard is a part of the table.
+// shard is one part of the caller table.
 type shard struct {
 	mu sync.Mutex
-	by map[string]account // callers that hold something
-	_  [40]byte           // a cache line each
+	by map[string]account // callers with requests or bytes
+	_  [40]byte           // fills a cache line
 }
 
-// account is what is held for a caller.
+// account holds the requests and bytes of a caller.
 type account struct {
 	requests int64
 	bytes    int64
 }
 
-// NewBudget returns a Budget. It admits no request while memory, which may be nil, is short.
+// NewBudget returns a Budget. It admits no requests while memory is short; memory may be nil.
 func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	most := int64(bounds.Requests)
 	b := &Budget{bounds: bounds, half: max(1, most/2), kept: most / keptShare, memory: memory, seed: maphash.MakeSeed()}
@@ -70,7 +70,7 @@ func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	return b
 }
 
-// Enter admits a request of n bytes, or reports false. Leave must follow if it is admitted.
+// Enter admits a request of n bytes or reports false. After admission, Leave must be called.
 func (b *Budget) Enter(caller string, n int) bool {
 	if b.Short() {
 		return false
@@ -93,7 +93,7 @@ func (b *Budget) Enter(caller string, n int) bool {
 	return true
 }
 
-// admits reports whether a caller with own requests in flight may have another. total is the number in flight with it.
+// admits reports whether a caller with own requests in flight may start another one. total includes it.
 func (b *Budget) admits(caller string, own, total int64) bool {
 	if total <= b.share {
 		return true
@@ -109,16 +109,16 @@ func (b *Budget) admits(caller string, own, total int64) bool {
 	return alone && total <= int64(b.bounds.Requests)
 }
 
-// Leave ends a request that Enter admitted, and returns n bytes.
+// Leave ends a request that Enter admitted and releases n bytes.
 func (b *Budget) Leave(caller string, n int) {
 	b.change(caller, -1, -n)
 	b.inFlight.Add(-1)
 }
 
-// Reserve charges n bytes to a caller, or reports false. Release must follow.
+// Reserve charges n bytes to a caller or reports false. After success, Release must be called.
 func (b *Budget) Reserve(caller string, n int) bool { return b.reserve(caller, n, 1) }
 
-// ReserveSpare is Reserve for data that can be dropped: it uses only half of the bounds.
+// ReserveSpare is like Reserve for data that can be dropped: it uses only half of the limits.
 func (b *Budget) ReserveSpare(caller string, n int) bool { return b.reserve(caller, n, 2) }
 
 func (b *Budget) reserve(caller string, n int, part int64) bool {
@@ -135,17 +135,17 @@ func (b *Budget) reserve(caller string, n int, part int64) bool {
 	return true
 }
 
-// fits reports whether n more bytes fit into a part of the bounds for a caller with own bytes.
+// fits reports whether n more bytes fit into 1/part of the limits for a caller that holds own bytes.
 func (b *Budget) fits(own int64, n int, part int64) bool {
 	own += int64(n)
 	return own <= b.bounds.Own/part && (own <= b.bounds.Floor || b.held.Load()+int64(n) <= b.bounds.Total/part)
 }
 
-// Charge charges n bytes to a caller regardless of the bounds. It is for small messages that must not be lost and have
-// another bound. Release must follow.
+// Charge charges n bytes to a caller regardless of the limits. It is for small messages that must not be lost and are
+// limited otherwise. Release must be called afterwards.
 func (b *Budget) Charge(caller string, n int) { b.change(caller, 0, n) }
 
-// Release returns n bytes of a caller.
+// Release releases n bytes of a caller.
 func (b *Budget) Release(caller string, n int) { b.change(caller, 0, -n) }
 
 func (b *Budget) change(caller string, requests int64, n int) {
@@ -167,10 +167,10 @@ func (b *Budget) Short() bool { return b.memory.Short(b.held.Load()) }
 // Held returns the bytes held for all callers.
 func (b *Budget) Held() int64 { return b.held.Load() }
 
-// Drop counts a message that was dropped for newer ones.
+// Drop counts a message dropped in favor of newer ones.
 func (b *Budget) Drop() { b.dropped.Add(1) }
 
-// Dropped returns the number of messages dropped so far.
+// Dropped returns the number of dropped messages.
 func (b *Budget) Dropped() int64 { return b.dropped.Load() }
 
 // InFlight returns the number of admitted requests.
@@ -180,15 +180,15 @@ func (b *Budget) shard(caller string) *shard {
 	return &b.shards[maphash.String(b.seed, caller)%shards]
 }
 
-// askers remembers the last two callers that asked for a request while many were in flight.
+// askers remembers the last two callers that started a request while many were in flight.
 type askers struct {
 	mu           sync.Mutex
 	last, before string
-	asked        time.Time // when before did
+	asked        time.Time // time of before's request
 	lastAsked    time.Time
 }
 
-// alone notes that a caller asks and reports whether no other has done so within askTime.
+// alone records a request of a caller and reports whether no other caller has made one within askTime.
 func (a *askers) alone(caller string) bool {
 	now := time.Now()
 	a.mu.Lock()

@@ -6,10 +6,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/size"
 )
 
-// Config bounds what clients and servers can make the router hold.
+// Config limits what clients and servers can make the router hold.
 type Config struct {
 	QueryChars      int           `yaml:"query_chars"` // Unicode characters
-	QueryBytes      size.Bytes    `yaml:"query_bytes"` // of the results that a query holds
+	QueryBytes      size.Bytes    `yaml:"query_bytes"` // total size of the results of a query
 	BodyBytes       size.Bytes    `yaml:"body_bytes"`
 	ResultBytes     size.Bytes    `yaml:"result_bytes"`
 	Sessions        int           `yaml:"sessions"`
@@ -17,7 +17,7 @@ type Config struct {
 	SessionIdle     time.Duration `yaml:"session_idle"`
 }
 
-// Default returns the documented defaults.
+// Default returns the default limits.
 func Default() Config {
 	return Config{
 		QueryChars: 10_000, QueryBytes: 128 << 20, BodyBytes: 4 << 20, ResultBytes: 64 << 20,
@@ -26,14 +26,14 @@ func Default() Config {
 }
 
 const (
-	leastOwn    = 64 << 20  // bytes of results that a caller may have in memory, at least
-	ownShare    = 4         // how many callers may hold all that they may hold at the same time
-	callerFloor = 256 << 10 // bytes that a caller gets whatever others hold
-	inFlight    = 36 << 10  // bytes of a request in flight beside its message: stacks, and buffers of connections
+	leastOwn    = 64 << 20  // minimum of Bounds.Own, in bytes
+	ownShare    = 4         // number of callers that can use their full limit at once
+	callerFloor = 256 << 10 // bytes guaranteed to every caller
+	inFlight    = 36 << 10  // bytes of a request besides its message: stacks and connection buffers
 )
 
-// Bounds returns what callers may hold: one result of the largest size and one body each. While others ask, the
-// requests of one caller take no more memory than that either.
+// Bounds returns the limits of callers: each may hold one result of maximum size and one body. While others are
+// active, the requests of one caller also take no more memory than that.
 func (c Config) Bounds() Bounds {
 	own := max(leastOwn, int64(c.ResultBytes)) + int64(c.BodyBytes)
 	return Bounds{
@@ -41,14 +41,14 @@ func (c Config) Bounds() Bounds {
 	}
 }
 
-// RateConfig is the rate limit of a caller: Requests calls of the named tools in any window of length Per.
+// RateConfig is the rate limit per caller: Requests calls of the named tools in any window of length Per.
 type RateConfig struct {
 	Requests int           `yaml:"requests"`
 	Per      time.Duration `yaml:"per"`
 	Tools    []string      `yaml:"tools"`
 }
 
-// DefaultRate returns the documented defaults.
+// DefaultRate returns the default rate limit.
 func DefaultRate() RateConfig {
 	return RateConfig{Requests: 100, Per: time.Minute, Tools: []string{"process_query"}}
 }

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	memoryShare = 0.75                  // of the limit, above which memory is short
-	copies      = 2                     // of a message that exist at the same time
-	sampleTime  = 10 * time.Millisecond // for which a reading of the runtime is valid
+	memoryShare = 0.75                  // fraction of the limit above which memory is short
+	copies      = 2                     // copies of a message that exist at the same time
+	sampleTime  = 10 * time.Millisecond // validity of a runtime reading
 	collectTime = time.Second           // between collections while memory is short
 )
 
-// Memory tells when new work should be refused because too much of the memory limit is in use: by live heap objects,
-// as of the last collection, and stacks, or by the bytes that a Budget holds. The collector runs before the heap
-// reaches the limit, so the figure is recent; if everything is refused and nothing grows, Short collects. nil has no
-// limit. It is safe for concurrent use.
+// Memory reports when new work should be refused because too much of the memory limit is in use: by live heap objects
+// (as of the last collection) and stacks, or by the bytes that a Budget holds. The collector runs before the heap
+// reaches the limit, so the figure is recent. If all work is refused and the heap does not grow, Short runs a
+// collection. A nil Memory has no limit. It is safe for concurrent use.
 type Memory struct {
 	limit  int64
 	logger *slog.Logger
-	used   func() int64 // bytes, by the runtime
+	used   func() int64 // bytes in use according to the runtime
 
-	looked    atomic.Int64 // when used was last asked, in nanoseconds
-	collected atomic.Int64 // when memory was last collected because it was short, likewise
-	pressed   atomic.Bool  // used was above the share when it was asked
+	looked    atomic.Int64 // when used was last called, in nanoseconds
+	collected atomic.Int64 // when Short last ran a collection, in nanoseconds
+	pressed   atomic.Bool  // the last reading was above the threshold
 	began     time.Time
 }
 
-// NewMemory returns a Memory for the limit of the Go runtime (GOMEMLIMIT), nil if there is none.
+// NewMemory returns a Memory for the memory limit of the Go runtime (GOMEMLIMIT); nil if there is none.
 func NewMemory(logger *slog.Logger) *Memory {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -50,7 +50,7 @@ func newMemory(limit int64, logger *slog.Logger, used func() int64) *Memory {
 	return &Memory{limit: share, logger: logger, used: used, began: time.Now().Add(-sampleTime)}
 }
 
-// Short reports whether new work should be refused. held is the bytes of messages in memory.
+// Short reports whether new work should be refused. held is the number of bytes held for callers.
 func (m *Memory) Short(held int64) bool {
 	if m == nil {
 		return false
@@ -60,7 +60,7 @@ func (m *Memory) Short(held int64) bool {
 		used := m.used()
 		if last := m.collected.Load(); used > m.limit && m.pressed.Load() &&
 			now-last >= int64(collectTime) && m.collected.CompareAndSwap(last, now) {
-			runtime.GC() // only this request waits for it
+			runtime.GC() // delays only this request
 			used = m.used()
 		}
 		if short := used > m.limit; m.pressed.Swap(short) != short && short {
@@ -70,15 +70,15 @@ func (m *Memory) Short(held int64) bool {
 	return m.pressed.Load() || copies*held > m.limit
 }
 
-// used returns the bytes that live on the heap, and those of stacks.
+// used returns the bytes of live heap objects and stacks.
 func used() int64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
 }
 
-// ContainerLimit returns the memory limit in bytes of the control group of this process, 0 if there is none. root is
-// the root of the file system.
+// ContainerLimit returns the memory limit in bytes of this process's control group; 0 if there is none. root is the
+// root of the file system.
 func ContainerLimit(root fs.FS) int64 {
 	least := int64(0)
 	consider := func(file string) {
@@ -87,11 +87,11 @@ func ContainerLimit(root fs.FS) int64 {
 			return
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && n > 0 && n < 1<<60 && (least == 0 || n < least) { // v1 writes a huge number for none
+		if err == nil && n > 0 && n < 1<<60 && (least == 0 || n < least) { // v1 represents no limit by a huge number
 			least = n
 		}
 	}
-	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // where there is none, there is no limit
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // without the file there is no limit
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {

@@ -1,5 +1,5 @@
-// Package limit bounds the resources that callers use: [Rate] their calls per time, [Budget] their requests in flight
-// and the bytes held for them, [Memory] the memory of the process. All are safe for concurrent use.
+// Package limit limits the resources of callers: [Rate] their calls per time, [Budget] their requests in flight and
+// the bytes held for them, and [Memory] the memory of the process. All are safe for concurrent use.
 package limit
 
 import (
@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// maxIDs bounds the callers a Rate remembers.
+// maxIDs limits the callers that a Rate remembers.
 const maxIDs = 10_000
 
-// Rate is a sliding-window rate limiter: it keeps the times of the calls it accepted, so in every window
-// of length Per at most Requests calls of one caller pass. Refused calls do not count. It is safe for
-// concurrent use, and exact then too.
+// Rate is a sliding-window rate limiter. It stores the times of accepted calls, so that in every window of length Per
+// at most Requests calls of one caller pass. Refused calls do not count. It is exact and safe for concurrent use.
 //
-// It remembers 10,000 callers and forgets those without a call in the window. When all of them are active, a new caller
-// replaces the one whose last accepted call is the oldest, and that one starts afresh. So nobody is refused because of
+// It remembers maxIDs callers and forgets those without a call in the window. If all of them are active, a new caller
+// replaces the one whose last accepted call is the oldest, which then starts afresh. No caller is refused because of
 // others.
 type Rate struct {
 	now  func() time.Time
-	most int // callers remembered
+	most int // maximum number of callers
 
 	mu     sync.Mutex
 	config RateConfig
@@ -33,14 +32,14 @@ type Rate struct {
 	refused atomic.Int64
 }
 
-// window is the log of one caller: a ring of the times of accepted calls.
+// window holds the times of one caller's accepted calls in a ring.
 type window struct {
 	id    string
-	times []time.Time // at most requests of them
-	next  int         // where the next call goes once the ring is full: the oldest one
+	times []time.Time // at most the limit
+	next  int         // once the ring is full, index of the oldest call
 }
 
-// New returns a limiter; now is time.Now outside of tests. Requests or Per of zero or less means no limit.
+// New returns a limiter; now is time.Now except in tests. If Requests or Per is zero or negative, there is no limit.
 func New(cfg RateConfig, now func() time.Time) *Rate {
 	r := &Rate{now: now, most: maxIDs}
 	r.Configure(cfg)
@@ -58,7 +57,7 @@ func (r *Rate) Configure(cfg RateConfig) {
 	r.config = cfg
 }
 
-// Applies reports whether calls of the tool count.
+// Applies reports whether calls of the tool are limited.
 func (r *Rate) Applies(tool string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,8 +99,8 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 // Refused returns the number of calls refused so far.
 func (r *Rate) Refused() int64 { return r.refused.Load() }
 
-// forget drops callers without a call in the window. Each call of forget drops two at most, which spreads the work
-// and is faster than callers are added.
+// forget drops callers without a call in the window, at most two per invocation, which spreads the work and is faster
+// than callers are added.
 func (r *Rate) forget(now time.Time) {
 	for range 2 {
 		oldest := r.recent.Front()
@@ -122,10 +121,10 @@ func (w *window) last() time.Time {
 	return w.times[(w.next+len(w.times)-1)%len(w.times)]
 }
 
-// Exceeded is how Message begins.
+// Exceeded is the beginning of Message.
 const Exceeded = "Rate limit exceeded"
 
-// Message is the error for a refused call: when to retry, in whole seconds rounded up.
+// Message returns the error for a refused call with the time to wait in whole seconds, rounded up.
 func Message(retryAfter time.Duration) string {
 	seconds := max(1, int64((retryAfter+time.Second-1)/time.Second))
 	if seconds == 1 {

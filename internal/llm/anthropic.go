@@ -13,22 +13,22 @@ import (
 // anthropicVersion is the version of the Messages API.
 const anthropicVersion = "2023-06-01"
 
-// Tokens of a response, which the Messages API requires to be limited. Thinking counts.
+// Token limits of a response, which the Messages API requires. Thinking counts.
 const (
 	usualTokens  = 16_000
-	answerTokens = 8_000 // beside a thinking budget
+	answerTokens = 8_000 // in addition to a thinking budget
 	leastBudget  = 1_024
 )
 
-// thinkingBudgets are the budgets of the models that do not choose their own.
+// thinkingBudgets are the thinking budgets by effort, for models that need one.
 var thinkingBudgets = map[string]int{
 	"minimal": leastBudget, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_000, "max": 24_000,
 }
 
-// budgeted models think within a budget. Later ones choose it by the effort.
+// budgeted matches models that need a thinking budget. Later models derive it from the effort.
 var budgeted = regexp.MustCompile(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20[0-9]{6})?$)`)
 
-// messageSettings adds the settings to a request of the Messages API. A model that thinks takes no temperature.
+// messageSettings adds the settings to a request of the Messages API. A thinking model accepts no temperature.
 func (c Config) messageSettings(out object, d dialect) {
 	limit := cmp.Or(c.MaxTokens, usualTokens)
 	switch {
@@ -57,7 +57,7 @@ func (c Config) messageSettings(out object, d dialect) {
 	out["max_tokens"] = limit
 }
 
-// messageRequest returns a request of the Messages API. The system prompt ends with a mark up to which it is cached.
+// messageRequest returns a request of the Messages API. The system prompt ends with a cache mark.
 func (c *Client) messageRequest(req Request) anthropic.MessageNewParams {
 	out := anthropic.MessageNewParams{Model: c.cfg.Model}
 	if req.System != "" {
@@ -75,8 +75,8 @@ func (c *Client) messageRequest(req Request) anthropic.MessageNewParams {
 	return out
 }
 
-// message calls the Messages API and reads the events up to the last one. The library would read variables of the
-// environment, record spans and retry; it does none of that here.
+// message calls the Messages API and reads the events up to the last one. It disables the library's use of
+// environment variables, spans and retries.
 func message(
 	ctx context.Context, request anthropic.MessageNewParams, schema *Schema, d dialect, t *transcript,
 ) (completion, error) {
@@ -113,7 +113,7 @@ func message(
 type messageReader struct {
 	completion
 	stop   anthropic.StopReason
-	reason string // why the model refuses
+	reason string // the model's reason for refusing
 }
 
 func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcript) error {
@@ -145,12 +145,12 @@ func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcr
 		return t.add(ev.Delta.Text)
 	case anthropic.MessageDeltaEvent:
 		m.stop, m.reason = ev.Delta.StopReason, ev.Delta.StopDetails.Explanation
-		m.output = max(m.output, int(ev.Usage.OutputTokens)) // the count is of the whole message so far
+		m.output = max(m.output, int(ev.Usage.OutputTokens)) // the count is cumulative
 	}
 	return nil
 }
 
-// finish tells a complete answer from all others.
+// finish distinguishes a complete response from an incomplete one.
 func (m *messageReader) finish(t *transcript) (completion, error) {
 	switch m.stop {
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
@@ -165,7 +165,8 @@ func (m *messageReader) finish(t *transcript) (completion, error) {
 	return m.completion, failure(Invalid, "the answer stopped with %q", m.stop)
 }
 
-// messageEventMatters reports whether an event carries text, usage or the end. Thinking is not decoded.
+// messageEventMatters reports whether an event carries text, usage or the end of the response. Thinking is not
+// decoded.
 func messageEventMatters(data []byte) bool {
 	var event struct {
 		Type  string `json:"type"`
@@ -184,7 +185,7 @@ func messageEventMatters(data []byte) bool {
 	return event.Type == "content_block_delta" && (kind == "text_delta" || kind == "input_json_delta")
 }
 
-// startOfMessage converts a message that is not streamed into the first event of a stream.
+// startOfMessage converts a message without streaming into the first event of a stream.
 func startOfMessage(body []byte) ([]byte, error) {
 	var whole struct {
 		Type    string            `json:"type"`

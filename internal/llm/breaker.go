@@ -10,8 +10,8 @@ import (
 // downFor is how long the breaker stays open.
 const downFor = 10 * time.Second
 
-// Breaker is the circuit breaker of an endpoint (M. Nygard, Release It!, 2007), which clients can share. When no
-// connection can be made it opens: for ten seconds requests fail at once. Then it is half-open: one request tries to
+// Breaker is the circuit breaker of an endpoint (M. Nygard, Release It!, 2007); clients can share it. It opens when
+// no connection can be made: for ten seconds requests fail at once. Then it is half-open: one request tries to
 // connect while the others fail. The first connection closes it. Only failures to connect count, not error responses.
 // The zero value is closed. A Breaker is safe for concurrent use.
 type Breaker struct {
@@ -21,8 +21,8 @@ type Breaker struct {
 	probing bool // one request tries to connect
 }
 
-// allow reports why a request may not be sent, nil if it may. probe tells the caller to try only once. A caller that is
-// allowed must call done.
+// allow returns nil if a request may be sent, else the reason. probe tells the caller to try only once. A caller that
+// is allowed must call done.
 func (b *Breaker) allow(now time.Time) (probe bool, err *Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,7 +31,7 @@ func (b *Breaker) allow(now time.Time) (probe bool, err *Error) {
 		return false, nil
 	case b.probing || now.Before(b.until):
 		e := *b.down
-		e.Message = "not asked, because a moment ago there was no connection: " + e.Message
+		e.Message = "not sent, because the last connection attempt failed: " + e.Message
 		return false, &e
 	}
 	b.probing = true

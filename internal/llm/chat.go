@@ -104,7 +104,7 @@ func chat(
 	return t.complete(a)
 }
 
-// chunkOfCompletion converts a chat completion that is not streamed into a chunk of a stream.
+// chunkOfCompletion converts a chat completion without streaming into a chunk of a stream.
 func chunkOfCompletion(body []byte) ([]byte, error) {
 	var whole struct {
 		Model   string `json:"model"`
@@ -155,7 +155,7 @@ func contentText(raw json.RawMessage) string {
 	return text
 }
 
-// frameTrouble returns errors of the stream guard as they are; other errors are about an event of the wrong form.
+// frameTrouble returns errors of the stream guard unchanged; other errors mean an event of the wrong form.
 func frameTrouble(err error) error {
 	var shape *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

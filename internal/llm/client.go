@@ -1,10 +1,10 @@
-// Package llm is a client of language models over HTTP: of Chat Completions and the Responses API of OpenAI, of the
-// Messages API of Anthropic, and of compatible endpoints.
+// Package llm is a client of language models over HTTP: of OpenAI's Chat Completions and Responses APIs, Anthropic's
+// Messages API, and compatible endpoints.
 //
-// [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client
-// allows concurrent use and keeps no goroutine between calls. A response is complete or an error: streams that are
-// cut, stall, carry errors or exceed a bound never become a response. Rate limits, server errors, timeouts and lost
-// connections are retried within the caller's context. The API key is sent in one request header and is never in
+// [New] returns a [Client], whose [Client.Complete] sends a prompt; [NewEmbeddings] returns [Embeddings]. A Client is
+// safe for concurrent use and has no goroutines between calls. A response is complete or an error: streams that are
+// cut, stall, carry errors or exceed a limit never become a response. Rate limits, server errors, timeouts and lost
+// connections are retried within the caller's context. The API key is sent in one request header and never appears in
 // errors or logs.
 package llm
 
@@ -23,13 +23,13 @@ import (
 	"github.com/sashabaranov/go-openai"
 )
 
-// Options are what a Client needs beyond its Config. The zero value works.
+// Options of a Client. The zero value works.
 type Options struct {
 	Logger     *slog.Logger     // nil discards
-	HTTPClient *http.Client     // nil makes one; its Timeout must be 0, because it would include streams
+	HTTPClient *http.Client     // nil creates one; its Timeout must be 0, because it would limit streams
 	RetryDelay time.Duration    // before the second attempt, doubled for the third; 0 is one second
-	Now        func() time.Time // the clock for what is remembered of the endpoint; nil = time.Now
-	Breaker    *Breaker         // shared by clients of the same endpoint; nil makes one
+	Now        func() time.Time // clock for remembered endpoint properties; nil = time.Now
+	Breaker    *Breaker         // shared by clients of the same endpoint; nil creates one
 }
 
 // Client is a Model at an HTTP endpoint.
@@ -42,17 +42,17 @@ type Client struct {
 	now      func() time.Time
 
 	mu      sync.Mutex
-	learned map[shape]learned // what the endpoint is known to accept
+	learned map[shape]learned // parameters that the endpoint is known to accept
 	status  Status
 }
 
-// attempts of one request, not counting those that find out which parameters the endpoint accepts.
+// attempts limits the attempts of one request, without those that find out which parameters the endpoint accepts.
 const attempts = 3
 
-// errSlow is the cause when a response takes longer than the configured timeout.
+// errSlow is the cause if a response takes longer than the configured timeout.
 var errSlow = errors.New("no complete answer in time")
 
-// New makes a Client. It connects to nothing until the first Complete.
+// New returns a Client. It does not connect before the first Complete.
 func New(cfg Config, opts Options) *Client {
 	c := &Client{
 		cfg: cfg, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
@@ -74,7 +74,7 @@ func New(cfg Config, opts Options) *Client {
 	return c
 }
 
-// Close closes idle connections. The Client can still be used.
+// Close closes idle connections. The Client remains usable.
 func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 
 // Complete implements Model. Its errors are *Error; if the caller's context ends, the error is its cause. The Usage
@@ -102,7 +102,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 		}
 		return a, err
 	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
-		c.log.WarnContext(ctx, "Asking the model again", "model", c.cfg.Model, "error", err, "wait", wait)
+		c.log.WarnContext(ctx, "Retrying the request to the model", "model", c.cfg.Model, "error", err, "wait", wait)
 		if req.OnRestart != nil {
 			req.OnRestart()
 		}
@@ -115,7 +115,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	return Response{Text: answer.text, Calls: answer.calls, Usage: usage}, err
 }
 
-// attempt sends the request once, and again only if the endpoint refuses parameters.
+// attempt sends the request once; it sends it again only if the endpoint refuses parameters.
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
 	asked := shape{form: req.Schema != nil, tools: len(req.Tools) > 0}
 	d := c.known(asked)
@@ -140,9 +140,9 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 			return completion{}, e
 		}
 		if setting := d.drops(next); setting != "" && (setting != "temperature" || c.cfg.Temperature != nil) {
-			c.log.WarnContext(ctx, "The endpoint refuses a setting; asking without it", "model", c.cfg.Model, "setting", setting, "error", e)
+			c.log.WarnContext(ctx, "The endpoint refuses a setting; retrying without it", "model", c.cfg.Model, "setting", setting, "error", e)
 		} else {
-			c.log.DebugContext(ctx, "The endpoint refuses a parameter; asking more plainly", "model", c.cfg.Model, "error", e)
+			c.log.DebugContext(ctx, "The endpoint refuses a parameter; retrying with fewer parameters", "model", c.cfg.Model, "error", e)
 		}
 		if req.OnRestart != nil {
 			req.OnRestart()
@@ -191,12 +191,12 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, e
 	return a, nil
 }
 
-// transcript collects the pieces of a response within bounds.
+// transcript collects the pieces of a response within limits.
 type transcript struct {
 	text    strings.Builder
 	calls   calls
-	called  int    // bytes of the calls
-	refused string // the model's words if it refuses
+	called  int    // total bytes of the calls
+	refused string // text of the model's refusal
 	guard   *streamGuard
 	onDelta func(string)
 }

@@ -282,8 +282,8 @@ func TestUnreachableIsRemembered(t *testing.T) {
 			t.Errorf("got %v after %d calls, want unreachable after %d", err, got.Usage.Calls, row.calls)
 		}
 	}
-	if err := second.Status().LastError; !strings.Contains(err, "not asked") {
-		t.Errorf("got last error %q, want it to say that nothing was asked", err)
+	if err := second.Status().LastError; !strings.Contains(err, "not sent") {
+		t.Errorf("got last error %q, want it to say that nothing was sent", err)
 	}
 }
 

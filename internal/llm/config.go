@@ -14,7 +14,7 @@ import (
 const (
 	APIChat      = "chat"      // POST {base_url}/chat/completions
 	APIResponses = "responses" // POST {base_url}/responses
-	APIAnthropic = "anthropic" // POST {base_url}/messages; the base URL ends in /v1, which may be left out
+	APIAnthropic = "anthropic" // POST {base_url}/messages; a missing /v1 is added
 )
 
 // Config describes one model endpoint.
@@ -30,12 +30,12 @@ type Config struct {
 	Verbosity       string                   `yaml:"verbosity"`
 	MaxTokens       int                      `yaml:"max_tokens"` // of a response, thinking included
 	Temperature     *float64                 `yaml:"temperature"`
-	Headers         map[string]secret.String `yaml:"headers"` // of every request; they replace those of the client
+	Headers         map[string]secret.String `yaml:"headers"` // of every request; override the client's
 	Extra           Extra                    `yaml:"extra"`
 }
 
-// Extra are members that are merged into the body of every request, objects member by member. Its text is the names
-// alone, because values may be secrets.
+// Extra are members merged into the body of every request, objects member by member. Its text contains only the
+// names, because values may be secrets.
 type Extra map[string]json.RawMessage
 
 // String implements fmt.Stringer.

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// DataMark begins every line of a data block, and no line outside of one.
+// DataMark begins every line of a data block and no other line.
 const DataMark = "| "
 
 // Data wraps untrusted text (tool descriptions, results, conversations) in a block of a prompt that is data, not
@@ -22,8 +22,8 @@ const DataMark = "| "
 //	| second line
 //	</data>
 //
-// Each line of the text begins with DataMark, so the text cannot forge the end of its block. The source is cut to one
-// line.
+// Each line of the text begins with DataMark, so the text cannot forge the end of its block. The source is reduced to
+// one line.
 func Data(source, text string) string {
 	var b strings.Builder
 	b.WriteString(`<data from="`)
@@ -38,15 +38,15 @@ func Data(source, text string) string {
 	return b.String()
 }
 
-// lineEnds replaces every character that may be displayed as a line end.
+// lineEnds replaces every character that may be displayed as a line break.
 var lineEnds = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// maxExcerpt bounds how much of a value is read.
+// maxExcerpt limits the bytes read of a value.
 const maxExcerpt = 1 << 20
 
-// Excerpt returns the text that a model reads for a JSON value: the text of a string, compact JSON for anything else.
-// Encoded binary data is left out. A longer text than limit bytes is cut and says so. Numbers stay as they are.
+// Excerpt returns the text of a JSON value for a model: the text of a string, compact JSON for any other value.
+// Encoded binary data is left out. Text longer than limit bytes is cut and marked as cut. Numbers are unchanged.
 func Excerpt(value json.RawMessage, limit int) string {
 	var text string
 	v := bytes.TrimSpace(value)
@@ -74,7 +74,7 @@ func compact(value []byte) string {
 	return out.String()
 }
 
-// Encoded data is a run of its alphabet that is longer than any word. Its lines are longer than any word, too.
+// Encoded data is a run of its alphabet that is longer than any word, and so are its lines.
 const (
 	minBinary     = 256
 	minBinaryLine = 60
@@ -83,8 +83,8 @@ const (
 // dataURI precedes encoded data of any length in a URI.
 const dataURI = ";base64,"
 
-// WithoutBinary replaces base64 and similar data, in one piece or in lines, by a note of its size, because it wastes
-// tokens. JSON stays valid: data in it is within strings. WithoutBinary reads few bytes of ordinary text.
+// WithoutBinary replaces base64 and similar data, in one piece or in lines, by a note of its size, to save tokens.
+// JSON stays valid, because the data is within strings. WithoutBinary reads few bytes of ordinary text.
 func WithoutBinary(text string) string {
 	var out strings.Builder
 	kept := 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// form is how a request asks for the form of a response, from the strictest to the loosest.
+// form is how a request specifies the form of a response, from strictest to loosest.
 type form int
 
 const (
@@ -16,8 +16,8 @@ const (
 	formPrompt             // the prompt alone
 )
 
-// dialect has the parameters that an endpoint accepts. The zero value uses all; an endpoint that refuses one is asked
-// without it.
+// dialect describes the parameters that an endpoint accepts. The zero value uses all; a refused parameter is left out
+// in the next request.
 type dialect struct {
 	form          form
 	whole         bool // no streaming
@@ -25,16 +25,16 @@ type dialect struct {
 	noEffort      bool
 	noVerbosity   bool
 	noUsage       bool // no stream_options
-	otherLimit    bool // the other name of the limit of tokens
-	openTools     bool // tools take any arguments; their descriptions have the schemas' short form
-	strictOnly    bool // there is no form between the strictest and the prompt alone
+	otherLimit    bool // the other name of the token limit
+	openTools     bool // tools accept any arguments; descriptions contain short schemas
+	strictOnly    bool // no form between the strictest and the prompt alone is supported
 }
 
-// shape is the shape of a request. What an endpoint refuses for one shape, it may accept for another.
+// shape is the shape of a request. An endpoint may refuse a parameter for one shape and accept it for another.
 type shape struct{ form, tools bool }
 
-// askAgain is how long a Client remembers a dialect that worked. Then it tries all parameters again: endpoints are
-// updated, and what they refuse may have another cause than the parameter.
+// askAgain is how long a Client remembers a dialect that worked. Then it tries all parameters again, because
+// endpoints are updated and a refusal may have had another cause.
 const askAgain = 10 * time.Minute
 
 // learned is a dialect that worked.
@@ -60,7 +60,7 @@ func (c *Client) learn(s shape, d dialect) {
 	c.learned[s] = learned{d, c.now().Add(askAgain)}
 }
 
-// start returns the dialect with all parameters that there are.
+// start returns the dialect with all parameters.
 func (c *Client) start() dialect {
 	return dialect{
 		noTemperature: c.cfg.temperature() == nil, noEffort: c.cfg.ReasoningEffort == "",
@@ -69,8 +69,8 @@ func (c *Client) start() dialect {
 	}
 }
 
-// badTool is how endpoints name one tool whose definition they refuse. What else such a message has, such as the names
-// of the tool and its properties, says nothing about other parameters.
+// badTool matches messages that refuse one tool's definition. Other text in them, such as the names of the tool and
+// its properties, says nothing about other parameters.
 var badTool = regexp.MustCompile("invalid_function|function_declarations|input_schema|" +
 	"(for|of|in) function ?['\"`:]|tools(\\[|\\.|['\"], ?)[0-9]")
 
@@ -138,14 +138,14 @@ func (d dialect) plainer(refusal *Error, asked shape) (dialect, bool) {
 	return d, true
 }
 
-// loosen takes the next form.
+// loosen selects the next form.
 func (d *dialect) loosen() {
 	if d.form++; d.strictOnly {
 		d.form = formPrompt
 	}
 }
 
-// drops names the setting that next omits and d does not, "" if there is none.
+// drops returns the setting that next omits and d does not; "" if there is none.
 func (d dialect) drops(next dialect) string {
 	switch {
 	case next.noTemperature && !d.noTemperature:

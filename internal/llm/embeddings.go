@@ -8,29 +8,29 @@ import (
 	"net/http"
 )
 
-// Embeddings is a client of an HTTP endpoint for embeddings that is compatible with OpenAI's. It allows concurrent use,
-// keeps no goroutine and never retries, because its callers work without vectors, too.
+// Embeddings is a client of an OpenAI-compatible HTTP endpoint for embeddings. It is safe for concurrent use, has no
+// goroutines and never retries, because its callers can work without vectors.
 type Embeddings struct {
 	cfg      EmbeddingsConfig
 	endpoint endpoint
 }
 
-// NewEmbeddings makes an Embeddings. It connects to nothing until the first Embed. A nil client makes one.
+// NewEmbeddings returns an Embeddings. It does not connect before the first Embed. A nil client creates one.
 func NewEmbeddings(cfg EmbeddingsConfig, client *http.Client) *Embeddings {
 	return &Embeddings{cfg, newEndpoint("", cfg.BaseURL, cfg.APIKey, client)}
 }
 
-// Close closes idle connections. The Embeddings can still be used.
+// Close closes idle connections. The Embeddings remains usable.
 func (e *Embeddings) Close() { e.endpoint.http.CloseIdleConnections() }
 
-// maxDimensions bounds the length of a vector; the longest in use have 4,096 numbers.
+// maxDimensions limits the length of a vector; the longest in use have 4,096 numbers.
 const maxDimensions = 8192
 
-// maxNumber is how many bytes of JSON one number of a vector may take.
+// maxNumber limits the bytes of JSON per number of a vector.
 const maxNumber = 32
 
-// Embed returns one vector for each text, in their order and all of one length. The error is an *Error, or
-// the cause of the context if the caller ended it.
+// Embed returns one vector per text, in order and of equal length. The error is an *Error, or the cause of the
+// context if the caller ended it.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := e.embed(ctx, texts)
 	if err == nil {

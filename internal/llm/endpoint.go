@@ -19,16 +19,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// endpoint is an HTTP endpoint and what every request to it has.
+// endpoint is an HTTP endpoint with the data common to all requests.
 type endpoint struct {
 	http    *http.Client
 	baseURL string      // without the query
 	query   string      // such as api-version
 	header  http.Header // the key and the configured headers
-	secrets []string    // what errors do not show, the longest first
+	secrets []string    // texts to remove from errors, longest first
 }
 
-// newEndpoint returns the endpoint of an API. It uses client, or one of its own where that is nil.
+// newEndpoint returns the endpoint of an API. It uses client, or creates a client if that is nil.
 func newEndpoint(api, baseURL string, key secret.String, client *http.Client) endpoint {
 	if client == nil {
 		client = newHTTPClient()
@@ -49,7 +49,8 @@ func newEndpoint(api, baseURL string, key secret.String, client *http.Client) en
 	return e
 }
 
-// minSecret is the shortest configured text that errors do not show. Shorter ones are no secrets, such as a version.
+// minSecret is the minimum length of configured texts removed from errors. Shorter ones, such as versions, are not
+// secrets.
 const minSecret = 8
 
 // add adds configured headers.
@@ -60,7 +61,7 @@ func (e *endpoint) add(headers map[string]secret.String) {
 	}
 }
 
-// hide keeps a text, and each word of it, out of errors: the key in "Bearer KEY", too.
+// hide removes a text, and each word of it, from errors, such as the key in "Bearer KEY".
 func (e *endpoint) hide(text string) {
 	for _, s := range append(strings.Fields(text), text) {
 		if len(s) >= minSecret {
@@ -70,7 +71,7 @@ func (e *endpoint) hide(text string) {
 	slices.SortStableFunc(e.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 }
 
-// hideTexts keeps the texts in a JSON value out of errors. Names of members stay.
+// hideTexts removes the texts in a JSON value from errors. Member names remain.
 func (e *endpoint) hideTexts(raw json.RawMessage) {
 	var members map[string]json.RawMessage
 	var elements []json.RawMessage
@@ -88,7 +89,7 @@ func (e *endpoint) hideTexts(raw json.RawMessage) {
 	}
 }
 
-// newHTTPClient never follows a redirect: the key and the prompt go where the configuration says.
+// newHTTPClient returns a client that never follows redirects: the key and the prompt go only to the configured URL.
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
@@ -99,8 +100,7 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// authHeader is how the endpoint wants the key: as a bearer token, or in Azure's own header where the URL
-// names a deployment.
+// authHeader returns the header with the key: a bearer token, or Azure's own header if the URL names a deployment.
 func authHeader(baseURL, key string) http.Header {
 	h := http.Header{}
 	switch {
@@ -118,7 +118,7 @@ func isAzureDeployment(baseURL string) bool {
 	return err == nil && strings.Contains(u.Path, "/openai/deployments/")
 }
 
-// prepare adds to a request what every request has.
+// prepare adds the common headers and query to a request.
 func (e endpoint) prepare(req *http.Request) {
 	req.URL.RawQuery = e.query
 	maps.Copy(req.Header, e.header)
@@ -137,7 +137,7 @@ func (e endpoint) send(ctx context.Context, method, path string, content any) (*
 	}
 	req, err := http.NewRequestWithContext(ctx, method, e.baseURL+path, body)
 	if err != nil {
-		return nil, failure(Unreachable, "base_url is no URL")
+		return nil, failure(Unreachable, "base_url is not a URL")
 	}
 	e.prepare(req)
 	req.Header.Set("Accept", "application/json")

@@ -2,7 +2,7 @@ package llm
 
 import "encoding/json"
 
-// errorJSON is an Error for recordings, with all that callers can tell of it.
+// errorJSON is the JSON form of an Error for recordings, with all properties that callers can observe.
 type errorJSON struct {
 	Kind    Kind   `json:"kind"`
 	Status  int    `json:"status,omitempty"`

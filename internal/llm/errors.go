@@ -23,10 +23,10 @@ const (
 	Cut         Kind = "cut"          // the stream ended before the response was complete
 	Truncated   Kind = "truncated"    // the response reached the length limit of the model
 	Refused     Kind = "refused"      // the endpoint or the model refused
-	Invalid     Kind = "invalid"      // the response is not that of a model
+	Invalid     Kind = "invalid"      // the response is not a model's response
 )
 
-// Error is why there is no response. Its text is one line and never contains the API key.
+// Error is the reason why there is no response. Its text is one line and never contains the API key.
 type Error struct {
 	Kind    Kind
 	Status  int    // HTTP status, 0 if there was none
@@ -66,8 +66,8 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// Declined reports whether the model, or a content filter of its endpoint, refuses the request. Callers must not work
-// around that.
+// Declined reports whether the model, or a content filter of its endpoint, refuses the request. Callers must not
+// circumvent that.
 func (e *Error) Declined() bool {
 	return e.Kind == Refused && (e.Status == 0 || strings.Contains(e.code, "content_policy") || e.code == "content_filter")
 }
@@ -83,13 +83,14 @@ func refusal(words string) *Error {
 	return e
 }
 
-// Bounds of an endpoint's error message in bytes: as received, and in an Error.
+// Limits of an endpoint's error message in bytes: as received, and in an Error.
 const (
 	maxWords   = 64 << 10
 	maxMessage = 300
 )
 
-// finish makes an error printable. It removes secrets before it cuts the message, so that no part of one remains.
+// finish makes an error printable. It removes secrets before it cuts the message, so that no part of a secret
+// remains.
 func (e *Error) finish(model string, secrets []string) {
 	e.model = model
 	for _, s := range secrets {
@@ -98,7 +99,7 @@ func (e *Error) finish(model string, secrets []string) {
 	e.Message = short.Line(e.Message, maxMessage)
 }
 
-// complaint is the error object of an endpoint.
+// complaint is an endpoint's error object.
 type complaint struct {
 	Message string
 	Code    string
@@ -152,7 +153,7 @@ func plainText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// err returns a complaint as an Error. If the HTTP status says nothing, the code may be a status.
+// err converts a complaint to an Error. Without a meaningful HTTP status, the code may be a status.
 func (c complaint) err(status int) *Error {
 	e := &Error{Status: status, Message: c.Message, code: c.Code, param: c.Param, retryAfter: -1}
 	if n, err := strconv.Atoi(c.Code); err == nil && n >= 400 && n < 600 && status < 300 {
@@ -183,11 +184,11 @@ func kindOf(status int) Kind {
 	return Refused
 }
 
-// maxRetryAfter bounds the wait that an endpoint can ask for.
+// maxRetryAfter limits the wait that an endpoint can request.
 const maxRetryAfter = 20 * time.Second
 
-// retryAfter reads how long an endpoint asks to wait: seconds, an HTTP date, or the milliseconds that some send, too.
-// It is at most maxRetryAfter, and negative if the endpoint does not say.
+// retryAfter parses the wait that an endpoint requests: seconds, an HTTP date, or the milliseconds that some send as
+// well. It is at most maxRetryAfter, and negative if none is given.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	wait := time.Duration(-1)
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {

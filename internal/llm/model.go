@@ -6,7 +6,7 @@ import (
 )
 
 // Model completes prompts. [Client] is a Model over HTTP for concurrent requests. The sampling of an MCP client is
-// another, for one query and one request at a time. An error means that there is no response: a partial response is
+// another, for one query and one request at a time. An error means that there is no response; a partial response is
 // an error.
 type Model interface {
 	Complete(ctx context.Context, req Request) (Response, error)
@@ -29,16 +29,16 @@ type Request struct {
 	System   string    // instructions; stable texts first, so that providers can cache them
 	Messages []Message // the turns, the newest last
 	Schema   *Schema   // the form of the response; nil = free text
-	Tools    []Tool    // that the model may call instead of writing; a Model without tools ignores them
+	Tools    []Tool    // tools that the model may call instead of writing; optional for a Model
 
-	// OnDelta gets the response piece by piece, from the goroutine that called Complete. May be nil.
+	// OnDelta receives the response piece by piece, in the goroutine that called Complete. May be nil.
 	OnDelta func(text string)
-	// OnRestart is called when the stream broke and the request is sent again: the pieces so far are void. May be nil.
+	// OnRestart is called when the stream broke and the request is repeated: discard the pieces so far. May be nil.
 	OnRestart func()
 }
 
-// Schema is the JSON form that a response should have. It is not a guarantee: endpoints without support for schemas get
-// the prompt alone.
+// Schema is the JSON form that a response should have. It is not guaranteed: endpoints without schemas get only the
+// prompt.
 type Schema struct {
 	Name   string
 	Strict json.RawMessage // for strict modes: closed objects, every property required
@@ -48,7 +48,7 @@ type Schema struct {
 // Response is a complete response.
 type Response struct {
 	Text  string
-	Calls []Call // of the tools of the request, in the model's order
+	Calls []Call // calls of the request's tools, in the model's order
 	Usage Usage
 }
 
@@ -57,7 +57,7 @@ type Usage struct {
 	Model        string `json:"model"`
 	InputTokens  int    `json:"input_tokens"`
 	OutputTokens int    `json:"output_tokens"`
-	Calls        int    `json:"calls"` // requests sent, including those that failed
+	Calls        int    `json:"calls"` // requests sent, including failed ones
 }
 
 // Add adds the cost of other.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// Probe checks whether the endpoint can be reached and accepts the key, and updates Status. It costs no tokens: it
-// lists the models. If that says nothing about the key, because the endpoint has no list or the key may not read it,
-// Probe sends a request without messages. Every endpoint refuses that, but a wrong key first.
+// Probe checks whether the endpoint is reachable and accepts the key, and updates Status. It costs no tokens: it
+// lists the models. If that does not test the key, because the endpoint has no list or the key may not read it, Probe
+// sends a request without messages. Every endpoint refuses that, but checks the key first.
 func (c *Client) Probe(ctx context.Context) {
 	prefix := ""
 	if c.cfg.API == APIAnthropic {

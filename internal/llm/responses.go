@@ -85,7 +85,7 @@ func respond(
 	}
 }
 
-// addOutput adds the calls of a response. They are read when it has ended, because only complete ones count.
+// addOutput adds the calls of a response after its end, because only complete calls count.
 func (t *transcript) addOutput(items []any) error {
 	for i, item := range items {
 		fields, _ := item.(map[string]any)
@@ -119,7 +119,7 @@ func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (comple
 	return t.complete(a)
 }
 
-// responseEventMatters reports whether an event carries text or ends the response. The other events are not decoded.
+// responseEventMatters reports whether an event carries text or ends the response. Other events are not decoded.
 func responseEventMatters(data []byte) bool {
 	var kind struct {
 		Type openai.ResponseStreamEventType `json:"type"`
@@ -135,7 +135,7 @@ func responseEventMatters(data []byte) bool {
 	return false
 }
 
-// eventOfResponse converts a response that is not streamed into the last event of a stream.
+// eventOfResponse converts a response without streaming into the last event of a stream.
 func eventOfResponse(body []byte) ([]byte, error) {
 	var whole struct {
 		Object string `json:"object"`

@@ -6,13 +6,13 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// waits are the pauses between the attempts of one request: as long as the endpoint asks for, else growing with jitter.
-// They end with the attempts, and when the next pause would exceed the deadline.
+// waits are the pauses between the attempts of one request: as long as the endpoint requests, else growing with
+// jitter. They end after the last attempt, or if the next pause would exceed the deadline.
 type waits struct {
 	grow     *backoff.ExponentialBackOff
 	left     int
-	asked    time.Duration // by the endpoint, for the next pause only; negative = not given
-	deadline time.Time     // zero is none
+	asked    time.Duration // requested by the endpoint for the next pause; negative = none
+	deadline time.Time     // zero = none
 }
 
 func newWaits(first time.Duration, deadline time.Time) *waits {
@@ -40,5 +40,5 @@ func (w *waits) NextBackOff() time.Duration {
 	return wait
 }
 
-// Reset implements backoff.BackOff. It does nothing, because waits are for one request.
+// Reset implements backoff.BackOff. It does nothing, because waits serve one request.
 func (w *waits) Reset() {}

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Efforts are the values of Config.ReasoningEffort. Each model knows some of them.
+// Efforts returns the values of Config.ReasoningEffort. Each model supports some of them.
 func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
 
-// Verbosities are the values of Config.Verbosity.
+// Verbosities returns the values of Config.Verbosity.
 func Verbosities() []string { return []string{"low", "medium", "high"} }
 
-// MaxTemperature is the highest that endpoints of an API take.
+// MaxTemperature returns the highest temperature that endpoints of an API accept.
 func MaxTemperature(api string) float64 {
 	if api == APIAnthropic {
 		return 1
@@ -22,14 +22,14 @@ func MaxTemperature(api string) float64 {
 	return 2
 }
 
-// Members of a request that Extra cannot have: those that a Client writes, and those that have a setting.
+// Members of a request that Extra must not contain: those that a Client writes, and those with a setting.
 var (
 	written = []string{"model", "messages", "input", "instructions", "system", "stream", "stream_options", "tools",
 		"tool_choice", "response_format", "text.format", "output_config.format"}
 	settable = []string{"temperature", "max_tokens", "reasoning_effort", "verbosity"}
 )
 
-// Refused returns the path of a member that Extra cannot have, and why; empty texts if there is none.
+// Refused returns the path of a member that Extra must not contain, and the reason; empty if there is none.
 func (e Extra) Refused() (path, why string) {
 	for _, path := range written {
 		if e.has(path) {
@@ -38,7 +38,7 @@ func (e Extra) Refused() (path, why string) {
 	}
 	for _, path := range settable {
 		if e.has(path) {
-			return path, "has a setting of its own: write " + path + " beside extra"
+			return path, "has its own setting: write " + path + " beside extra"
 		}
 	}
 	return "", ""
@@ -58,7 +58,7 @@ func (e Extra) has(path string) bool {
 // object is a JSON object.
 type object = map[string]any
 
-// settings returns the members of a request body for the settings, in the spelling of the API.
+// settings returns the request members for the settings, in the API's spelling.
 func (c Config) settings(d dialect) map[string]json.RawMessage {
 	out := object{}
 	if t := c.temperature(); t != nil && !d.noTemperature {
@@ -89,7 +89,7 @@ func (c Config) settings(d dialect) map[string]json.RawMessage {
 	return members(out)
 }
 
-// members returns an object of values that always marshal.
+// members encodes values that can always be encoded.
 func members(values object) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(values))
 	for name, v := range values {
@@ -98,8 +98,8 @@ func members(values object) map[string]json.RawMessage {
 	return out
 }
 
-// limitName is the name of the limit of tokens. OpenAI's reasoning models refuse the older name, which other endpoints
-// of Chat Completions share.
+// limitName returns the name of the token limit. OpenAI's reasoning models refuse the older name, which other Chat
+// Completions endpoints use.
 func (c Config) limitName(d dialect) string {
 	if c.API == APIResponses {
 		return "max_output_tokens"
@@ -120,13 +120,13 @@ var (
 // reasons reports whether the model is a reasoning model of OpenAI.
 func reasons(model string) bool { return reasoningModel.MatchString(family(model)) }
 
-// family is the name of a model without its provider, in lower case.
+// family returns the name of a model without its provider, in lower case.
 func family(model string) string {
 	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 }
 
-// temperature is the configured one or, for models that are known to be good at it, 0; nil sends none. Many reasoning
-// models refuse a temperature or repeat themselves at 0.
+// temperature returns the configured temperature or, for models known to work well with it, 0; nil means none is
+// sent. Many reasoning models refuse a temperature or repeat themselves at 0.
 func (c Config) temperature() *float64 {
 	if c.Temperature == nil && steadyModel.MatchString(family(c.Model)) {
 		return new(float64)

@@ -9,7 +9,7 @@ import (
 
 // States of a model.
 const (
-	StateUnknown  = "unknown"  // no request was sent yet
+	StateUnknown  = "unknown"  // no request sent yet
 	StateOK       = "ok"       // the last request succeeded
 	StateFailing  = "failing"  // the last request failed
 	StateRejected = "rejected" // the endpoint refused the key
@@ -33,7 +33,7 @@ func (c *Client) Status() Status {
 	return status
 }
 
-// record keeps the result of a request. The cancellation by a caller says nothing about the model.
+// record stores the result of a request. A cancellation by the caller says nothing about the model.
 func (c *Client) record(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/sse"
 )
 
-// Bounds of a response on the wire, in bytes.
+// Limits of a response on the wire, in bytes.
 const (
 	maxEvent = 1 << 20  // of the data of one event, and of a line
 	maxBody  = 32 << 20 // of one response
@@ -33,16 +33,16 @@ const (
 // doneMark ends a stream of chat completions.
 const doneMark = "[DONE]"
 
-// streamGuard is the HTTP client of go-openai or of the SDK of Anthropic for one request. Their stream readers do not
-// tell a cut stream from a complete one, read HTML as an empty response, and have no bounds. The guard converts every
-// response into a stream of the plainest form, one data line of compact JSON per event, and everything else into an
-// *Error.
+// streamGuard is the HTTP client of go-openai or of Anthropic's SDK for one request. Their stream readers do not
+// distinguish a cut stream from a complete one, read HTML as an empty response, and have no limits. The guard
+// converts every valid response into a stream of the simplest form, one data line of compact JSON per event, and
+// every other response into an *Error.
 type streamGuard struct {
 	endpoint
-	named   bool                                  // events have names, those in their data
+	named   bool                                  // events are named by a member of their data
 	edit    func(body map[string]json.RawMessage) // changes the request body
 	extra   []map[string]json.RawMessage          // merged into the request body, in this order
-	whole   func(body []byte) ([]byte, error)     // converts a response that is not streamed into the data of one event
+	whole   func(body []byte) ([]byte, error)     // converts a response without streaming into the data of one event
 	keep    func(data []byte) bool                // reports which events matter; nil = all
 	cancel  context.CancelCauseFunc
 	idle    time.Duration // longest silence once the response has begun
@@ -50,7 +50,7 @@ type streamGuard struct {
 	done    bool          // the stream ended properly
 }
 
-// errIdle is the cause when a silent stream is given up.
+// errIdle is the cause if a silent stream is abandoned.
 var errIdle = errors.New("the stream fell silent")
 
 // Do implements openai.HTTPDoer.
@@ -74,7 +74,7 @@ func (g *streamGuard) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// rewrite adds to the request what the library does not support, and removes what it tells of this machine.
+// rewrite adds parameters that the library does not support, and removes headers that describe this machine.
 func (g *streamGuard) rewrite(req *http.Request) error {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -134,14 +134,14 @@ func (g *streamGuard) open(resp *http.Response, body io.ReadCloser) (io.ReadClos
 	}
 }
 
-// wholeLine reports whether a last line without a line end is complete.
+// wholeLine reports whether a last line without a line break is complete.
 func wholeLine(line []byte) bool {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	data = bytes.TrimSpace(data)
 	return ok && (string(data) == doneMark || json.Valid(data))
 }
 
-// contentKind tells a stream from a single JSON document by the declared type and the first byte.
+// contentKind distinguishes a stream from a single JSON document by the declared type and the first byte.
 func contentKind(resp *http.Response, r *bufio.Reader) string {
 	declared, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	first := firstByte(r)
@@ -198,7 +198,7 @@ func statusError(resp *http.Response, body io.Reader) *Error {
 // plainStream is the stream that the library reads.
 type plainStream struct {
 	guard  *streamGuard
-	events *sse.Reader // nil once there is nothing more to read
+	events *sse.Reader // nil at the end of the stream
 	buf    []byte
 	body   io.Closer
 }
@@ -284,7 +284,7 @@ func head(data []byte) string {
 	return string(data[:min(len(data), maxWords)])
 }
 
-// boundedBody bounds the size of a response body and, once the response has begun, the silence.
+// boundedBody limits the size of a response body and, once the response has begun, the time without data.
 type boundedBody struct {
 	body    io.ReadCloser
 	guard   *streamGuard

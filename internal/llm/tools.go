@@ -14,20 +14,19 @@ type Tool struct {
 	Plain       string          // the description for endpoints that refuse schemas; "" = Description
 }
 
-// MaxToolName is the longest name of a tool that all endpoints take.
+// MaxToolName is the length of the longest tool name that all endpoints accept.
 const MaxToolName = 64
 
-// Call is a call of a tool that a model wants. Nothing of it is checked.
+// Call is a tool call requested by a model. It is not validated.
 type Call struct {
 	Name      string
-	Arguments string // as the model wrote them; they should be a JSON object
+	Arguments string // as written by the model; should be a JSON object
 }
 
-// maxCalls bounds the calls of one response.
+// maxCalls limits the calls of one response.
 const maxCalls = 200
 
-// toolList writes tools in the form of an API. An endpoint that refuses a schema gets open ones and the plain
-// descriptions.
+// toolList encodes tools for an API. An endpoint that refuses a schema gets open schemas and the plain descriptions.
 func toolList(api string, tools []Tool, d dialect) json.RawMessage {
 	list := make([]object, len(tools))
 	for i, t := range tools {
@@ -59,16 +58,16 @@ type calls struct {
 	list []*call
 }
 
-// call is a call under way.
+// call is an incomplete call.
 type call struct {
 	index     int
 	id, name  string
 	arguments strings.Builder
-	input     string // arguments given at the start; they count if none follow
+	input     string // arguments given at the start, used if none follow
 }
 
-// at returns the call that a piece of a stream belongs to. Pieces have the index of their call; endpoints that number
-// all calls alike tell them apart by their ids.
+// at returns the call that a piece of a stream belongs to, by its index. If an endpoint gives all calls the same
+// index, their ids distinguish them.
 func (c *calls) at(index int, id string) (*call, error) {
 	for _, known := range slices.Backward(c.list) {
 		if known.index == index {

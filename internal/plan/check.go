@@ -20,20 +20,19 @@ type Problem struct {
 // reason.AmbiguousTool. The model is shown its message.
 type Lookup func(name string) (Tool, *Error)
 
-// Check reports the problems of the steps of a plan, in the order of the plan. A step may have several. Call Check
-// before any step runs. It sets the tool and the server of every step to the names in the catalog. A second call
-// changes nothing.
+// Check reports the problems of a plan's steps, in plan order. A step may have several. Call Check before any step
+// runs. It sets the tool and the server of every step to the catalog's names. A second call changes nothing.
 //
-// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
+// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id in
 // done that is used for another call; arguments that the tool's schema refuses for any value of their references; and
-// references that the outputSchema of the step's tool excludes: to a part that cannot be there, to a list that is none,
-// or to a value of another type than the argument wants. The other arguments must be validated when the values are
-// known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step
-// has no problem.
+// references that the outputSchema of the step's tool excludes: to a part that cannot exist, to a list that is not
+// one, or to a value whose type does not match the argument. The remaining arguments must be validated once the
+// values are known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a
+// faulty step has no problem.
 //
-// A string such as "$x" is plain text if no step has the id x. Unless a client gave the plan, two more things are
-// problems, because a planner that writes them is mistaken: a reference such as "$s9.name" where ids look like s1 but
-// no step is s9, and a field that an outputSchema with fields does not declare.
+// A string such as "$x" is plain text if no step has the id x. In a planner's plan two more cases are problems,
+// because they are mistakes: a reference such as "$s9.name" if ids look like s1 but there is no step s9, and a field
+// that an outputSchema with fields does not declare. A client's plan may contain both.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
@@ -111,8 +110,8 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	return problems
 }
 
-// strays returns what finds references to steps that are not there: with an id that is none, but has the letters of
-// one and another number.
+// strays returns a function that finds references to missing steps: their id has the letters of an existing id and
+// another number.
 func strays(steps []Step, earlier map[string]Step) func(*Step) *Error {
 	ids, letters := make(map[string]bool), make(map[string]bool)
 	note := func(id string) {
@@ -140,8 +139,8 @@ func strays(steps []Step, earlier map[string]Step) func(*Step) *Error {
 	}
 }
 
-// resolve finds the tool of a step. A step that names its server, as in a replayed plan, means the tool of that server,
-// even if the name alone means another tool or none.
+// resolve finds the tool of a step. If the step names its server, as in a replayed plan, it is that server's tool,
+// even if the bare name means another tool or none.
 func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	tool, err := lookup(s.Tool)
 	if s.Server == "" || err == nil && tool.Server == s.Server {
@@ -149,7 +148,7 @@ func resolve(s Step, lookup Lookup) (Tool, *Error) {
 	}
 	other, unknown := lookup(s.Server + "." + s.Tool)
 	if unknown != nil && err != nil && s.namesServer() {
-		return Tool{}, err // the message has the name as written
+		return Tool{}, err // the message shows the name as written
 	}
 	tool, err = other, unknown
 	if err == nil && tool.Server != s.Server {

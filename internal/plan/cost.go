@@ -12,7 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
 
-// maxCost bounds the work of one validation, in units of some tens of nanoseconds.
+// maxCost limits the work of one validation, in units of some tens of nanoseconds.
 const maxCost = 4_000_000
 
 // A node is the cost of validation with one subschema, and the subschemas that it applies. Subschemas that apply to
@@ -20,14 +20,14 @@ const maxCost = 4_000_000
 // often each subschema is applied to each value precedes validation. It assumes that no branch ends early.
 type node struct {
 	schema  *jsonschema.Schema
-	inPlace map[*node]int64 // how often subschemas, this one included, apply to a value this one applies to
-	height  int             // length of the longest chain of them
-	data    int64           // comparing with const and enum
+	inPlace map[*node]int64 // how often each subschema, including this one, applies to the same value
+	height  int             // length of the longest chain of these subschemas
+	data    int64           // cost of comparing with const and enum
 	regexps int64           // instructions of patternProperties
 }
 
-// analyse returns the node of every subschema. It fails if a subschema applies to a value within its own application to
-// that value, or if the numbers exceed their bounds.
+// analyse returns the node of every subschema. It fails if a subschema applies recursively to the same value, or if
+// the numbers exceed their limits.
 func analyse(root *jsonschema.Schema) (map[*jsonschema.Schema]*node, error) {
 	nodes := map[*jsonschema.Schema]*node{root: newNode(root)}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; {

@@ -14,11 +14,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a plan. A plan that exceeds one is refused as a whole.
+// Limits of a plan. A plan that exceeds one is refused as a whole.
 const (
 	MaxText  = 1 << 20 // bytes of text or JSON that are read
 	MaxSteps = 1000
-	MaxDepth = 64 // levels of nesting, those of the plan included
+	MaxDepth = 64 // levels of nesting, including those of the plan
 )
 
 // Errors of [Parse] and [ParseJSON], which wrap them with details.
@@ -29,9 +29,9 @@ var (
 )
 
 // ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a process_query
-// result, or a JSON string that holds one of these, because some clients write objects so. A string may also be the
-// text of a model, with the plan amid prose. Otherwise text around the JSON and repeated names are errors. The errors
-// wrap ErrNoPlan, ErrTooLong or ErrBroken.
+// result, or a JSON string that contains one of these, because some clients encode objects as strings. A string may
+// also be a model's text with the plan amid prose. Otherwise text around the JSON and repeated names are errors. The
+// errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
 func ParseJSON(raw json.RawMessage) (Plan, error) {
 	if len(raw) > MaxText {
 		return Plan{}, ErrTooLong
@@ -63,8 +63,8 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 	return p, nil
 }
 
-// decode reads raw, one JSON value, as a plan. It reports false if the value is no plan: another kind of value, or a
-// list of other things than steps. An error means that it is a broken plan.
+// decode reads raw, one JSON value, as a plan. It reports false if the value is not a plan: another type of value, or
+// a list of values that are not steps. An error means that the plan is broken.
 func decode(raw []byte, taken []string) (Plan, bool, error) {
 	var list jsontext.Value
 	var more, sequential bool
@@ -104,15 +104,15 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	return p, true, nil
 }
 
-// members returns the steps and "more" of a plan object, and whether the steps run one after the other. Those of
-// "tools" do; the plan of a result has "sequential".
+// members returns the steps and "more" of a plan object, and whether the steps are sequential, as those of "tools"
+// are; the plan of a result has "sequential".
 func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok bool) {
 	var tools jsontext.Value
 	for name, value := range memberSeq(object) {
 		elements := value.Clone()
 		switch value.Kind() {
 		case '[':
-		case 'n': // no steps, as some encoders write it
+		case 'n': // null: no steps, as written by some encoders
 			elements = jsontext.Value("[]")
 		default:
 			elements = nil
@@ -134,7 +134,7 @@ func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok b
 	return list, more, sequential, list != nil
 }
 
-// Bounds of what a plan says that it leaves undone.
+// Limits of the unmet parts in a plan.
 const (
 	maxUnmet     = 20
 	maxUnmetText = 500 // bytes of each part
@@ -166,8 +166,8 @@ func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	return steps, len(steps) == 0 || slices.ContainsFunc(steps, hasTool)
 }
 
-// hasTool reports whether an object looks like a step. "name" alone is a member of many things; beside arguments it
-// names a tool, as in the tool calls that models are trained on.
+// hasTool reports whether an object looks like a step. "name" alone is too common; together with arguments it names a
+// tool, as in the tool calls that models are trained on.
 func hasTool(object jsontext.Value) bool {
 	named, arguments := false, false
 	for name := range memberSeq(object) {
@@ -241,7 +241,7 @@ func decodeStep(object jsontext.Value) Step {
 	return s
 }
 
-// text reads a string; any other value is as if it were not there, but for a number or object, which cannot be meant.
+// text reads a string. Other values count as missing, except numbers and objects, which are errors.
 func text(value jsontext.Value) string {
 	switch value.Kind() {
 	case 'n':

@@ -19,7 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a message.
+// Limits of a message.
 const (
 	maxFindings = 5
 	maxFinding  = 300 // bytes
@@ -86,8 +86,8 @@ type explainer struct {
 	open    map[string]bool // pointers to values that hold unknown ones, and those themselves
 }
 
-// explain returns the findings of an error that hold for any unknown values. None means that the error may depend on
-// them.
+// explain returns the findings of an error that hold for any unknown values. It returns none if the error may depend
+// on them.
 func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 	at := pointer(err.InstanceLocation)
 	if e.unknown[at] {
@@ -244,7 +244,7 @@ func pointer(path []string) string {
 	return string(p)
 }
 
-// place returns a path in the syntax of programs: arguments.items[0].name.
+// place formats a path like a program does: arguments.items[0].name.
 func (e *explainer) place(path []string) string {
 	b := []byte("arguments")
 	v := e.root

@@ -39,7 +39,7 @@ func (k kinds) String() string {
 	return strings.Join(names, " or ")
 }
 
-// verdict is what a schema says about the last field on a path.
+// verdict is a schema's statement about the last field of a path.
 type verdict int
 
 const (
@@ -48,16 +48,16 @@ const (
 	declared                  // it names the field, or says that there may be others
 )
 
-// found is what a schema says of a part of a value that is there. No kinds mean that it cannot be there.
+// found is a schema's statement about a part of a value. Without kinds the part cannot exist.
 type found struct {
 	kinds kinds
 	said  verdict
 }
 
-// look finds what one schema says of the parts of a value. It follows what applies to the same value, and takes a
-// keyword that it does not follow to allow everything: what it excludes, the schema surely does.
+// look finds a schema's statement about parts of a value. It follows subschemas of the same value and treats unknown
+// keywords as allowing everything, so that an exclusion is always certain.
 type look struct {
-	strict bool // objects and lists whose type is not named are what their keywords say
+	strict bool // keywords for objects and lists imply the type
 	known  map[visit]found
 	fields map[string]bool // of the place itself; nil = not wanted
 }
@@ -69,8 +69,8 @@ type visit struct {
 
 func newLook(strict bool) *look { return &look{strict: strict, known: map[visit]found{}} }
 
-// at returns what a schema says of the part at a path. Each schema is visited once for each place on the path: a
-// Validator has no schema that applies to a value within its own application to that value.
+// at returns the schema's statement about the part at a path. It visits each schema once per segment of the path,
+// because a Validator accepts no schema that applies recursively to the same value.
 func (l *look) at(s *jsonschema.Schema, path []string) found {
 	if s == nil {
 		return found{kinds: anyKind}
@@ -115,10 +115,10 @@ func (l *look) at(s *jsonschema.Schema, path []string) found {
 	return f
 }
 
-// and joins what two schemas say that both apply.
+// and combines the statements of two schemas that both apply.
 func (f found) and(o found) found { return found{f.kinds & o.kinds, max(f.said, o.said)} }
 
-// or joins what two schemas say of which one applies. One that excludes the part does not.
+// or combines the statements of two schemas of which one applies. A schema that excludes the part is ignored.
 func (f found) or(o found) found {
 	switch {
 	case f.kinds == 0:
@@ -136,7 +136,7 @@ func (f found) or(o found) found {
 	return out
 }
 
-// types are those that a value may have by the schema's own keywords.
+// types returns the types that the schema's own keywords allow.
 func (l *look) types(s *jsonschema.Schema) kinds {
 	switch {
 	case s.Types != nil && !s.Types.IsEmpty():
@@ -153,7 +153,7 @@ func (l *look) types(s *jsonschema.Schema) kinds {
 	return anyKind
 }
 
-// field returns what a schema says of a part of an object.
+// field returns the schema's statement about a part of an object.
 func (l *look) field(s *jsonschema.Schema, path []string, of kinds) found {
 	if of&objectKind == 0 {
 		return found{}
@@ -184,7 +184,7 @@ func (l *look) field(s *jsonschema.Schema, path []string, of kinds) found {
 	return f
 }
 
-// element returns what a schema says of an element of a list.
+// element returns the schema's statement about an element of a list.
 func (l *look) element(s *jsonschema.Schema, path []string, of kinds) found {
 	place, ok := index(path[0])
 	if !ok || of&arrayKind == 0 {

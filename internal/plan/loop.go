@@ -13,10 +13,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// MaxElements is how many elements the list of a loop may have. A longer one fails the step before any of its calls.
+// MaxElements limits the elements of a loop's list. A longer list fails the step before any call.
 const MaxElements = 1000
 
-// Names that arguments and expressions may use beside steps. They hide steps of the same name.
+// Names that arguments and expressions may use besides step ids. They hide steps with the same id.
 const (
 	itemName  = "item"  // the element, in a loop
 	indexName = "index" // its place in the list from 0, in a loop
@@ -32,7 +32,7 @@ type Item struct {
 // loops reports whether the step calls its tool once per element of a list.
 func (s Step) loops() bool { return s.Each != "" }
 
-// outside are the names in the step's arguments that mean other steps.
+// outside returns a function that reports whether a name in the step's arguments refers to another step.
 func (s Step) outside(isStep func(string) bool) func(string) bool {
 	if !s.loops() {
 		return isStep
@@ -40,7 +40,7 @@ func (s Step) outside(isStep func(string) bool) func(string) bool {
 	return func(id string) bool { return !isElement(id) && isStep(id) }
 }
 
-// inside are all names in the step's arguments that mean something.
+// inside returns a function that reports whether a name in the step's arguments is a reference.
 func (s Step) inside(isStep func(string) bool) func(string) bool {
 	if !s.loops() {
 		return isStep
@@ -48,7 +48,7 @@ func (s Step) inside(isStep func(string) bool) func(string) bool {
 	return func(id string) bool { return id == itemName || id == indexName || !isElement(id) && isStep(id) }
 }
 
-// isElement reports whether a name means the element of a loop or a place in it, whatever steps are called.
+// isElement reports whether a name always means a loop's element or its index.
 func isElement(id string) bool {
 	name := id
 	if i := strings.IndexAny(id, ".["); i >= 0 {
@@ -91,7 +91,7 @@ func (s Step) names() (when, pick []string) {
 	return when, pick
 }
 
-// list returns the reference to the step's list.
+// list parses the reference to the step's list.
 func (s Step) list(isStep func(string) bool) (reference, bool) {
 	refs, _ := parseReferences(s.Each, isStep)
 	if len(refs) != 1 || refs[0].written != s.Each {
@@ -100,7 +100,7 @@ func (s Step) list(isStep func(string) bool) (reference, bool) {
 	return refs[0], true
 }
 
-// loopNeeds are the steps that the list and the expressions refer to.
+// loopNeeds returns the steps that the list and the expressions refer to.
 func (s Step) loopNeeds(isStep func(string) bool) (needs []string) {
 	if r, ok := s.list(isStep); ok {
 		needs = append(needs, r.step)
@@ -112,11 +112,11 @@ func (s Step) loopNeeds(isStep func(string) bool) (needs []string) {
 	return append(needs, slices.DeleteFunc(append(when, pick...), func(name string) bool { return !isStep(name) })...)
 }
 
-// checkLoop finds what is wrong with the step's list and expressions, whatever the values turn out to be.
+// checkLoop finds errors in the step's list and expressions that do not depend on values.
 func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	if _, ok := s.list(isStep); s.loops() && !ok {
 		return &Error{reason.MissingReference, fmt.Sprintf(
-			"each: %s is no reference to the list of a step, such as $s1 or $s1.items", quoteShort(s.Each))}
+			"each: %s is not a reference to the list of a step, such as $s1 or $s1.items", quoteShort(s.Each))}
 	}
 	if err := s.readExpressions(); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 		}
 		for _, name := range e.Locals() {
 			if isStep(name) || name == itemName || name == indexName || name == valueName {
-				return &Error{reason.InvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; call it otherwise",
+				return &Error{reason.InvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; rename it",
 					[]string{"when", "pick"}[i], quoteShort(name))}
 			}
 		}
@@ -144,10 +144,10 @@ func (s *Step) checkLoop(isStep func(string) bool) *Error {
 	return nil
 }
 
-// Scope gives a step the values that it refers to. Its methods may be called from several goroutines.
+// Scope resolves the references of a step. Its methods are safe for concurrent use.
 type Scope struct {
 	step   Step
-	broken *Error // an expression that cannot be read
+	broken *Error // an invalid expression
 	isStep func(id string) bool
 	value  func(id string) (json.RawMessage, bool)
 
@@ -199,13 +199,13 @@ func (c *Scope) Elements() ([]Item, *Error) {
 	return items, nil
 }
 
-// PerElement reports whether When is to be asked for each element of a loop rather than for the step.
+// PerElement reports whether When is evaluated per element of a loop rather than once for the step.
 func (c *Scope) PerElement() bool {
 	return c.step.loops() && c.step.when != nil &&
 		slices.ContainsFunc(c.step.when.Names(), func(name string) bool { return name == itemName || name == indexName })
 }
 
-// Wanted reports whether the step, or its call for an element, is to run. Without a When it is.
+// Wanted reports whether the step, or its call for an element, should run. Without When it returns true.
 func (c *Scope) Wanted(ctx context.Context, item *Item) (bool, *Error) {
 	if c.step.When == "" || c.broken != nil {
 		return true, c.broken
@@ -234,7 +234,7 @@ func (c *Scope) Arguments(item *Item) (json.RawMessage, *Error) {
 	})
 }
 
-// Pick returns the value that the step makes of what its call has returned.
+// Pick returns the step's value, computed from the value that its call returned.
 func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) (json.RawMessage, *Error) {
 	if c.step.Pick == "" {
 		return returned, nil
@@ -253,7 +253,7 @@ func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) 
 	return picked, nil
 }
 
-// eval computes an expression with the values that it names.
+// eval computes an expression with the values it refers to.
 func (c *Scope) eval(ctx context.Context, e *expression.Expression, item *Item, returned json.RawMessage) (any, error) {
 	values := map[string]any{}
 	for _, name := range e.Names() {
@@ -275,7 +275,7 @@ func (c *Scope) eval(ctx context.Context, e *expression.Expression, item *Item, 
 	return e.Eval(ctx, values)
 }
 
-// decode returns the value of a step, which is decoded once.
+// decode returns the value of a step, decoding it only once.
 func (c *Scope) decode(id string) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,7 +293,7 @@ func (c *Scope) decode(id string) (any, error) {
 	return v, err
 }
 
-// List joins the values of the calls of a loop; what failed or was skipped is null.
+// List joins the values of a loop's calls; failed and skipped ones are null.
 func List(calls []Outcome) json.RawMessage {
 	list := []byte{'['}
 	for i, o := range calls {

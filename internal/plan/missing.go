@@ -9,7 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
 
-// maxMissing bounds how many missing arguments the user can be asked for.
+// maxMissing limits the missing arguments that the user can be asked for.
 const maxMissing = 10
 
 // missing returns the required arguments that are absent or null, if the arguments are valid once these are given.

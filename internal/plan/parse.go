@@ -15,14 +15,13 @@ import (
 //	{"tools": [{"tool": …, "arguments": {…}}, …]}
 //	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true, "unmet": ["…"]}
 //
-// and the plan object of a process_query result. "name" does for "tool", and "args" or "parameters" for "arguments".
-// The steps of the first two forms run one after the other (Plan.Sequential). The plan may stand alone, in a code
-// fence, amid prose, or after <think>…</think>. If there are several, the last one that stands outside of the
-// thinking counts; an empty array in the middle of a sentence counts only if there is nothing else. An empty plan is
-// a plan.
+// and the plan object of a process_query result. "name" is accepted for "tool", and "args" or "parameters" for
+// "arguments". The steps of the first two forms are sequential (Plan.Sequential). The plan may stand alone, in a code
+// fence, amid prose, or after <think>…</think>. If there are several, the last one outside of the thinking counts; an
+// empty array in the middle of a sentence counts only if there is nothing else. An empty plan is valid.
 //
-// A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error of one
-// step is kept in its Invalid. Arguments become compact and keep their numbers and the order of their members.
+// A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error in one
+// step is stored in its Invalid. Arguments are compacted; their numbers and member order are unchanged.
 //
 // The errors wrap ErrNoPlan, ErrTooLong or ErrBroken and can be shown to the model. The time is linear in the length of
 // the text.
@@ -62,7 +61,7 @@ func find(text []byte, taken []string) (candidate, error) {
 	d := new(jsontext.Decoder)
 	thinking := false
 	broken := 0                    // text before this offset is part of a value that is not JSON
-	budget := 16 * (1 + len(text)) // bytes that may be scanned: broken values are scanned again
+	budget := 16 * (1 + len(text)) // bytes that may be scanned, because broken values are scanned again
 	for i := 0; i < len(text) && budget > 0; {
 		if text[i] == '<' {
 			if n, open := thinkTag(text[i:]); n > 0 {
@@ -90,7 +89,7 @@ func find(text []byte, taken []string) (candidate, error) {
 			continue
 		case err != nil:
 			c.err = fmt.Errorf("%w: %w", ErrBroken, err)
-			if !thinking { // its parts are no plans
+			if !thinking { // its parts are not plans
 				s.end = brokenEnd(text[i:])
 			}
 		default:

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Pending returns the steps to do of a plan that has run in part, so that they can run later without repeating a write:
-// all but those that write and whose calls may have reached their servers. References to these become what they refer
-// to. left are the steps that need more of them than such a value, with all that need those: they cannot run later.
+// Pending returns the remaining steps of a plan that has run in part, such that running them later repeats no write:
+// all steps except writes whose calls may have reached their servers. References to these writes are replaced by
+// their values. left are the steps that need more of a write than a value, and all steps that depend on them: they
+// cannot run later.
 func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Step) {
 	made, values := map[string]bool{}, map[string]json.RawMessage{}
 	for _, o := range done {
@@ -37,8 +38,9 @@ func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Ste
 
 func (p *Plan) has(id string) bool { return p.Step(id) != nil }
 
-// without returns the step with values in place of references to steps that were made, false if that is not possible:
-// some have no value, a list or an expression names one, or an inserted text looks like a reference itself.
+// without returns the step with references to executed steps replaced by their values. It reports false if that is
+// not possible: a value is missing, a list or an expression refers to such a step, or an inserted text looks like a
+// reference.
 func (s Step) without(p *Plan, made map[string]bool, values map[string]json.RawMessage) (Step, bool) {
 	isMade := func(id string) bool { return made[id] }
 	if slices.ContainsFunc(s.loopNeeds(p.has), isMade) || slices.ContainsFunc(s.After, func(id string) bool {

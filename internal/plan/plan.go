@@ -81,7 +81,7 @@ type Plan struct {
 	Steps      []Step `json:"steps"`
 
 	More bool   `json:"-"` // the planner wants to see the outcomes and plan again
-	Open []Step `json:"-"` // calls that lack a required argument and so are no steps
+	Open []Step `json:"-"` // calls that lack a required argument and thus are not steps
 	Note string `json:"-"` // a message to the user, such as why no tool fits
 
 	About bool `json:"-"` // the question asks which tools there are; the catalog answers it
@@ -116,7 +116,7 @@ type Step struct {
 	when, pick *expression.Expression // of When and Pick, once they are read
 }
 
-// Error says why a step failed.
+// Error is the reason why a step failed.
 type Error struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -125,7 +125,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Outcome is what came of one step, or of one call of a step that loops.
+// Outcome is the result of one step, or of one call of a loop.
 type Outcome struct {
 	Step     Step              // with references as written in the plan
 	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
@@ -133,11 +133,11 @@ type Outcome struct {
 	Text     string            // the text blocks joined by newlines; "Error: …" for a failure
 	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
 	Err      *Error            // nil on success
-	Skipped  bool              // the step was not to run: its When was false, or that of a step that it needs
+	Skipped  bool              // not run: its When, or that of a step it depends on, was false
 	Elements []Outcome         // of a step that loops: one per element of its list
 	Index    int               // of an element, from 0
 	Attempts int               // calls made, 0 if the step never ran
-	Tries    []Try             // the same, one by one, where each is timed
+	Tries    []Try             // the timed attempts
 	Started  time.Duration     // since the query began
 	Duration time.Duration
 }
@@ -149,13 +149,13 @@ type Try struct {
 	Reason   string // why it failed; empty if it was answered
 }
 
-// OK reports whether the step succeeded. A loop does unless all its calls failed; a skipped step did nothing.
+// OK reports whether the step succeeded. A loop succeeds unless all its calls failed; a skipped step does not.
 func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
 
 // Failed reports whether the step failed.
 func (o Outcome) Failed() bool { return o.Err != nil }
 
-// Partly returns what failed of a loop that succeeded otherwise, as the outcome of a step of its own that names the
+// Partly returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names the
 // elements.
 func (o Outcome) Partly() (Outcome, bool) {
 	const most = 20
@@ -184,7 +184,7 @@ func (o Outcome) Partly() (Outcome, bool) {
 	return part, true
 }
 
-// Calls returns the outcomes of the calls of a step that loops, else the outcome itself.
+// Calls returns the outcomes of a loop's calls, else the outcome itself.
 func (o Outcome) Calls() []Outcome {
 	if len(o.Elements) > 0 {
 		return o.Elements

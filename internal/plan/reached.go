@@ -8,7 +8,7 @@ func (o Outcome) Unsettled() bool {
 		return false
 	}
 	switch o.Err.Reason {
-	case reason.InvalidArguments: // of Pick: the call was made
+	case reason.InvalidArguments: // an error in Pick, after the call
 		return true
 	case reason.OutcomeUnknown, reason.Timeout, reason.Cancelled, reason.Disconnected, reason.TooLarge,
 		reason.Protocol, reason.Internal:
@@ -17,8 +17,8 @@ func (o Outcome) Unsettled() bool {
 	return false
 }
 
-// Reached reports whether the call of the step may have reached its server. As unavailable fails only what surely has
-// not.
+// Reached reports whether the call of the step may have reached its server. The reason unavailable means that it
+// certainly has not.
 func (o Outcome) Reached() bool {
 	return o.Attempts > 0 && (o.Err == nil || o.Err.Reason != reason.Unavailable)
 }

@@ -7,12 +7,12 @@ import (
 // Reader reads a plan while the model writes it. It returns each step once its object is complete, so that a step that
 // only reads can start before the plan is complete.
 //
-// The steps are preliminary: Parse of the whole text decides. Both agree on every step if the text has one plan,
-// nothing else that looks like a plan, and either all ids or none. After the first error a Reader returns no more
-// steps. A Reader is for one goroutine. Use NewReader.
+// The steps are preliminary: Parse of the whole text decides. Both agree on every step if the text contains one plan,
+// no other text that looks like a plan, and either all ids or none. After the first error a Reader returns no more
+// steps. A Reader must be used by one goroutine. Use NewReader.
 type Reader struct {
 	text  []byte
-	pos   int // end of what is read
+	pos   int // end of the text read so far
 	state readerState
 	ids   ids
 	count int // steps returned
@@ -40,7 +40,7 @@ const (
 	finished
 )
 
-// NewReader returns a Reader. It makes up no id in taken, the ids of earlier rounds.
+// NewReader returns a Reader. It generates no id in taken, the ids of earlier rounds.
 func NewReader(taken ...string) *Reader { return &Reader{ids: newIDs(taken)} }
 
 // Feed takes the next piece of the text and returns the steps that it completes. The total time is linear in the length

@@ -8,9 +8,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Reads reports whether a call of the tool changes nothing: it is marked read-only, or it has no such hint and its
-// name or description begins with a reading verb. Every other tool writes. A Tool has no hints of servers that are
-// not trusted.
+// Reads reports whether a call of the tool changes nothing: the tool is marked read-only, or it has no such hint and
+// its name or description begins with a reading verb. Every other tool writes. Tools of untrusted servers have no
+// hints.
 func (t Tool) Reads() bool {
 	a := t.Annotations
 	switch {
@@ -41,9 +41,9 @@ func (t Tool) Reads() bool {
 	return false
 }
 
-// Cumulative reports whether a second call with the same arguments surely does again what the first one did: the tool
-// is marked to write, or its name or description says so, and it is not marked idempotent. Of a tool that says nothing,
-// neither this nor Reads holds.
+// Cumulative reports whether a second call with the same arguments certainly repeats the effect of the first: the
+// tool is marked as writing, or its name or description says so, and it is not marked idempotent. For tools without
+// any indication, neither Cumulative nor Reads holds.
 func (t Tool) Cumulative() bool {
 	if t.Reads() || t.Annotations.Repeatable() {
 		return false

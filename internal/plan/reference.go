@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of references and of the values in their place.
+// Limits of references and of the values that replace them.
 const (
 	MaxID        = 128       // bytes of a step's id
 	maxReference = 1024      // bytes of a reference within a string
@@ -56,7 +56,8 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 // inserted values are not searched for references.
 //
 // value returns the value of a finished step, and false if it has none. A reference to a missing part of a value, or to
-// a value that is a short text "Error: …", gives reason.MissingReference; arguments of more than 64 MiB give reason.InvalidArguments.
+// a value that is a short text "Error: …", gives reason.MissingReference; arguments of more than 64 MiB give
+// reason.InvalidArguments.
 func Substitute(
 	arguments json.RawMessage, isStep func(id string) bool, value func(id string) (json.RawMessage, bool),
 ) (json.RawMessage, *Error) {
@@ -107,10 +108,10 @@ func Substitute(
 	return append(out, arguments[done:]...), nil
 }
 
-// maxErrorText bounds the values that are taken for the text of an error, in bytes.
+// maxErrorText limits, in bytes, the values that are recognized as error texts.
 const maxErrorText = 1000
 
-// IsErrorText reports whether a value is a short text "Error: …", such as tools return that fail without saying so.
+// IsErrorText reports whether a value is a short text "Error: …", as returned by tools that fail without isError.
 func IsErrorText(value []byte) bool {
 	const mark = "error:"
 	if len(value) > maxErrorText || len(value) < len(mark) || value[0] != '"' {

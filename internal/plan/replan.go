@@ -49,8 +49,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 }
 
-// Twins reports the steps that make the very call of an earlier step of the plan, with a tool that is Cumulative. The
-// user may want two, and has to say so.
+// Twins reports the steps that repeat a call of an earlier step of the plan, with a tool that is Cumulative. If the
+// user wants both, the user must say so.
 func Twins(p *Plan, lookup Lookup) (problems []Problem) {
 	for i, s := range p.Steps {
 		twin := slices.IndexFunc(p.Steps[:i], func(o Step) bool { return sameCall(o, s) })
@@ -72,13 +72,13 @@ func outcomeOf(done []Outcome, id string) *Outcome {
 	return nil
 }
 
-// call is what came of a call that an earlier round has made.
+// call is the outcome of a call that an earlier round has made.
 type call struct {
 	Outcome
 	element bool // of a loop
 }
 
-// place is how references name the value of the call.
+// place returns the reference to the value of the call.
 func (c call) place() string {
 	if c.element {
 		return c.Step.ID + "." + strconv.Itoa(c.Index)
@@ -86,8 +86,8 @@ func (c call) place() string {
 	return c.Step.ID
 }
 
-// usedInExpressions reports whether an expression names a step that would go under another id. It would have to be
-// rewritten; the step stays, and whoever runs it sees that it repeats a call.
+// usedInExpressions reports whether an expression refers to a step whose id would change. Expressions are not
+// rewritten: such a step stays, and the executor detects the repeated call.
 func usedInExpressions(steps []Step, gone string, earlier call) bool {
 	return gone != earlier.place() && slices.ContainsFunc(steps, func(s Step) bool {
 		when, pick := s.names()
@@ -95,9 +95,8 @@ func usedInExpressions(steps []Step, gone string, earlier call) bool {
 	})
 }
 
-// repeated returns the outcome of the very call that a step would make, if an earlier round has made it: one that
-// succeeded rather than one that failed. A step that refers to steps yet to run repeats nothing, and a loop repeats
-// only the same loop.
+// repeated returns the outcome of the same call in an earlier round, preferring a successful one. A step that refers
+// to steps that have not run repeats nothing, and a loop repeats only the same loop.
 func repeated(s Step, done []Outcome) (call, bool) {
 	known := func(id string) bool { return outcomeOf(done, id) != nil }
 	value := func(id string) (json.RawMessage, bool) {
@@ -158,9 +157,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return ok && also && x == y
 }
 
-// canonical returns a text that equal values share: white space, the order of members, escapes in strings and the form
-// of numbers do not matter. Numbers are exact: as float64, 9007199254740993 equals its neighbours. One that is too long
-// for exact arithmetic equals only the same text. It is false for what is no JSON.
+// canonical returns a text that is the same for equal values: white space, member order, string escapes and number
+// formats do not matter. Numbers are compared exactly: as float64, 9007199254740993 would equal its neighbours. A
+// number that is too long for exact arithmetic equals only the same text. ok is false for invalid JSON.
 func canonical(value json.RawMessage) (string, bool) {
 	v := jsontext.Value(slices.Clone(value))
 	if v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) != nil {

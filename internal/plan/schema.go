@@ -16,7 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Bounds of a schema that is compiled.
+// Limits of a compiled schema.
 const (
 	maxSchemaBytes  = 256 << 10
 	maxSchemaDepth  = 64
@@ -36,9 +36,9 @@ type compiledSchema struct {
 	nodes    map[*jsonschema.Schema]*node
 }
 
-// compile returns nil for a schema that is invalid or exceeds a bound.
+// compile returns nil for a schema that is invalid or exceeds a limit.
 func compile(text json.RawMessage) (s *compiledSchema) {
-	// The compiler is not made for hostile input. The bounds exclude what is known to fail; anything else must not end the
+	// The compiler is not designed for hostile input. The limits exclude known failures; a panic must not end the
 	// process.
 	defer func() {
 		if recover() != nil {
@@ -80,7 +80,7 @@ func compile(text json.RawMessage) (s *compiledSchema) {
 
 var errBounds = errors.New("schema is out of bounds")
 
-// checkSize refuses a schema that takes the compiler too long.
+// checkSize refuses a schema that would take too long to compile.
 func checkSize(text []byte) error {
 	d := newDecoder(text)
 	subschemas, pointers, pointer := 0, 0, 0
@@ -155,9 +155,10 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return re, nil
 }
 
-// relax removes keywords that must not refuse values: "format", which is an annotation, types that are none, "enum" and
-// "required" that are no lists, and patterns that Go cannot compile. Types with a capital letter or the name of another language, such as String and int, become
-// those that are meant. If a pattern of patternProperties goes, the restrictions of other properties go, too.
+// relax removes keywords that must not refuse values: "format", which is an annotation; unknown types; "enum" and
+// "required" that are not lists; and patterns that Go cannot compile. Types with a capital letter or a name from
+// another language, such as String and int, are corrected. If a pattern of patternProperties is removed, the
+// restrictions of other properties are removed, too.
 func (p *patterns) relax(v any) {
 	switch v := v.(type) {
 	case []any:

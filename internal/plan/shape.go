@@ -11,18 +11,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// shapes are what is known, before a plan runs, of the values that its steps produce and take: what the schemas of
-// their tools declare.
+// shapes are the declared types of the values that steps produce and take, known from the schemas of their tools
+// before the plan runs.
 type shapes struct {
 	steps     []Step
 	index     map[string]int
 	isStep    func(id string) bool
 	tools     []Tool // of the steps; empty where there is none
 	validator *Validator
-	strict    bool // only declared fields are taken to be there
+	strict    bool // only declared fields exist
 }
 
-// check reports references to what is not in the declared results of a step, or does not fit where it goes.
+// check reports references to parts that a step's declared result lacks, or whose type does not fit.
 func (h *shapes) check(s *Step, input Tool) *Error {
 	list, err := h.list(s)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *shapes) check(s *Step, input Tool) *Error {
 	return nil
 }
 
-// list returns the place of the list of a loop.
+// list returns the place of a loop's list.
 func (h *shapes) list(s *Step) (place, *Error) {
 	r, ok := s.list(h.isStep)
 	if !ok {
@@ -65,7 +65,7 @@ func (h *shapes) list(s *Step) (place, *Error) {
 	return list, nil
 }
 
-// find returns the place that a reference in the step s refers to. list is that of the loop s.
+// find returns the place that a reference in step s refers to. list is the place of s's list if s is a loop.
 func (h *shapes) find(r reference, s *Step, list place) (place, *Error) {
 	var at place
 	switch i, here := h.index[r.step]; {
@@ -119,7 +119,7 @@ func (p place) look(strict bool) found {
 		if _, ok := index(path[0]); !ok {
 			return found{}
 		}
-		if path = path[1:]; len(path) == 0 { // null where the call failed
+		if path = path[1:]; len(path) == 0 { // null if the call failed
 			f := newLook(strict).at(p.schema, nil)
 			f.kinds |= nullKind
 			return f
@@ -128,8 +128,8 @@ func (p place) look(strict bool) found {
 	return newLook(strict).at(p.schema, path)
 }
 
-// fits reports whether a value of one place may be one of another. Lists fit by their elements if strict: without it,
-// the empty list fits all.
+// fits reports whether a value of one place may be a value of another. With strict, lists must have fitting elements;
+// without, the empty list always fits.
 func (p place) fits(wanted place, strict bool) bool {
 	common := p.look(strict).kinds & wanted.look(false).kinds
 	if common == arrayKind && strict {
@@ -138,7 +138,7 @@ func (p place) fits(wanted place, strict bool) bool {
 	return common != 0
 }
 
-// describe says what a place is declared as, and which fields it has.
+// describe describes the declared type of a place and its fields.
 func (p place) describe(strict bool) string {
 	l := newLook(strict)
 	l.fields = map[string]bool{}
@@ -160,7 +160,7 @@ func (p place) describe(strict bool) string {
 	return "object with " + first(10, names, quoteShort)
 }
 
-// compiledOf returns the schema of a text, nil if it declares nothing that can be used.
+// compiledOf returns the compiled schema of a text; nil if it declares nothing usable.
 func (v *Validator) compiledOf(text json.RawMessage) *jsonschema.Schema {
 	if s := v.schema(text); s != nil {
 		return s.compiled

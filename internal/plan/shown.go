@@ -6,9 +6,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Shown is what a user gets to see of an outcome: its value, or for a failure the text "Error: …", and the failure.
-// Both are cut to limit bytes each, as Cut does it, and cut says that something is missing; a limit of 0 leaves them
-// whole.
+// Shown returns the parts of an outcome that users see: its value, or for a failure the text "Error: …", and the
+// failure. Both are cut to limit bytes each, like Cut does; cut reports whether anything is missing. A limit of 0
+// leaves them whole.
 func (o Outcome) Shown(limit int) (value json.RawMessage, failure *Error, cut bool) {
 	value, failure = o.Value, o.Err
 	if failure != nil {

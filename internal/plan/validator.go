@@ -7,13 +7,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/lru"
 )
 
-// Validator checks arguments against input schemas. It keeps the compiled schemas that were used last, within a bound.
+// Validator checks arguments against input schemas. It caches the most recently used compiled schemas within limits.
 // It is safe for concurrent use.
 type Validator struct {
 	compiled *lru.Cache[[sha256.Size]byte, *compiledSchema] // by the hash of the schema's text
 }
 
-// Bounds of a Validator's memory. A compiled schema takes some tens of times its text.
+// Limits of a Validator's memory. A compiled schema takes some tens of times the size of its text.
 const (
 	cacheEntries = 1024
 	cacheBytes   = 4 << 20
@@ -31,7 +31,7 @@ func NewValidator() *Validator {
 // with reason.InvalidArguments, or nil. Schemas without $schema are read as 2020-12, else as draft-07 or draft-04 if
 // only these accept them. "format" and patterns that Go's regexp cannot compile assert nothing.
 //
-// Schemas come from servers. A schema accepts every object if it is invalid or too large, refers to anything outside of
+// Schemas come from servers. A schema accepts every object if it is invalid or too large, refers to anything outside
 // itself, refers to itself for the same value, or takes too long on these arguments. No schema reads a file, opens a
 // connection, hangs or crashes.
 func (v *Validator) Validate(schema, arguments json.RawMessage) *Error {
@@ -65,5 +65,5 @@ func (v *Validator) schema(text json.RawMessage) *compiledSchema {
 	return s
 }
 
-// Len returns the number of schemas that are kept compiled.
+// Len returns the number of cached compiled schemas.
 func (v *Validator) Len() int { return v.compiled.Len() }

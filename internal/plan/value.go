@@ -13,9 +13,9 @@ import (
 )
 
 // ValueOf reads the raw result of a tool call. value is its structuredContent, else its text as JSON if the text is
-// JSON, else its text as a JSON string. It is compact and keeps the numbers and the order of members. text joins the
-// text blocks by newlines. blocks are the other content blocks, unchanged. isError is as the tool says. err reports a
-// result that cannot be read.
+// JSON, else its text as a JSON string. It is compact; numbers and member order are unchanged. text joins the text
+// blocks by newlines. blocks are the other content blocks, unchanged. isError is the tool's isError. err reports an
+// invalid result.
 func ValueOf(
 	result json.RawMessage,
 ) (value json.RawMessage, text string, blocks []json.RawMessage, isError bool, err error) {

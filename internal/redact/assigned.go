@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// assigned replaces the values that a text assigns to names of credentials: name=value, name: value, "name": value with
-// lists and objects, <name>value</name>, --name value, and headers to the end of their line. The text may be cut.
+// assigned replaces values assigned to credential names in a text: name=value, name: value, "name": value with lists
+// and objects, <name>value</name>, --name value, and headers up to the end of their line. The text may be truncated.
 func assigned(text string) string {
 	var out strings.Builder
 	copied := 0
@@ -38,13 +38,13 @@ func assigned(text string) string {
 	return out.String()
 }
 
-// name is the name of a credential in a text.
+// name is a credential name found in a text.
 type name struct {
 	kind    kind
-	quote   string // around it, with the backslashes before
+	quote   string // around the name, including backslashes
 	header  bool   // the value takes the rest of the line
-	element bool   // the value takes all up to the next element
-	value   int    // where it begins
+	element bool   // the value ends at the next element
+	value   int    // start of the value
 }
 
 const (
@@ -54,7 +54,7 @@ const (
 
 func isOneOf(c byte, set string) bool { return strings.IndexByte(set, c) >= 0 }
 
-// nameBefore returns the name before = or : at i, but not from before from.
+// nameBefore returns the credential name before = or : at i, starting no earlier than from.
 func nameBefore(text string, from, i int) (n name) {
 	before := strings.TrimRight(text[from:i], blank)
 	end := len(before)
@@ -90,7 +90,7 @@ func nameBefore(text string, from, i int) (n name) {
 	return n
 }
 
-// runBefore returns where the letters, digits and other characters before end begin.
+// runBefore returns the start of the run of letters, digits and others that ends at end.
 func runBefore(text string, end int, others string) int {
 	begin := end
 	for begin > 0 && end-begin < longestName && (isLetter(text[begin-1]) || isOneOf(text[begin-1], others)) {
@@ -99,7 +99,7 @@ func runBefore(text string, end int, others string) int {
 	return begin
 }
 
-// nameOfElement returns the name of an element that begins before > at i.
+// nameOfElement returns the credential name of an element whose start tag ends with > at i.
 func nameOfElement(text string, from, i int) name {
 	within := text[max(from, i-longestName):i]
 	begin := strings.LastIndexByte(within, '<')
@@ -110,7 +110,7 @@ func nameOfElement(text string, from, i int) name {
 	return name{kind: kindOf(tag, 0), element: true, value: i + 1}
 }
 
-// nameOfFlag returns the name of the flag that begins with - at i, if its value is the next argument.
+// nameOfFlag returns the credential name of a flag that begins with - at i, if its value is the next argument.
 func nameOfFlag(text string, i int) name {
 	if i > 0 && !isOneOf(text[i-1], blank+"\r\n("+quotes) {
 		return name{}
@@ -127,10 +127,10 @@ func nameOfFlag(text string, i int) name {
 	return name{kind: kindOf(text[begin:end], 0), value: value}
 }
 
-// literals are values that are no credentials.
+// literals are values that are not credentials.
 var literals = []string{"true", "false", "null", "nil", "none"}
 
-// credential returns the bytes of the credential that a text begins with, and the quotes around it; 0 if there is none.
+// credential returns the length of the credential at the start of a text and its quotes; 0 if there is none.
 func (n *name) credential(text string) (size int, quote string) {
 	marks := len(text) - len(strings.TrimLeft(text, `\`))
 	switch {
@@ -160,7 +160,7 @@ func (n *name) credential(text string) (size int, quote string) {
 	return size, n.quote
 }
 
-// ends are the characters that a value without quotes does not have.
+// ends returns the characters that end an unquoted value.
 func (n *name) ends() string {
 	if n.header {
 		return "\r\n\\" + quotes
@@ -168,7 +168,7 @@ func (n *name) ends() string {
 	return " \t\r\n\\&,;<>)}]" + quotes
 }
 
-// untilAny returns the length of a text before any of some characters.
+// untilAny returns the length of a text up to the first of some characters.
 func untilAny(text, ends string) int {
 	if i := strings.IndexAny(text, ends); i >= 0 {
 		return i
@@ -176,8 +176,8 @@ func untilAny(text, ends string) int {
 	return len(text)
 }
 
-// quoted returns the length of a text that begins with a quote behind a number of backslashes: quotes that are a part
-// of it have more of them. A text that is cut has no end.
+// quoted returns the length of a text that begins with a quote preceded by backslashes. Quotes inside it have more
+// backslashes. A truncated text has no end.
 func quoted(text string, backslashes int) int {
 	run := 0
 	for i := backslashes + 1; i < len(text); i++ {
@@ -187,7 +187,7 @@ func quoted(text string, backslashes int) int {
 			continue
 		case text[backslashes]:
 			if run < backslashes {
-				return i - run // of the text around
+				return i - run // it belongs to the surrounding text
 			}
 			if run%(2*backslashes+2) == backslashes {
 				return i + 1
@@ -198,7 +198,7 @@ func quoted(text string, backslashes int) int {
 	return len(text)
 }
 
-// balanced returns the length of a list or object, all if it is cut.
+// balanced returns the length of a list or object; the whole length if it is truncated.
 func balanced(text string) int {
 	depth, run := 0, 0
 	for i := 0; i < len(text); i++ {

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSON returns JSON values without what members with names of credentials hold: texts, numbers, lists and objects, but
-// not the schemas of such members. All other texts are cleaned by text. What does not change stays byte for byte. The
-// error is about the syntax.
+// JSON redacts JSON values: it replaces the texts, numbers, lists and objects in members with credential names, but
+// not the schemas of such members. It passes all other texts through text. Unchanged bytes stay the same. The error
+// reports invalid syntax.
 func JSON(raw []byte, text func(string) string) ([]byte, error) {
 	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	w := walk{raw: raw, in: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...), frames: []frame{{}}}
@@ -27,27 +27,27 @@ func JSON(raw []byte, text func(string) string) ([]byte, error) {
 	}
 }
 
-// walk goes through JSON values.
+// walk traverses JSON values.
 type walk struct {
 	raw    []byte
 	in     *jsontext.Decoder
 	out    []byte
-	copied int // bytes of raw that are in out, changed or not
+	copied int // bytes of raw already written to out
 	frames []frame
 }
 
-// frame is an object or a list that the walk is in.
+// frame is an open object or list.
 type frame struct {
 	object  bool
-	valued  bool // object: the next is a value, not a name
+	valued  bool // object: a value comes next, not a name
 	schemas bool // object: its members are JSON Schemas
 	name    string
-	kind    kind // of the next value
-	list    kind // list: of its values
-	paired  bool // object: its member "name" has the name of a credential
+	kind    kind // kind of the next value
+	list    kind // list: kind of its values
+	paired  bool // object: its member "name" is a credential name
 }
 
-// next reads a name, a value, or the beginning or the end of an object or a list.
+// next reads a name, a value, or the start or end of an object or list.
 func (w *walk) next(text func(string) string) error {
 	f := &w.frames[len(w.frames)-1]
 	kind := w.in.PeekKind()
@@ -97,7 +97,7 @@ func (w *walk) next(text func(string) string) error {
 	return nil
 }
 
-// put writes a text in place of the last bytes that were read.
+// put replaces the last size bytes read by a text.
 func (w *walk) put(size int, text string) {
 	end := int(w.in.InputOffset())
 	w.out = append(w.out, w.raw[w.copied:end-size]...)
@@ -105,10 +105,10 @@ func (w *walk) put(size int, text string) {
 	w.copied = end
 }
 
-// schemas are members whose members are schemas, named like what they describe.
+// schemas are members whose values map names to schemas of values with these names.
 var schemas = []string{"properties", "patternProperties", "$defs", "definitions"}
 
-// hides reports whether the next value is a credential whatever is in it.
+// hides reports whether the next value must be replaced as a whole.
 func (f *frame) hides(kind jsontext.Kind) bool {
 	switch kind {
 	case '"', '0', '[':
@@ -119,7 +119,7 @@ func (f *frame) hides(kind jsontext.Kind) bool {
 	return false
 }
 
-// named notes the name of the next value.
+// named records the name of the next value.
 func (f *frame) named(name string) {
 	f.valued, f.name, f.kind = true, name, kindOf(name, 0)
 	if f.paired && (name == "value" || name == "values") {
@@ -127,7 +127,7 @@ func (f *frame) named(name string) {
 	}
 }
 
-// done notes that a value ends, with its text.
+// done records the end of a value and its text.
 func (f *frame) done(text string) {
 	if f.object {
 		f.paired = f.paired || (f.name == "name" || f.name == "key") && Name(text)
@@ -136,9 +136,9 @@ func (f *frame) done(text string) {
 	}
 	f.kind = f.list
 	if flag := strings.TrimLeft(text, "-"); flag != text && Name(flag) {
-		f.kind = secret // the next is its value
+		f.kind = secret // the next element is its value
 	}
 }
 
-// isNumber reports whether a text is an amount.
+// isNumber reports whether a text is a number.
 func isNumber(text string) bool { return strings.Trim(text, "0123456789.,_+- ") == "" }

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// kind says what a name stands for.
+// kind classifies a name.
 type kind int
 
 const (
 	open   kind = iota
-	secret      // a credential, in whatever form
-	tokens      // credentials if they are texts, an amount if they are numbers
+	secret      // a credential of any type
+	tokens      // credentials if texts, an amount if numbers
 )
 
-// Name reports whether a header, member, parameter or variable of that name holds a credential. Words count, however
-// they are joined: db_password, DB-PASSWORD and dbPassword. Amounts of tokens, cursors of lists and what only describes
-// a credential, such as password_length or token_url, are none.
+// Name reports whether a header, member, parameter or variable with this name holds a credential. Names are split
+// into words: db_password, DB-PASSWORD and dbPassword are equal. Token counts, list cursors, and properties of
+// credentials such as password_length or token_url are not credentials.
 func Name(name string) bool { return kindOf(name, 0) == secret }
 
-// longestName bounds what is read of a name, in bytes. Its end counts.
+// longestName limits the bytes examined of a name; its end counts.
 const longestName = 64
 
 // kindOf classifies a name. The words before from are only context, such as "page" in "page token".
@@ -53,13 +53,13 @@ func kindOf(name string, from int) kind {
 	return found
 }
 
-// word is a word of a name in lower case, and where it begins.
+// word is a lower-case word of a name and its position.
 type word struct {
 	text string
 	at   int
 }
 
-// split returns the words of a name, without digits at their ends.
+// split returns the words of a name without trailing digits.
 func split(name string) (words []word) {
 	begin := 0
 	for i := 0; i <= len(name); i++ {
@@ -77,7 +77,7 @@ func split(name string) (words []word) {
 	return words
 }
 
-// humps reports whether a word begins in the middle of others: at K in apiKey and in APIKey.
+// humps reports whether a word begins at i, as at K in apiKey and in APIKey.
 func humps(name string, i int) bool {
 	return isUpper(name[i]) && (!isUpper(name[i-1]) || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z')
 }
@@ -90,25 +90,25 @@ func isLetter(c byte) bool {
 }
 
 var (
-	// describing are last words of names that tell something about a credential.
+	// describing are final words that denote a property of a credential.
 	describing = strings.Fields("length len count limit max min size budget used usage policy type types url uri endpoint " +
 		"endpoints name names ids ttl expiry expires expiration at in age enabled required supported file path method " +
 		"methods algorithm status strength hint format version domain rate price cost provider store manager servers scopes")
-	// endings are words that name a credential, also at the end of a longer word: pgpassword, clientsecret.
+	// endings are words that denote a credential, also at the end of a longer word: pgpassword, clientsecret.
 	endings = strings.Fields("password passwd passphrase passcode pwd secret credential cred authorization cookie " +
 		"apikey privatekey secretkey accesskey")
-	whole = strings.Fields("pin otp totp cvv cvc jwt") // parts of longer words mean nothing: spin
+	whole = strings.Fields("pin otp totp cvv cvc jwt") // only as whole words, not as in spin
 	// keys are words before "key", and passes words before "pass".
 	keys   = strings.Fields("api private access secret signing encryption master session ssh account shared client license")
 	passes = strings.Fields("db database user admin root login smtp ftp proxy mysql postgres redis")
-	// cursors are words before "token" that make it a place in a list, or a piece of text.
+	// cursors are words before "token" that make it a list position or a piece of text.
 	cursors = strings.Fields("page next nextpage progress continuation sync resume cursor previous prev start end first last " +
 		"eos bos pad unk stop special mask per each input output prompt completion")
 	// bearers are words before "tokens" that make them credentials.
 	bearers = strings.Fields("access refresh auth api bearer session id csrf oauth device push personal security")
 )
 
-// kindOfWord classifies a word of a name by itself and the word before.
+// kindOfWord classifies a word of a name using the preceding word.
 func kindOfWord(text, before string, alone bool) kind {
 	single := strings.TrimSuffix(text, "s")
 	ends := func(end string) bool { return strings.HasSuffix(single, end) }
@@ -131,7 +131,7 @@ func kindOfWord(text, before string, alone bool) kind {
 	return tokens
 }
 
-// stems are what names and forms of credentials have in them, by their first letter.
+// stems are the letter sequences that credentials and their names contain, by first letter.
 var stems = func() (by [256][]string) {
 	for stem := range strings.FieldsSeq("auth basic bearer cooki cred cvc cvv jwt key otp pass pin pwd secret token") {
 		by[stem[0]] = append(by[stem[0]], stem)
@@ -139,7 +139,7 @@ var stems = func() (by [256][]string) {
 	return by
 }()
 
-// hasStem reports whether a text may hold a credential or the name of one. It spares most texts the rest.
+// hasStem reports whether a text may hold a credential or its name. It is a fast filter for most texts.
 func hasStem(text string) bool {
 	for i := range len(text) {
 		for _, stem := range stems[text[i]|0x20] { // in lower case

@@ -1,10 +1,10 @@
-// Package redact replaces credentials in what is logged, exported, recorded or kept. It is the only place that tells
-// what a credential is.
+// Package redact replaces credentials in text that is logged, exported, recorded or stored. It alone defines what a
+// credential is.
 //
-// [Name] tells it of a name, [Text] cleans any text, which may have JSON, headers, assignments, command lines and
-// addresses in it, and [JSON] cleans JSON values. Credentials are known by their names and by their forms: bearer
-// tokens, basic credentials, private keys, and passwords of URLs. One that has neither stays. What is cleaned once
-// stays as it is when it is cleaned again. All functions take linear time.
+// [Name] classifies a name, [Text] redacts any text, which may contain JSON, headers, assignments, command lines and
+// URLs, and [JSON] redacts JSON values. Credentials are recognized by their names and formats: bearer tokens, basic
+// credentials, private keys and passwords in URLs. Others remain. Redaction is idempotent. All functions take linear
+// time.
 package redact
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Mark stands for what was replaced.
+// Mark replaces credentials.
 const Mark = "[redacted]"
 
 var (
@@ -40,12 +40,12 @@ func Text(text string) string {
 	return userinfo.ReplaceAllString(text, `${1}`+Mark+`@`)
 }
 
-// suspicious is a quick check that spares most texts the rest.
+// suspicious is a fast check that skips most texts.
 func suspicious(text string) bool {
 	return hasStem(text) || strings.Contains(text, `\u`) || strings.Contains(text, "://") && strings.Contains(text, "@")
 }
 
-// basicCredentials replaces what follows "basic" if it is a user and a password rather than a word.
+// basicCredentials replaces the text after "basic" if it encodes a user and password rather than being a word.
 func basicCredentials(match string) string {
 	scheme, credentials := match[:len("basic")], strings.TrimSpace(match[len("basic"):])
 	whole := strings.TrimRight(credentials, "=")

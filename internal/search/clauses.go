@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Clauses splits a question into parts that may ask for different things: sentences, and the parts of a sentence
+// Clauses splits a question into parts that may ask for different results: sentences, and the parts of a sentence
 // joined by "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It
 // does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
 func Clauses(text string) []string {
@@ -69,13 +69,13 @@ func abbreviation(text string) bool {
 var abbreviations = set(`mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max
 	u.s u.k a.m p.m`)
 
-// quoteTracker follows quotation marks and brackets.
+// quoteTracker tracks quotation marks and brackets.
 type quoteTracker struct {
 	close rune
 	depth int
 }
 
-// step consumes the rune at text[i] and reports whether it is inside of quotation marks or brackets.
+// step consumes the rune at text[i] and reports whether it is inside quotation marks or brackets.
 func (q *quoteTracker) step(text string, i int, r rune) bool {
 	switch {
 	case q.close != 0:
@@ -97,7 +97,7 @@ func (q *quoteTracker) step(text string, i int, r rune) bool {
 	return q.depth > 0 || q.close != 0
 }
 
-// maxQuoted bounds the distance to a closing mark.
+// maxQuoted limits the distance to a closing mark.
 const maxQuoted = 400
 
 func closingMark(text string, i int, mark rune) rune {
@@ -120,7 +120,7 @@ func letterBefore(text string, i int) bool {
 	return i > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// appendClauses splits one sentence at its coordinations.
+// appendClauses splits one sentence at its conjunctions.
 func appendClauses(out []string, sentence string) []string {
 	start := 0
 	quotes := quoteTracker{}
@@ -178,7 +178,7 @@ func conjunction(s string) int {
 var conjunctions = set(`and then also plus but additionally finally afterwards afterward next
 	after secondly lastly furthermore moreover as well before that while`)
 
-// contentful reports whether a clause has a word that could find a tool.
+// contentful reports whether a clause has a word that may match a tool.
 func contentful(s string) bool {
 	for _, w := range Words(s) {
 		if !IsStopWord(w) && !RequestVerb(w) {

@@ -28,29 +28,29 @@ var fieldRules = [fieldCount]fieldRule{
 	fieldDescription: {0.6, 15, 0.5},
 	fieldParams:      {0.6, 4, 0.5},
 	fieldLabels:      {0.45, 20, 0.7},
-	// All tools of a server share its instructions.
+	// All tools of a server share its instructions, so they weigh little.
 	fieldInstructions: {0.15, 20, 0.7},
 }
 
-// Bounds on the indexed text: the words of one field, and the bytes of a server's instructions.
+// Limits of the indexed text: words per field, and bytes of a server's instructions.
 const (
 	maxFieldWords   = 1000
 	maxInstructions = 500
 )
 
-// weighted is a stem of a tool.
+// weighted is a weighted stem of a tool.
 type weighted struct {
 	stem   string
 	weight float32 // field-weighted, length-normalised frequency
 }
 
-// document is a tool in the form that is indexed.
+// document is an analysed tool, ready to be indexed.
 type document struct {
 	tool  Tool
-	text  textKey    // of its text for embeddings
-	words []weighted // those of the name first, those that are only in the instructions of the server last
-	named int        // the number of the first
-	own   int        // the number of all but the last
+	text  textKey    // identifies its text for embeddings
+	words []weighted // the name's first; those only in the server's instructions last
+	named int        // number of words in the name
+	own   int        // number of words not only in the instructions
 }
 
 // analyze returns a tool with its weighted stems.
@@ -71,7 +71,7 @@ func analyze(t Tool) document {
 	return document{t, keyOf(t.text(text.names)), words, named, own}
 }
 
-// take moves the stems of a name out of weights.
+// take removes the stems of a name from weights and returns them.
 func take(weights map[string]float64, name string) (taken []weighted) {
 	for _, w := range Words(name) {
 		stem := Stem(w)

@@ -14,8 +14,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Embedder turns texts into vectors; texts of similar meaning have similar directions. It returns one vector for each
-// text, in their order and all of one length, and allows concurrent use.
+// Embedder converts texts to vectors; texts of similar meaning have similar directions. It returns one vector per
+// text, in order and of equal length, and is safe for concurrent use.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
@@ -23,52 +23,52 @@ type Embedder interface {
 // FinderOptions are the settings of a Finder.
 type FinderOptions struct {
 	Embedder Embedder      // nil ranks by words only
-	Timeout  time.Duration // for what a search waits for; 0 is one second
+	Timeout  time.Duration // limit of a search's wait for vectors; 0 means one second
 	Logger   *slog.Logger  // nil discards
 }
 
-// Finder searches an Index. If it has an Embedder, a search has two first stages, by words and by meaning, and orders
-// what both find by a convex combination of their scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
-// Hybrid Retrieval", TOIS 2023), which keeps their distances, unlike a fusion of ranks.
+// Finder searches an Index. With an Embedder, a search has two first stages, by words and by meaning, and orders
+// their hits by a convex combination of both scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
+// Hybrid Retrieval", TOIS 2023), which preserves score distances, unlike rank fusion.
 //
-// The vectors of tools are requested once the index has these, in batches, and stay in it as long as the tools; see
-// [Finder.Refresh]. A question is one request, unless it was asked lately. A search waits for its vectors for at most
-// the Timeout, and no later than that after a refresh began for those of new tools; a tool without a vector is found
-// by its words. When the Embedder fails for a question, the order is that of words, and none is sent to it for half a
-// minute.
+// The vectors of tools are requested in batches once the tools are indexed, and are kept as long as the tools; see
+// [Finder.Refresh]. The vectors of a question take one request unless they are cached. A search waits for them at
+// most Timeout, and for the vectors of new tools at most Timeout after their refresh began; a tool without a vector
+// is found by its words. If the Embedder fails for a question, the order is by words, and the Embedder is not used
+// for questions for half a minute.
 //
-// A Finder allows concurrent use. It has one goroutine while it requests vectors of tools; Close waits for it.
+// A Finder is safe for concurrent use. It has one goroutine while it requests vectors of tools; Close waits for it.
 type Finder struct {
 	index     *Index
 	opts      FinderOptions
 	questions *lru.Cache[textKey, vector]
 
-	ctx    context.Context // of the goroutine
+	ctx    context.Context // the goroutine's context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	work    chan struct{} // closed when no more vectors of tools are requested; nil while there is no work
-	began   time.Time     // when work did
-	full    bool          // some tools have no vectors for want of room
-	rest    time.Time     // after a failure, when work may begin again
-	failing bool          // for questions
-	resume  time.Time     // when a failing Embedder is asked for questions again
+	work    chan struct{} // closed when the running refresh ends; nil if none runs
+	began   time.Time     // start of the refresh
+	full    bool          // some tools have no vectors because of maxVectorBytes
+	rest    time.Time     // after a failure, time of the next refresh
+	failing bool          // the Embedder failed for a question
+	resume  time.Time     // when a failing Embedder is tried for questions again
 }
 
 const (
-	fusionDepth    = 50   // hits of each stage
-	meaningWeight  = 0.3  // of meaning against words; see docs/evaluation.md
-	embedBatch     = 32   // texts of one request
-	maxAspects     = 8    // clauses of a question that are embedded, too
-	maxEmbedded    = 2000 // bytes of a text that are embedded
+	fusionDepth    = 50   // hits per stage
+	meaningWeight  = 0.3  // weight of meaning relative to words; see docs/evaluation.md
+	embedBatch     = 32   // texts per request
+	maxAspects     = 8    // clauses of a question that are also embedded
+	maxEmbedded    = 2000 // bytes embedded per text
 	maxQuestions   = 1 << 20
 	embedPause     = 30 * time.Second
-	batchTime      = 30 * time.Second // for one request of vectors of tools
+	batchTime      = 30 * time.Second // limit of one request for vectors of tools
 	defaultTimeout = time.Second
 )
 
-// NewFinder returns a Finder over an index. It changes nothing in it but the vectors of tools.
+// NewFinder returns a Finder over an index. It changes only the vectors in the index.
 func NewFinder(index *Index, opts FinderOptions) *Finder {
 	opts.Timeout = cmp.Or(max(opts.Timeout, 0), defaultTimeout)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
@@ -77,10 +77,11 @@ func NewFinder(index *Index, opts FinderOptions) *Finder {
 	return f
 }
 
-// Index returns the index that is searched.
+// Index returns the searched index.
 func (f *Finder) Index() *Index { return f.index }
 
-// Close ends the requests for vectors of tools and waits. The Finder can still be used, with the vectors that it has.
+// Close ends the requests for vectors of tools and waits for them. The Finder remains usable with its current
+// vectors.
 func (f *Finder) Close() {
 	f.mu.Lock()
 	f.cancel()
@@ -88,8 +89,8 @@ func (f *Finder) Close() {
 	f.done.Wait()
 }
 
-// Search returns the tools that fit a question best, best first. It never fails: without vectors in time the order is
-// that of [Index.Search]. A literal search finds by words alone, and orders that by words and meaning.
+// Search returns the tools that best fit a question, best first. It never fails: without vectors in time, the order
+// is that of [Index.Search]. A literal search finds tools only by words, and orders them by words and meaning.
 func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions) []Hit {
 	meaning := f.meaningOf(ctx, question)
 	if meaning == nil {
@@ -105,8 +106,8 @@ func (f *Finder) Search(ctx context.Context, question string, opts SearchOptions
 	return hits[:min(limit, len(hits))]
 }
 
-// meaningOf returns the vectors of a question and of its clauses once those of new tools are there, too, or the time
-// for them is up. It returns nil without an Embedder that works.
+// meaningOf returns the vectors of a question and its clauses, after waiting for the vectors of new tools within the
+// time limit. It returns nil without a working Embedder.
 func (f *Finder) meaningOf(ctx context.Context, question string) []vector {
 	if f.opts.Embedder == nil || !f.available() {
 		return nil
@@ -125,7 +126,7 @@ func (f *Finder) meaningOf(ctx context.Context, question string) []vector {
 	return meaning
 }
 
-// expect drops the vectors of tools if the model that made that of a question is another.
+// expect drops the vectors of tools if they come from another model than that of a question.
 func (f *Finder) expect(question vector) {
 	x := f.index
 	x.mu.RLock()
@@ -140,7 +141,7 @@ func (f *Finder) expect(question vector) {
 	f.Refresh()
 }
 
-// union appends the hits by meaning that are not among those by words. Their score by words is 0.
+// union appends the hits by meaning that are not hits by words. Their word score is 0.
 func union(hits, near []Hit) []Hit {
 	found := make(map[string]bool, len(hits))
 	for _, h := range hits {
@@ -155,7 +156,7 @@ func union(hits, near []Hit) []Hit {
 }
 
 // blend orders hits by a convex combination of both scores, each scaled to 0..1 within this search. A tool without a
-// vector counts as one of mean similarity.
+// vector gets the mean similarity.
 func blend(hits []Hit, question []vector) {
 	similar := make([]float64, 0, len(hits))
 	var known []float64
@@ -188,7 +189,7 @@ func blend(hits []Hit, question []vector) {
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
 }
 
-// similarity is the cosine of the nearest of a question's vectors.
+// similarity returns the highest cosine between a tool's vector and those of a question.
 func similarity(question []vector, tool vector) float64 {
 	nearest := question[0].cosine(tool)
 	for _, aspect := range question[1:] {
@@ -197,7 +198,7 @@ func similarity(question []vector, tool vector) float64 {
 	return nearest
 }
 
-// aspectsOf returns the texts of a question that are compared with tools: the whole, and its clauses if it has several.
+// aspectsOf returns the texts of a question to compare with tools: the whole and, if there are several, its clauses.
 func aspectsOf(question string) []string {
 	aspects := []string{short.Prefix(question, maxEmbedded)}
 	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
@@ -206,7 +207,7 @@ func aspectsOf(question string) []string {
 	return aspects
 }
 
-// embed returns the vectors of the texts of a question. Those of questions asked lately are kept.
+// embed returns the vectors of a question's texts. Recent questions are cached.
 func (f *Finder) embed(ctx context.Context, texts []string) ([]vector, error) {
 	out := make([]vector, len(texts))
 	var unknown []string
@@ -231,14 +232,14 @@ func (f *Finder) embed(ctx context.Context, texts []string) ([]vector, error) {
 	return out, nil
 }
 
-// available reports whether the Embedder may be used.
+// available reports whether the Embedder may be used for questions.
 func (f *Finder) available() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.failing || !time.Now().Before(f.resume)
 }
 
-// failed records a failure of the Embedder, unless the caller has cancelled. Consecutive failures are one warning.
+// failed records a failure of the Embedder unless the caller has cancelled. Consecutive failures log one warning.
 func (f *Finder) failed(caller context.Context, err error) {
 	if caller.Err() != nil {
 		return

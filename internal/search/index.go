@@ -8,7 +8,7 @@ import (
 
 // Index holds the tools of several servers. Use [New].
 type Index struct {
-	updating sync.Mutex // one update after the other; searches go on
+	updating sync.Mutex // serializes updates; searches continue
 
 	mu      sync.RWMutex // guards the fields below; write-locked only while words are inserted
 	terms   map[string]*term
@@ -19,12 +19,12 @@ type Index struct {
 	boards  sync.Pool // of *board
 }
 
-// term is one stem and its occurrences.
+// term is one stem with its occurrences.
 type term struct {
 	stem     string
 	postings []posting // by slot, including removed tools
-	live     int       // postings without those of removed tools
-	own      int       // of these, tools that have the word apart from the instructions of their server
+	live     int       // number of postings of tools not removed
+	own      int       // of these, tools with the word outside their server's instructions
 }
 
 type posting struct {
@@ -35,12 +35,12 @@ type posting struct {
 // entry is one indexed tool.
 type entry struct {
 	tool  Tool
-	text  textKey // of its text for embeddings
+	text  textKey // identifies its text for embeddings
 	terms []*term
-	named int // the first terms, which are those of the name
-	own   int // the first terms, which are not only in the instructions of the server
+	named int // number of leading terms in the name
+	own   int // number of leading terms not only in the server's instructions
 
-	vector vector // of the text; the zero value is unknown
+	vector vector // of the text; zero if unknown
 }
 
 // New returns an empty Index.
@@ -48,11 +48,10 @@ func New() *Index {
 	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, vectors: vectors{room: maxVectorBytes}}
 }
 
-// minDead is the least number of removed tools at which an index is compacted.
+// minDead is the minimum number of removed tools before an index is compacted.
 const minDead = 1000
 
-// Update replaces the tools of one server. Tools that are equal to former ones are not analysed again and stay in the
-// index.
+// Update replaces the tools of one server. Unchanged tools stay in the index and are not analysed again.
 func (x *Index) Update(server string, tools []Tool) {
 	x.updating.Lock()
 	defer x.updating.Unlock()
@@ -73,7 +72,7 @@ func (x *Index) Update(server string, tools []Tool) {
 		docs[i] = analyze(t)
 	}
 	x.mu.Lock()
-	same := map[textKey]vector{} // of changed tools whose text stays
+	same := map[textKey]vector{} // vectors of changed tools with unchanged text
 	for _, slot := range former {
 		if !kept[slot] {
 			same[x.docs[slot].text] = x.docs[slot].vector
@@ -96,7 +95,7 @@ func (x *Index) Update(server string, tools []Tool) {
 	}
 }
 
-// equal reports whether two tools have the same indexed parts.
+// equal reports whether the indexed parts of two tools are equal.
 func (t *Tool) equal(o Tool) bool {
 	return t.ID == o.ID && t.Server == o.Server && t.Instructions == o.Instructions && t.Name == o.Name &&
 		t.Title == o.Title && t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
@@ -109,7 +108,7 @@ func (x *Index) Len() int {
 	return x.live
 }
 
-// insert gives a document the next slot, so that postings stay in order. x.mu is held.
+// insert assigns the next slot to a document, which keeps postings in order. The caller holds x.mu.
 func (x *Index) insert(d document) uint32 {
 	slot := uint32(len(x.docs))
 	terms := make([]*term, len(d.words))
@@ -132,7 +131,7 @@ func (x *Index) insert(d document) uint32 {
 	return slot
 }
 
-// remove keeps the postings of a document; searches ignore them. x.mu is held.
+// remove removes a document. Its postings remain, but searches ignore them. The caller holds x.mu.
 func (x *Index) remove(slot uint32) {
 	for i, t := range x.docs[slot].terms {
 		if i < x.docs[slot].own {
@@ -147,7 +146,7 @@ func (x *Index) remove(slot uint32) {
 	x.live--
 }
 
-// compact rebuilds the index without removed tools, while searches use the old one. x.updating is held.
+// compact rebuilds the index without removed tools; meanwhile searches use the old one. The caller holds x.updating.
 func (x *Index) compact() {
 	terms := make(map[string]*term, len(x.terms))
 	docs := make([]entry, 0, x.live)

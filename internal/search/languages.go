@@ -14,8 +14,8 @@ import (
 //go:embed lexicon.txt
 var lexiconText string
 
-// lexicon maps the stems of a language to those of English words, or to none for a word without a topic. It is read when
-// the first question comes.
+// lexicon maps the stems of a language to those of English words, or to none for a word without a topic. It is parsed
+// on first use.
 var lexicon = sync.OnceValue(readLexicon)
 
 // lexiconLanguages is the order of the languages in the lexicon.
@@ -44,8 +44,8 @@ func readLexicon() map[string]map[string][]string {
 	return out
 }
 
-// StemsIn returns the stems that a word of a language ("de", "fr", "es") may have in a catalog: its own, and those of
-// the English words for it. For other languages it returns [Stem]. empty reports that the word has no topic.
+// StemsIn returns the stems that a word of a language ("de", "fr", "es") may have in a catalog: its own and those of
+// its English translations. For other languages it returns [Stem]. empty reports that the word has no topic.
 func StemsIn(word, language string) (stems []string, empty bool) {
 	word = strings.ToLower(word)
 	known := lexicon()[language]
@@ -57,7 +57,7 @@ func StemsIn(word, language string) (stems []string, empty bool) {
 	return append([]string{own}, english...), listed && len(english) == 0
 }
 
-// snowball returns the stem of a word in its language without accents.
+// snowball returns the unaccented stem of a word in its language.
 func snowball(word, language string) string {
 	env := snowballstem.NewEnv(strings.ToLower(word))
 	switch language {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Bounds on one search.
+// Limits of one search.
 const (
 	maxQueryBytes = 16 << 10
 	maxQueryTerms = 160
@@ -20,25 +20,24 @@ const (
 // Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
 	saturation    = 3.0  // k1 of BM25
-	synonymWeight = 0.5  // of a thesaurus word, against 1 for the question's own
-	expandedTerms = 8    // words of a question up to which those that WordNet relates count in full
-	leastRelated  = 0.05 // weight of a word that WordNet relates
-	verbWeight    = 0.5  // of verbs such as "find" and "create"
-	pathWeight    = 1.0  // of the words for a path
-	nameShare     = 0.7  // of the square of the share of a name that the question has
-	clauseWeight  = 0.35 // of the best clause, against the whole question
-	answeredCost  = 0.25 // discount of a word that an earlier hit has
-	serverShare   = 0.3  // share of the other tools of a server
-	serverShrink  = 0.3  // exponent of the number of tools that divides this share
+	synonymWeight = 0.5  // weight of a thesaurus word; words of the question have 1
+	expandedTerms = 8    // number of question words up to which WordNet relations count in full
+	leastRelated  = 0.05 // weight of a WordNet relation
+	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
+	pathWeight    = 1.0  // weight of the words for a path
+	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
+	clauseWeight  = 0.35 // weight of the best clause, relative to the whole question
+	answeredCost  = 0.25 // discount of a word covered by an earlier hit
+	serverShare   = 0.3  // weight of the other tools of a server
+	serverShrink  = 0.3  // exponent of the number of tools that divides serverShare
 )
 
 // SearchOptions narrow a search.
 type SearchOptions struct {
-	Limit int                            // most hits returned, at most 200; 0 means 10
+	Limit int                            // maximum number of hits, at most 200; 0 means 10
 	Allow func(server, name string) bool // which tools may be found; nil means all
 
-	// Literal leaves out words that WordNet alone relates to those of the question. Callers that act on what is found
-	// without looking at it set it.
+	// Literal ignores words related only by WordNet. It is for callers that use hits without a further check.
 	Literal bool
 }
 
@@ -48,13 +47,13 @@ func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultL
 type Hit struct {
 	ID    string
 	Score float64  // comparable within one search only
-	Terms []string // the words of the question that were found, in their order
+	Terms []string // matching words of the question, in order
 
-	vector vector // of the text of the tool
+	vector vector // of the tool's text
 }
 
-// Search returns the tools that fit the question best, best first. Without a known word there is no hit. Allow is
-// called while the index is locked for reading and must not use it.
+// Search returns the tools that fit the question, best first. Without a known word there are no hits. Allow is called
+// while the index is read-locked and must not use the index.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	q := parseQuestion(query)
 	limit := opts.limit()
@@ -70,15 +69,15 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	return x.choose(b.pool, q, limit)
 }
 
-// postingList is one posting list of a question.
+// postingList is one posting list of a search.
 type postingList struct {
 	postings []posting
-	term     int     // of the question
+	term     int     // index of the question's term
 	gain     float64 // weight of a full match
-	exact    bool    // the word of the question, not a synonym
+	exact    bool    // the question's own word, not a synonym
 }
 
-// list finds the posting lists of a question, and the words that may be in the names of tools.
+// list collects the posting lists of a question and the words that may occur in tool names.
 func (x *Index) list(b *board, q question, literal bool) {
 	lists := b.lists[:0]
 	clear(b.asked)
@@ -113,25 +112,25 @@ func (x *Index) list(b *board, q question, literal bool) {
 	b.lists = lists
 }
 
-// idf is the weight of a stem that df of the indexed tools have. Instructions do not count: a word in those of a large
-// server is no commoner for it.
+// idf returns the weight of a stem found in df tools. Instructions are not counted: they would make every word of a
+// large server's instructions look common.
 func (x *Index) idf(df int) float64 {
 	return math.Log(1 + (float64(x.live-df)+0.5)/(float64(df)+0.5))
 }
 
-// saturate returns the score of a match for the weighted frequency of the stem.
+// saturate returns the score of a match from the weighted frequency of the stem.
 func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
 
-// board is the memory of one search. It is reused.
+// board is the reusable memory of one search.
 type board struct {
 	total []float32 // by slot
 	lists []postingList
-	asked map[*term]float64 // words of the question, 1, and of the thesaurus
+	asked map[*term]float64 // question words (1) and thesaurus words (their weight)
 	pool  []candidate
-	parts []float64 // of all candidates
+	parts []float64 // memory for candidate.parts
 	exact []bool
 
-	groups map[string]int // start of a server in best
+	groups map[string]int // index of a server's part of best
 	best   []float64
 }
 
@@ -149,15 +148,15 @@ func (x *Index) board() *board {
 	return b
 }
 
-// candidate is a tool that may be found.
+// candidate is a tool considered as a hit.
 type candidate struct {
 	slot  uint32
 	score float64
-	parts []float64 // by term of the question
-	exact []bool    // by term: found by the question's own word
+	parts []float64 // contributions by term of the question
+	exact []bool    // by term: matched by the question's own word
 }
 
-// pool finds the n best tools in a first pass over all that share a word with the question.
+// pool selects the n best tools in a first pass over all tools that share a word with the question.
 func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 	total := b.total
 	for _, l := range b.lists {
@@ -165,7 +164,7 @@ func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 			total[p.doc] += float32(l.gain * saturate(p.weight))
 		}
 	}
-	pool := b.pool[:0] // a heap, the worst on top
+	pool := b.pool[:0] // a heap with the worst on top
 	for slot, score := range total {
 		if score <= 0 || len(pool) == n && float64(score) < pool[0].score {
 			continue
@@ -183,7 +182,7 @@ func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
 	b.pool = pool
 }
 
-// offer puts a candidate into a heap of the best n, in place of the worst if there are so many.
+// offer adds a candidate to a heap of at most n. In a full heap it replaces the worst if it is better.
 func (x *Index) offer(heap []candidate, c candidate, n int) []candidate {
 	if len(heap) == n {
 		heap[0] = c
@@ -202,7 +201,7 @@ func (x *Index) offer(heap []candidate, c candidate, n int) []candidate {
 	return heap
 }
 
-// siftDown puts the candidate at i of a heap in its place. The heap has on top what is above all others.
+// siftDown restores the heap order below i. above defines the order.
 func siftDown(heap []candidate, i int, above func(a, b candidate) bool) {
 	for {
 		top := i
@@ -227,7 +226,7 @@ func (x *Index) order(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.docs[a.slot].tool.ID, x.docs[b.slot].tool.ID))
 }
 
-// explain sets the contribution of each of n terms to each candidate, and sorts the candidates by slot.
+// explain computes the contribution of each of n terms to each candidate and sorts the candidates by slot.
 func (b *board) explain(n int) {
 	pool := b.pool
 	slices.SortFunc(pool, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
@@ -255,8 +254,8 @@ func (b *board) explain(n int) {
 	}
 }
 
-// addNameShare raises each candidate by how much of its name the question has: it is likelier to be meant the less its
-// name says beyond that.
+// addNameShare raises the score of each candidate by how much of its name occurs in the question: a name with few
+// other words is a better match.
 func (x *Index) addNameShare(b *board) {
 	for _, c := range b.pool {
 		doc := &x.docs[c.slot]
@@ -276,11 +275,11 @@ func (x *Index) addNameShare(b *board) {
 	}
 }
 
-// addServerShare raises each candidate by a share of the contributions of other tools of its server: the tools of one
-// server belong together. The share is larger if they are few.
+// addServerShare adds to each candidate a share of the contributions of the other tools of its server, because the
+// tools of one server are related. The share is larger if they are few.
 func (x *Index) addServerShare(b *board, n int) {
 	clear(b.groups)
-	b.best = b.best[:0] // the best contributions of each server
+	b.best = b.best[:0] // best contributions per server
 	for _, c := range b.pool {
 		server := x.docs[c.slot].tool.Server
 		at, ok := b.groups[server]
@@ -303,9 +302,9 @@ func (x *Index) addServerShare(b *board, n int) {
 	}
 }
 
-// choose picks the hits one by one. A term counts less if earlier hits have it, so that a question for several things
-// finds a tool for each. Scores only fall meanwhile: one that is brought up to date and is still the highest wins,
-// whatever the others have lost (lazy greedy, Minoux 1978).
+// choose picks the hits one by one. A term counts less if earlier hits have it, so that a question with several
+// topics finds a tool for each. Scores can only fall: a candidate whose updated score is still the highest wins
+// without updating the others (lazy greedy, Minoux 1978).
 func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	answered := make([]float64, len(q.terms))
 	for i := range pool {
@@ -341,7 +340,7 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 	return hits
 }
 
-// value returns what a candidate adds to the earlier hits, for the whole question and for its best clause.
+// value returns the gain of a candidate over the earlier hits, for the whole question and its best clause.
 func (c candidate) value(q question, answered []float64) float64 {
 	var clauses [maxClauses]float64
 	total := 0.0

@@ -10,9 +10,9 @@ import (
 
 // queryTerm is one stem of the question.
 type queryTerm struct {
-	word    string // as asked
+	word    string // as in the question
 	stem    string
-	weight  float64 // grows with the root of its frequency
+	weight  float64 // proportional to the square root of its frequency
 	clauses uint32  // bit i: occurs in clause i
 }
 
@@ -22,7 +22,7 @@ type question struct {
 	clauses int
 }
 
-// paths matches file paths and addresses. Their kind matters, not their words.
+// paths matches file paths and URLs. Their kind matters, not their words.
 var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.@%+~-]+)+/?`)
 
 // parseQuestion returns the terms of a question, each with its clauses.
@@ -72,7 +72,7 @@ func parseQuestion(text string) question {
 	return q
 }
 
-// pathWords returns the words for a path: a file of the kind of its extension, or an address.
+// pathWords returns words that describe a path: the kind of file by its extension, or a URL.
 func pathWords(path string) []string {
 	if strings.Contains(path, "://") {
 		return append(Words(path), "url")

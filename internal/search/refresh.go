@@ -8,9 +8,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// Refresh begins to request the vectors of the tools that have none. It does not wait. Where there is no room for all of
-// them, the tools that were indexed last stay without, and one warning is logged. After a failure it does nothing for
-// half a minute; the tools that have vectors are ranked by these meanwhile.
+// Refresh starts to request the vectors of tools without one. It does not wait. If not all vectors fit, the tools
+// indexed last have none, and one warning is logged. After a failure it does nothing for half a minute; tools with
+// vectors are still ranked by them.
 func (f *Finder) Refresh() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,7 +31,7 @@ func (f *Finder) Refresh() {
 	})
 }
 
-// fill requests the vectors of some tools and returns the tools that are next, none at the end.
+// fill requests the vectors of a batch of tools and returns the next batch; empty at the end.
 func (f *Finder) fill(batch []unknown) []unknown {
 	texts := make([]string, len(batch))
 	for i, u := range batch {
@@ -51,7 +51,7 @@ func (f *Finder) fill(batch []unknown) []unknown {
 	defer f.mu.Unlock()
 	if err != nil && f.ctx.Err() == nil {
 		if f.rest.IsZero() {
-			f.opts.Logger.Warn("Some tools are ranked by words alone: their vectors cannot be had", "error", err,
+			f.opts.Logger.Warn("Some tools are ranked by words alone: their vectors are unavailable", "error", err,
 				"pause", embedPause)
 		}
 		f.rest = time.Now().Add(embedPause)
@@ -66,7 +66,7 @@ func (f *Finder) fill(batch []unknown) []unknown {
 	return nil
 }
 
-// batch returns the next tools without vectors. f.mu is held.
+// batch returns the next tools without vectors. The caller holds f.mu.
 func (f *Finder) batch() []unknown {
 	if f.ctx.Err() != nil {
 		return nil
@@ -79,7 +79,7 @@ func (f *Finder) batch() []unknown {
 	return tools
 }
 
-// await waits for the vectors of tools, no longer than the time limit of a search after these were first requested.
+// await waits for the running refresh, at most until the search time limit after the refresh began.
 func (f *Finder) await(ctx context.Context) {
 	f.mu.Lock()
 	work, until := f.work, f.began.Add(f.opts.Timeout)
@@ -95,7 +95,7 @@ func (f *Finder) await(ctx context.Context) {
 	}
 }
 
-// text returns the text of a tool for embeddings.
+// text returns the text of a tool to embed.
 func (t Tool) text(params []string) string {
 	parts := []string{t.Server + " " + t.Name}
 	for _, s := range []string{t.Title, t.Description, strings.Join(params, ", ")} {

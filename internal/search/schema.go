@@ -6,13 +6,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
 
-// schemaText has the words of a JSON Schema for the index.
+// schemaText holds the words of a JSON Schema to index.
 type schemaText struct {
 	names  []string // property names
-	labels []string // titles, descriptions and choices of properties
+	labels []string // titles, descriptions and enums of properties
 }
 
-// maxDepth bounds the depth of indexed words in a schema.
+// maxDepth limits the depth of indexed words in a schema.
 const maxDepth = 6
 
 func readSchema(raw json.RawMessage) (t schemaText) {

@@ -1,23 +1,22 @@
-// Package search finds the tools that fit a question among thousands.
+// Package search finds the tools for a question among thousands.
 //
-// An [Index] is an inverted index in memory over the words of tool names, servers and their instructions, descriptions and
-// parameters. It
-// ranks by BM25F with stemming, a small thesaurus and the words that WordNet relates, for the whole question and for
-// each clause, so that a question for several things finds a tool for each. A [Finder] combines this order with that of
-// embeddings.
+// An [Index] is an in-memory inverted index over tool names, servers and their instructions, descriptions and
+// parameters. It ranks by BM25F with stemming, a small thesaurus and WordNet relations, for the whole question and
+// for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this order with
+// that of embeddings.
 //
-// An Index is safe for concurrent use. It analyses new tools outside of its lock, so a search waits only while the
-// words of one server's new tools are inserted. Results depend only on the indexed tools and the question; the tool
-// id breaks ties. The work of a search is bounded.
+// An Index is safe for concurrent use. It analyses new tools outside its lock, so a search waits only while the words
+// of one server's new tools are inserted. Results depend only on the indexed tools and the question; ties are broken
+// by tool id. The work of a search is bounded.
 package search
 
 import "encoding/json"
 
-// Tool has the indexed parts of a tool.
+// Tool holds the indexed parts of a tool.
 type Tool struct {
 	ID           string // unique; Hit.ID
 	Server       string
-	Instructions string // what the server says about its use; the first 500 bytes count
+	Instructions string // the server's instructions; only the first 500 bytes are indexed
 	Name         string
 	Title        string
 	Description  string

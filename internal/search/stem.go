@@ -8,9 +8,10 @@ import (
 	"github.com/blevesearch/snowballstem/porter"
 )
 
-// Stem reduces an English lower-case word to its stem, so that "retrieving", "retrieves" and "retrieval" meet. It is
-// M. F. Porter's algorithm ("An algorithm for suffix stripping", 1980) with irregular forms, with his later rule for
-// "-logy", and with words such as "status" and "various" kept. Words with anything but a-z are returned unchanged.
+// Stem reduces an English lower-case word to its stem, so that "retrieving", "retrieves" and "retrieval" match. It
+// implements M. F. Porter's algorithm ("An algorithm for suffix stripping", 1980) with his later rule for "-logy",
+// adds irregular forms, and keeps words such as "status" and "various". Words with characters other than a-z are
+// returned unchanged.
 func Stem(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
@@ -39,7 +40,7 @@ func Stem(word string) string {
 // science matches stems such as "technologi", not "biologi".
 var science = regexp.MustCompile(`[aeiouy][^aeiouy].*logi$`)
 
-// irregular maps forms that no suffix rule reaches to the stem of their base form.
+// irregular maps irregular forms to the stem of their base form.
 var irregular = map[string]string{
 	"bought": "bui", "found": "find", "sent": "send", "wrote": "write", "written": "write", "made": "make",
 	"gave": "give", "given": "give", "took": "take", "taken": "take", "paid": "pai", "spent": "spend", "sold": "sell",

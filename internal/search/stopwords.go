@@ -2,8 +2,8 @@ package search
 
 import "strings"
 
-// IsStopWord reports whether a lower-case word has no topic: articles, pronouns, prepositions, auxiliaries, polite
-// phrases and filler words.
+// IsStopWord reports whether a lower-case word carries no topic: articles, pronouns, prepositions, auxiliaries,
+// polite phrases and fillers.
 func IsStopWord(word string) bool { return stopWords[word] }
 
 var stopWords = set(`

@@ -10,7 +10,7 @@ import (
 //go:embed thesaurus.txt
 var thesaurusText string
 
-// thesaurus maps stems to those that mean nearly the same. It is read when the first question comes.
+// thesaurus maps stems to near synonyms. It is parsed on first use.
 var thesaurus = sync.OnceValue(func() map[string][]string {
 	s := map[string][]string{}
 	for line := range strings.Lines(thesaurusText) {
@@ -32,5 +32,5 @@ var thesaurus = sync.OnceValue(func() map[string][]string {
 	return s
 })
 
-// Related reports whether two stems (see [Stem]) are the same or in one group of the thesaurus.
+// Related reports whether two stems (see [Stem]) are equal or in one group of the thesaurus.
 func Related(a, b string) bool { return a == b || slices.Contains(thesaurus()[a], b) }

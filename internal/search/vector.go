@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// vector is a direction with one byte for each dimension, which is precise enough for ranking.
+// vector is a direction with one byte per dimension, which is precise enough for ranking.
 type vector struct {
 	scale float32
 	parts []int8
@@ -40,7 +40,7 @@ func (v vector) cosine(o vector) float64 {
 	return float64(sum) * float64(v.scale) * float64(o.scale)
 }
 
-// textKey identifies a text that is embedded.
+// textKey identifies an embedded text.
 type textKey = [sha256.Size]byte
 
 func keyOf(text string) textKey { return sha256.Sum256([]byte(text)) }

@@ -2,16 +2,16 @@ package search
 
 import "slices"
 
-// maxVectorBytes bounds the vectors of an index: 30,000 tools of 1,536 dimensions, which are common. Tools for which
-// there is no room have none and are found by their words.
+// maxVectorBytes limits the vectors of an index: 30,000 tools with the common 1,536 dimensions. Tools beyond it have
+// no vector and are found by their words.
 const maxVectorBytes = 48 << 20
 
-// vectors is what an index knows of the vectors of its entries. It is guarded like them.
+// vectors describes the vectors of an index's entries. It has the same guard as the entries.
 type vectors struct {
-	room       int // bytes of all, at most
+	room       int // maximum total bytes
 	bytes      int
-	dimensions int // of all vectors; those of another model replace them
-	next       int // no entry before this slot lacks a vector
+	dimensions int // of all vectors; a change means another model
+	next       int // all entries before this slot have a vector
 }
 
 // set sets the vector of an entry.
@@ -20,7 +20,7 @@ func (v *vectors) set(e *entry, now vector) {
 	e.vector = now
 }
 
-// adopt drops all vectors that have not so many dimensions.
+// adopt drops all vectors of another dimension.
 func (v *vectors) adopt(dimensions int, docs []entry) {
 	if v.dimensions == dimensions {
 		return
@@ -38,7 +38,8 @@ type unknown struct {
 	tool Tool
 }
 
-// unknowns returns the first n tools without vectors, as far as there is room for these, and whether the room ended.
+// unknowns returns the first n tools without vectors, as far as their vectors fit. full reports that the limit was
+// reached.
 func (x *Index) unknowns(n int) (tools []unknown, full bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,8 +61,8 @@ func (x *Index) unknowns(n int) (tools []unknown, full bool) {
 	return tools, false
 }
 
-// learn keeps the vectors of tools that are still there, as far as there is room. Vectors of another length than those before replace all, as the
-// model has changed.
+// learn stores the vectors of tools that are still indexed, as far as they fit. Vectors of another dimension replace
+// all others, because the model has changed.
 func (x *Index) learn(tools []unknown, found []vector) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,12 +75,12 @@ func (x *Index) learn(tools []unknown, found []vector) {
 	}
 }
 
-// nearest returns the n tools whose vectors are nearest to any of a question's, nearest first, with their similarity as
-// score. Allow is called while the index is locked for reading.
+// nearest returns the n tools whose vectors are closest to any of a question's vectors, closest first, with the
+// similarity as score. Allow is called while the index is read-locked.
 func (x *Index) nearest(question []vector, n int, allow func(server, name string) bool) []Hit {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var best []candidate // a heap, the worst on top
+	var best []candidate // a heap with the worst on top
 	for slot := range x.docs {
 		e := &x.docs[slot]
 		if e.vector.parts == nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// wordnet has a line such as "bui purchas5 buyer4" for each common stem: related stems, each with its weight in tenths.
-// Lines are sorted, after the notice of WordNet. The command in the folder wordnet makes it. It stays in the data of
-// the program: only the pages that searches touch are in memory.
+// wordnet has a line such as "bui purchas5 buyer4" for each common stem: its related stems, each with a weight in
+// tenths. Lines are sorted and follow WordNet's notice. The command in the folder wordnet generates it. The text
+// stays in the program's data, so that only the pages that searches read are in memory.
 //
 //go:embed wordnet.txt
 var wordnet string
 
-// wordnetRelated yields the stems that WordNet relates to a stem by synonymy, kinship or definition, the strongest
+// wordnetRelated yields the stems that WordNet relates to a stem by synonymy, hierarchy or definition, strongest
 // first, with weights up to 0.5.
 func wordnetRelated(stem string) iter.Seq2[string, float64] {
 	return func(yield func(string, float64) bool) {
@@ -25,7 +25,7 @@ func wordnetRelated(stem string) iter.Seq2[string, float64] {
 	}
 }
 
-// wordnetLine returns the line of a stem without the stem itself, "" if it has none.
+// wordnetLine returns the line of a stem without the stem itself; "" if there is none.
 func wordnetLine(stem string) string {
 	rest := wordnet
 	for rest != "" {

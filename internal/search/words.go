@@ -9,12 +9,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord bounds the length of one word in bytes. Longer ones are identifiers that nobody searches for.
+// maxWord limits the bytes of one word. Longer words are identifiers that are not useful in a search.
 const maxWord = 64
 
-// Words splits text into lower-case words: at everything that is not a letter or a digit, at the capitals of
+// Words splits text into lower-case words: at every character other than letters and digits, at the capitals of
 // camelCase, and between letters and digits (but "s3", "mp3" and "3d" stay whole). It removes accents. Scripts
-// without spaces give overlapping pairs of characters.
+// without spaces yield overlapping pairs of characters.
 func Words(text string) []string {
 	var words []string
 	for run := range runs(text) {
@@ -23,8 +23,8 @@ func Words(text string) []string {
 	return words
 }
 
-// joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal: others write them
-// so.
+// joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal, because
+// questions often spell them that way.
 func joined(text string) []string {
 	var words, parts []string
 	for run := range runs(text) {
@@ -80,7 +80,7 @@ func appendRun(words []string, run string) []string {
 		run = trimPossessive(run)
 	}
 	rs := []rune(run)
-	lower := "" // of a run in which each byte is a letter or a digit: its words are parts of it
+	lower := "" // lower-case ASCII run; its words share this memory
 	if ascii && !strings.Contains(run, "'") {
 		lower = strings.ToLower(run)
 	}
@@ -99,7 +99,7 @@ func appendRun(words []string, run string) []string {
 	return words
 }
 
-// boundary reports whether a new word begins at rs[i], the current one having begun at start.
+// boundary reports whether a new word starts at rs[i], if the current one started at start.
 func boundary(rs []rune, start, i int) bool {
 	prev, cur := rs[i-1], rs[i]
 	switch {

@@ -6,12 +6,12 @@ type LogConfig struct {
 	Format string `yaml:"format"` // text or json
 }
 
-// DefaultLog returns the documented defaults.
+// DefaultLog returns the default: text at level info.
 func DefaultLog() LogConfig { return LogConfig{Level: "info", Format: "text"} }
 
-// Config controls OpenTelemetry; the standard OTEL_* variables choose exporters and endpoints.
+// Config configures OpenTelemetry; the standard OTEL_* variables select exporters and endpoints.
 type Config struct {
-	Traces  *bool `yaml:"traces"`  // nil = on where OTEL_* names an exporter
+	Traces  *bool `yaml:"traces"`  // nil = on if OTEL_* names an exporter
 	Metrics *bool `yaml:"metrics"` // nil = true: Prometheus at /metrics
-	Content bool  `yaml:"content"` // spans have queries, arguments, results and answers, redacted
+	Content bool  `yaml:"content"` // record redacted queries, arguments, results and answers in spans
 }

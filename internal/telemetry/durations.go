@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// durations are histograms of durations, and produce them for readers. Every call is recorded in three of them; those
-// of the SDK take several times as long.
+// durations are histograms of durations and a metric.Producer of their data. Every call is recorded in three of them;
+// the SDK's histograms take several times as long.
 type durations struct {
 	began time.Time
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type durations struct {
 type duration struct {
 	*series[*times]
 	name, about string
-	bounds      []float64 // of its buckets
+	bounds      []float64 // bucket boundaries
 }
 
 // times is one series of a histogram.

@@ -1,6 +1,6 @@
-// Package telemetry makes the log, the traces and the metrics of the router: [NewLogger], [Setup] and [NewMetrics].
+// Package telemetry provides the router's log, traces and metrics: [NewLogger], [Setup] and [NewMetrics].
 //
-// It redacts the secrets that package redact knows in everything that it writes or exports. All its values are safe for
+// It redacts the secrets known to package redact in everything that it writes or exports. All its values are safe for
 // concurrent use.
 package telemetry
 
@@ -18,7 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
-// ParseLevel reads trace, debug, info, warn or error.
+// ParseLevel parses trace, debug, info, warn or error.
 func ParseLevel(name string) (slog.Level, error) {
 	switch strings.ToLower(name) {
 	case "trace":
@@ -32,11 +32,11 @@ func ParseLevel(name string) (slog.Level, error) {
 	case "error":
 		return slog.LevelError, nil
 	}
-	return 0, fmt.Errorf("log.level %q is none of trace, debug, info, warn, error", name)
+	return 0, fmt.Errorf("log.level %q is not one of trace, debug, info, warn, error", name)
 }
 
-// NewLogger returns a logger that writes lines to w, and the variable with its level. It redacts secrets and escapes
-// control characters in messages and attributes, and adds trace_id and span_id where the context has them.
+// NewLogger returns a logger that writes lines to w, and the variable that holds its level. It redacts secrets and
+// escapes control characters in messages and attributes, and adds trace_id and span_id from the context.
 func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	level, err := ParseLevel(cfg.Level)
 	if err != nil {
@@ -60,7 +60,7 @@ func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error)
 	return nil, nil, fmt.Errorf("log.format %q is neither text nor json", cfg.Format)
 }
 
-// traced adds the ids of the context to records.
+// traced adds the trace and span ids of the context to records.
 type traced struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -13,11 +13,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// maxTools bounds the tools that have series of their own.
+// maxTools limits the tools that have their own series.
 const maxTools = 256
 
-// Metrics are the router's instruments. Labels have values of the configuration and of fixed sets, and the names of
-// at most 256 tools that servers list; nothing that a client chooses. Methods may be called from any goroutine.
+// Metrics are the router's instruments. Label values come from the configuration, from fixed sets, and from the names
+// of at most 256 listed tools; clients choose none of them. Methods are safe for concurrent use.
 type Metrics struct {
 	client, server, query, wait, search, model *duration
 	tokens                                     histogram
@@ -51,9 +51,9 @@ var (
 	searchBuckets = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5}
 )
 
-// Labels of our own.
+// Labels of the router itself.
 const (
-	labelServer  = attribute.Key("server") // of series that belong to one server
+	labelServer  = attribute.Key("server") // on series that belong to one server
 	labelOutcome = attribute.Key("outcome")
 	labelSource  = attribute.Key("source")
 	labelStage   = attribute.Key("stage")
@@ -61,10 +61,10 @@ const (
 	labelCause   = attribute.Key("cause")
 )
 
-// options are those of a measurement in a series with these attributes.
+// options returns the options of a measurement with these attributes.
 func options(a attribute.Set) metric.MeasurementOption { return metric.WithAttributeSet(a) }
 
-// NewMetrics creates the instruments. It is called once.
+// NewMetrics creates the instruments. It must be called once.
 func (t *Telemetry) NewMetrics() (*Metrics, error) {
 	var failures []error
 	meter, seconds := t.meter, t.durations.create
@@ -87,7 +87,7 @@ func (t *Telemetry) NewMetrics() (*Metrics, error) {
 		rounds:    count("nexus.planning.rounds", "Planning rounds by the source of the plan.", labelSource),
 		fallbacks: count("nexus.fallbacks", "Rounds and answers made without the model that failed.", labelStage),
 		unmet:     count("nexus.unmet_parts", "Parts of questions that were not served.", labelReason),
-		consent:   count("nexus.consents", "Requests for the user's yes.", labelOutcome),
+		consent:   count("nexus.consents", "Requests for the user's consent.", labelOutcome),
 		tools:     bounded{most: maxTools},
 		meter:     meter,
 	}
@@ -104,14 +104,14 @@ func (t *Telemetry) NewMetrics() (*Metrics, error) {
 // ClientCall is a finished request to a server.
 type ClientCall struct {
 	Server, Method string
-	Tool           string // empty without one; see Listed
+	Tool           string // empty if it is not a tool call; see Listed
 	Listed         bool   // the server lists the tool
 	ErrorType      string // empty = success
 	Took, Waited   time.Duration
 	Retries        int
 }
 
-// Off reports that metrics are off.
+// Off reports whether metrics are off.
 func (m *Metrics) Off() bool {
 	_, off := m.meter.(noop.Meter)
 	return off
@@ -140,7 +140,7 @@ func (m *Metrics) ServerCall(name, tool, errorType string, took time.Duration) {
 	m.server.record(took, values{method(name), tool, errorType})
 }
 
-// methods are those of MCP that have series of their own.
+// methods are the MCP methods that have their own series.
 var methods = []string{"tools/call", "tools/list", "initialize", "ping", "prompts/get", "prompts/list",
 	"resources/list", "resources/read", "resources/subscribe", "resources/templates/list", "resources/unsubscribe",
 	"completion/complete", "logging/setLevel", "server/discover", "subscriptions/listen"}
@@ -152,12 +152,12 @@ func method(name string) string {
 	return other
 }
 
-// QueryCall is what a query did.
+// QueryCall describes a finished query.
 type QueryCall struct {
-	Outcome   string // of a fixed set
+	Outcome   string // from a fixed set
 	Took      time.Duration
-	Source    string         // of its plan
-	Rounds    int            // of planning
+	Source    string         // source of the plan
+	Rounds    int            // planning rounds
 	Fallbacks []string       // stages
 	Unmet     []string       // reasons
 	Consents  map[string]int // by outcome

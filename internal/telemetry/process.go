@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// process has the metrics of the Go runtime and of the process. It gathers them for Prometheus, and produces them for
-// OTLP under the same names.
+// process provides metrics of the Go runtime and the process, for Prometheus and under the same names for OTLP.
 type process struct {
 	*prometheus.Registry
 	began time.Time
@@ -25,7 +24,7 @@ func newProcess() process {
 	return process{r, time.Now()}
 }
 
-// Produce implements metric.Producer. It leaves summaries out.
+// Produce implements metric.Producer. It omits summaries.
 func (p process) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	families, err := p.Gather()
 	if err != nil {
@@ -37,7 +36,7 @@ func (p process) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		var points []metricdata.DataPoint[float64]
 		for _, m := range f.Metric {
 			point := metricdata.DataPoint[float64]{Attributes: labels(m), Time: now,
-				Value: m.GetGauge().GetValue() + m.GetCounter().GetValue()} // one of them
+				Value: m.GetGauge().GetValue() + m.GetCounter().GetValue()} // only one is set
 			if f.GetType() == dto.MetricType_COUNTER {
 				point.StartTime = p.began
 			}

@@ -8,28 +8,28 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Readings are read when metrics are collected.
+// Readings are values read when metrics are collected.
 type Readings struct {
-	Sessions int              // of clients
-	Tracked  int              // requests of clients whose answer is outstanding
-	Dropped  int64            // progress and other notifications so far that a client did not read in time
-	Spans    int64            // that were not exported so far
-	Refusals map[string]int64 // requests so far, by cause
+	Sessions int              // client sessions
+	Tracked  int              // client requests in flight
+	Dropped  int64            // total notifications dropped because a client read too slowly
+	Spans    int64            // total spans not exported
+	Refusals map[string]int64 // total refused requests, by cause
 	Servers  map[string]ServerReading
 }
 
 // ServerReading is the state of a server.
 type ServerReading struct {
 	Up          bool
-	BreakerOpen bool // or half-open
+	BreakerOpen bool // open or half-open
 	InFlight    int
 	Queued      int
 	Sessions    int
 	Tools       int
-	Quarantined int // tools
+	Quarantined int // quarantined tools
 }
 
-// Watch adds the instruments that are read on collection, and one that tells the version.
+// Watch adds the instruments that are read on collection, including one with the version.
 func (m *Metrics) Watch(version string, read func() Readings) error {
 	w := watcher{meter: m.meter, read: read}
 	w.gauge("nexus.sessions", "Sessions of clients.", func(r Readings) int { return r.Sessions })
@@ -62,13 +62,13 @@ func (m *Metrics) Watch(version string, read func() Readings) error {
 	return w.register()
 }
 
-// watcher adds observable instruments whose values one callback takes from the same readings.
+// watcher adds observable instruments. One callback observes all of them from the same readings.
 type watcher struct {
 	meter       metric.Meter
 	read        func() Readings
 	instruments []metric.Observable
 	observe     []func(metric.Observer, Readings)
-	err         error // the first
+	err         error // the first error
 }
 
 func (w *watcher) add(i metric.Observable, err error, observe func(metric.Observer, Readings)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
-// redactValue converts values that may hold secrets into redacted text. Numbers and times stay.
+// redactValue redacts values that may hold secrets. Numbers and times are unchanged.
 func redactValue(v slog.Value) slog.Value {
 	switch v.Kind() {
 	case slog.KindString:
@@ -58,8 +58,7 @@ func redactHeader(h http.Header) string {
 	return string(text)
 }
 
-// escape escapes characters that JSON does not but that terminals interpret: C1 controls, DEL and the marks that
-// change the direction of text.
+// escape escapes characters that terminals interpret and JSON does not escape: C1 controls, DEL and direction marks.
 func escape(text string) string {
 	dangerous := func(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }
 	if !strings.ContainsFunc(text, dangerous) {

@@ -8,24 +8,24 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// other stands for the values of a label beyond its bound.
+// other replaces the values of a label beyond its limit.
 const other = "_other"
 
-// maxSeries bounds the series of one instrument. Beyond it one series has the rest, as in the SDK.
+// maxSeries limits the series of one instrument. Further ones share one overflow series, as in the SDK.
 const maxSeries = 2000
 
-// values are those of the labels of one series, in the order of their names. Empty ones are left out.
+// values are the label values of one series, in the order of the labels. Empty ones are left out.
 type values [4]string
 
-// rest stands for the values of the series that has the rest.
+// rest are the values of the overflow series.
 var rest = values{"otel.metric.overflow"}
 
-// series has what one instrument needs for each of its series. It is made once each. Reading takes no lock.
+// series caches the data that one instrument needs per series. Reading takes no lock.
 type series[T any] struct {
 	create func(attribute.Set) T
 	names  []attribute.Key
 	known  atomic.Pointer[map[values]T]
-	mu     sync.Mutex // held while known is replaced
+	mu     sync.Mutex // guards replacement of known
 }
 
 func newSeries[T any](create func(attribute.Set) T, names ...attribute.Key) *series[T] {
@@ -34,7 +34,7 @@ func newSeries[T any](create func(attribute.Set) T, names ...attribute.Key) *ser
 	return s
 }
 
-// of returns what the series with these values needs.
+// of returns the data of the series with these values.
 func (s *series[T]) of(v values) T {
 	if found, ok := (*s.known.Load())[v]; ok {
 		return found
@@ -67,17 +67,17 @@ func (s *series[T]) attributes(v values) attribute.Set {
 	return attribute.NewSet(attributes...)
 }
 
-// bounded are the values of a label: those that came first count, others are other.
+// bounded limits the values of a label: the first ones are kept, later ones become other.
 type bounded struct {
 	most  int
 	known atomic.Pointer[map[[2]string]bool]
 	mu    sync.Mutex
 }
 
-// maxLabel bounds the length of a value in bytes.
+// maxLabel limits the bytes of a value.
 const maxLabel = 200
 
-// label returns the value to use for name of server.
+// label returns the label value for name of server.
 func (b *bounded) label(server, name string) string {
 	if len(name) > maxLabel {
 		return other

@@ -10,9 +10,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Handler serves /metrics in the format of Prometheus, or 404 if metrics are off. sees returns which servers and tools
-// the sender of a request may see, nil for all; of a server as such the tool is empty. The series of others are left
-// out.
+// Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns a function that reports
+// which servers and tools the sender of a request may see, nil for all; for a server itself the tool is empty. Other
+// series are left out.
 func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string) bool) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
@@ -35,13 +35,13 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string)
 	})
 }
 
-// labelTool is the name of tracing.ToolName in Prometheus.
+// labelTool is the Prometheus name of tracing.ToolName.
 const labelTool = "gen_ai_tool_name"
 
-// maxScrapes bounds the concurrent requests of all callers. Others get status 503.
+// maxScrapes limits the concurrent requests of all callers. Further ones get status 503.
 const maxScrapes = 8
 
-// only gathers series of visible servers and tools, and of no server.
+// only gathers the series of visible servers and tools, and those without a server.
 type only struct {
 	prometheus.Gatherer
 	see func(server, tool string) bool

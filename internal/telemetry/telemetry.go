@@ -39,16 +39,16 @@ type Telemetry struct {
 	durations *durations
 	registry  *prometheus.Registry // nil = no metrics
 	process   process
-	lost      func() int64 // spans; nil = none
+	lost      func() int64 // number of spans not exported; nil = none
 	shutdown  []func(context.Context) error
 }
 
 // Setup starts traces and metrics. Traces are exported if OTEL_* variables name an exporter or an endpoint, or if cfg
-// enables them. Without an exporter, spans have valid trace ids and cost very little. Metrics are kept for Prometheus
-// in their own registry, and pushed if OTEL_METRICS_EXPORTER is otlp. Setup fails if a variable is malformed.
+// enables them. Without an exporter, spans have valid trace ids and cost very little. Metrics are kept in their own
+// Prometheus registry, and pushed if OTEL_METRICS_EXPORTER is otlp. Setup fails if a variable is malformed.
 //
-// The providers are not global. The errors of the OpenTelemetry libraries are: they go to the log of the last Setup
-// of the process, failed exports at most once a minute.
+// The providers are not global, but the error handlers of the OpenTelemetry libraries are: errors go to the log of
+// the process's last Setup, failed exports at most once a minute.
 func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*Telemetry, error) {
 	report(log)
 	about, err := resource.New(ctx,
@@ -98,8 +98,8 @@ func exportsTraces(cfg Config) bool {
 		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// newTracer follows OTEL_TRACES_EXPORTER. The console is standard error, because standard output is for the protocol.
-// OTEL_TRACES_SAMPLER applies to spans that are exported.
+// newTracer follows OTEL_TRACES_EXPORTER. The console exporter writes to standard error, because standard output
+// carries the protocol. OTEL_TRACES_SAMPLER applies to exported spans.
 func newTracer(
 	exports bool, about *resource.Resource,
 ) (_ trace.Tracer, shutdown func(context.Context) error, err error) {
@@ -138,7 +138,7 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 		return fmt.Errorf("starting the Prometheus exporter: %w", err)
 	}
 	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(exporter),
-		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter)} // measurements come without a span
+		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter)} // measurements have no span
 	if os.Getenv("OTEL_METRICS_EXPORTER") == "otlp" {
 		exporter, err := otlp.NewMetrics()
 		if err != nil {
@@ -158,7 +158,7 @@ func (t *Telemetry) measure(cfg Config, about *resource.Resource) error {
 // Tracer returns the router's tracer.
 func (t *Telemetry) Tracer() tracing.Tracer { return t.tracer }
 
-// DroppedSpans returns how many spans were not exported so far, because the collector is slow or refuses them.
+// DroppedSpans returns the number of spans not exported because the collector is slow or refuses them.
 func (t *Telemetry) DroppedSpans() int64 {
 	if t.lost == nil {
 		return 0
@@ -166,7 +166,7 @@ func (t *Telemetry) DroppedSpans() int64 {
 	return t.lost()
 }
 
-// Shutdown exports the rest and stops. It takes at most 3 s.
+// Shutdown exports remaining data and stops. It takes at most 3 s.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()

@@ -7,14 +7,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Lazy is a span that begins when the first part of its work does. A nil Lazy is no span.
+// Lazy is a span that starts with the first part of its work. A nil Lazy is no span.
 type Lazy struct {
 	start func() trace.Span
 	once  sync.Once
-	span  trace.Span // nil until it begins, and for good if it ends before
+	span  trace.Span // nil until it starts; stays nil if it ends first
 }
 
-// Lazy returns a span within that of ctx that has not begun.
+// Lazy returns an unstarted child of the span in ctx.
 func (t Tracer) Lazy(ctx context.Context, name string, opts ...trace.SpanStartOption) *Lazy {
 	if !t.on {
 		return nil
@@ -25,7 +25,7 @@ func (t Tracer) Lazy(ctx context.Context, name string, opts ...trace.SpanStartOp
 	}}
 }
 
-// Within begins the span, unless it has begun, and returns ctx with it.
+// Within starts the span if necessary and returns ctx with it.
 func (l *Lazy) Within(ctx context.Context) context.Context {
 	if l == nil {
 		return ctx
@@ -37,7 +37,7 @@ func (l *Lazy) Within(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, l.span)
 }
 
-// End ends the span, if it has begun.
+// End ends the span if it has started.
 func (l *Lazy) End() {
 	if l == nil {
 		return

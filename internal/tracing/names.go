@@ -2,8 +2,8 @@ package tracing
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Names of spans. Those of requests, model calls and tools are followed by what they are about, such as "tools/call
-// search" or "chat gpt-5".
+// Names of spans. Those of requests, model calls and tools are followed by their target, as in "tools/call search" or
+// "chat gpt-5".
 const (
 	SpanQuery     = "process_query"
 	SpanPlanning  = "planning"
@@ -15,9 +15,9 @@ const (
 	SpanEmbed     = "embeddings"
 )
 
-// Attributes of the semantic conventions of OpenTelemetry for generative AI and MCP
-// (https://github.com/open-telemetry/semantic-conventions-genai, 2026-07), which are in development, and the general
-// ones that they use.
+// Attributes of the OpenTelemetry semantic conventions for generative AI and MCP
+// (https://github.com/open-telemetry/semantic-conventions-genai, 2026-07), which are in development, and of the
+// general conventions that they use.
 const (
 	MethodName      = attribute.Key("mcp.method.name")
 	ProtocolVersion = attribute.Key("mcp.protocol.version")
@@ -64,7 +64,7 @@ const (
 	OperationToken  = "gen_ai.client.token.usage"
 )
 
-// Attributes of our own.
+// Attributes of the router itself.
 const (
 	Server      = attribute.Key("nexus.server") // as configured
 	Caller      = attribute.Key("nexus.caller") // "key:NAME" or "addr:ADDRESS"
@@ -80,5 +80,5 @@ const (
 	Found       = attribute.Key("nexus.found")
 )
 
-// EventNotRun is the event of a step that never reached its tool.
+// EventNotRun is the span event for a step that never reached its tool.
 const EventNotRun = "step not run"

@@ -10,25 +10,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Members of _meta and headers of the W3C Trace Context. MCP names them in SEP-414.
+// _meta members and headers of W3C Trace Context. SEP-414 defines their use in MCP.
 const (
 	traceparent = "traceparent"
 	tracestate  = "tracestate"
 	baggage     = "baggage"
 )
 
-// Remote is the trace context that came with a request, as raw JSON of its _meta and in its HTTP headers.
+// Remote is the trace context of a request, from its raw _meta and its HTTP headers.
 type Remote struct {
 	Parent, State []byte      // of _meta; nil if absent
 	Header        http.Header // may be nil
 }
 
-// Sent reports whether there is a context.
+// Sent reports whether the request has a trace context.
 func (r Remote) Sent() bool { return r.Parent != nil || r.Header["Traceparent"] != nil }
 
-// Context returns ctx with the remote span as the parent of spans, and spans to link. _meta wins over the headers,
-// which may be those of a hop in between. Of callers that are not trusted both become links, so that they cannot join
-// or sample the traces of others. Malformed values are ignored.
+// Context returns ctx with the remote span as parent, and spans to link. _meta takes precedence over headers, which
+// may come from an intermediate hop. For untrusted callers both become links, so that they cannot join or sample
+// traces of others. Malformed values are ignored.
 func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []trace.Link) {
 	sent := r.Header["Traceparent"]
 	var found []trace.SpanContext
@@ -48,7 +48,7 @@ func (r Remote) Context(ctx context.Context, trusted bool) (context.Context, []t
 	return ctx, links
 }
 
-// maxState bounds a tracestate, which spans keep, in bytes. The standard asks for at least 512.
+// maxState limits the bytes of a tracestate, which spans retain. The standard requires at least 512.
 const maxState = 2 << 10
 
 func extract(to []trace.SpanContext, parent, state string) []trace.SpanContext {
@@ -63,7 +63,7 @@ func extract(to []trace.SpanContext, parent, state string) []trace.SpanContext {
 	return to
 }
 
-// Without returns a raw _meta without trace context and baggage, or nil if nothing else is in it.
+// Without returns a raw _meta without trace context and baggage; nil if nothing else remains.
 func Without(meta []byte) []byte {
 	for _, name := range []string{traceparent, tracestate, baggage} {
 		meta = jsonrpc.Remove(meta, name)

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Shape is what many spans have in common, so that it is made and encoded once for all of them. It does not change.
+// Shape holds the data that many spans share, so that it is built and encoded once. It is immutable.
 type Shape struct {
 	Name       string
 	Kind       trace.SpanKind
@@ -23,28 +23,28 @@ type Shape struct {
 	encoded []byte
 }
 
-// Encoded returns the shape as the first call of encode has encoded it.
+// Encoded returns the encoded shape. The first call determines the encoding.
 func (s *Shape) Encoded(encode func(*Shape) []byte) []byte {
 	s.once.Do(func() { s.encoded = encode(s) })
 	return s.encoded
 }
 
-// Shaped is a span of a shape.
+// Shaped is a span with a Shape.
 type Shaped interface {
 	trace.Span
-	Add(attribute.KeyValue) // one that the span does not have
+	Add(attribute.KeyValue) // adds an attribute that the span does not have
 	EndAt(time.Time)
 }
 
-// Shaper is a trace.Tracer that starts spans of a shape faster than others. Those that are recorded are Shaped. own is
-// an attribute that the shape does not have.
+// Shaper is a trace.Tracer that starts spans with a Shape at lower cost. Recorded ones are Shaped. own is an
+// attribute that the shape does not have.
 type Shaper interface {
 	StartShaped(
 		ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
 	) context.Context
 }
 
-// StartShaped begins a span of a shape within that of ctx.
+// StartShaped starts a child of the span in ctx with a shape.
 func (t Tracer) StartShaped(
 	ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
 ) (context.Context, Shaped) {
@@ -69,24 +69,24 @@ func Of(ctx context.Context) Shaped {
 	return plain{span}
 }
 
-// plain is a span of a trace.Tracer that is no Shaper.
+// plain is a span of a trace.Tracer that is not a Shaper.
 type plain struct{ trace.Span }
 
 func (p plain) Add(a attribute.KeyValue) { p.SetAttributes(a) }
 
 func (p plain) EndAt(at time.Time) { p.End(trace.WithTimestamp(at)) }
 
-// Bounds of the shapes that are kept: how many, and the bytes of the texts that choose one. Others are made for each
-// span.
+// Limits of the stored shapes: their number, and the bytes of the texts that select one. Beyond them, each span gets
+// a new shape.
 const (
 	maxShapes = 1000
 	maxChoice = 400
 )
 
-// Shapes are the shapes of spans that differ in a few texts. The zero value has none. Reading takes no lock.
+// Shapes stores the shapes of spans that differ in a few texts. The zero value is empty. Reading takes no lock.
 type Shapes struct {
 	known atomic.Pointer[map[[4]string]*Shape]
-	mu    sync.Mutex // held while known is replaced
+	mu    sync.Mutex // guards replacement of known
 }
 
 // Of returns the shape for some texts.
@@ -100,7 +100,7 @@ func (s *Shapes) Of(choice [4]string, create func() *Shape) *Shape {
 	size := 0
 	for i, text := range choice {
 		size += len(text)
-		choice[i] = strings.Clone(text) // it may be part of a message
+		choice[i] = strings.Clone(text) // do not retain the message it may be part of
 	}
 	if size > maxChoice {
 		return shape

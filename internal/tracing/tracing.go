@@ -1,8 +1,8 @@
-// Package tracing starts the spans of the router and carries their context over the wire. names.go has every name.
+// Package tracing starts the router's spans and propagates their context. names.go has all names.
 //
-// A [Tracer] is a value. Its zero value starts no spans. Where nothing is exported, Start costs a comparison;
-// [Tracer.Root] still gives a query its trace id. Content, such as arguments and results, is recorded only where that
-// is enabled, and redacted. Everything here is safe for concurrent use and starts no goroutine.
+// A [Tracer] is a value. Its zero value starts no spans. If nothing is exported, Start costs one comparison;
+// [Tracer.Root] still gives a query its trace id. Content, such as arguments and results, is recorded only if
+// enabled, and redacted. The package is safe for concurrent use and starts no goroutines.
 package tracing
 
 import (
@@ -18,31 +18,31 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-// maxContent bounds each recorded content in bytes.
+// maxContent limits the bytes of each recorded content.
 const maxContent = 8 << 10
 
-// maxName bounds names that others choose, in those of spans and in attributes, in bytes.
+// maxName limits the bytes of untrusted names in span names and attributes.
 const maxName = 200
 
 // Tracer starts spans.
 type Tracer struct {
 	tracer  trace.Tracer // nil = no spans
-	shaper  Shaper       // nil = tracer is none
+	shaper  Shaper       // nil = tracer is not a Shaper
 	on      bool
 	content func(text string) string
 }
 
-// New returns a Tracer. exported tells whether spans of tracer go anywhere. content redacts what is recorded of
-// queries, arguments and results; nil records nothing of them.
+// New returns a Tracer. exported reports whether spans of tracer are exported. content redacts recorded queries,
+// arguments and results; nil records none.
 func New(tracer trace.Tracer, exported bool, content func(text string) string) Tracer {
 	shaper, _ := tracer.(Shaper)
 	return Tracer{tracer, shaper, exported, content}
 }
 
-// On reports whether spans are exported. If not, the spans of Start do nothing.
+// On reports whether spans are exported. If not, Start returns spans that do nothing.
 func (t Tracer) On() bool { return t.on }
 
-// Start begins a span within that of ctx.
+// Start starts a child of the span in ctx.
 func (t Tracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !t.on {
 		return ctx, noop.Span{}
@@ -50,7 +50,7 @@ func (t Tracer) Start(ctx context.Context, name string, opts ...trace.SpanStartO
 	return t.tracer.Start(ctx, name, opts...)
 }
 
-// Root is Start, and gives a context without a trace id one even if spans are not exported.
+// Root is like Start, but gives ctx a trace id even if spans are not exported.
 func (t Tracer) Root(
 	ctx context.Context, name string, opts ...trace.SpanStartOption,
 ) (_ context.Context, _ trace.Span, id trace.TraceID) {
@@ -62,7 +62,7 @@ func (t Tracer) Root(
 	return ctx, span, span.SpanContext().TraceID()
 }
 
-// Name returns the name of a span about a target, which others may have chosen.
+// Name returns the name of a span with a target, which may be untrusted.
 func Name(what, target string) string {
 	if target == "" {
 		return cut(what, maxName)
@@ -70,11 +70,11 @@ func Name(what, target string) string {
 	return cut(what, maxName) + " " + cut(target, maxName)
 }
 
-// Text is an attribute with a name that others may have chosen.
+// Text returns an attribute with an untrusted name as its value.
 func Text(key attribute.Key, name string) attribute.KeyValue { return key.String(cut(name, maxName)) }
 
-// cut bounds text, and makes it valid UTF-8: exporters refuse other text. What is left of a long text does not keep the
-// whole in memory.
+// cut shortens text to limit and makes it valid UTF-8, because exporters refuse other text. The result does not
+// retain the memory of a long text.
 func cut(text string, limit int) string {
 	if len(text) > limit {
 		text = strings.Clone(short.Prefix(text, limit))
@@ -82,13 +82,13 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// With is the option that gives a span its attributes at the start, where samplers see them.
+// With returns the option that sets attributes at the start of a span, where samplers see them.
 func With(attributes ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(attributes...)
 }
 
-// TypeOfCode returns the type of a JSON-RPC error: its raw code if specifications define that, else ErrorOther, because
-// servers may send any.
+// TypeOfCode returns the error type of a JSON-RPC error: its raw code if specifications define it, else ErrorOther,
+// because servers may send any code.
 func TypeOfCode(code []byte) string {
 	switch string(code) {
 	case "-32700", "-32600", "-32601", "-32602", "-32603", "-32000", "-32001", "-32002", "-32020", "-32022", "-32042":
@@ -97,8 +97,8 @@ func TypeOfCode(code []byte) string {
 	return ErrorOther
 }
 
-// Fail marks a span as failed with a type of error from a small set. The message is content: servers, tools and models
-// wrote it.
+// Fail marks a span as failed with an error type from a small set. The message counts as content, because servers,
+// tools and models write it.
 func (t Tracer) Fail(span trace.Span, errorType, message string) {
 	if !span.IsRecording() {
 		return
@@ -112,12 +112,12 @@ func (t Tracer) Fail(span trace.Span, errorType, message string) {
 	span.SetStatus(codes.Error, message)
 }
 
-// redact returns content as it is recorded. It reads no more than it may need of a long text.
+// redact returns redacted content. It reads no more of a long text than it may need.
 func (t Tracer) redact(text string, limit int) string {
 	return cut(t.content(short.Prefix(text, 2*maxContent)), limit)
 }
 
-// Content records text, if content is enabled.
+// Content records text if content is enabled.
 func (t Tracer) Content(span trace.Span, key attribute.Key, text []byte) {
 	if t.content != nil && len(text) > 0 && span.IsRecording() {
 		span.SetAttributes(key.String(t.redact(string(text[:min(len(text), 2*maxContent)]), maxContent)))
@@ -127,8 +127,8 @@ func (t Tracer) Content(span trace.Span, key attribute.Key, text []byte) {
 // Call is a call of a tool in a message.
 type Call struct{ Name, Arguments string }
 
-// Message records one message of a conversation in the form of the conventions, if content is enabled. Calls for which
-// there is no room are left out.
+// Message records one message of a conversation in the format of the conventions, if content is enabled. Calls that
+// do not fit are left out.
 func (t Tracer) Message(span trace.Span, key attribute.Key, role, text string, calls ...Call) {
 	if t.content == nil || !span.IsRecording() {
 		return

@@ -71,7 +71,7 @@ func TestTokens(t *testing.T) {
 		{"in _meta", request("1", "tools/call", `"api_key":"`+strings.TrimPrefix(w.bearer(good)["Authorization"], "Bearer ")+`"`), nil, 200, "Invalid API key", ""},
 		{"in X-API-Key", request("1", "seen", ""), header{"X-API-Key": strings.TrimPrefix(w.bearer(good)["Authorization"], "Bearer ")}, 401, "not valid", `Bearer realm="agenticnexus", error="invalid_token", error_description="the API key is not valid", ` + where},
 		{"expired", request("1", "seen", ""), w.bearer(bearertest.Claims{"exp": 1}), 401, "the token has expired", `Bearer realm="agenticnexus", error="invalid_token", error_description="the token has expired", ` + where},
-		{"no scope", request("1", "seen", ""), w.bearer(bearertest.Claims{"groups": "a"}), 403, "lacks a scope", `Bearer realm="agenticnexus", error="insufficient_scope", error_description="the token lacks a scope that is needed", ` + where},
+		{"no scope", request("1", "seen", ""), w.bearer(bearertest.Claims{"groups": "a"}), 403, "lacks a required scope", `Bearer realm="agenticnexus", error="insufficient_scope", error_description="the token lacks a required scope", ` + where},
 		{"no claim", request("1", "seen", ""), w.bearer(bearertest.Claims{"scope": "mcp read"}), 403, "no claim", ""},
 	} {
 		status, h, body := w.post(row.body, row.h)

@@ -5,7 +5,7 @@ import "fmt"
 // Call is a call of a tool that the model makes. Arguments are JSON.
 type Call struct{ Name, Arguments string }
 
-// WithTools holds of requests with tools that the model may call.
+// WithTools reports whether a request has tools that the model may call.
 func WithTools(r Request) bool { return len(r.Tools) > 0 }
 
 // wireTool is a tool of a request, in the form of any API.
@@ -25,14 +25,14 @@ func names(tools []wireTool) (out []string) {
 
 func callID(i int) string { return fmt.Sprintf("call_%d", i) }
 
-// halves are two pieces of the arguments.
+// halves splits the arguments into two pieces.
 func (c Call) halves() [2]string {
 	n := len(c.Arguments) / 2
 	return [2]string{c.Arguments[:n], c.Arguments[n:]}
 }
 
-// pieces are the calls in a stream of chat completions: first all names, then the arguments in turns, told apart by
-// the index alone.
+// pieces returns the calls in a stream of chat completions: first all names, then the arguments alternately,
+// distinguished only by the index.
 func (c chat) pieces() (frames []string) {
 	send := func(call object) {
 		delta := object{"tool_calls": []any{call}}
@@ -50,7 +50,7 @@ func (c chat) pieces() (frames []string) {
 	return frames
 }
 
-// whole are the calls of a chat completion that is not streamed.
+// whole returns the calls of a chat completion without streaming.
 func (c chat) whole() (list []any) {
 	for i, call := range c.calls {
 		list = append(list, object{"id": callID(i), "type": "function",
@@ -59,7 +59,7 @@ func (c chat) whole() (list []any) {
 	return list
 }
 
-// items are the calls in the output of a response.
+// items returns the calls in the output of a response.
 func (r responses) items() (list []any) {
 	for i, call := range r.calls {
 		list = append(list, object{"id": fmt.Sprintf("fc_%d", i), "type": "function_call", "status": "completed",
@@ -68,7 +68,7 @@ func (r responses) items() (list []any) {
 	return list
 }
 
-// blocks are the calls in a stream of the Messages API.
+// blocks returns the calls in a stream of the Messages API.
 func (m messages) blocks() (frames []string) {
 	for i, call := range m.calls {
 		frames = append(frames, event("content_block_start", object{"index": i + 1,

@@ -1,9 +1,9 @@
 package llmtest
 
-// Embeddings holds of requests that ask for embeddings.
+// Embeddings reports whether a request asks for embeddings.
 func Embeddings(r Request) bool { return r.Embeddings() }
 
-// vectors is the answer to an embeddings request, the last text first: clients must go by the indexes.
+// vectors returns the response to an embeddings request, last text first, so that clients must use the indexes.
 func (r Reply) vectors(req Request) any {
 	var data []object
 	for i := len(req.Inputs) - 1; i >= 0; i-- {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GoldStep is a step of a right plan.
+// GoldStep is a step of a correct plan.
 type GoldStep struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`
@@ -93,17 +93,17 @@ func marshal(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Oracle knows the right plan of every question. Its Reply is a script for Server.Script.
+// Oracle has the correct plan of every question. Its Reply is a script for Server.Script.
 type Oracle struct {
 	Plans map[string][]GoldStep // by question
 	Form  Form                  // FormSteps if empty
 
-	// Seek says in other words what a tool does. Where tools of the plan are not in the first prompt, the Oracle searches
-	// for them first; nil never searches.
+	// Seek describes in other words what a tool does. If the first prompt lacks tools of the plan, the Oracle
+	// searches for them first; nil disables that.
 	Seek func(tool string) string
 }
 
-// Reply writes the plan of the longest question that the model gets to read, and the empty plan where it knows none.
+// Reply returns the plan of the longest known question in the model's text, or the empty plan if there is none.
 func (o Oracle) Reply(r Request) (Reply, bool) {
 	var plan []GoldStep
 	longest := -1
@@ -118,7 +118,7 @@ func (o Oracle) Reply(r Request) (Reply, bool) {
 	return Reply{Text: o.Form.Write(plan), Chunk: 1 << 10}, true
 }
 
-// searches are the steps that look for the tools of a plan which the first prompt does not have.
+// searches returns the steps that search for tools of a plan that the first prompt lacks.
 func (o Oracle) searches(plan []GoldStep, r Request) (searches []GoldStep) {
 	if o.Seek == nil || len(r.Users) > 1 {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is a way in which a stream goes wrong.
+// Fault is a kind of stream failure.
 type Fault string
 
-// The faults. The ones in the middle of a stream come after half of the text.
+// The faults. Those in the middle of a stream come after half of the text.
 const (
 	Stall      Fault = "stall"       // silence until the client goes away
 	StallFirst Fault = "stall_first" // silence from the start, before any header
@@ -33,7 +33,7 @@ const (
 // LongLineBytes is the length of the line that LongLine sends, unless the client leaves before.
 const LongLineBytes = 128 << 20
 
-// Reply is one scripted answer. The zero value answers with an empty text at once.
+// Reply is one scripted response. The zero value is an empty text, sent immediately.
 type Reply struct {
 	Text  string        // what the model says
 	Chunk int           // bytes of each piece of the stream, cut at characters; 0 is 16
@@ -44,14 +44,15 @@ type Reply struct {
 	Code   string      // of that error
 	Header http.Header // sent as well
 
-	// parameters that are refused with HTTP 400: a name at the top level of the body, json_schema, strict or json_object
+	// parameters that are refused with HTTP 400: a name at the top level of the body, json_schema, strict or
+	// json_object
 	Refuse []string
 	Fault  Fault
 	Finish string // finish_reason, "stop" if empty; or the status of a response
 
 	Embed func(text string) []float32 // the vectors of an embeddings request
 
-	Raw     string // sent as it stands, with RawType, instead of anything else
+	Raw     string // sent unchanged, with RawType, instead of any other content
 	RawType string
 
 	Calls []Call // of tools, after the text
@@ -59,7 +60,7 @@ type Reply struct {
 	refused string
 }
 
-// JSON makes a Reply of a value.
+// JSON returns a Reply with a value encoded as JSON.
 func JSON(v any) Reply {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -183,7 +184,7 @@ func (r Reply) stream(w http.ResponseWriter, hr *http.Request, req Request) {
 	send(d.end(r.Text, r.finish())...)
 }
 
-// misbehave does what the fault asks for and reports whether the stream ends with it.
+// misbehave simulates the fault and reports whether the stream ends with it.
 func (r Reply) misbehave(w io.Writer, hr *http.Request, send func(...string)) bool {
 	switch r.Fault {
 	case Stall:
@@ -221,7 +222,7 @@ func (r Reply) pause(hr *http.Request, d time.Duration) bool {
 	}
 }
 
-// pieces cuts the text; characters stay whole.
+// pieces splits the text between characters.
 func (r Reply) pieces() []string {
 	size := cmp.Or(max(r.Chunk, 0), 16)
 	var out []string

@@ -2,9 +2,9 @@
 // Responses API, the Messages API of Anthropic and Embeddings, streams at a given pace, fails in the ways real
 // endpoints fail, and keeps what it was asked.
 //
-// Rules are tried in the order they were added; the first whose condition holds answers, and its replies are
-// given one after another, the last one again and again. A request that no rule takes is answered with HTTP 404.
-// A Server allows concurrent use. Close waits until no request is being answered.
+// Rules are tried in the order of their addition; the first one whose condition holds answers. It gives its replies
+// one after another and repeats the last one. A request without a rule gets HTTP 404. A Server is safe for concurrent
+// use. Close waits until no request is being answered.
 package llmtest
 
 import (
@@ -28,7 +28,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Bounds of what a Server takes and keeps.
+// Limits of a Server.
 const (
 	maxBody     = 16 << 20
 	maxRecorded = 1000 // requests; older ones are forgotten
@@ -85,7 +85,7 @@ func Start(addr string) (*Server, error) {
 	return s, nil
 }
 
-// Close breaks off what is being answered and waits for it.
+// Close cancels running responses and waits for them.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.http.Close() // closes listener and connections; there is nobody to tell
@@ -95,7 +95,7 @@ func (s *Server) Close() {
 // Answer adds a rule for every request.
 func (s *Server) Answer(replies ...Reply) { s.When(nil, replies...) }
 
-// When adds a rule for requests of which when holds; nil holds of all.
+// When adds a rule for requests that satisfy when; nil matches all.
 func (s *Server) When(when func(Request) bool, replies ...Reply) {
 	if len(replies) == 0 {
 		replies = []Reply{{}}
@@ -105,29 +105,28 @@ func (s *Server) When(when func(Request) bool, replies ...Reply) {
 	s.rules = append(s.rules, &rule{when: when, replies: slices.Clone(replies)})
 }
 
-// Script adds a rule that makes up its replies; false leaves the request to the next rule. It is called for one request
-// at a time.
+// Script adds a rule that computes its replies; false passes the request to the next rule. Calls are serialized.
 func (s *Server) Script(script func(Request) (Reply, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = append(s.rules, &rule{script: script})
 }
 
-// Reset forgets rules and requests.
+// Reset removes all rules and recorded requests.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules, s.requests = nil, nil
 }
 
-// Requests are the requests so far, oldest first.
+// Requests returns the recorded requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Request is what a client asked.
+// Request is a recorded request.
 type Request struct {
 	At     time.Time
 	Path   string // with the query
@@ -140,7 +139,7 @@ type Request struct {
 	Strict bool   // of a json_schema
 	System string // the instructions
 	Users  []string
-	Text   string   // everything the model gets to read, roles left out
+	Text   string   // all text for the model, without roles
 	Inputs []string // texts to embed
 	Tools  []string // names of the tools that the model may call
 }
@@ -166,12 +165,12 @@ func (r Request) Has(parameter string) bool {
 	return ok
 }
 
-// Contains makes a condition: the model gets to read the text.
+// Contains returns a condition: the model's text contains the given text.
 func Contains(text string) func(Request) bool {
 	return func(r Request) bool { return strings.Contains(r.Text, text) }
 }
 
-// Structured holds of requests that ask for JSON, and so tells planning from answering.
+// Structured reports whether a request asks for JSON, which distinguishes planning from answering.
 func Structured(r Request) bool { return r.Form != "" }
 
 type wireMessage struct {
@@ -252,7 +251,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	req, err := parse(r, body)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "the body is no JSON of the expected form: "+err.Error(), "")
+		refuse(w, http.StatusBadRequest, "the body is not JSON of the expected form: "+err.Error(), "")
 		return
 	}
 	reply, ok := s.pick(req)
@@ -263,7 +262,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	reply.write(w, r, req)
 }
 
-// reply is the next reply of the rule, if it takes the request.
+// reply returns the next reply of the rule if the rule matches the request.
 func (r *rule) reply(req Request) (Reply, bool) {
 	if r.script != nil {
 		return r.script(req)
@@ -271,7 +270,7 @@ func (r *rule) reply(req Request) (Reply, bool) {
 	return r.replies[0], r.when == nil || r.when(req)
 }
 
-// pick keeps the request and takes the next reply of the first rule that wants it.
+// pick records the request and returns the next reply of the first matching rule.
 func (s *Server) pick(req Request) (Reply, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,8 @@
 // Package expression evaluates the expressions of plans: conditions and shapes of values, in the language of expr-lang.
 //
-// Parse reads an expression once; Names says which values it needs, and Eval computes it. Expressions come from models
-// and clients and are untrusted: they reach the values that they are given and nothing else, and their length, the work
-// of an evaluation and the size of its result are bounded. An Expression does not change and may be used from any
-// goroutine.
+// Parse reads an expression once, Names returns the values that it needs, and Eval computes it. Expressions come from
+// models and clients and are untrusted: they can access only the given values, and their length, the work of an
+// evaluation and the size of its result are limited. An Expression is immutable and safe for concurrent use.
 package expression
 
 import (
@@ -21,13 +20,13 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Bounds of an expression.
+// Limits of an expression.
 const (
 	MaxLength = 4096 // bytes
 	maxNodes  = 1000 // of the syntax tree
 )
 
-// Expression is an expression that has been read.
+// Expression is a parsed expression.
 type Expression struct {
 	program *vm.Program
 	names   []string
@@ -60,11 +59,11 @@ func Parse(source string) (*Expression, error) {
 // Names returns the names of the values that the expression uses, sorted.
 func (e *Expression) Names() []string { return e.names }
 
-// Locals returns the names of the variables that the expression declares. They hide values of the same name.
+// Locals returns the variables that the expression declares. They hide values of the same name.
 func (e *Expression) Locals() []string { return e.locals }
 
-// Eval computes the expression. values are as Decode returns them, by name; a value that is not there is nil. The end
-// of ctx ends the work. An error is one line.
+// Eval computes the expression. values are values returned by Decode, by name; a missing value is nil. The end of ctx
+// stops the evaluation. Errors are one line.
 func (e *Expression) Eval(ctx context.Context, values map[string]any) (any, error) {
 	env := make(map[string]any, len(values)+1)
 	maps.Copy(env, values)
@@ -77,7 +76,7 @@ func (e *Expression) Eval(ctx context.Context, values map[string]any) (any, erro
 	return result, nil
 }
 
-// OneLine drops the picture of the source that the library adds to its errors.
+// OneLine removes the source excerpt that the library adds to its errors.
 func OneLine(err error) error {
 	located := (*file.Error)(nil)
 	switch {
@@ -94,7 +93,8 @@ func OneLine(err error) error {
 	return fmt.Errorf("%s at character %d", located.Message, located.Column+1)
 }
 
-// rewriter collects the names in an expression and meters its work. The library visits children before their parents.
+// rewriter collects the names in an expression and inserts calls that meter its work. The library visits children
+// before their parents.
 type rewriter struct {
 	found   []string // identifiers; those that are functions and variables of the expression itself appear in known, too
 	known   []string
@@ -148,8 +148,8 @@ func (r *rewriter) Visit(node *ast.Node) {
 	}
 }
 
-// builtin meters a function of the language: what it reads and what it returns. Those that only look at one place of
-// their argument cost nothing.
+// builtin meters a function of the language: the values it reads and returns. Functions that access only one element
+// of their argument are free.
 func (r *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	switch n.Name {
 	case "type", "first", "last", "get":

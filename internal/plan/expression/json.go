@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// MaxValue is how many bytes of JSON an expression may read of a value, and how many its own value may have.
+// MaxValue limits the JSON bytes of a value that an expression reads, and of its result.
 const MaxValue = 8 << 20
 
-// Decode reads a JSON value for Eval. Whole numbers become int where they fit, other numbers float64; a number
-// that neither represents exactly stays a json.Number, which can be passed on but not calculated with.
+// Decode reads a JSON value for Eval. Integers that fit become int, other numbers float64. A number that neither
+// represents exactly stays a json.Number, which can be copied but not used in calculations.
 func Decode(raw json.RawMessage) (any, error) {
 	if len(raw) > MaxValue {
 		return nil, fmt.Errorf("the value has %d bytes, and expressions read at most %d", len(raw), MaxValue)
@@ -78,7 +78,7 @@ func Encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// plain turns a value of the language into what encoding/json writes.
+// plain converts a value of the language for encoding/json.
 func plain(v reflect.Value) (any, error) {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -12,7 +12,7 @@ import (
 	"github.com/expr-lang/expr/builtin"
 )
 
-// Bounds of an evaluation.
+// Limits of an evaluation.
 const (
 	maxWork   = 2_000_000 // units: values visited, 8 bytes of text each count as one
 	maxMemory = 1_000_000 // elements that ranges and lists of the virtual machine may have
@@ -26,7 +26,7 @@ var (
 	errNested = fmt.Errorf("the expression makes or reads values nested deeper than %d levels", maxNested)
 )
 
-// meterName is the name of the meter of an evaluation. No expression can write it.
+// meterName is the name of an evaluation's meter. Expressions cannot contain it.
 const meterName = "\x00meter"
 
 // meter counts the work of one evaluation.
@@ -43,7 +43,7 @@ func (m *meter) take(units int) error {
 	return m.ctx.Err()
 }
 
-// charge takes the size of a value: the number of values in it, and its text.
+// charge charges the size of a value: the number of values in it, and its text.
 func (m *meter) charge(v any, depth int) error {
 	if depth > maxNested {
 		return errNested
@@ -94,7 +94,7 @@ func (m *meter) charge(v any, depth int) error {
 	return m.take(1)
 }
 
-// A function that the rewriter puts into expressions. Its first argument is the meter.
+// function is a function that the rewriter inserts into expressions. Its first argument is the meter.
 type function struct {
 	name string
 	call func(args ...any) (any, error)
@@ -149,7 +149,7 @@ var metered = []function{
 	}},
 }
 
-// productUnits is the work of functions whose work or result is as large as the product of their arguments.
+// productUnits returns the work of functions whose work or result grows with the product of their arguments.
 func productUnits(name string, values []any) int {
 	text := func(i int) string {
 		if i < len(values) {

@@ -1,7 +1,7 @@
-// Command wordnet makes internal/search/wordnet.txt, the table of related words, from the database of WordNet 3.0.
-// The first argument is its folder (Debian's package wordnet-base has it in /usr/share/wordnet). A line has the stem of
-// a common word and up to 12 related stems, each with its weight in tenths. Only WordNet goes into the table: no question or
-// catalog of an evaluation does.
+// Command wordnet generates internal/search/wordnet.txt, the table of related words, from the WordNet 3.0 database.
+// Its first argument is the database folder (/usr/share/wordnet in Debian's package wordnet-base). A line has the
+// stem of a common word and up to 12 related stems, each with a weight in tenths. The table is derived from WordNet
+// alone, not from questions or catalogs of an evaluation.
 package main
 
 import (
@@ -24,29 +24,30 @@ import (
 //go:embed notice.txt
 var notice string
 
-// Weights of relations: to another word of the same meaning, to one that is linked to it, and to one that explains it.
+// Weights of relations: to a word with the same meaning, to a word of a linked meaning, and to a word of the
+// definition.
 const (
 	synonym = 0.5
 	gloss   = 0.3
 )
 
-// pointers are the shares of linked words, by WordNet's symbol of the link.
+// pointers are the weights of linked meanings by WordNet's pointer symbol.
 var pointers = map[string]float64{
 	"@": 0.5, "+": 0.8, "~": 0.25, "&": 0.5, "*": 0.3, `\`: 0.5, "$": 0.4, "^": 0.2, "#p": 0.2, "%p": 0.2,
 }
 
 const (
-	maxNarrower = 12  // a meaning with more narrower ones is too general for them
-	maxRelated  = 12  // of one word
-	leastWeight = 0.1 // of a relation
-	leastUse    = 1   // of a word, see sense.use
+	maxNarrower = 12  // a meaning with more hyponyms is too general to relate them
+	maxRelated  = 12  // relations per word
+	leastWeight = 0.1 // minimum weight of a relation
+	leastUse    = 1   // minimum use of a word, see sense.use
 )
 
 var (
 	word    = regexp.MustCompile(`^[a-z]{3,}$`)
 	words   = regexp.MustCompile(`[a-z]{3,}`)
 	quoted  = regexp.MustCompile(`"[^"]*"`)
-	marker  = regexp.MustCompile(`\(.*\)$`) // of the position of an adjective
+	marker  = regexp.MustCompile(`\(.*\)$`) // position marker of an adjective
 	letters = map[string]string{"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
 )
 
@@ -57,13 +58,13 @@ type synset struct {
 	gloss string
 }
 
-// link leads to another meaning, from one word to one word if these are not 0.
+// link points to another meaning; from one word to another if the word numbers are not 0.
 type link struct {
 	symbol, target string
 	from, to       int
 }
 
-// sense is a meaning of a word. use is how often a corpus has it, and a little for its rank.
+// sense is a meaning of a word. use is its frequency in a corpus plus a little for its rank.
 type sense struct {
 	synset *synset
 	use    float64
@@ -91,7 +92,7 @@ func main() {
 	}
 }
 
-// eachLine calls f for the lines of a file of the database that are no comments.
+// eachLine calls f for each line of a database file except comments.
 func eachLine(folder, name string, f func(line string)) {
 	data, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
@@ -135,7 +136,7 @@ func readSynsets(folder string) map[string]*synset {
 	return out
 }
 
-// readSenses reads the files index.* and the counts of the corpus.
+// readSenses reads the files index.* and the corpus counts.
 func readSenses(folder string, synsets map[string]*synset) map[string][]sense {
 	type numbered struct {
 		lemma, pos string
@@ -164,8 +165,8 @@ func readSenses(folder string, synsets map[string]*synset) map[string][]sense {
 	return out
 }
 
-// relate returns the weights of the stems related to each stem of a common word. A meaning counts by its share of the
-// uses of all words with the stem.
+// relate returns the weights of the stems related to each stem of a common word. A meaning is weighted by its share
+// of the uses of all words with the stem.
 func relate(synsets map[string]*synset, senses map[string][]sense) map[string]map[string]float64 {
 	lemmas := map[string][]string{} // by stem
 	common := map[string]float64{}  // uses, by stem
@@ -211,7 +212,7 @@ func relate(synsets map[string]*synset, senses map[string][]sense) map[string]ma
 	return table
 }
 
-// related calls add for the other words of a meaning and those of the meanings that are linked to it.
+// related calls add for the other words of a meaning and for those of linked meanings.
 func (s *synset) related(lemma string, synsets map[string]*synset, add func(word string, weight float64)) {
 	for _, w := range s.words {
 		if w != lemma {
@@ -239,7 +240,7 @@ func (s *synset) related(lemma string, synsets map[string]*synset, add func(word
 	}
 }
 
-// render returns the strongest relations, such as " purchas5 acquir2".
+// render formats the strongest relations, as in " purchas5 acquir2".
 func render(related map[string]float64) string {
 	stems := slices.SortedFunc(maps.Keys(related), func(a, b string) int {
 		return cmp.Or(cmp.Compare(related[b], related[a]), cmp.Compare(a, b))

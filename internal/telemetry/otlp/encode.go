@@ -12,18 +12,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The numbers of fields are those of opentelemetry/proto/trace/v1/trace.proto and its common and resource parts.
+// Field numbers are those of opentelemetry/proto/trace/v1/trace.proto and its common and resource parts.
 
-// fieldAttribute is that of spans.
+// fieldAttribute is the field number of a span's attributes.
 const fieldAttribute = 9
 
-// Flags of spans and links beside those of W3C.
+// Flags of spans and links in addition to those of W3C.
 const (
-	flagHasRemote = 0x100 // it is known whether the parent is remote,
-	flagRemote    = 0x200 // and it is
+	flagHasRemote = 0x100 // flagRemote is valid
+	flagRemote    = 0x200 // the parent is remote
 )
 
-// appendMessage appends a field with a message.
+// appendMessage appends a field that contains a message.
 func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
 	b = protowire.AppendTag(b, field, protowire.BytesType)
 	begin := len(b)
@@ -65,10 +65,10 @@ func appendFlags(b []byte, field protowire.Number, flags trace.TraceFlags, remot
 	return protowire.AppendFixed32(protowire.AppendTag(b, field, protowire.Fixed32Type), all)
 }
 
-// appendShape appends what spans may have in common.
+// appendShape appends the fields that spans may share.
 func appendShape(b []byte, name string, kind trace.SpanKind, all []attribute.KeyValue) []byte {
 	b = appendString(b, 5, name)
-	b = appendNumber(b, 6, uint64(kind)) // the numbers are the same
+	b = appendNumber(b, 6, uint64(kind)) // equal numbers
 	return appendAttributes(b, fieldAttribute, all)
 }
 
@@ -82,7 +82,7 @@ func appendAttributes(b []byte, field protowire.Number, all []attribute.KeyValue
 func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []byte {
 	key, value := string(a.Key), &a.Value
 	text, number := "", uint64(0)
-	size := 0 // of the value, with its tag
+	size := 0 // size of the value including its tag
 	switch value.Type() {
 	case attribute.BOOL:
 		size = 2
@@ -94,7 +94,7 @@ func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []b
 	case attribute.STRING:
 		text = value.AsString()
 		size = 1 + protowire.SizeBytes(len(text))
-	default: // lists, which our spans do not have, are written as text
+	default: // lists, which the router's spans do not have, become text
 		text = value.String()
 		size = 1 + protowire.SizeBytes(len(text))
 	}
@@ -113,7 +113,7 @@ func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []b
 	return appendBytes(b, 1, text)
 }
 
-// without returns encoded fields of a span without an attribute.
+// without removes an attribute from the encoded fields of a span.
 func without(fields []byte, key attribute.Key) []byte {
 	for at := 0; at < len(fields); {
 		field, kind, tag := protowire.ConsumeTag(fields[at:])
@@ -142,7 +142,7 @@ func appendStatus(b []byte, status codes.Code, description string) []byte {
 	if status == codes.Unset {
 		return b
 	}
-	number := uint64(1) // not those of the package
+	number := uint64(1) // numbers differ from those of the package
 	if status == codes.Error {
 		number = 2
 	}
@@ -151,7 +151,7 @@ func appendStatus(b []byte, status codes.Code, description string) []byte {
 	})
 }
 
-// envelope is what is around the spans of a request.
+// envelope is the encoding that surrounds the spans of a request.
 type envelope struct{ before, scope []byte }
 
 func newEnvelope(about *resource.Resource, scope string) envelope {
@@ -162,7 +162,7 @@ func newEnvelope(about *resource.Resource, scope string) envelope {
 	}
 }
 
-// room is how many bytes around needs in front of spans.
+// room returns the bytes that around needs in front of spans.
 func (e envelope) room() int { return 2*(1+binary.MaxVarintLen64) + len(e.before) + len(e.scope) }
 
 // around returns TracesData in the memory of encoded spans, in front of which there is room.

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// NewMetrics returns an exporter of metrics with cumulative temporality. It fails where a variable is malformed; it
-// does not connect.
+// NewMetrics returns an exporter of metrics with cumulative temporality. It fails if a variable is malformed; it does
+// not connect.
 func NewMetrics() (sdkmetric.Exporter, error) {
 	p, err := newPoster("metrics")
 	if err != nil {
@@ -35,7 +35,7 @@ func (metrics) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation 
 	return sdkmetric.DefaultAggregationSelector(kind)
 }
 
-func (metrics) ForceFlush(context.Context) error { return nil } // nothing is kept
+func (metrics) ForceFlush(context.Context) error { return nil } // nothing is buffered
 
 func (m metrics) Shutdown(context.Context) error {
 	m.close()
@@ -65,7 +65,7 @@ func (m metrics) Export(ctx context.Context, data *metricdata.ResourceMetrics) e
 	return err
 }
 
-// convert turns the aggregations that the default selector makes into their wire form.
+// convert converts the aggregations of the default selector to their wire format.
 func convert(m metricdata.Metrics) (*metricspb.Metric, error) {
 	out := &metricspb.Metric{Name: m.Name, Description: m.Description, Unit: m.Unit}
 	switch data := m.Data.(type) {
@@ -150,7 +150,7 @@ func attributes(in []attribute.KeyValue) (out []*commonpb.KeyValue) {
 	return out
 }
 
-// value turns an attribute into its wire form; lists, which our metrics do not have, are written as text.
+// value converts an attribute to its wire format; lists, which the router's metrics do not have, become text.
 func value(v attribute.Value) *commonpb.AnyValue {
 	switch v.Type() {
 	case attribute.BOOL:

@@ -1,12 +1,12 @@
-// Package otlp exports traces and metrics to an OpenTelemetry collector by OTLP over HTTP with binary protobuf.
+// Package otlp exports traces and metrics to an OpenTelemetry collector using OTLP over HTTP with binary protobuf.
 //
 // [NewTracer] and [NewMetrics] read the standard OTEL_EXPORTER_OTLP_* variables, and those of the sampler and of
-// batches (OTEL_TRACES_SAMPLER, OTEL_BSP_*). The exporters of the OpenTelemetry project do the same, but they link
-// gRPC even for HTTP, because the generated code of the collector's requests does. The requests have the wire format
-// of trace/v1.TracesData and metrics/v1.MetricsData, which do not.
+// batches (OTEL_TRACES_SAMPLER, OTEL_BSP_*). The exporters of the OpenTelemetry project do the same, but link gRPC
+// even for HTTP, because the generated code of the collector's requests does. This package sends trace/v1.TracesData
+// and metrics/v1.MetricsData, which have the same wire format and no such dependency.
 //
-// Everything is safe for concurrent use. A Tracer has one goroutine, which exports, and drops spans beyond the bounds
-// of its queue: 8,192 spans or 16 MiB. Errors never contain headers.
+// The package is safe for concurrent use. A Tracer has one exporting goroutine, and drops spans beyond the limits of
+// its queue: 8,192 spans or 16 MiB. Errors never contain headers.
 //
 // See https://opentelemetry.io/docs/specs/otlp/#otlphttp.
 package otlp
@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	firstRetry   = time.Second // pauses between attempts; they double
+	firstRetry   = time.Second // first pause between attempts; pauses double
 	longestRetry = 30 * time.Second
 	maxReply     = 64 << 10 // bytes read of a response
 )
@@ -51,8 +51,8 @@ func newPoster(signal string) (*poster, error) {
 
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
-// post sends an encoded message, and again while the endpoint says that it is busy, within the timeout for one export.
-// unused reports that nothing refers to the memory of the message any more.
+// post sends an encoded message, and retries within the export timeout while the endpoint reports that it is busy.
+// unused reports that the memory of the message is no longer referenced.
 func (p *poster) post(ctx context.Context, message []byte) (unused bool, err error) {
 	body, err := p.pack(message)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *poster) pack(body []byte) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// reader reads a body for a request, which may do so for a while after its end.
+// reader is the body of a request, which net/http may read for a while after the request has ended.
 type reader struct {
 	*bytes.Reader
 	closed func()
@@ -107,7 +107,7 @@ func (r reader) Close() error {
 	return nil
 }
 
-// attempt sends a body once. retryAfter is negative where another attempt would not help.
+// attempt sends a body once. retryAfter is negative if a retry is useless.
 func (p *poster) attempt(
 	ctx context.Context, body func() io.ReadCloser, size int,
 ) (retryAfter time.Duration, err error) {
@@ -126,7 +126,7 @@ func (p *poster) attempt(
 		return 0, fmt.Errorf("exporting to the collector: %w", err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxReply)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxReply)) // allows reusing the connection
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16)

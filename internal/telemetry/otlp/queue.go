@@ -15,50 +15,50 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// maxQueued bounds the encoded spans that wait, in bytes.
+// maxQueued limits the bytes of queued encoded spans.
 const maxQueued = 16 << 20
 
-// Memory that is kept for another batch and another span, and what a span needs at first, in bytes.
+// Memory kept for reuse by batches and spans, and the initial memory of a span, in bytes.
 const (
 	maxSpare  = 1 << 20
 	maxBuffer = 4 << 10
 	usualSpan = 512
 )
 
-// queue has encoded spans that wait for their export. Beyond its bounds spans are lost: nothing waits for a collector.
+// queue holds encoded spans until their export. Beyond its limits spans are dropped: no caller waits for a collector.
 type queue struct {
 	poster   *poster
 	envelope envelope
 	limits   limits
-	buffers  sync.Pool    // of *[]byte, to encode spans into
+	buffers  sync.Pool    // of *[]byte, for encoding spans
 	dropped  atomic.Int64 // spans that were not exported
 
 	mu      sync.Mutex
-	batches []batch                    // full ones but for the last
-	waiting struct{ spans, bytes int } // in all of them
+	batches []batch                    // all full except the last
+	waiting struct{ spans, bytes int } // total
 	spare   []byte                     // memory for the next batch
 	closed  bool
 
-	full   chan struct{} // there is a full batch
+	full   chan struct{} // has a token if there is a full batch
 	cancel context.CancelFunc
 	stop   chan struct{}
 	done   chan struct{}
-	lost   error // why the last batches were not exported; set before done is closed
+	lost   error // error of the last batches; set before done is closed
 }
 
 type batch struct {
-	spans []byte // encoded, behind room for an envelope
+	spans []byte // encoded, after room for an envelope
 	n     int
 }
 
-// limits are those of the specification's batching processor. The queue and batches are four times as large as there by
-// default: most of what an export costs is the request, not its spans.
+// limits are those of the specification's batching processor. The default queue and batch sizes are four times the
+// specified defaults, because the cost of an export is mostly that of the request, not of its spans.
 type limits struct {
 	queue, batch int
 	delay        time.Duration
 }
 
-// readLimits reads OTEL_BSP_…; what is malformed or not above 0 is as by default.
+// readLimits reads OTEL_BSP_…; values that are malformed or not positive mean the default.
 func readLimits() limits {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(strings.TrimSpace(os.Getenv("OTEL_BSP_" + name))); err == nil && n > 0 {
@@ -80,7 +80,7 @@ func newQueue(p *poster, about *resource.Resource, scope string) *queue {
 	return q
 }
 
-// buffer returns memory to encode a span into.
+// buffer returns memory for encoding a span.
 func (q *queue) buffer() *[]byte {
 	if b, ok := q.buffers.Get().(*[]byte); ok {
 		return b
@@ -89,7 +89,7 @@ func (q *queue) buffer() *[]byte {
 	return &b
 }
 
-// add adds the encoded fields of a span that has ended, and takes their memory back.
+// add adds the encoded fields of an ended span and recycles their memory.
 func (q *queue) add(fields *[]byte) {
 	q.put(*fields)
 	if cap(*fields) <= maxBuffer {
@@ -123,7 +123,7 @@ func (q *queue) put(fields []byte) {
 	}
 }
 
-// take returns the oldest batch, one that is not full only if all shall go.
+// take returns the oldest batch; one that is not full only if all is set.
 func (q *queue) take(all bool) (b batch, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +137,7 @@ func (q *queue) take(all bool) (b batch, ok bool) {
 	return b, true
 }
 
-// reuse keeps the memory of a batch of usual size for another.
+// reuse keeps the memory of a batch of usual size for reuse.
 func (q *queue) reuse(spans []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,7 +146,7 @@ func (q *queue) reuse(spans []byte) {
 	}
 }
 
-// run exports full batches at once and all after a while, until stop is closed.
+// run exports full batches immediately and all batches periodically, until stop is closed.
 func (q *queue) run(ctx context.Context) {
 	defer close(q.done)
 	ticker := time.NewTicker(q.limits.delay)
@@ -181,7 +181,7 @@ func (q *queue) run(ctx context.Context) {
 	}
 }
 
-// shutdown exports what waits, within ctx. The error says why some of it is lost.
+// shutdown exports the queued spans within ctx. The error tells why some are lost.
 func (q *queue) shutdown(ctx context.Context) (err error) {
 	q.mu.Lock()
 	again := q.closed

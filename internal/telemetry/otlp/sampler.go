@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// sampler decides which spans are recorded, as those of the specification do.
+// sampler decides which spans are recorded, as the specification's samplers do.
 type sampler struct {
-	parentBased bool   // what the parent decided counts, if there is one
-	most        uint64 // of the last 63 bits of a trace id, exclusive
+	parentBased bool   // follow the parent's decision, if there is a parent
+	most        uint64 // exclusive limit of the last 63 bits of sampled trace ids
 }
 
 const (
@@ -29,8 +29,8 @@ func (s sampler) samples(parent trace.SpanContext, id trace.TraceID) bool {
 	return binary.BigEndian.Uint64(id[8:])>>1 < s.most
 }
 
-// samplerOfEnvironment reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. What is malformed is reported, and all is
-// sampled.
+// samplerOfEnvironment reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. It reports malformed values and then
+// samples all spans.
 func samplerOfEnvironment() sampler {
 	name := strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER")))
 	root, parentBased := strings.CutPrefix(name, "parentbased_")

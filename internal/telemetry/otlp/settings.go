@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// settings are what the variables of one signal say.
+// settings are the values of the variables for one signal.
 type settings struct {
 	endpoint string
 	headers  http.Header
@@ -26,8 +26,8 @@ type settings struct {
 
 const defaultTimeout = 10 * time.Second
 
-// readSettings reads OTEL_EXPORTER_OTLP_{SIGNAL}_… and, for what these leave open, OTEL_EXPORTER_OTLP_…. signal is
-// "traces" or "metrics". See https://opentelemetry.io/docs/specs/otel/protocol/exporter/.
+// readSettings reads OTEL_EXPORTER_OTLP_{SIGNAL}_… and, if these are unset, OTEL_EXPORTER_OTLP_…. signal is "traces"
+// or "metrics". See https://opentelemetry.io/docs/specs/otel/protocol/exporter/.
 func readSettings(signal string) (settings, error) {
 	s := settings{timeout: defaultTimeout, headers: http.Header{}}
 	of := func(name string) (value, variable string) {
@@ -63,7 +63,7 @@ func readSettings(signal string) (settings, error) {
 	return s, s.readCertificates(of)
 }
 
-// readEndpoint sets the URL. The general variable names a base, to which the path of the signal is added.
+// readEndpoint sets the URL. The general variable is a base URL, to which the signal's path is appended.
 func (s *settings) readEndpoint(signal string, of func(string) (value, variable string)) error {
 	v, name := of("ENDPOINT")
 	if v == "" {
@@ -80,8 +80,7 @@ func (s *settings) readEndpoint(signal string, of func(string) (value, variable 
 	return nil
 }
 
-// readHeaders adds a list such as "a=1,b=2", whose values are percent-encoded. It reports false if an entry is left
-// out.
+// readHeaders parses a list such as "a=1,b=2" with percent-encoded values. It reports false if an entry is invalid.
 func readHeaders(to http.Header, list string) bool {
 	fine := true
 	for entry := range strings.SplitSeq(list, ",") {

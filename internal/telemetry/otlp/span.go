@@ -11,30 +11,30 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// maxEvents bounds the events of a span. It is the SDK's default.
+// maxEvents limits the events of a span. It is the SDK's default.
 const maxEvents = 128
 
-// span is recorded until it ends. What it is told is encoded at once, and not kept.
+// span is a recorded span until its end. It encodes its data immediately instead of keeping it.
 type span struct {
 	embedded.Span
 	queue *queue
 	own   trace.SpanContext
 
 	mu          sync.Mutex
-	fields      *[]byte // encoded, but for those that may change; nil once the span has ended
-	events      int32   // with those that were dropped
+	fields      *[]byte // encoded fields, except those that may change; nil once the span has ended
+	events      int32   // including dropped ones
 	status      codes.Code
 	description string
 }
 
-// The router does not use these methods of trace.Span. They do nothing.
+// The router does not use these methods of trace.Span, so they do nothing.
 
 func (*span) AddLink(trace.Link)                      {}
 func (*span) RecordError(error, ...trace.EventOption) {}
 func (*span) SetName(string)                          {}
 func (*span) TracerProvider() trace.TracerProvider    { return noop.NewTracerProvider() }
 
-// begin encodes what is known when a span begins.
+// begin encodes the data known at the start of a span.
 func (s *span) begin(parent trace.SpanContext, links []trace.Link, began time.Time) {
 	id, own := s.own.TraceID(), s.own.SpanID()
 	b := appendBytes((*s.fields)[:0], 1, id[:])

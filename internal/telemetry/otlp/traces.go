@@ -14,15 +14,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// Tracer makes spans and exports them. What they are told is encoded once, at once: docs/decisions/011-own-spans.md.
+// Tracer creates and exports spans. Their data is encoded immediately and once: docs/decisions/011-own-spans.md.
 type Tracer struct {
 	embedded.Tracer
 	sampler sampler
 	queue   *queue
 }
 
-// NewTracer returns a tracer of a scope. It starts a goroutine, which Shutdown ends. It fails where a variable is
-// malformed; it does not connect.
+// NewTracer returns a tracer with an instrumentation scope. It starts a goroutine, which Shutdown ends. It fails if a
+// variable is malformed; it does not connect.
 func NewTracer(about *resource.Resource, scope string) (*Tracer, error) {
 	p, err := newPoster("traces")
 	if err != nil {
@@ -31,7 +31,7 @@ func NewTracer(about *resource.Resource, scope string) (*Tracer, error) {
 	return &Tracer{sampler: samplerOfEnvironment(), queue: newQueue(p, about, scope)}, nil
 }
 
-// Shutdown exports the rest. Spans that end later are lost.
+// Shutdown exports the queued spans. Spans that end later are lost.
 func (t *Tracer) Shutdown(ctx context.Context) error { return t.queue.shutdown(ctx) }
 
 // Start implements trace.Tracer.
@@ -62,7 +62,7 @@ func (t *Tracer) StartShaped(
 
 func encodeShape(s *tracing.Shape) []byte { return appendShape(nil, s.Name, s.Kind, s.Attributes) }
 
-// start returns a span within that of ctx, and ctx with it. The span is nil if it is not sampled.
+// start returns a child of the span in ctx, and ctx with it. The span is nil if it is not sampled.
 func (t *Tracer) start(ctx context.Context) (_ context.Context, s *span, parent trace.SpanContext) {
 	parent = trace.SpanContextFromContext(ctx)
 	id := parent.TraceID()
@@ -82,8 +82,7 @@ func (t *Tracer) start(ctx context.Context) (_ context.Context, s *span, parent 
 	return trace.ContextWithSpan(ctx, s), s, parent
 }
 
-// Dropped returns how many spans were not exported so far: there was no room for them, or the collector did not take
-// them.
+// Dropped returns the number of spans not exported, because the queue was full or the collector refused them.
 func (t *Tracer) Dropped() int64 { return t.queue.dropped.Load() }
 
 func newTraceID() (id trace.TraceID) {

@@ -191,6 +191,17 @@ func (d *directory) conflicts() []Conflict {
 	return nil
 }
 
+// Displaced returns why a tool is quarantined under ConflictError: a server earlier in the configuration has a tool of
+// its name. It is nil for other tools.
+func (d *directory) Displaced(server, tool string) *link.Failure {
+	for _, c := range d.conflicts() {
+		if c.Tool == tool && slices.Contains(c.Servers[1:], server) {
+			return quarantined(server, tool, "its name is also used by another server")
+		}
+	}
+	return nil
+}
+
 // Listed reports whether a server's last list had a tool.
 func (d *directory) Listed(server, client, tool string) bool {
 	s := d.servers.enabled(server)

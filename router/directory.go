@@ -59,6 +59,17 @@ func (d *directory) qualified(name string, visible downstream.Visible) (server, 
 	return "", "", false
 }
 
+// has reports whether a server has a tool that the caller may use. The error is as of Manager.Has.
+func (d *directory) has(ctx context.Context, server, tool string, visible downstream.Visible) (bool, error) {
+	known, err := d.servers.Has(ctx, server, "", tool, visible)
+	if known && err == nil {
+		if f := d.servers.Displaced(server, tool); f != nil {
+			return false, f
+		}
+	}
+	return known, err
+}
+
 // listed returns the catalog. It fails if no server could be listed and the caller therefore sees nothing: an empty
 // list would look like a success.
 func (d *directory) listed(ctx context.Context, visible downstream.Visible) (*downstream.Catalog, error) {
@@ -99,7 +110,7 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 		return server, tool, nil
 	}
 	for server, tool := range downstream.Splits(name) {
-		known, err := d.servers.Has(ctx, server, "", tool, visible)
+		known, err := d.has(ctx, server, tool, visible)
 		if known || err != nil {
 			return server, tool, err
 		}

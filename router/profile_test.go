@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Wrong arguments are error results that name the argument.
@@ -139,6 +140,32 @@ func TestRun(t *testing.T) {
 	}
 	if len(k.called()) != before {
 		t.Error("a dry run called the tool")
+	}
+}
+
+// Under name_conflicts: error, the later of two equal tools is not used, by its full name either.
+func TestRunQuarantined(t *testing.T) {
+	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
+		other := &mcptest.Server{}
+		other.SetTools(`[{"name":"echo",` + anything + `},{"name":"alone",` + anything + `}]`)
+		o.NameConflicts = downstream.ConflictError
+		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "other", Type: downstream.TransportStdio})
+		o.Access.Embedded["other"] = func(context.Context) (io.ReadWriteCloser, error) { return dial(other), nil }
+	})
+	k.call("list_available_tools", `{}`)
+	ask := func(name, arguments string) string {
+		lines := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`)
+		return lines[len(lines)-1]
+	}
+	for _, got := range []string{ask("run", `{"tool":"other__echo"}`), ask("run", `{"tool":"other.echo"}`), ask("other__echo", `{}`)} {
+		if !strings.Contains(got, `"reason":"quarantined"`) {
+			t.Errorf("the later tool: got %s, want the reason quarantined", got)
+		}
+	}
+	for _, got := range []string{ask("run", `{"tool":"echo"}`), ask("peer__echo", `{}`), ask("run", `{"tool":"other:alone"}`)} {
+		if !strings.Contains(got, `"result"`) {
+			t.Errorf("other tools: got %s, want a result", got)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 		if err != nil {
 			return unrepaired(first, err)
 		}
-		made, unreadable := plan.Parse(text, c.takenIDs()...)
+		made, unreadable := plan.Parse(text, takenIDs(c.req.Outcomes)...)
 		if c.search(ctx, text, &made) {
 			continue
 		}
@@ -117,8 +117,8 @@ func (c *conversation) turn(ctx context.Context) (string, error) {
 		request.System, request.Schema = toolSystem, nil
 		request.Tools, names = c.planner.nativeTools(c.req.Tools, c.shown)
 	case c.req.OnStep != nil:
-		reader, searching := plan.NewReader(c.takenIDs()...), false
-		request.OnRestart = func() { reader, searching = plan.NewReader(c.takenIDs()...), false }
+		reader, searching := plan.NewReader(takenIDs(c.req.Outcomes)...), false
+		request.OnRestart = func() { reader, searching = plan.NewReader(takenIDs(c.req.Outcomes)...), false }
 		request.OnDelta = func(piece string) {
 			for _, step := range reader.Feed(piece) {
 				searching = searching || c.shown.isSearch(step, c.req.Tools) // then this is not the plan
@@ -172,7 +172,7 @@ func (c *conversation) start(s plan.Step) {
 	s = alone.Steps[0]
 	tool, unknown := c.req.Tools.Lookup(s.Tool) // checking has given it its plan name
 	key := s.ID + "\x00" + s.Tool + "\x00" + string(s.Arguments)
-	if unknown != nil || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(c.takenIDs(), s.ID) {
+	if unknown != nil || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(takenIDs(c.req.Outcomes), s.ID) {
 		return
 	}
 	c.emitted[key] = true
@@ -221,9 +221,9 @@ func (c *conversation) say(role, text string) {
 	c.turns = append(c.turns, llm.Message{Role: role, Content: text})
 }
 
-func (c *conversation) takenIDs() []string {
-	ids := make([]string, len(c.req.Outcomes))
-	for i, o := range c.req.Outcomes {
+func takenIDs(outcomes []plan.Outcome) []string {
+	ids := make([]string, len(outcomes))
+	for i, o := range outcomes {
 		ids[i] = o.Step.ID
 	}
 	return ids

@@ -172,7 +172,8 @@ func (c *conversation) start(s plan.Step) {
 	s = alone.Steps[0]
 	tool, unknown := c.req.Tools.Lookup(s.Tool) // checking has given it its plan name
 	key := s.ID + "\x00" + s.Tool + "\x00" + string(s.Arguments)
-	if unknown != nil || !tool.Annotations.ReadOnly() || c.emitted[key] || slices.Contains(takenIDs(c.req.Outcomes), s.ID) {
+	if unknown != nil || !tool.Annotations.ReadOnly() || c.emitted[key] ||
+		slices.Contains(takenIDs(c.req.Outcomes), s.ID) {
 		return
 	}
 	c.emitted[key] = true

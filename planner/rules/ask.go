@@ -60,7 +60,9 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 			}
 			a.values = append(a.values, v)
 			switch ext := path.Ext(v.Text); {
-			case v.Kind != values.Path || strings.Contains(v.Text, "*"):
+			case v.Kind != values.Path:
+			case strings.Contains(v.Text, "*"):
+				a.kinds = kinds("file")
 			case ext != "": // "how big is notes.txt" is about a file
 				a.kinds = kinds("file")
 				if files++; a.wantsContents() && files > 1 {
@@ -115,7 +117,8 @@ func (a ask) wantsContents() bool {
 func (a ask) lists(directory values.Value) bool {
 	file := func(w word) bool { return w.has("file") }
 	return list("listing").any(slices.Concat(a.words[0].stems, a.verb)) || // "ls" does not look like a verb
-		directory.Cue == "in" && (a.wantsContents() || slices.ContainsFunc(a.words, file))
+		directory.Cue == "in" && (a.wantsContents() || len(a.verb) == 0 && !list("query").any(a.words[0].stems) &&
+			slices.ContainsFunc(a.words, file))
 }
 
 // medium is what a file with this extension holds.

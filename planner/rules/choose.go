@@ -258,6 +258,10 @@ func (c *chooser) explained(a ask, f *profile, fill *filling) bool {
 		return false
 	}
 	for _, q := range guesses {
+		before := strings.Fields(strings.ToLower(a.text[:fill.chosen[q.Name].start]))
+		if len(before) > 0 && list("articles")[before[len(before)-1]] && list("body").any(q.stems) {
+			return false // "a poem" is no text itself
+		}
 		last := fill.chosen[q.Name]
 		last.score = known
 		fill.chosen[q.Name] = last

@@ -118,7 +118,9 @@ func TestChoose_Places(t *testing.T) {
 	tools := []plan.Tool{
 		tool("list_directory", "List the files and directories in a path", object("*path:string"), harmless),
 		tool("directory_tree", "Get a tree of files and directories", object("*path:string"), harmless),
-		tool("read_text_file", "Read the contents of a file as text", object("*path:string"), harmless),
+		tool("read_text_file", "Read the contents of a file as text", object("*path:string", "head:integer:Only the first N lines",
+			"tail:integer:Only the last N lines"), harmless),
+		tool("search_files", "Find files by a glob pattern", object("*path:string", "*pattern:string"), harmless),
 		tool("read_many_files", "Read several files", object("*paths:list of string"), harmless),
 		tool("move_file", "Move or rename files", object("*source:string", "*destination:string")),
 		tool("create_directory", "Create a directory", object("*path:string")),
@@ -140,6 +142,16 @@ func TestChoose_Places(t *testing.T) {
 		"make a folder called backup in /srv":     `create_directory{"path":"/srv/backup"}`,
 		"Was steht in /srv/notes.txt?":            `read_text_file{"path":"/srv/notes.txt"}`,
 		"mueve /srv/a.txt a /srv/b.txt":           `move_file{"destination":"/srv/b.txt","source":"/srv/a.txt"}`,
+		"read the first 3 lines of /srv/a.txt":    `read_text_file{"head":3,"path":"/srv/a.txt"}`,
+		"lee las últimas 3 líneas de /srv/a.txt":  `read_text_file{"path":"/srv/a.txt","tail":3}`,
+		"read the frist 3 lines of /srv/a.txt":    `read_text_file{"path":"/srv/a.txt"}`, // not the last 3
+		"find *.md in /srv":                       `search_files{"path":"/srv","pattern":"*.md"}`,
+		"rename a.txt to b.txt in /srv":           `move_file{"destination":"/srv/b.txt","source":"/srv/a.txt"}`,
+		"move a.txt and b.txt to /srv":            "",
+		"move everything in /srv to /tmp":         "",
+		"write the sum of 3 and 4 to /srv/a.txt":  "",
+		"write a poem to /srv/a.txt":              "",
+		"wipe the directory tree of /srv":         "",
 		"no muevas /srv/a.txt a /srv/b.txt":       "",
 		`put "hi" into /srv/a.txt and show me /srv/a.txt`: `write_file{"content":"hi","path":"/srv/a.txt"}; ` +
 			`read_text_file{"path":"/srv/a.txt"}`,

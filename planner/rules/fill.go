@@ -121,12 +121,18 @@ func (l *filler) parts() []values.Value {
 			last.Kind, last.Cue, last.Time, last.Until = values.Date, "to", v.Until, time.Time{}
 			add(first, v.Start, middle, v.Text, "bound")
 			add(last, middle, v.End, v.Text, "bound")
-		case (v.Kind == values.Path || v.Cue == "named") && !strings.ContainsAny(v.Text, "/\\*"): // "the folder reports in /tmp"
-			for _, o := range l.a.values[i+1:] {
-				near := o.Start > v.End && o.Start-v.End < 12 && (o.Cue == "in" || o.Cue == "to")
-				if near && o.Kind == values.Path && strings.HasPrefix(o.Text, "/") {
+		case (v.Kind == values.Path || v.Cue == "named" && list("changes").any(l.a.verb)) && !strings.ContainsAny(v.Text, "/\\*"):
+			one := !slices.ContainsFunc(l.a.values[:i], func(o values.Value) bool { return o.Kind == values.Path })
+			for _, o := range l.a.values[i+1:] { // "the folder reports in /tmp", but not "move a.txt and b.txt to /tmp"
+				near, end := o.Start-v.End < 12, v.End
+				if near {
+					end = o.End
+				}
+				if o.Kind == values.Path && strings.HasPrefix(o.Text, "/") && (o.Cue == "in" || o.Cue == "to" && one && near) {
 					v.Kind = values.Path
-					add(v, v.Start, o.End, path.Join(o.Text, v.Text), "region")
+					add(v, v.Start, end, path.Join(o.Text, v.Text), "region")
+				} else if o.Kind != values.Path || strings.ContainsAny(o.Text, "/\\*") {
+					break
 				}
 			}
 		case v.Kind == values.Name:
@@ -161,7 +167,7 @@ func (l *filler) fill(params []param, depth int) filling {
 	for i, c := range assign(params, rows) {
 		switch {
 		case c == nil:
-		case c.unclear: // asked about or left out, but no guess
+		case c.unclear, twin(params, rows, i, *c): // asked about or left out, but no guess
 			out.unclear = append(out.unclear, params[i].Name)
 		default:
 			out.chosen[params[i].Name] = *c
@@ -180,6 +186,17 @@ func (l *filler) fill(params []param, depth int) filling {
 		}
 	}
 	return out
+}
+
+// twin reports whether a number suits another optional parameter as well as i: the 5 of "5 lines" is no head and no tail.
+func twin(params []param, rows [][]choice, i int, c choice) bool {
+	for j, o := range params {
+		same := func(d choice) bool { return d.clashes(c) && d.score > c.score-0.1 }
+		if j != i && !o.Required && !params[i].Required && numeric(kindOf(o.Schema)) && slices.ContainsFunc(rows[j], same) {
+			return true
+		}
+	}
+	return false
 }
 
 // inner fills an object, or a list of one object, whose fields the question gives.

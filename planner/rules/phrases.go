@@ -23,7 +23,9 @@ func (l *filler) phrases() (out []values.Value) {
 	}
 	quoted := slices.ContainsFunc(l.a.values, func(v values.Value) bool { return v.Kind == values.Quotation })
 	whole := slices.IndexFunc(words, func(w word) bool {
-		return w.weight > 0 && !search.RequestVerb(w.lower) && !slices.ContainsFunc(l.f.name, w.has) && !l.f.module.any(w.stems)
+		within := func(v values.Value) bool { return v.Kind == values.Path && v.Start < w.start && w.end <= v.End }
+		return w.weight > 0 && !search.RequestVerb(w.lower) && !slices.ContainsFunc(l.f.name, w.has) &&
+			!l.f.module.any(w.stems) && !slices.ContainsFunc(l.a.values, within)
 	})
 	whole = l.lookedFor(whole)
 	for i, w := range words {
@@ -86,7 +88,8 @@ func (a ask) written(i int) int {
 	if named(i - 2) {
 		verb = i - 3
 	}
-	if verb < 0 || named(i) || !list("creating").any(a.words[verb].stems) || !slices.ContainsFunc(a.verb, a.words[verb].has) {
+	if verb < 0 || named(i) || list("articles")[a.words[i].lower] || !list("creating").any(a.words[verb].stems) ||
+		!slices.ContainsFunc(a.verb, a.words[verb].has) { // "the sum of 3 and 4" is no text itself
 		return 0
 	}
 	for j := i; j+1 < len(a.words) && a.adjoin(j); j++ {

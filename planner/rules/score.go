@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,8 +121,8 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 		return c, false
 	}
 	c = choice{value: fitted.Value, start: v.Start, end: v.End}
-	c.score = l.cue(q, v.Start, v.End) + side(q, v) + table().suits[form(v)][q.role]
-	if v.Kind == values.Path && l.misplaced(q, v) {
+	c.score = l.cue(q, v.Start, v.End) + side(q, v) + l.end(q, v) + table().suits[form(v)][q.role]
+	if v.Kind == values.Path && (l.misplaced(q, v) || v.Cue == "in" && !l.f.reads && list("from").any(q.stems)) {
 		c.score -= 2 * rightSide
 	}
 	c.unclear = fitted.Ambiguous && v.Kind != values.Percent && !strings.Contains(v.Text, ":")
@@ -169,7 +170,8 @@ func (l *filler) take(q param, v values.Value) (c choice, ok bool) {
 // notes.txt in /tmp".
 func (l *filler) misplaced(q param, v values.Value) bool {
 	looks := func(p param) bool { return list("named").any(p.stems) }
-	return slices.ContainsFunc(l.f.params, looks) && looks(q) == (v.Cue == "in")
+	where := v.Cue == "in" || strings.HasPrefix(v.Text, "/") && path.Ext(v.Text) == ""
+	return slices.ContainsFunc(l.f.params, looks) && looks(q) == where
 }
 
 // todayByDefault is how descriptions say that a date need not be given for today.
@@ -257,6 +259,22 @@ func (l *filler) labels(v values.Value) bool {
 	return !slices.ContainsFunc(readWords(l.a.text, v.Start, v.End, l.a.lang), func(w word) bool {
 		return w.weight == 1 && !slices.ContainsFunc(w.stems, func(s string) bool { return l.f.shared[s] > 0 })
 	})
+}
+
+// end weighs whether a parameter and the words around a number are about the same end of something: "the first 5 lines".
+func (l *filler) end(q param, v values.Value) float64 {
+	i := slices.IndexFunc(l.a.words, func(w word) bool {
+		near := w.end <= v.Start && v.Start-w.end < 3 || w.start >= v.End && w.start-v.End < 3
+		return v.Kind == values.Number && near && w.has("first") != w.has("last")
+	})
+	about := func(end string) bool { return strings.Contains(q.Description, " "+end+" ") }
+	switch {
+	case i < 0 || about("first") == about("last"):
+		return 0
+	case about("first") == l.a.words[i].has("first"):
+		return rightSide
+	}
+	return -rightSide
 }
 
 // side weighs on which side of a pair a value and a parameter are: "from A to B".

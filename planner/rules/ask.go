@@ -72,7 +72,7 @@ func askFor(text string, clauses []intent.Clause, all []values.Value) ask {
 				}
 			case files == 0 && a.lists(v):
 				a.kinds = kinds("list", "directory")
-			case list("reading").any(a.verb):
+			case list("reading").any(a.verb) && strings.HasPrefix(v.Text, "/"): // "acme/web" may be a repository
 				a.kinds = kinds("read", "file", "text")
 			}
 		}
@@ -160,7 +160,8 @@ func (a ask) query() string {
 	for i, c := range a.clauses {
 		at := c.Start
 		for _, v := range a.values {
-			if v.Kind == values.Path && at <= v.Start && v.End <= c.End {
+			named := v.Kind == values.Path && strings.HasPrefix(v.Text, "/")
+			if named && at <= v.Start && v.End <= c.End {
 				parts = append(parts, a.text[at:v.Start])
 				at = v.End
 			}

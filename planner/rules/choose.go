@@ -87,6 +87,7 @@ func (c *chooser) choose(clauses []intent.Clause) {
 			c.missed(cl)
 		}
 	}
+	c.leftOver()
 }
 
 // units puts each clause that asks together with what is only stated before the first and after each.

@@ -83,7 +83,7 @@ func features(a ask, f *profile, fill filling, rank int) evidence {
 	if a.calculates(f) {
 		x[nameSaid], x[place] = 1, 0 // "3 + 4" needs no verb
 	}
-	if topic > 0 && topicHit == 0 && x[nameSaid] == 0 {
+	if topic > 0 && topicHit == 0 && x[nameSaid] == 0 && len(f.required()) == 0 {
 		x[topicStrange]++ // "weather in Berlin" is not for what only knows Berlin
 	}
 	if strings.Contains(strings.ToLower(clip(f.tool.Description, 300)), "deprecated") {

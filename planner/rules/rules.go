@@ -143,7 +143,9 @@ func vocabulary(cl intent.Clause) string {
 	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
 		known := 0
 		for _, w := range wordShape().FindAllString(cl.Text, maxWords) {
-			if stems, empty := search.StemsIn(w, lang); empty || len(stems) > 1 || lang == "en" && search.RequestVerb(strings.ToLower(w)) {
+			stems, empty := search.StemsIn(w, lang)
+			both := slices.Contains(stems[1:], search.Stem(strings.ToLower(w))) // "patient" is English, too
+			if empty || len(stems) > 1 && !(both && cl.Language == "en") || lang == "en" && search.RequestVerb(strings.ToLower(w)) {
 				known++
 			}
 		}

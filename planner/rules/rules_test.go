@@ -133,6 +133,9 @@ func TestPlan_UnknownLanguageReadsWhatItNames(t *testing.T) {
 }
 
 func TestPlan_Unmet(t *testing.T) {
+	staff := tool("query_staff", "Find people by location", object("location:string:City: Berlin or Lisbon"), harmless)
+	mail := tool("send_email", "Send an e-mail message", `{"type":"object","required":["to","subject","body"],"properties":{
+		"to":{"type":"string","format":"email"},"subject":{"type":"string"},"body":{"type":"string"}}}`)
 	for name, tc := range map[string]struct {
 		question string
 		tools    []plan.Tool
@@ -144,6 +147,10 @@ func TestPlan_Unmet(t *testing.T) {
 		"an argument is open":    {"Cancel my order", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "Cancel my order", Reason: plan.UnmetMissingArgument, Tool: "cancel_order", Missing: []string{"order_id"}}}},
 		"about an action":        {"Should I cancel order 4711?", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
 		"a read serves no write": {`put "5" into order 4711 and show order 4711`, []plan.Tool{getOrder}, `get_order{"order_id":"4711"}`, []plan.Unmet{{Text: `put "5" into order 4711`, Reason: plan.UnmetNoTool, Tool: "get_order"}}},
+		"a value is left":        {"cancel order 4711 and 4712", []plan.Tool{cancelOrder}, `cancel_order{"order_id":"4711"}`, []plan.Unmet{{Text: "4712", Reason: plan.UnmetUnclear}}},
+		"the first is left":      {"who works in Berlin and Lisbon", []plan.Tool{staff}, `query_staff{"location":"Lisbon"}`, []plan.Unmet{{Text: "Berlin", Reason: plan.UnmetUnclear}}},
+		"two addresses":          {"email ann@x.io and tom@x.io saying hi", []plan.Tool{mail}, ``, []plan.Unmet{{Text: "email ann@x.io and tom@x.io saying hi", Reason: plan.UnmetNoTool, Tool: "send_email"}}},
+		"you in one letter":      {"can u cancel order 4711", []plan.Tool{cancelOrder, getOrder}, `cancel_order{"order_id":"4711"}`, nil},
 		"about what none does":   {"Should I show order 4711?", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "show order 4711", Reason: plan.UnmetNoTool, Tool: "get_order"}}},
 		"conditional":            {"If it is late, cancel order 4711", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
 		"negated is no part":     {"Do not cancel order 4711", []plan.Tool{cancelOrder}, ``, nil},

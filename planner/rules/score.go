@@ -185,6 +185,8 @@ func (l *filler) excluded(q param, v values.Value) bool {
 	case slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }),
 		row == "spelled" && string(v.Number) == strconv.Itoa(l.digits), // "two numbers, 36 and 48"
 		v.Kind == values.Path && strings.Contains(v.Text, "*") && !list("named").any(q.stems),
+		v.Kind == values.Email && (q.role == roleQuery || list("body").any(q.stems)) && // "ann@x.io" is no subject
+			slices.ContainsFunc(l.f.params, func(o param) bool { return o.Format == "email" }),
 		v.Kind == values.Expression && list("paths").any(q.stems), // no file is called "12 * 7"
 		today && !q.Required && todayByDefault().MatchString(q.Description),
 		v.Label == "bound" && !sides,
@@ -195,7 +197,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 		return false
 	case slices.ContainsFunc(l.f.params, func(o param) bool { // "in Celsius" is no place where that is a choice of a unit
 		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool { return strings.EqualFold(c, v.Text) })
-	}), q.named("express") && digitless(v.Text), l.labels(v), q.role == roleID && q.identifies(), v.Cue != "in" && !q.example(v.Text) && q.lists():
+	}), q.named("express") && digitless(v.Text), l.labels(v), q.role == roleID && q.identifies(), v.Cue == "of" && !q.example(v.Text) && q.lists():
 		return true
 	case !q.example(v.Text) && slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name != q.Name && o.example(v.Text) }):
 		return true // "Engineering" is no place where that is a department

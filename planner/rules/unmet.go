@@ -7,6 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
 // served reports whether a clause that has no call of its own only asks for what a call returns or uses.
@@ -81,6 +82,27 @@ func (c *chooser) asksAbout(a ask) string {
 		}
 	}
 	return ""
+}
+
+// leftOver notes the values that no call takes though they are joined to one that a call takes: the second order of
+// "cancel order 4711 and 4712".
+func (c *chooser) leftOver() {
+	taken := func(v values.Value) bool {
+		return slices.ContainsFunc(c.calls, func(one *call) bool { return one.fill.overlaps(v.Start, v.End) })
+	}
+	for i, v := range c.whole.values {
+		for _, o := range c.whole.values[i+1:] {
+			pair := o.Kind == v.Kind && o.Start >= v.End && joined().MatchString(c.text[v.End:o.Start])
+			if !pair || taken(v) == taken(o) {
+				continue
+			}
+			if taken(v) {
+				v = o
+			}
+			c.unmet = append(c.unmet, plan.Unmet{Text: c.said[v.Start:v.End], Reason: plan.UnmetUnclear})
+			break
+		}
+	}
 }
 
 // maxNearest is how many tools are named where none fits.

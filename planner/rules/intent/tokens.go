@@ -242,6 +242,9 @@ func (s *scanner) addChunk(start, end int, inner bool) {
 		return
 	}
 	s.add(word, start, end)
+	if lower == "u" {
+		s.out[len(s.out)-1].lower = "you"
+	}
 }
 
 // sentenceEnd returns the index after the sentence that begins at start, with its stops.

@@ -20,11 +20,13 @@ type Bounds struct {
 	Total    int64 // bytes held for all callers
 	Own      int64 // bytes held for one caller
 	Floor    int64 // bytes guaranteed to a caller even if Total is exhausted
+	Pace     int64 // bytes a second; a caller that moves more takes turns while others are active, see Turn; 0 = no limit
+	Turns    int   // that such a caller has at a time
 }
 
 // Budget limits what the router holds for callers: requests in flight, and the bytes of bodies, queued messages,
 // results and replay logs. There are limits per caller, so that one cannot exhaust what others need, and in total.
-// Budget never waits; it refuses immediately. It is safe for concurrent use.
+// Beyond them Budget refuses immediately; only Turn waits. It is safe for concurrent use.
 //
 // One caller may have Requests in flight while no other is active, else Share. Callers below their share are admitted
 // up to 1.5 × Requests in total.
@@ -39,6 +41,7 @@ type Budget struct {
 	held     atomic.Int64
 	dropped  atomic.Int64 // messages
 	askers   askers
+	pace     pace
 	seed     maphash.Seed
 	shards   [shards]shard
 }
@@ -67,11 +70,13 @@ func NewBudget(bounds Bounds, memory *Memory) *Budget {
 	for i := range b.shards {
 		b.shards[i].by = map[string]account{}
 	}
+	b.pace = pace{rate: bounds.Pace, turns: bounds.Turns, began: time.Now(), by: map[string]*mover{}}
 	return b
 }
 
 // Enter admits a request of n bytes or reports false. After admission, Leave must be called.
 func (b *Budget) Enter(caller string, n int) bool {
+	b.pace.count(caller, n)
 	if b.Short() {
 		return false
 	}
@@ -109,6 +114,14 @@ func (b *Budget) admits(caller string, own, total int64) bool {
 	return alone && total <= int64(b.bounds.Requests)
 }
 
+// Fits reports whether Reserve would charge n bytes to a caller.
+func (b *Budget) Fits(caller string, n int) bool {
+	s := b.shard(caller)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.fits(s.by[caller].bytes, n, 1)
+}
+
 // Leave ends a request that Enter admitted and releases n bytes.
 func (b *Budget) Leave(caller string, n int) {
 	b.change(caller, -1, -n)
@@ -122,6 +135,7 @@ func (b *Budget) Reserve(caller string, n int) bool { return b.reserve(caller, n
 func (b *Budget) ReserveSpare(caller string, n int) bool { return b.reserve(caller, n, 2) }
 
 func (b *Budget) reserve(caller string, n int, part int64) bool {
+	b.pace.count(caller, n) // also if it is refused: the bytes have come
 	s := b.shard(caller)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +157,10 @@ func (b *Budget) fits(own int64, n int, part int64) bool {
 
 // Charge charges n bytes to a caller regardless of the limits. It is for small messages that must not be lost and are
 // limited otherwise. Release must be called afterwards.
-func (b *Budget) Charge(caller string, n int) { b.change(caller, 0, n) }
+func (b *Budget) Charge(caller string, n int) {
+	b.pace.count(caller, n)
+	b.change(caller, 0, n)
+}
 
 // Release releases n bytes of a caller.
 func (b *Budget) Release(caller string, n int) { b.change(caller, 0, -n) }

@@ -60,6 +60,9 @@ func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
 	if x.session != nil && x.entry.barrier > 0 {
 		x.session.notifications.inOrder(ctx, x.entry.barrier)
 	}
+	if x.Message.Method != "ping" {
+		defer f.edge.budget.Turn(ctx, x.Caller.ID)()
+	}
 	if x.out.state.Load() == live {
 		f.run(ctx, x)
 	}

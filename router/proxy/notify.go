@@ -45,7 +45,11 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 			switch {
 			case !ok:
 				failed(errQueueFull)
-			case !m.post(server, func(ctx context.Context) error { defer release(); return send(ctx) }, failed):
+			case !m.post(server, func(ctx context.Context) error {
+				defer release()
+				defer edge.Turn(ctx, x)()
+				return send(ctx)
+			}, failed):
 				release()
 			}
 			continue

@@ -24,12 +24,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// full has the attacks run with their full sizes, for attackTime each.
-var full = flag.Bool("attacks", false, "run the attacks with their full sizes")
+var (
+	full       = flag.Bool("attacks", false, "run the attacks with their full sizes")
+	attackTime = flag.Duration("attack-time", 10*time.Second, "how long an attack of full size lasts")
+)
 
 const (
 	victims    = 9
-	attackTime = 10 * time.Second
 	mostMemory = 256 << 20 // of the router, during an attack
 	mib        = 1 << 20
 )
@@ -237,7 +238,7 @@ func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
 func (w *attacked) suffer() {
 	quiet, loud := time.Second/2, 2*time.Second
 	if *full {
-		quiet, loud = attackTime/2, attackTime
+		quiet, loud = *attackTime/2, *attackTime
 	}
 	clients := make([]*mcptest.Client, victims)
 	for i := range clients {

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -41,7 +42,7 @@ func ReadBody(
 		caller: caller,
 		end:    time.Now().Add(bodyTimeout),
 	}
-	b, err := u.read(r.ContentLength, limit)
+	b, err := u.read(r.Context(), r.ContentLength, limit)
 	if err != nil {
 		recycle(b)
 		b = nil
@@ -69,8 +70,9 @@ type upload struct {
 	held   int       // bytes charged
 }
 
-// read reads all of it. length is the announced size or -1. With an error it returns what has come.
-func (u *upload) read(length, limit int64) ([]byte, error) {
+// read reads all of it. length is the announced size or -1. With an error it returns what has come. A large body waits
+// for its caller's turn once there is room for it.
+func (u *upload) read(ctx context.Context, length, limit int64) ([]byte, error) {
 	if length > limit {
 		return nil, ErrTooLarge
 	}
@@ -101,10 +103,15 @@ func (u *upload) read(length, limit int64) ([]byte, error) {
 				size = max(size, announced) // to copy a large body again and again costs more than one that stalls
 			}
 			charged := int(min(size, limit))
-			if u.budget.Short() || !u.budget.Reserve(u.caller, charged-u.held) {
+			// An announced body without room is refused before more of it is read.
+			if u.budget.Short() || !u.budget.Fits(u.caller, int(min(announced, limit))-u.held) ||
+				!u.budget.Reserve(u.caller, charged-u.held) {
 				return b, ErrOverloaded
 			}
 			u.held = charged
+			if cap(b) == trustedPart {
+				defer u.budget.Turn(ctx, u.caller)()
+			}
 			b = append(allocate(int(min(size, most))), b...)
 		}
 	}

@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,5 +32,24 @@ func TestLargeBodyIsCopiedOnce(t *testing.T) {
 	}
 	if budget.Held() != 0 {
 		t.Errorf("got %d bytes held after reading, want none", budget.Held())
+	}
+}
+
+// Of an announced body for which its caller has no room hardly anything is read.
+func TestBodyWithoutRoom(t *testing.T) {
+	const size = 1 << 20
+	budget := limit.NewBudget(limit.Bounds{Requests: 1, Total: size, Own: size}, nil)
+	budget.Charge("caller", size/2)
+	body := bytes.NewReader(bytes.Repeat([]byte(" "), size))
+	r := httptest.NewRequest(http.MethodPost, "/mcp", io.NopCloser(body))
+	r.ContentLength = size
+	if _, err := ReadBody(httptest.NewRecorder(), r, budget, "caller", size); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("got error %v, want %v", err, ErrOverloaded)
+	}
+	if read := size - body.Len(); read > firstBuffer {
+		t.Errorf("got %d bytes read, want %d at most", read, firstBuffer)
+	}
+	if got := budget.Held(); got != size/2 {
+		t.Errorf("got %d bytes held, want %d as before", got, size/2)
 	}
 }

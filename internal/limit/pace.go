@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	paceBurst = 100 * time.Millisecond // a caller may be ahead of the pace by that without taking turns
-	paceMost  = time.Second            // a caller takes turns for that long at most after its last message
-	turnTime  = 50 * time.Millisecond  // a turn ends after that although its request goes on: it mostly waits for others
+	paceBurst = 100 * time.Millisecond // how far a caller may be ahead of the pace before it takes turns
+	paceMost  = time.Second            // how long a caller takes turns after its last message, at most
+	turnTime  = 50 * time.Millisecond  // longest turn; a longer request mostly waits for its server
 	turnWait  = time.Second            // longest wait for a turn
-	freeBytes = 4 << 10                // the bytes of smaller messages are not counted: they are the least of their cost
+	freeBytes = 4 << 10                // smaller messages do not count: their bytes are the least of their cost
+	maxMovers = 10_000                 // callers remembered; further ones take no turns
 )
 
-// pace knows which callers move more bytes than rate. What a caller moves takes time at that rate; until that time is
-// over the caller is remembered.
+// pace tracks which callers move more than rate bytes a second. Each message adds the time that its bytes take at that
+// rate. A caller is remembered until its time has passed.
 type pace struct {
-	rate  int64 // bytes a second; 0 = any number
-	turns int   // of one caller at a time
+	rate  int64 // bytes a second; 0 = no limit
+	turns int   // concurrent turns of one caller
 	began time.Time
-	until atomic.Int64 // when no caller is ahead any more, in nanoseconds since began; 0 if none was
+	until atomic.Int64 // end of the time of all callers ahead of the pace, in nanoseconds since began; 0 = none so far
 
 	mu    sync.Mutex
 	by    map[string]*mover
-	swept time.Duration // when the callers that need not be remembered were last forgotten
+	swept time.Duration // last removal of callers whose time has passed
 }
 
 // mover is a caller that moves bytes.
 type mover struct {
-	until time.Duration // when what it moved is over
+	until time.Duration // end of the time of its messages, since began
 	turns chan struct{} // holds a token for each turn
 }
 
@@ -43,7 +44,11 @@ func (p *pace) count(caller string, n int) {
 	cost := time.Duration(float64(n) / float64(p.rate) * float64(time.Second))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sweep(now)
 	m := p.by[caller]
+	if m == nil && len(p.by) >= maxMovers {
+		return
+	}
 	if m == nil {
 		m = &mover{turns: make(chan struct{}, p.turns)}
 		p.by[caller] = m
@@ -52,6 +57,10 @@ func (p *pace) count(caller string, n int) {
 	if m.until > now+paceBurst && int64(m.until) > p.until.Load() {
 		p.until.Store(int64(m.until))
 	}
+}
+
+// sweep forgets callers whose time has passed, once a second. p.mu is held.
+func (p *pace) sweep(now time.Duration) {
 	if now-p.swept < paceMost {
 		return
 	}
@@ -73,9 +82,9 @@ func (p *pace) ahead(caller string) chan struct{} {
 	return nil
 }
 
-// Turn waits for the caller's turn if the caller moves more than Pace bytes a second while others ask. It then has
-// Turns turns at a time, so that the other processors serve others at once. A turn ends with done, which may be called
-// again, or after 50 ms. Turn returns when the turn has come, after a second, or when ctx ends, whichever is first.
+// Turn waits for a turn if the caller moves more than Pace bytes a second while others ask. Such a caller has at most
+// Turns turns at a time, which leaves processors to the others. A turn ends when done is called, or after 50 ms; done
+// may be called repeatedly. Turn returns when the turn begins, after a second, or when ctx ends, whichever is first.
 func (b *Budget) Turn(ctx context.Context, caller string) (done func()) {
 	none := func() {}
 	until := b.pace.until.Load()

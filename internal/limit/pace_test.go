@@ -131,5 +131,11 @@ func TestTurn_Forgets(t *testing.T) {
 		if got, most := len(b.pace.by), int(2*paceMost/(10*time.Millisecond)); got > most {
 			t.Errorf("got %d callers remembered, want %d at most", got, most)
 		}
+		for i := range 2 * maxMovers {
+			b.Charge(fmt.Sprint("flood", i), 2*freeBytes)
+		}
+		if got := len(b.pace.by); got != maxMovers {
+			t.Errorf("got %d callers remembered at once, want %d", got, maxMovers)
+		}
 	})
 }

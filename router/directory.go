@@ -59,15 +59,12 @@ func (d *directory) qualified(name string, visible downstream.Visible) (server, 
 	return "", "", false
 }
 
-// has reports whether a server has a tool that the caller may use. The error is as of Manager.Has.
-func (d *directory) has(ctx context.Context, server, tool string, visible downstream.Visible) (bool, error) {
-	known, err := d.servers.Has(ctx, server, "", tool, visible)
-	if known && err == nil {
-		if f := d.servers.Displaced(server, tool); f != nil {
-			return false, f
-		}
+// displaced returns the error for a tool that name_conflicts: error quarantines; nil for other tools.
+func (d *directory) displaced(server, tool string) error {
+	if f := d.servers.Displaced(server, tool); f != nil {
+		return f
 	}
-	return known, err
+	return nil
 }
 
 // listed returns the catalog. It fails if no server could be listed and the caller therefore sees nothing: an empty
@@ -107,10 +104,13 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 	err error) {
 	began := time.Now()
 	if server, tool, ok := d.aliased(ctx, name, visible); ok {
-		return server, tool, nil
+		return server, tool, d.displaced(server, tool)
 	}
 	for server, tool := range downstream.Splits(name) {
-		known, err := d.has(ctx, server, tool, visible)
+		known, err := d.servers.Has(ctx, server, "", tool, visible)
+		if known && err == nil {
+			err = d.displaced(server, tool)
+		}
 		if known || err != nil {
 			return server, tool, err
 		}

@@ -115,8 +115,11 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	var err error
 	if full := false; !known {
 		if server, tool, full = downstream.SplitFull(name); full {
-			known, err = p.router.tools.has(ctx, server, tool, x.Visible)
+			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
 		}
+	}
+	if known && err == nil {
+		err = p.router.tools.displaced(server, tool)
 	}
 	switch {
 	case err != nil:

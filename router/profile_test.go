@@ -146,23 +146,30 @@ func TestRun(t *testing.T) {
 // Under name_conflicts: error, the later of two equal tools is not used, by its full name either.
 func TestRunQuarantined(t *testing.T) {
 	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
-		other := &mcptest.Server{}
-		other.SetTools(`[{"name":"echo",` + anything + `},{"name":"alone",` + anything + `}]`)
 		o.NameConflicts = downstream.ConflictError
-		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "other", Type: downstream.TransportStdio})
-		o.Access.Embedded["other"] = func(context.Context) (io.ReadWriteCloser, error) { return dial(other), nil }
+		for _, name := range []string{"other", "third"} {
+			server := &mcptest.Server{}
+			server.SetTools(`[{"name":"echo",` + anything + `},{"name":"do.it",` + anything + `},{"name":"of ` + name + `",` + anything + `}]`)
+			o.Servers = append(o.Servers, downstream.ServerConfig{Name: name, Type: downstream.TransportStdio})
+			o.Access.Embedded[name] = func(context.Context) (io.ReadWriteCloser, error) { return dial(server), nil }
+		}
 	})
 	k.call("list_available_tools", `{}`)
 	ask := func(name, arguments string) string {
 		lines := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`)
 		return lines[len(lines)-1]
 	}
-	for _, got := range []string{ask("run", `{"tool":"other__echo"}`), ask("run", `{"tool":"other.echo"}`), ask("other__echo", `{}`)} {
+	alias := downstream.Alias("third", "do.it", 0)
+	for _, got := range []string{
+		ask("run", `{"tool":"other__echo"}`), ask("run", `{"tool":"other.echo"}`), ask("other__echo", `{}`),
+		ask("run", `{"tool":"`+alias+`"}`), ask(alias, `{}`),
+	} {
 		if !strings.Contains(got, `"reason":"quarantined"`) {
 			t.Errorf("the later tool: got %s, want the reason quarantined", got)
 		}
 	}
-	for _, got := range []string{ask("run", `{"tool":"echo"}`), ask("peer__echo", `{}`), ask("run", `{"tool":"other:alone"}`)} {
+	for _, got := range []string{ask("run", `{"tool":"echo"}`), ask("peer__echo", `{}`), ask("run", `{"tool":"other:of other"}`),
+		ask(downstream.Alias("other", "do.it", 0), `{}`), ask(downstream.Alias("third", "of third", 0), `{}`)} {
 		if !strings.Contains(got, `"result"`) {
 			t.Errorf("other tools: got %s, want a result", got)
 		}

@@ -148,6 +148,7 @@ func TestPlan_Unmet(t *testing.T) {
 		"about an action":        {"Should I cancel order 4711?", []plan.Tool{cancelOrder}, ``, []plan.Unmet{{Text: "cancel order 4711", Reason: plan.UnmetUnclear, Tool: "cancel_order"}}},
 		"a read serves no write": {`put "5" into order 4711 and show order 4711`, []plan.Tool{getOrder}, `get_order{"order_id":"4711"}`, []plan.Unmet{{Text: `put "5" into order 4711`, Reason: plan.UnmetNoTool, Tool: "get_order"}}},
 		"a value is left":        {"cancel order 4711 and 4712", []plan.Tool{cancelOrder}, `cancel_order{"order_id":"4711"}`, []plan.Unmet{{Text: "4712", Reason: plan.UnmetUnclear}}},
+		"values are left":        {"cancel order 4711, 4712 and 4713", []plan.Tool{cancelOrder}, `cancel_order{"order_id":"4711"}`, []plan.Unmet{{Text: "4712", Reason: plan.UnmetUnclear}, {Text: "4713", Reason: plan.UnmetUnclear}}},
 		"the first is left":      {"who works in Berlin and Lisbon", []plan.Tool{staff}, `query_staff{"location":"Lisbon"}`, []plan.Unmet{{Text: "Berlin", Reason: plan.UnmetUnclear}}},
 		"two addresses":          {"email ann@x.io and tom@x.io saying hi", []plan.Tool{mail}, ``, []plan.Unmet{{Text: "email ann@x.io and tom@x.io saying hi", Reason: plan.UnmetNoTool, Tool: "send_email"}}},
 		"you in one letter":      {"can u cancel order 4711", []plan.Tool{cancelOrder, getOrder}, `cancel_order{"order_id":"4711"}`, nil},

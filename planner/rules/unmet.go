@@ -7,7 +7,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
-	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
 // served reports whether a clause that has no call of its own only asks for what a call returns or uses.
@@ -84,22 +83,29 @@ func (c *chooser) asksAbout(a ask) string {
 	return ""
 }
 
-// leftOver notes the values that no call takes though they are joined to one that a call takes: the second order of
-// "cancel order 4711 and 4712".
+// maxJoint bounds the bytes between two joined values, so that each value is compared with its neighbours alone.
+const maxJoint = 32
+
+// leftOver notes the values that no call takes though they are joined to one that a call takes: the second and the third
+// order of "cancel order 4711, 4712 and 4713".
 func (c *chooser) leftOver() {
-	taken := func(v values.Value) bool {
-		return slices.ContainsFunc(c.calls, func(one *call) bool { return one.fill.overlaps(v.Start, v.End) })
+	all := c.whole.values           // in the order of their starts
+	known := make([]bool, len(all)) // taken or noted
+	for i, v := range all {
+		known[i] = slices.ContainsFunc(c.calls, func(one *call) bool { return one.fill.overlaps(v.Start, v.End) })
 	}
-	for i, v := range c.whole.values {
-		for _, o := range c.whole.values[i+1:] {
-			pair := o.Kind == v.Kind && o.Start >= v.End && joined().MatchString(c.text[v.End:o.Start])
-			if !pair || taken(v) == taken(o) {
+	for i := range all {
+		for j := i + 1; j < len(all) && all[j].Start-all[i].End <= maxJoint; j++ {
+			left, o := &all[i], &all[j]
+			if o.Kind != left.Kind || o.Start < left.End || known[i] == known[j] ||
+				!joined().MatchString(c.text[left.End:o.Start]) {
 				continue
 			}
-			if taken(v) {
-				v = o
+			if known[i] {
+				left = o
 			}
-			c.unmet = append(c.unmet, plan.Unmet{Text: c.said[v.Start:v.End], Reason: plan.UnmetUnclear})
+			c.unmet = append(c.unmet, plan.Unmet{Text: c.said[left.Start:left.End], Reason: plan.UnmetUnclear})
+			known[i], known[j] = true, true
 			break
 		}
 	}

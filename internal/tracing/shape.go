@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,11 @@ type Shape struct {
 func (s *Shape) Encoded(encode func(*Shape) []byte) []byte {
 	s.once.Do(func() { s.encoded = encode(s) })
 	return s.encoded
+}
+
+// Has reports whether the shape has an attribute. A nil Shape has none.
+func (s *Shape) Has(key attribute.Key) bool {
+	return s != nil && slices.ContainsFunc(s.Attributes, func(a attribute.KeyValue) bool { return a.Key == key })
 }
 
 // Shaped is a span with a Shape.

@@ -1,13 +1,11 @@
 package otlp
 
 import (
-	"encoding/binary"
 	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -149,32 +147,4 @@ func appendStatus(b []byte, status codes.Code, description string) []byte {
 	return appendMessage(b, 15, func(b []byte) []byte {
 		return appendNumber(appendString(b, 2, description), 3, number)
 	})
-}
-
-// envelope is the encoding that surrounds the spans of a request.
-type envelope struct{ before, scope []byte }
-
-func newEnvelope(about *resource.Resource, scope string) envelope {
-	resource := appendMessage(nil, 1, func(b []byte) []byte { return appendAttributes(b, 1, about.Attributes()) })
-	return envelope{
-		before: appendString(resource, 3, about.SchemaURL()),
-		scope:  appendMessage(nil, 1, func(b []byte) []byte { return appendString(b, 1, scope) }),
-	}
-}
-
-// room returns the bytes that around needs in front of spans.
-func (e envelope) room() int { return 2*(1+binary.MaxVarintLen64) + len(e.before) + len(e.scope) }
-
-// around returns TracesData in the memory of encoded spans, in front of which there is room.
-func (e envelope) around(spans []byte) []byte {
-	own := len(e.scope) + len(spans) - e.room()
-	head := make([]byte, 0, e.room())
-	head = protowire.AppendTag(head, 1, protowire.BytesType)
-	head = protowire.AppendVarint(head, uint64(len(e.before)+1+protowire.SizeBytes(own)))
-	head = append(head, e.before...)
-	head = protowire.AppendVarint(protowire.AppendTag(head, 2, protowire.BytesType), uint64(own))
-	head = append(head, e.scope...)
-	body := spans[e.room()-len(head):]
-	copy(body, head)
-	return body
 }

@@ -61,7 +61,7 @@ func (m metrics) Export(ctx context.Context, data *metricdata.ResourceMetrics) e
 	if err != nil {
 		return err
 	}
-	_, err = m.post(ctx, body)
+	_, err = m.post(ctx, plain(body))
 	return err
 }
 

@@ -51,10 +51,23 @@ func newPoster(signal string) (*poster, error) {
 
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
-// post sends an encoded message, and retries within the export timeout while the endpoint reports that it is busy.
-// unused reports that the memory of the message is no longer referenced.
-func (p *poster) post(ctx context.Context, message []byte) (unused bool, err error) {
-	body, err := p.pack(message)
+// message is an encoded message, which can be read repeatedly.
+type message interface {
+	size() int
+	reader() io.Reader
+}
+
+// plain is a message in one piece.
+type plain []byte
+
+func (p plain) size() int { return len(p) }
+
+func (p plain) reader() io.Reader { return bytes.NewReader(p) }
+
+// post sends a message, and retries within the export timeout while the endpoint reports that it is busy. unused
+// reports that the memory of the message is no longer referenced.
+func (p *poster) post(ctx context.Context, m message) (unused bool, err error) {
+	body, err := p.pack(m)
 	if err != nil {
 		return true, err
 	}
@@ -65,7 +78,7 @@ func (p *poster) post(ctx context.Context, message []byte) (unused bool, err err
 	waits := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstRetry), backoff.WithMaxInterval(longestRetry),
 		backoff.WithMaxElapsedTime(0))
 	for {
-		after, err := p.attempt(ctx, func() io.ReadCloser { return newReader(body, &readers) }, len(body))
+		after, err := p.attempt(ctx, func() io.ReadCloser { return newReader(body, &readers) }, body.size())
 		if err == nil || after < 0 {
 			return false, err
 		}
@@ -79,26 +92,26 @@ func (p *poster) post(ctx context.Context, message []byte) (unused bool, err err
 	}
 }
 
-func (p *poster) pack(body []byte) ([]byte, error) {
+func (p *poster) pack(m message) (message, error) {
 	if !p.gzip {
-		return body, nil
+		return m, nil
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, err := w.Write(body)
+	_, err := io.Copy(w, m.reader())
 	err = errors.Join(err, w.Close())
-	return packed.Bytes(), err
+	return plain(packed.Bytes()), err
 }
 
 // reader is the body of a request, which net/http may read for a while after the request has ended.
 type reader struct {
-	*bytes.Reader
+	io.Reader
 	closed func()
 }
 
-func newReader(body []byte, readers *atomic.Int32) io.ReadCloser {
+func newReader(body message, readers *atomic.Int32) io.ReadCloser {
 	readers.Add(1)
-	return reader{bytes.NewReader(body), sync.OnceFunc(func() { readers.Add(-1) })}
+	return reader{body.reader(), sync.OnceFunc(func() { readers.Add(-1) })}
 }
 
 // Close implements io.Closer.

@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // maxQueued limits the bytes of queued encoded spans.
@@ -22,7 +24,7 @@ const maxQueued = 16 << 20
 const (
 	maxSpare  = 1 << 20
 	maxBuffer = 4 << 10
-	usualSpan = 512
+	usualSpan = 256
 )
 
 // queue holds encoded spans until their export. Beyond its limits spans are dropped: no caller waits for a collector.
@@ -36,7 +38,7 @@ type queue struct {
 	mu      sync.Mutex
 	batches []batch                    // all full except the last
 	waiting struct{ spans, bytes int } // total
-	spare   []byte                     // memory for the next batch
+	spare   batch                      // memory for the next batch
 	closed  bool
 
 	full   chan struct{} // has a token if there is a full batch
@@ -44,11 +46,6 @@ type queue struct {
 	stop   chan struct{}
 	done   chan struct{}
 	lost   error // error of the last batches; set before done is closed
-}
-
-type batch struct {
-	spans []byte // encoded, after room for an envelope
-	n     int
 }
 
 // limits are those of the specification's batching processor. The default queue and batch sizes are four times the
@@ -89,33 +86,29 @@ func (q *queue) buffer() *[]byte {
 	return &b
 }
 
-// add adds the encoded fields of an ended span and recycles their memory.
-func (q *queue) add(fields *[]byte) {
-	q.put(*fields)
+// add adds an ended span: its encoded fields, whose memory it recycles, and its shape, which may be nil.
+func (q *queue) add(fields *[]byte, shape *tracing.Shape) {
+	q.put(*fields, shape)
 	if cap(*fields) <= maxBuffer {
 		q.buffers.Put(fields)
 	}
 }
 
-func (q *queue) put(fields []byte) {
+func (q *queue) put(fields []byte, shape *tracing.Shape) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.waiting.spans == q.limits.queue || q.waiting.bytes >= maxQueued {
 		q.dropped.Add(1)
 		return
 	}
-	if n := len(q.batches); n == 0 || q.batches[n-1].n == q.limits.batch {
-		q.batches = append(q.batches, batch{spans: append(q.spare, make([]byte, q.envelope.room())...)})
-		q.spare = nil
-		q.waiting.bytes += q.envelope.room()
+	if n := len(q.batches); n == 0 || len(q.batches[n-1].ends) == q.limits.batch {
+		q.batches = append(q.batches, q.spare)
+		q.spare = batch{}
 	}
 	last := &q.batches[len(q.batches)-1]
-	begin := len(last.spans)
-	last.spans = appendBytes(last.spans, 2, fields)
-	last.n++
 	q.waiting.spans++
-	q.waiting.bytes += len(last.spans) - begin
-	if last.n == q.limits.batch {
+	q.waiting.bytes += last.add(fields, shape)
+	if len(last.ends) == q.limits.batch {
 		select {
 		case q.full <- struct{}{}:
 		default:
@@ -127,22 +120,23 @@ func (q *queue) put(fields []byte) {
 func (q *queue) take(all bool) (b batch, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.batches) == 0 || !all && q.batches[0].n < q.limits.batch {
+	if len(q.batches) == 0 || !all && len(q.batches[0].ends) < q.limits.batch {
 		return b, false
 	}
 	b = q.batches[0]
 	q.batches = slices.Delete(q.batches, 0, 1)
-	q.waiting.spans -= b.n
-	q.waiting.bytes -= len(b.spans)
+	q.waiting.spans -= len(b.ends)
+	q.waiting.bytes -= b.bytes
 	return b, true
 }
 
 // reuse keeps the memory of a batch of usual size for reuse.
-func (q *queue) reuse(spans []byte) {
+func (q *queue) reuse(b batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if cap(spans) <= maxSpare {
-		q.spare = spans[:0]
+	if cap(b.own) <= maxSpare {
+		clear(b.ends) // release the shapes
+		q.spare = batch{own: b.own[:0], ends: b.ends[:0]}
 	}
 }
 
@@ -165,12 +159,12 @@ func (q *queue) run(ctx context.Context) {
 			if !ok {
 				break
 			}
-			unused, err := q.poster.post(ctx, q.envelope.around(b.spans))
+			unused, err := q.poster.post(ctx, newTraces(q.envelope, b))
 			if unused {
-				q.reuse(b.spans)
+				q.reuse(b)
 			}
 			if err != nil {
-				q.dropped.Add(int64(b.n))
+				q.dropped.Add(int64(len(b.ends)))
 			}
 			if stopped {
 				q.lost = errors.Join(q.lost, err)

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // maxEvents limits the events of a span. It is the SDK's default.
@@ -21,8 +23,9 @@ type span struct {
 	own   trace.SpanContext
 
 	mu          sync.Mutex
-	fields      *[]byte // encoded fields, except those that may change; nil once the span has ended
-	events      int32   // including dropped ones
+	shape       *tracing.Shape // further data; nil = none
+	fields      *[]byte        // encoded fields, except those that may change; nil once the span has ended
+	events      int32          // including dropped ones
 	status      codes.Code
 	description string
 }
@@ -77,7 +80,7 @@ func (s *span) EndAt(at time.Time) {
 		b = appendNumber(b, 12, uint64(s.events-maxEvents))
 	}
 	*s.fields = appendStatus(b, s.status, s.description)
-	s.queue.add(s.fields)
+	s.queue.add(s.fields, s.shape)
 	s.fields = nil
 }
 
@@ -101,6 +104,10 @@ func (s *span) SetAttributes(all ...attribute.KeyValue) {
 		return
 	}
 	for i := range all {
+		if s.shape.Has(all[i].Key) {
+			*s.fields = append(*s.fields, encoded(s.shape)...)
+			s.shape = nil
+		}
 		*s.fields = without(*s.fields, all[i].Key)
 	}
 	*s.fields = appendAttributes(*s.fields, fieldAttribute, all)

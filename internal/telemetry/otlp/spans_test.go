@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -293,5 +294,28 @@ func TestSampler(t *testing.T) {
 		if err := tracer.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A message can be read repeatedly, and in pieces of any size.
+func TestTracesReader(t *testing.T) {
+	var b batch
+	shape := &tracing.Shape{Name: "work", Attributes: []attribute.KeyValue{attribute.String("a", "x")}}
+	for i := range 100 {
+		b.add(appendNumber(nil, 12, uint64(i)), []*tracing.Shape{nil, shape}[i%2])
+	}
+	m := newTraces(newEnvelope(resource.NewSchemaless(attribute.String("service.name", "nexus")), "the scope"), b)
+	whole, err := io.ReadAll(m.reader())
+	var data tracepb.TracesData
+	if err := errors.Join(err, proto.Unmarshal(whole, &data)); err != nil || len(whole) != m.size() {
+		t.Fatalf("got %d bytes and %v, want %d", len(whole), err, m.size())
+	}
+	for i, s := range data.ResourceSpans[0].ScopeSpans[0].Spans {
+		if int(s.DroppedEventsCount) != i || (s.Name == "work" && len(s.Attributes) == 1) != (i%2 == 1) {
+			t.Errorf("span %d: got %v", i, s)
+		}
+	}
+	if err := iotest.TestReader(m.reader(), whole); err != nil {
+		t.Error(err)
 	}
 }

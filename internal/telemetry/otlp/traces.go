@@ -55,7 +55,7 @@ func (t *Tracer) StartShaped(
 	ctx, s, parent := t.start(ctx)
 	if s != nil {
 		s.begin(parent, links, began)
-		*s.fields = appendAttribute(append(*s.fields, shape.Encoded(encodeShape)...), fieldAttribute, own)
+		s.shape, *s.fields = shape, appendAttribute(*s.fields, fieldAttribute, own)
 	}
 	return ctx
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
@@ -16,7 +17,12 @@ const (
 	// collecting garbage is a fifth of the cost of a forwarded call.
 	leastGrowth = 32 << 20
 
-	mostPercent  = 800 // of growth
+	// Under load the heap grows by what is allocated in busyTime, up to busyHeap. A collection occupies the processors
+	// for some 50 ms, and requests wait for them.
+	busyTime = time.Second
+	busyHeap = 176 << 20
+
+	mostPercent  = 1600 // of growth
 	leastPercent = 20
 )
 
@@ -29,46 +35,60 @@ func tuneMemory() {
 		debug.SetMemoryLimit(int64(containerShare * float64(most)))
 	}
 	if os.Getenv("GOGC") == "" {
-		followHeap(100)
+		followHeap(pace{percent: 100, last: readHeap()})
 	}
 }
 
-// heap has the result of the last collection, in bytes.
+// heap describes the heap after a collection. Sizes are in bytes.
 type heap struct {
-	live  uint64 // the base of growth: live objects, stacks and globals
-	reads uint64 // the part of the live objects that a collection scans
+	live      uint64 // the base of growth: live objects, stacks and globals
+	reads     uint64 // the part of the live objects that a collection scans
+	allocated uint64 // since the start of the program
+	at        time.Time
 }
 
 func readHeap() heap {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
-		{Name: "/gc/scan/heap:bytes"},
+		{Name: "/gc/scan/heap:bytes"}, {Name: "/gc/heap/allocs:bytes"},
 	}
 	metrics.Read(samples)
 	live := uint64(0)
 	for _, s := range samples[:3] {
 		live += s.Value.Uint64()
 	}
-	return heap{live: live, reads: samples[3].Value.Uint64()}
+	return heap{live: live, reads: samples[3].Value.Uint64(), allocated: samples[4].Value.Uint64(), at: time.Now()}
 }
 
-// followHeap sets the growth for the current heap, now and after each collection. percent is the current setting.
-func followHeap(percent int) {
-	wanted := growth(readHeap())
-	step := max(percent/8, 5) // setting it stops the program for a moment
-	if wanted < percent-step || wanted > percent+step {
+// pace is the current growth, and the heap that it was set for.
+type pace struct {
+	percent int
+	last    heap
+}
+
+// followHeap sets the growth for the current heap, now and after each collection.
+func followHeap(p pace) {
+	now := readHeap()
+	wanted := growth(p.last, now)
+	step := max(p.percent/8, 5) // setting it stops the program for a moment
+	if wanted < p.percent-step || wanted > p.percent+step {
 		debug.SetGCPercent(wanted)
-		percent = wanted
+		p.percent = wanted
 	}
+	p.last = now
 	mark := new(*byte) // collected by the next cycle; small values without pointers might not be
-	runtime.AddCleanup(mark, followHeap, percent)
+	runtime.AddCleanup(mark, followHeap, p)
 }
 
 // growth returns the percentage by which a heap may grow: by the bytes that a collection scans, at most by its size,
-// and at least by leastGrowth. Message bytes are not scanned. By default a heap full of them would double without
-// saving any work.
-func growth(h heap) int {
-	live := max(h.live, 1)
-	room := max(leastGrowth, min(h.reads, live))
+// and at least by leastGrowth, or more under load. Message bytes are not scanned. By default a heap full of them would
+// double without saving any work. last is the heap after the collection before.
+func growth(last, now heap) int {
+	live := max(now.live, 1)
+	room := max(leastGrowth, min(now.reads, live))
+	if took := now.at.Sub(last.at); took > 0 && live < busyHeap {
+		busy := float64(now.allocated-last.allocated) * busyTime.Seconds() / took.Seconds()
+		room = max(room, uint64(min(busy, float64(busyHeap-live))))
+	}
 	return int(max(leastPercent, min(room*100/live, mostPercent)))
 }

@@ -20,7 +20,7 @@ const (
 	// Under load the heap grows by what is allocated in busyTime, up to busyHeap. A collection occupies the processors
 	// for some 50 ms, and requests wait for them.
 	busyTime = time.Second
-	busyHeap = 176 << 20
+	busyHeap = 160 << 20
 
 	mostPercent  = 1600 // of growth
 	leastPercent = 20

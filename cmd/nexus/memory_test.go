@@ -24,8 +24,8 @@ func TestGrowth(t *testing.T) {
 		{"what is read now is more than what was live", 32 * mib, 64 * mib, 0, 100},
 		{"some load", 32 * mib, 32 * mib, 48 * mib, 150},
 		{"little load", 32 * mib, 32 * mib, 16 * mib, 100},
-		{"much load", 76 * mib, 70 * mib, 1024 * mib, 131},
-		{"load and a large heap", 176 * mib, 40 * mib, 1024 * mib, 22},
+		{"much load", 64 * mib, 60 * mib, 1024 * mib, 150},
+		{"load and a large heap", 160 * mib, 40 * mib, 1024 * mib, 25},
 	}
 	for _, row := range rows {
 		last := heap{allocated: 7, at: time.Unix(0, 0)}

@@ -19,10 +19,11 @@ const (
 
 	// Under load the heap grows by what is allocated in busyTime, up to busyHeap. A collection occupies the processors
 	// for some 50 ms, and requests wait for them.
-	busyTime = time.Second
-	busyHeap = 160 << 20
+	busyTime  = time.Second
+	busyHeap  = 160 << 20
+	leastTime = 100 * time.Millisecond // collections in quick succession do not mean load
 
-	mostPercent  = 1600 // of growth
+	mostPercent  = 800 // of growth
 	leastPercent = 20
 )
 
@@ -35,7 +36,7 @@ func tuneMemory() {
 		debug.SetMemoryLimit(int64(containerShare * float64(most)))
 	}
 	if os.Getenv("GOGC") == "" {
-		followHeap(pace{percent: 100, last: readHeap()})
+		followHeap(pace{percent: 100})
 	}
 }
 
@@ -60,7 +61,7 @@ func readHeap() heap {
 	return heap{live: live, reads: samples[3].Value.Uint64(), allocated: samples[4].Value.Uint64(), at: time.Now()}
 }
 
-// pace is the current growth, and the heap that it was set for.
+// pace is the current growth, and the heap after the last collection.
 type pace struct {
 	percent int
 	last    heap
@@ -82,11 +83,12 @@ func followHeap(p pace) {
 
 // growth returns the percentage by which a heap may grow: by the bytes that a collection scans, at most by its size,
 // and at least by leastGrowth, or more under load. Message bytes are not scanned. By default a heap full of them would
-// double without saving any work. last is the heap after the collection before.
+// double without saving any work. last is the heap after the collection before; it is zero at the start.
 func growth(last, now heap) int {
 	live := max(now.live, 1)
 	room := max(leastGrowth, min(now.reads, live))
-	if took := now.at.Sub(last.at); took > 0 && live < busyHeap {
+	if live < busyHeap && !last.at.IsZero() {
+		took := max(now.at.Sub(last.at), leastTime)
 		busy := float64(now.allocated-last.allocated) * busyTime.Seconds() / took.Seconds()
 		room = max(room, uint64(min(busy, float64(busyHeap-live))))
 	}

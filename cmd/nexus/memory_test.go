@@ -13,8 +13,8 @@ func TestGrowth(t *testing.T) {
 		rate        uint64 // bytes allocated a second
 		want        int    // percent
 	}{
-		{"nothing", 0, 0, 0, 1600},
-		{"a small heap", 1 * mib, 1 * mib, 0, 1600},
+		{"nothing", 0, 0, 0, 800},
+		{"a small heap", 1 * mib, 1 * mib, 0, 800},
 		{"half of the least growth", 16 * mib, 16 * mib, 0, 200},
 		{"the least growth", 32 * mib, 32 * mib, 0, 100},
 		{"a large heap that is all read", 1024 * mib, 1024 * mib, 0, 100},
@@ -33,8 +33,12 @@ func TestGrowth(t *testing.T) {
 		if got := growth(last, now); got != row.want {
 			t.Errorf("%s: got %d %%, want %d", row.name, got, row.want)
 		}
-		if got := growth(now, now); row.rate == 0 && got != row.want {
-			t.Errorf("%s, at once: got %d %%, want %d", row.name, got, row.want)
+		if got := growth(heap{}, now); row.rate == 0 && got != row.want {
+			t.Errorf("%s, at the start: got %d %%, want %d", row.name, got, row.want)
 		}
+	}
+	soon := time.Unix(0, 1000)
+	if got := growth(heap{at: time.Unix(0, 0)}, heap{live: 32 * mib, allocated: mib, at: soon}); got != 100 {
+		t.Errorf("1 MiB in 1 µs: got %d %%, want 100", got)
 	}
 }

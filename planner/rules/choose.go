@@ -64,9 +64,13 @@ func asks(c intent.Clause) bool {
 // choose chooses the calls for a question: one for each clause that a tool explains, or one for the whole where the
 // clauses only add to each other. What only states something gives values to what asks: "My order is 4711."
 func (c *chooser) choose(clauses []intent.Clause) {
-	useful := slices.DeleteFunc(slices.Clone(clauses), func(cl intent.Clause) bool {
-		return !asks(cl) && cl.Act != intent.Statement && cl.Act != intent.Conditional
-	})
+	var useful []intent.Clause
+	for i, cl := range clauses {
+		topic := len(useful) == 0 && i+1 < len(clauses) && asks(clauses[i+1]) && c.refersBack(clauses[i+1])
+		if asks(cl) || cl.Act == intent.Statement || cl.Act == intent.Conditional || topic {
+			useful = append(useful, cl)
+		}
+	}
 	c.whole, c.context = c.askFor(useful), c.askFor(clauses)
 	served := map[int]bool{} // clauses, by where they start
 	if parts := units(useful); len(parts) > 0 {
@@ -88,6 +92,13 @@ func (c *chooser) choose(clauses []intent.Clause) {
 		}
 	}
 	c.leftOver()
+}
+
+// refersBack reports whether nothing but a pronoun says what a clause is about: "show it to me".
+func (c *chooser) refersBack(cl intent.Clause) bool {
+	words := c.askFor([]intent.Clause{cl}).words
+	return slices.ContainsFunc(words, word.pronoun) &&
+		!slices.ContainsFunc(words, func(w word) bool { return w.weight == 1 && w.lower != cl.Verb })
 }
 
 // units puts each clause that asks together with what is only stated before the first and after each.
@@ -294,7 +305,7 @@ func (c *chooser) wholeFill(f *profile) filling {
 // complete fills required parameters that a clause leaves open from the rest of the question; for a tool that reads even
 // from what is not asked for: "don't restart it, only show its state"; for others where a word refers back: "move it".
 func (c *chooser) complete(a ask, f *profile, fill *filling) {
-	back := slices.ContainsFunc(a.words, func(w word) bool { return list("pronouns")[w.lower] })
+	back := slices.ContainsFunc(a.words, word.pronoun)
 	whole := c.wholeFill(f).chosen
 	for _, q := range fill.missing {
 		v, ok := whole[q.Name]

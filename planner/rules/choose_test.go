@@ -74,6 +74,7 @@ func TestChoose_LastOne(t *testing.T) {
 	deploy := tool("deploy_service", "Deploy a service", object("*service:string:Service", "*environment:one of staging production:Environment"))
 	remove := tool("delete_message", "Delete a message", object("*message_id:string:Id"))
 	move := tool("move_event", "Move an event", object("*event_id:string:Id of the event", "*date:string:New ISO date"))
+	read := tool("read_event", "Show an event", object("*event_id:string:Id of the event"), harmless)
 	for question, want := range map[string]string{
 		"Deploy billing to staging":                               `deploy_service{"environment":"staging","service":"billing"}`,
 		"Deploy keys to staging do not work":                      "",
@@ -81,8 +82,11 @@ func TestChoose_LastOne(t *testing.T) {
 		"delete the file":                                         "",
 		"Don't delete event ev-31 but move it to 2026-12-14":      `move_event{"date":"2026-12-14","event_id":"ev-31"}`,
 		"Don't delete event ev-31 but move another to 2026-12-14": "",
+		"Don't delete event ev-31, read it":                       `read_event{"event_id":"ev-31"}`,
+		"Instead of moving event ev-31, show it to me":            `read_event{"event_id":"ev-31"}`,
+		"Don't deploy event ev-31, delete the event":              "",
 	} {
-		if got := calls(planned(t, question, deploy, remove, move)); got != want {
+		if got := calls(planned(t, question, deploy, remove, move, read)); got != want {
 			t.Errorf("%s: got %s, want %q", question, got, want)
 		}
 	}

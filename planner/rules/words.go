@@ -25,6 +25,9 @@ func (w word) numeral() bool {
 	return w.lower[0] >= '0' && w.lower[0] <= '9' && !strings.ContainsFunc(w.lower, func(r rune) bool { return r >= 'a' })
 }
 
+// pronoun reports whether a word stands for what was said before.
+func (w word) pronoun() bool { return list("pronouns")[w.lower] }
+
 var wordShape = lazy(`[\pL\pN\pM_][\pL\pN\pM_'’]*`)
 
 // readWords splits text[from:to] into words.

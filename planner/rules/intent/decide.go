@@ -245,7 +245,8 @@ func (s *line) finalVerb(at, end int) int {
 		return -1
 	}
 	end = s.mainEnd(at-1, end)
-	for end > at && s.t[end-1].kind != word || end > at && s.t[end-1].is(fillers) {
+	for end > at && s.t[end-1].kind != word || end > at && (s.t[end-1].is(fillers) ||
+		s.t[end-1].is(aux) && end-2 > at && s.infinitive(end-2)) { // "wenn du es schließen könntest"
 		end--
 	}
 	if end <= at {

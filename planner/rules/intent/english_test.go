@@ -187,7 +187,7 @@ Negated | archive no tickets today
 Negated Negated | Neither archive nor delete ticket 88
 Negated Negated | Do not archive or delete ticket 88
 Negated Negated | never merge the branch and deploy the site
-Negated Negated | Do not archive, close or delete ticket 88
+Negated Negated Negated | Do not archive, close or delete ticket 88
 Negated Command:list | Do not archive ticket 88, list my tickets instead
 Negated Command:list | Don't archive ticket 88 but list my tickets
 Negated Command:list | don't archive ticket 88; list my tickets
@@ -273,7 +273,26 @@ Statement Statement | I will archive ticket 88 and delete the backup
 Statement | The minutes are on my desk
 Statement | Ticket 88 is late
 Statement | You can archive ticket 88
-Statement Command:list | Before deleting the backup, list the folder
-Statement Command:read | Instead of deleting notes.txt, read it
+Negated Command:list | Before deleting the backup, list the folder
+Negated Command:read | Instead of deleting notes.txt, read it
+Negated Command:close | Rather than deleting ticket 88, close ticket 89
+Negated Command:archive | Don't archive 88, archive 89 instead
+Negated Command:archive | don't archive ticket 88, archive ticket 89
+Negated | Do anything but archive ticket 88
+Negated | Forget about archiving ticket 88
+Negated | Skip archiving ticket 88
+Negated Negated | archive ticket 88 - yes or no?
+Command:archive Request | archive ticket 88, will you?
+Command:archive | Remember to archive ticket 88
+Command:archive | archive ticket 88 if you don't mind
+Request:archive | It would be great if you could archive ticket 88
+Request:archive | I'd be glad if you could archive ticket 88
+Request:archive | Be so kind as to archive ticket 88
+Conditional:archive | Only archive ticket 88 after approval
+Conditional:archive | archive ticket 88 the moment an alert fires
+Command:delete | delete the mails after 2024-01-01
+ActionQuestion | tell me why we should archive ticket 88
+ActionQuestion | who told you to archive ticket 88?
+Past | Thanks for archiving ticket 88
 `)
 }

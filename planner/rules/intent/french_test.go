@@ -74,7 +74,8 @@ Conditional:archive | Archive le ticket si Bob est d'accord
 Conditional:archiver | Pourrais-tu archiver le ticket si Bob est d'accord ?
 Question:vérifie Conditional:annule | Vérifie si le ticket est vieux et annule-le
 Command:archive | Archive le ticket dès que possible
-Statement Command:montre | Avant de supprimer le fichier, montre-le
+Negated Command:montre | Avant de supprimer le fichier, montre-le
+ActionQuestion | Pourquoi as-tu archivé le ticket 88 ?
 Negated | Je ne sais pas si je dois archiver le ticket
 Statement | Il faut archiver le ticket
 Statement | Le ticket ne doit pas être archivé

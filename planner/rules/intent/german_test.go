@@ -85,8 +85,11 @@ Conditional Conditional:archiviere | Sollte es regnen, archiviere das Ticket
 Question:prüfe Conditional:storniere | Prüfe, ob das Ticket alt ist, und storniere es
 Question Conditional:archiviere | Ist das Ticket alt? Dann archiviere es.
 Conditional Conditional:lösche | Falls nicht, lösche die Datei
-Statement Command:zeige | Bevor du die Datei löschst, zeige sie mir
-Statement Command:zeige | Statt die Datei zu löschen, zeige sie mir
+Negated Command:zeige | Bevor du die Datei löschst, zeige sie mir
+Negated Command:zeige | Statt die Datei zu löschen, zeige sie mir
+Command:archivieren | Vergiss nicht, das Ticket 88 zu archivieren
+Request:archivieren | Vergiss bitte nicht, das Ticket 88 zu archivieren
+Request:archivieren | Es wäre schön, wenn du das Ticket 88 archivieren könntest
 Request:archivieren | Ich würde das Ticket gern archivieren
 Statement | Man sollte das Ticket archivieren
 Statement | Das Ticket darf nicht archiviert werden

@@ -26,7 +26,7 @@ const (
 	Request                   // "could you cancel order 5", "I'd like to cancel it", "let's …"
 	Question                  // asks for information: "who works in Berlin", "weather in Paris", "tell me …"
 	ActionQuestion            // asks about an action: "should I cancel it?", "how do I …", "did you …"
-	Negated                   // "do not cancel it", "never …"
+	Negated                   // "do not cancel it", "never …", "instead of cancelling it", "before you cancel it"
 	Conditional               // a condition, or what is asked for under one; then Verb is set
 	Hypothetical              // "what if I …", "suppose …", "I might …"
 	Reported                  // "Bob said to cancel it"

@@ -210,7 +210,7 @@ func (s *sentence) opens(cur span, i, j, n int, how join) bool {
 	p := s.open(j, n, how)
 	t := s.t[p.head]
 	act, _, _, ok := s.rule(p.head, n)
-	leads := slices.Contains([]Act{Conditional, Hypothetical, Reported, Statement, Past}, cur.lead)
+	leads := slices.Contains([]Act{Negated, Conditional, Hypothetical, Reported, Statement, Past}, cur.lead)
 	switch {
 	case t.kind != word:
 		return false

@@ -72,7 +72,9 @@ Conditional:archiva | Archiva el ticket si es viejo
 Conditional:archiva | Archiva el ticket a menos que llueva
 Conditional:archivar | ¿Podrías archivar el ticket si es viejo?
 Question:comprueba Conditional:ciérralo | Comprueba si el ticket es viejo y ciérralo
-Statement Command:muéstralo | Antes de borrar el archivo, muéstralo
+Negated Command:muéstralo | Antes de borrar el archivo, muéstralo
+Negated | Deja de borrar los archivos
+ActionQuestion | ¿Por qué archivaste el ticket 88?
 Command:archiva | Archiva el ticket lo antes posible
 Negated | No sé si debo archivar el ticket
 ActionQuestion | Hay que archivar el ticket

@@ -26,6 +26,7 @@ import (
 
 var (
 	full       = flag.Bool("attacks", false, "run the attacks with their full sizes")
+	elsewhere  = flag.Bool("elsewhere", false, "attack a server of the attacker's own: what the machine's load alone costs the others")
 	attackTime = flag.Duration("attack-time", 10*time.Second, "how long an attack of full size lasts")
 )
 

@@ -166,7 +166,7 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 		}
 		switch lost := c.remembered(name, sees); {
 		case len(lost) == 1:
-			return lost[0], nil
+			return named(c, lost[0], sees), nil
 		case len(lost) > 1:
 			for _, t := range lost {
 				choices = append(choices, t.Server+"."+t.Tool.Tool)
@@ -202,6 +202,21 @@ func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool)
 		}
 	}
 	return tools
+}
+
+// named returns a remembered tool under a name that finds it again: its bare name, or server.tool where the bare name
+// also means another tool.
+func named(c *Catalog, t *Tool, sees func(*Tool) bool) *Tool {
+	taken := func(place int) bool {
+		other := c.find(c.configs[place].Name, t.Name)
+		return other != nil && sees(other)
+	}
+	if c.full(t.Name) == nil && !slices.ContainsFunc(c.owners.of(t.Name), taken) && len(c.remembered(t.Name, sees)) == 1 {
+		return t
+	}
+	qualified := *t
+	qualified.Name = t.Server + "." + t.Tool.Tool
+	return &qualified
 }
 
 // unlisted returns why the server in a qualified name could not be listed. It is nil if there is no such server or

@@ -32,11 +32,13 @@ func TestLookup_LostServer(t *testing.T) {
 		for _, name := range []string{"a__echo", "a:echo", "a.echo"} {
 			if tool, err := c.Lookup(name, nil); err != nil || tool.Server != "a" {
 				t.Errorf("%s: got %v, %v, want the tool of the lost server", name, tool, err)
+			} else if again, err := c.Lookup(tool.Name, nil); err != nil || again.Server != "a" {
+				t.Errorf("%s: its name %s is found as %v, %v, want the tool of the lost server", name, tool.Name, again, err)
 			}
 		}
 		only := func(server, _ string) bool { return server == "a" }
-		if tool, err := c.Lookup("echo", only); err != nil || tool.Server != "a" {
-			t.Errorf("got %v, %v, want the tool of the lost server", tool, err)
+		if tool, err := c.Lookup("echo", only); err != nil || tool.Server != "a" || tool.Name != "echo" {
+			t.Errorf("got %v, %v, want the tool of the lost server under its bare name", tool, err)
 		}
 		nobody := func(string, string) bool { return false }
 		for _, name := range []string{"echo", "a__echo"} {
@@ -47,8 +49,12 @@ func TestLookup_LostServer(t *testing.T) {
 		wellB.Store(false)
 		b.cut()
 		time.Sleep(time.Minute)
-		if _, err := catalogOf(t, m).Lookup("echo", nil); err == nil || err.Reason != reason.AmbiguousTool {
+		c = catalogOf(t, m)
+		if _, err := c.Lookup("echo", nil); err == nil || err.Reason != reason.AmbiguousTool {
 			t.Errorf("got %v, want it ambiguous between two lost servers", err)
+		}
+		if tool, err := c.Lookup("a__echo", nil); err != nil || tool.Name != "a.echo" {
+			t.Errorf("got %v, %v, want the tool under a name that only it has", tool, err)
 		}
 		m.Stop()
 	})

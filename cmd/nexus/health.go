@@ -69,7 +69,8 @@ func (h *state) modelFails() bool {
 }
 
 func (h *state) print(w *world) error {
-	fmt.Fprintf(w.stdout, "%s (version %s)\n", h.Status, h.Version)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s (version %s)\n", h.Status, h.Version)
 	for _, name := range slices.Sorted(maps.Keys(h.Servers)) {
 		s := h.Servers[name]
 		why := ""
@@ -77,16 +78,17 @@ func (h *state) print(w *world) error {
 			why = s.LastError.Reason + ": " + firstLine(s.LastError.Message, 120)
 		}
 		line := fmt.Sprintf("  %-20s %-13s %-6s %s", name, s.Status, s.Transport, why)
-		fmt.Fprintln(w.stdout, strings.TrimRight(line, " "))
+		fmt.Fprintln(&out, strings.TrimRight(line, " "))
 	}
 	models := h.models()
 	for _, role := range slices.Sorted(maps.Keys(models)) {
 		m := models[role]
-		fmt.Fprintf(w.stdout, "  %-20s %-13s %s", role+" model", m.State, m.Model)
+		fmt.Fprintf(&out, "  %-20s %-13s %s", role+" model", m.State, m.Model)
 		if m.LastError != "" {
-			fmt.Fprintf(w.stdout, "  %s", firstLine(m.LastError, 200))
+			fmt.Fprintf(&out, "  %s", firstLine(m.LastError, 200))
 		}
-		fmt.Fprintln(w.stdout)
+		fmt.Fprintln(&out)
 	}
-	return nil
+	_, err := fmt.Fprint(w.stdout, out.String())
+	return err
 }

@@ -120,7 +120,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
 		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.config.forwarded(r.Header),
-		Origin: &origin{ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
+		Origin: &origin{client: r.Client, ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
 	}
 	if r.Tool != "" && session.ChecksParamHeaders() {
 		return callMirrored(ctx, sl, session, call, r.Tool)

@@ -16,30 +16,34 @@ type handler struct {
 }
 
 // Notified implements link.Handler. A notification that may contain data of a call goes to that call's client. If the
-// call is unknown and several callers share the session, the notification is dropped.
+// call is unknown and several callers share the session, the notification is dropped. What concerns all clients of a
+// shared session goes to the others, too.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	defer h.sl.s.rescue("passing a notification on", nil)
 	h.sl.lists.changed(message.Method)
+	m := Message{Server: h.sl.s.config.Name, Client: h.sl.client, Message: message}
 	known := false
 	for _, call := range from {
 		if o, ok := call.Origin.(*origin); ok && o.notify != nil {
 			if known = true; o.notify(message) {
-				return
+				m.Told = o.client
+				break
 			}
 		}
 	}
-	m := Message{Server: h.sl.s.config.Name, Client: h.sl.client, Message: message}
-	if private(message.Method) && !known && m.Client == "" {
+	if known && (m.Client != "" || !common(message.Method)) {
+		return
+	}
+	if private(message.Method) && m.Client == "" {
 		only, told := h.sl.callers.one()
-		if known = len(from) > 0 || !told; known {
+		if len(from) > 0 || !told {
 			h.sl.s.logger.Debug("dropped a notification that may belong to any client's call",
 				"server", m.Server, "method", message.Method)
+			return
 		}
 		m.Caller = only
 	}
-	if !known {
-		h.sl.mail.post(h.sl.s, h.nth, m)
-	}
+	h.sl.mail.post(h.sl.s, h.nth, m)
 }
 
 // Asked implements link.Handler. If several calls of one client may have caused the request, it stays open until the

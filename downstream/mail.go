@@ -79,6 +79,11 @@ func private(method string) bool {
 	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
 }
 
+// common reports whether a notification concerns all clients of a session, whichever call it comes with.
+func common(method string) bool {
+	return method == "notifications/resources/updated" || strings.HasSuffix(method, "/list_changed")
+}
+
 // callers records who has used a session. The zero value is empty.
 type callers struct {
 	mu   sync.Mutex

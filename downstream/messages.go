@@ -6,11 +6,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Message is a notification of a server that belongs to no call.
+// Message is a notification of a server that belongs to no call, or that concerns also others than the call's client.
 type Message struct {
 	Server  string
 	Client  string // owner of the session; empty for the router's own, which is also the shared one
 	Caller  string // the only caller concerned; empty for all
+	Told    string // the client that has received it with its call; empty for none
 	Message jsonrpc.Message
 }
 

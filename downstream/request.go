@@ -60,6 +60,7 @@ func (r *Request) resource() resource {
 
 // origin identifies a call in the server messages that a link associates with it.
 type origin struct {
+	client string // the client session, as in Request
 	ask    Asker
 	notify func(jsonrpc.Message) bool
 	pause  func() (resume func()) // pauses the time limit of the call

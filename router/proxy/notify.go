@@ -89,9 +89,9 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 	return with(m.Raw, jsonrpc.At(m.Raw, raw), s.names().uri(server, jsonrpc.Text(raw)))
 }
 
-// Deliver relays a server's notification that belongs to no call. A session of one client delivers to that client. On
-// a shared session, resource updates go to subscribers; all others go to all clients that may see the server, or to
-// those of one caller.
+// Deliver relays a server's notification to the clients that have not received it with a call. A session of one client
+// delivers to that client. On a shared session, resource updates go to subscribers; all others go to all clients that
+// may see the server, or to those of one caller.
 func (p *Proxy) Deliver(m downstream.Message) {
 	var to []*client
 	named := func(sessions ...string) {
@@ -114,7 +114,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	clients := p.attached()
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
-		if !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
+		if c.session == m.Told || !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
 			continue
 		}
 		names := c.surface.names()

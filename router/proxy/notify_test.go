@@ -259,6 +259,50 @@ func TestServersNotifications(t *testing.T) {
 	}
 }
 
+// On a shared session, what concerns all clients reaches the others too when it comes with one client's call.
+func TestCommonNotificationsWithACall(t *testing.T) {
+	const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	const updated = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`
+	const custom = `{"jsonrpc":"2.0","method":"notifications/custom"}`
+	renamed := strings.Replace(updated, "file", "s__file", 1)
+	for _, session := range []string{downstream.SessionShared, downstream.SessionPerClient} {
+		s := withResources("file:///x")
+		s.on = func(r *request) bool {
+			if r.Method != "tools/call" {
+				return false
+			}
+			r.send(changed)
+			r.send(updated)
+			r.send(custom)
+			r.result(`{"content":[]}`)
+			return true
+		}
+		w := newWorld(t, nil, place{"s", overHTTP, s, session})
+		a, b, c := w.dial(proxyPath), w.dial(proxyPath), w.dial("/servers/s/mcp")
+		if got := c.do("resources/subscribe", `{"uri":"file:///x"}`); got.result != "{}" {
+			t.Fatalf("subscribe: got %s, want {}", got.err)
+		}
+		streams := map[string]int{downstream.SessionShared: 1, downstream.SessionPerClient: 4}[session]
+		mcptest.Eventually(t, "the streams", func() bool { return s.streams() == streams })
+		if got, want := a.call("s__echo").notes, []string{changed, renamed, custom}; !slices.Equal(got, want) {
+			t.Errorf("%s, with the call: got %q, want %q", session, got, want)
+		}
+		const flush = `{"jsonrpc":"2.0","method":"notifications/flush"}`
+		s.say(flush)
+		want := map[*client][]string{a: {flush}, b: {flush}, c: {flush}}
+		if session == downstream.SessionShared {
+			want[b], want[c] = []string{changed, flush}, []string{changed, updated, flush}
+		}
+		for i, of := range []*client{a, b, c} {
+			mcptest.Eventually(t, "the flush", func() bool { return slices.Contains(of.heard(), flush) })
+			if got := of.heard(); !slices.Equal(got, want[of]) {
+				t.Errorf("%s, client %d: got %q, want %q", session, i, got, want[of])
+			}
+		}
+		w.stop()
+	}
+}
+
 // With sessions of their own, a notification on one client's session is for that client alone.
 func TestNotificationOnOneSession(t *testing.T) {
 	s := newServer("who")

@@ -1,5 +1,12 @@
 package config
 
+import (
+	"reflect"
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+)
+
 // clientServers finds the servers in the JSON file of a desktop client: in "mcpServers", "servers" or "mcp.servers". It
 // returns nil if the file has none.
 func clientServers(root *node) (at string, servers *node) {
@@ -33,7 +40,12 @@ func (d *decoder) adapt(path string, entry *node) *node {
 		case "disabledTools", "excludeTools", "includeTools":
 			d.warn(m.at, "%s.%s is left out; write tools: {allow: [], deny: []}", path, m.key)
 			continue
-		case "alwaysAllow", "auth", "authProviderType", "autoApprove", "description", "dev", "envFile", "gallery", "icon",
+		case "auth":
+			if !hasOnly(m.value, keys(reflect.TypeFor[oauth.Config]())) {
+				d.warn(m.at, "%s.auth is for desktop clients and left out", path)
+				continue
+			}
+		case "alwaysAllow", "authProviderType", "autoApprove", "description", "dev", "envFile", "gallery", "icon",
 			"name", "note", "oauth", "trust", "version", "watchPaths":
 			d.warn(m.at, "%s.%s is for desktop clients and left out", path, m.key)
 			continue
@@ -41,4 +53,10 @@ func (d *decoder) adapt(path string, entry *node) *node {
 		own.members = append(own.members, m)
 	}
 	return &own
+}
+
+// hasOnly reports whether n is a mapping without keys other than these.
+func hasOnly(n *node, keys []string) bool {
+	other := func(m member) bool { return !slices.Contains(keys, m.key) }
+	return n.kind == mapping && !slices.ContainsFunc(n.members, other)
 }

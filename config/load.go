@@ -139,8 +139,8 @@ func reason(err error) error {
 	return err
 }
 
-// file reads one file into cfg. JSON with servers is the file of a desktop client; its other content is ignored. Any
-// other file may have settings, servers or both.
+// file reads one file into cfg. JSON with servers and other keys than settings is the file of a desktop client; only
+// its servers are read. Any other file may have settings, servers or both.
 func (d *decoder) file(file string, cfg *Config) {
 	content, err := readFile(file)
 	if err != nil {
@@ -153,11 +153,12 @@ func (d *decoder) file(file string, cfg *Config) {
 		return
 	}
 	cfg.sources = append(cfg.sources, source{file, content, root.isEmpty()})
-	if at, servers := clientServers(root); isJSON && servers != nil {
+	at, servers := clientServers(root)
+	d.client = isJSON && servers != nil
+	defer func() { d.client = false }()
+	if d.client && !(at == "mcpServers" && hasOnly(root, append(keys(reflect.TypeFor[Settings]()), at))) {
 		d.ignored(file, root, strings.Split(at, ".")[0])
-		d.client = true
 		cfg.Servers = d.addServers(cfg.Servers, at, servers)
-		d.client = false
 		return
 	}
 	if n := root.get("llm"); n != nil && n.kind == mapping && cfg.LLM == nil {

@@ -513,6 +513,27 @@ FILE:3:26: log: key "level" is already given at FILE:3:9`, "FILE", file)
 	}
 }
 
+// JSON files may have everything that YAML files have. The keys of desktop clients are left out.
+func TestJSONHasSettingsAndAuth(t *testing.T) {
+	const file = "testdata/good/both.json"
+	cfg, err := config.Load([]string{file}, environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Listen != "localhost:9000" {
+		t.Errorf("listen: got %q, want localhost:9000", cfg.Listen)
+	}
+	var got []string
+	for _, s := range cfg.Servers {
+		if s.Auth != nil {
+			got = append(got, fmt.Sprint(s.Name, " ", s.Auth.Flow, " ", s.Auth.ClientID))
+		}
+	}
+	if want := []string{"hr client_credentials nexus", "crm  "}; !slices.Equal(got, want) {
+		t.Errorf("auth: got %q, want %q", got, want)
+	}
+}
+
 func numbered(n int, format string) string {
 	var out strings.Builder
 	for i := range n {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
@@ -98,7 +99,8 @@ func (c *chooser) choose(clauses []intent.Clause) {
 func (c *chooser) refersBack(cl intent.Clause) bool {
 	words := c.askFor([]intent.Clause{cl}).words
 	return slices.ContainsFunc(words, word.pronoun) &&
-		!slices.ContainsFunc(words, func(w word) bool { return w.weight == 1 && w.lower != cl.Verb })
+		!slices.ContainsFunc(words, func(w word) bool { return w.weight == 1 && w.lower != cl.Verb }) ||
+		slices.ContainsFunc(words, func(w word) bool { return w.lower == "its" })
 }
 
 // units puts each clause that asks together with what is only stated before the first and after each.
@@ -240,6 +242,9 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		if !f.reads && a.leavesAddress(one.fill) {
 			one.evidence -= strangeAddress
 		}
+		if !f.reads && c.leavesDay(a, one.fill) {
+			continue
+		}
 		enough := threshold
 		if !ready && !f.reads && (len(one.fill.chosen) > 0 || x[nameSaid] == 1) {
 			enough -= openSlack
@@ -257,6 +262,17 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		c.open = append(c.open, open.withoutGuesses())
 	}
 	return best
+}
+
+// leavesDay reports whether a day of a command that is not today is in no argument: "cancel it tomorrow" is not for now.
+func (c *chooser) leavesDay(a ask, fill filling) bool {
+	return slices.ContainsFunc(a.values, func(v values.Value) bool {
+		day := v.Kind == values.Date || v.Kind == values.DateTime || v.Kind == values.DateRange
+		return day && v.Time.Format(time.DateOnly) != c.p.now().Format(time.DateOnly) && !fill.overlaps(v.Start, v.End) &&
+			slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
+				return cl.Act.MayWrite() && cl.Start <= v.Start && v.End <= cl.End
+			})
+	})
 }
 
 // explained reports whether every word of what is asked is an argument or says which tool is meant. Then a guess that

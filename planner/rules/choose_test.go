@@ -75,6 +75,8 @@ func TestChoose_LastOne(t *testing.T) {
 	remove := tool("delete_message", "Delete a message", object("*message_id:string:Id"))
 	move := tool("move_event", "Move an event", object("*event_id:string:Id of the event", "*date:string:New ISO date"))
 	read := tool("read_event", "Show an event", object("*event_id:string:Id of the event"), harmless)
+	list := tool("list_directory", "List a directory", object("*path:string"), harmless)
+	write := tool("write_file", "Create a file or overwrite it", object("*path:string", "*content:string"))
 	for question, want := range map[string]string{
 		"Deploy billing to staging":                               `deploy_service{"environment":"staging","service":"billing"}`,
 		"Deploy keys to staging do not work":                      "",
@@ -85,10 +87,21 @@ func TestChoose_LastOne(t *testing.T) {
 		"Don't delete event ev-31, read it":                       `read_event{"event_id":"ev-31"}`,
 		"Instead of moving event ev-31, show it to me":            `read_event{"event_id":"ev-31"}`,
 		"Don't deploy event ev-31, delete the event":              "",
+		"I moved event ev-31, just check its date":                `read_event{"event_id":"ev-31"}`,
+		"Deploy billing to staging tomorrow":                      "",
+		"Deploy billing to staging or production":                 "",
+		"delete message M-1 or M-2":                               "",
+		"Delete Message M-17":                                     `delete_message{"message_id":"M-17"}`,
+		"Yes, delete message M-17":                                `delete_message{"message_id":"M-17"}`,
+		"Lösche Message M-17":                                     `delete_message{"message_id":"M-17"}`,
+		`Explain the phrase "list directory"`:                     "",
 	} {
-		if got := calls(planned(t, question, deploy, remove, move, read)); got != want {
+		if got := calls(planned(t, question, deploy, remove, move, read, list)); got != want {
 			t.Errorf("%s: got %s, want %q", question, got, want)
 		}
+	}
+	if got := calls(planned(t, `file a report in srv/cli: "It is slow"`, write)); got != "" {
+		t.Errorf("got %s, want no file written", got)
 	}
 }
 
@@ -133,8 +146,10 @@ func TestChoose_Places(t *testing.T) {
 		tool("toggle_log", "Toggle the log of old files", object("on:boolean")),
 	}
 	for question, want := range map[string]string{
-		"ls /srv/data":   `list_directory{"path":"/srv/data"}`,
-		"list /srv/data": `list_directory{"path":"/srv/data"}`,
+		"search for files called report in /srv":  `search_files{"path":"/srv","pattern":"report"}`,
+		"Mueve /srv/a.log a /srv/b.log":           `move_file{"destination":"/srv/b.log","source":"/srv/a.log"}`,
+		"ls /srv/data":                            `list_directory{"path":"/srv/data"}`,
+		"list /srv/data":                          `list_directory{"path":"/srv/data"}`,
 		"which is the biggest file in /srv/data?": `list_directory{"path":"/srv/data"}`,
 		"show the directory tree of /srv/data":    `directory_tree{"path":"/srv/data"}`,
 		"read /srv/LICENSE":                       `read_text_file{"path":"/srv/LICENSE"}`,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
 // evidence is what speaks for or against calling a tool, each feature about 0 to 1.
@@ -62,6 +63,9 @@ func features(a ask, f *profile, fill filling, rank int) evidence {
 			continue
 		}
 		used, known := fill.uses(w), f.knows(w)
+		if a.quoted(w) {
+			known = 0
+		}
 		if w.start == w.end && !slices.ContainsFunc(f.name, w.has) { // a kind has to be in the name
 			known = 0
 		}
@@ -79,7 +83,7 @@ func features(a ask, f *profile, fill filling, rank int) evidence {
 	}
 	x[topicHits] = min(topicHit, 4) / 4
 	x[topicStrange] = min(topic-topicHit, 5) / 5
-	x[nameSaid] = f.said(words)
+	x[nameSaid] = f.said(slices.DeleteFunc(words, a.quoted))
 	if a.calculates(f) {
 		x[nameSaid], x[place] = 1, 0 // "3 + 4" needs no verb
 	}
@@ -117,6 +121,13 @@ func features(a ask, f *profile, fill filling, rank int) evidence {
 		x[nothingNeeded] = 1
 	}
 	return x
+}
+
+// quoted reports whether a word is a part of a quotation, which says nothing about the tool.
+func (a ask) quoted(w word) bool {
+	return slices.ContainsFunc(a.values, func(v values.Value) bool {
+		return v.Kind == values.Quotation && v.Start < w.start && w.end < v.End
+	})
 }
 
 // answers reports whether a word asks for what the tool is about: "who" for a person.

@@ -167,7 +167,7 @@ func (l *filler) fill(params []param, depth int) filling {
 	for i, c := range assign(params, rows) {
 		switch {
 		case c == nil:
-		case c.unclear, twin(params, rows, i, *c): // asked about or left out, but no guess
+		case c.unclear, twin(params, rows, i, *c), l.offered(*c): // asked about or left out, but no guess
 			out.unclear = append(out.unclear, params[i].Name)
 		default:
 			out.chosen[params[i].Name] = *c
@@ -186,6 +186,14 @@ func (l *filler) fill(params []param, depth int) filling {
 		}
 	}
 	return out
+}
+
+// alternative is how another value follows a value.
+var alternative = lazy(`(?i)^["'”»]?,? (?:or|oder|ou|o|u) `)
+
+// offered reports whether what a write would be given is one of several: "delete contact C-1 or C-2".
+func (l *filler) offered(c choice) bool {
+	return !l.f.reads && c.start < c.end && alternative().MatchString(l.a.text[c.end:])
 }
 
 // twin reports whether a number suits another optional parameter as well as i: the 5 of "5 lines" is no head and no tail.

@@ -60,6 +60,17 @@ var wrappers = []func(o order) string{
 	func(o order) string { return "I would rather not " + o.infinitive + " " + o.object + "." },
 	func(o order) string { return "It would be wrong to " + o.infinitive + " " + o.object + "." },
 	func(o order) string { return "I wonder who " + o.past + " " + o.object + "." },
+	func(o order) string { return "Do anything but " + o.command + " " + o.object },
+	func(o order) string {
+		return "Before you " + o.command + " " + o.object + ", list the branches of acme/web"
+	},
+	func(o order) string { return o.command + " " + o.object + ", yes or no?" },
+	func(o order) string { return o.command + " " + o.object + " the moment an alert fires" },
+	func(o order) string { return "Only " + o.command + " " + o.object + " after approval" },
+	func(o order) string { return "Ask me, then " + o.command + " " + o.object },
+	func(o order) string { return o.command + " " + o.object + ". No, leave it." },
+	func(o order) string { return "From now on, " + o.command + " " + o.object },
+	func(o order) string { return "The mail reads: " + o.command + " " + o.object },
 }
 
 // foreign are sentences without consent in other languages; N stands for a number.

@@ -134,6 +134,9 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	return out, nil
 }
 
+// addressed are paths and addresses, whose words are of no language.
+var addressed = lazy(`\S*\pL[/.@]\S*\pL\S*|\S*/\S*`)
+
 // vocabulary is the language that knows most words of a clause: of "crea la carpeta" the function words are French, too.
 func vocabulary(cl intent.Clause) string {
 	best, most := cl.Language, -1
@@ -142,7 +145,7 @@ func vocabulary(cl intent.Clause) string {
 	}
 	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
 		known := 0
-		for _, w := range wordShape().FindAllString(cl.Text, maxWords) {
+		for _, w := range wordShape().FindAllString(addressed().ReplaceAllString(cl.Text, ""), maxWords) {
 			stems, empty := search.StemsIn(w, lang)
 			both := slices.Contains(stems[1:], search.Stem(strings.ToLower(w))) // "patient" is English, too
 			if empty || len(stems) > 1 && !(both && cl.Language == "en") || lang == "en" && search.RequestVerb(strings.ToLower(w)) {

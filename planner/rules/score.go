@@ -189,6 +189,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 			slices.ContainsFunc(l.f.params, func(o param) bool { return o.Format == "email" }),
 		v.Kind == values.Expression && list("paths").any(q.stems), // no file is called "12 * 7"
 		today && !q.Required && todayByDefault().MatchString(q.Description),
+		v.Kind == values.Boolean && v.Cue+v.Label == "" && kindOf(q.Schema) == "string" && len(q.Enum) == 0, // "Yes, merge it"
 		v.Label == "bound" && !sides,
 		v.Label == "said" && (q.role == roleID || !list("body").any(q.stems)),
 		(v.Label == "owner" || v.Label == "repo") && !q.named(v.Label):
@@ -197,7 +198,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 		return false
 	case slices.ContainsFunc(l.f.params, func(o param) bool { // "in Celsius" is no place where that is a choice of a unit
 		return o.Name != q.Name && slices.ContainsFunc(choices(o.Schema), func(c string) bool { return strings.EqualFold(c, v.Text) })
-	}), q.named("express") && digitless(v.Text), l.labels(v), q.role == roleID && q.identifies(), v.Cue == "of" && !q.example(v.Text) && q.lists():
+	}), q.named("express") && digitless(v.Text), v.Cue != "named" && l.labels(v), q.role == roleID && q.identifies(), v.Cue == "of" && !q.example(v.Text) && q.lists():
 		return true
 	case !q.example(v.Text) && slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name != q.Name && o.example(v.Text) }):
 		return true // "Engineering" is no place where that is a department

@@ -204,8 +204,8 @@ var byDoing = lazy(`\bby (\w+ing)\b`)
 func (f *profile) does(verb []string) bool {
 	return slices.ContainsFunc(verb, func(v string) bool {
 		same := func(s string) bool { return s == v || sameGroup(s, v) }
-		noun := !f.module[v] && (list("creating")[f.verb] && f.named(v) || f.first == v)
-		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) }) // "add" for get_sum
+		noun := !f.module[v] && (list("creating")[f.verb] && f.named(v) && v != "file" || f.first == v) // not "file an issue"
+		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) })   // "add" for get_sum
 		return same(f.verb) || same(f.by) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
 			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
 				return !strings.HasSuffix(c, "ed") && same(search.Stem(strings.ToLower(c))) // "cancelled" is nothing to do

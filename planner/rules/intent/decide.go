@@ -132,7 +132,7 @@ func (s *sentence) byOrder(p *span) {
 	first := s.t[p.head]
 	end := s.mainEnd(p.head, p.end)
 	finite := slices.IndexFunc(s.t[p.head:min(end, p.head+6)], func(t token) bool { return t.is(aux) })
-	data := slices.ContainsFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == colon })
+	colon := slices.IndexFunc(s.t[p.head:p.end], func(t token) bool { return t.kind == colon })
 	switch {
 	case first.kind == word && (first.is(wh) || first.is(aux)) && !first.is(dets):
 		p.act = Question
@@ -145,7 +145,7 @@ func (s *sentence) byOrder(p *span) {
 		}
 	case strong || bare:
 		p.act, p.verb, p.bare = Command, p.head, !strong
-	case data && s.verbLike(p.head, p.start == 0) && !first.is(nominal): // "note on order 5: paid"
+	case colon > 0 && s.verbLike(p.head, p.start == 0) && !first.is(nominal): // "note on order 5: paid"
 		p.act, p.verb, p.bare = Command, p.head, true
 	case s.lex.language == german && s.infinitive(end-1) && finite < 0 && end-1 > p.head:
 		p.act, p.verb = Command, end-1
@@ -159,6 +159,9 @@ func (s *sentence) byOrder(p *span) {
 		}
 	default:
 		p.act = Question
+		if strong, bare := s.verbFirst(p.head+max(colon, 0)+1, p.end, false); colon > 0 && (strong || bare) {
+			p.act = Reported // "the ticket reads: delete it"
+		}
 	}
 }
 
@@ -268,7 +271,7 @@ func (s *line) isStatement(from, end int) bool {
 		if t.is(aux) {
 			return i+1 >= end || !s.t[i+1].is(subjects)
 		}
-		if t.kind == quote || t.kind >= pause || t.is(function) {
+		if t.kind == quote || t.kind >= pause || t.is(function) && !t.is(particles) {
 			return false
 		}
 	}

@@ -294,5 +294,15 @@ Command:delete | delete the mails after 2024-01-01
 ActionQuestion | tell me why we should archive ticket 88
 ActionQuestion | who told you to archive ticket 88?
 Past | Thanks for archiving ticket 88
+Negated Negated | Archive ticket 88 - no, leave it.
+Negated Negated | Archive ticket 88! No, cancel that.
+Negated Negated | Archive ticket 88. Wait, stop!
+Conditional Conditional:archive | Ask me, then archive ticket 88
+Conditional Conditional:archive | Get approval from Bob and archive ticket 88
+Conditional Conditional:archive | From now on, archive ticket 88
+Conditional:archive | archive all tickets except 88
+Command:delete | delete the second ticket
+Past | Roll back staging was a mistake
+Reported | The mail reads: archive ticket 88
 `)
 }

@@ -139,6 +139,9 @@ func (r *reader) keyed(i int) int {
 func (r *reader) name(i int) int {
 	capital := func(j int) bool {
 		t := r.tok(j)
+		if r.mark(j+1, "-") && !r.tok(j+1).gap && r.tok(j+2).kind == 'd' && !r.tok(j+2).gap {
+			return false // C-90
+		}
 		initial := !t.gap && t.size() == 1 && r.mark(j-1, ".") // U.S
 		return t.upper && t.kind == 'w' && (initial || !r.is(j, "other")) && (!r.is(j, "article") || t.size() == 1)
 	}

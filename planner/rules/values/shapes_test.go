@@ -53,11 +53,13 @@ func TestNames(t *testing.T) {
 		{"tickets for The British Museum", "name The British Museum"},
 		{"for Windows 10.", "name Windows 10; name Windows; number 10"},
 		{"in Paris 3 nights", "name Paris; number 3"},
+		{"Delete Contact C-90", "name Contact; id C-90"},
 		{"flights from Paris to London", "name Paris; name London"},
 	})
 	check(t, Options{Language: "de"}, []row{
 		{"Wie ist das Wetter in Berlin?", "name Berlin"},
 		{"eine Mail an Frau Müller", "name Frau Müller"},
+		{"Lösche Kontakt C-90", "name Kontakt; id C-90"},
 	})
 	check(t, Options{Language: "fr"}, []row{{"la météo à Paris", "name Paris"}})
 	check(t, Options{Language: "es"}, []row{{"el tiempo en Madrid", "name Madrid"}})

@@ -141,6 +141,9 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 	if t := c.full(name); t != nil && sees(t) {
 		return t, nil
 	}
+	if t := lost(c, name, sees); t != nil {
+		return named(c, t, sees), nil
+	}
 	var found *Tool
 	var choices []string
 	for _, place := range c.owners.of(name) {
@@ -164,11 +167,11 @@ func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
 		if f := c.Quarantined(name, visible); f != nil {
 			return nil, &plan.Error{Reason: f.Reason, Message: f.Error()}
 		}
-		switch lost := c.remembered(name, sees); {
-		case len(lost) == 1:
-			return named(c, lost[0], sees), nil
-		case len(lost) > 1:
-			for _, t := range lost {
+		switch known := c.remembered(name, sees); {
+		case len(known) == 1:
+			return named(c, known[0], sees), nil
+		case len(known) > 1:
+			for _, t := range known {
 				choices = append(choices, t.Server+"."+t.Tool.Tool)
 			}
 			return nil, ambiguous(name, choices)
@@ -188,17 +191,34 @@ func ambiguous(name string, choices []string) *plan.Error {
 	}
 }
 
-// remembered returns the tools with a name among those that missing servers listed before they were lost.
+// lost finds a tool by a qualified name among those that missing servers listed before they were lost.
+func lost(c *Catalog, name string, sees func(*Tool) bool) *Tool {
+	for server, bare := range Splits(name) {
+		for _, m := range c.Missing {
+			if m.Server != server || m.last == nil {
+				continue
+			}
+			if t := m.last.tool(bare); t != nil && sees(t) {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// remembered returns the tools with a bare name or an alias among those that missing servers listed before they were
+// lost.
 func (c *Catalog) remembered(name string, sees func(*Tool) bool) (tools []*Tool) {
 	for _, m := range c.Missing {
 		if m.last == nil {
 			continue
 		}
-		for _, own := range readings(name, m.Server) {
-			if t := m.last.tool(own); t != nil && sees(t) {
-				tools = append(tools, t)
-				break
-			}
+		t := m.last.tool(name)
+		if t == nil && MayBeAlias(name, m.Server) {
+			t = aliasedIn(m.last.tools, name, c.nameLimit)
+		}
+		if t != nil && sees(t) {
+			tools = append(tools, t)
 		}
 	}
 	return tools
@@ -211,7 +231,8 @@ func named(c *Catalog, t *Tool, sees func(*Tool) bool) *Tool {
 		other := c.find(c.configs[place].Name, t.Name)
 		return other != nil && sees(other)
 	}
-	if c.full(t.Name) == nil && !slices.ContainsFunc(c.owners.of(t.Name), taken) && len(c.remembered(t.Name, sees)) == 1 {
+	if c.full(t.Name) == nil && lost(c, t.Name, sees) == nil && !slices.ContainsFunc(c.owners.of(t.Name), taken) &&
+		len(c.remembered(t.Name, sees)) == 1 {
 		return t
 	}
 	qualified := *t
@@ -278,12 +299,18 @@ func (c *Catalog) aliased(alias string, sees func(*Tool) bool) *Tool {
 		if !MayBeAlias(alias, c.configs[place].Name) {
 			continue
 		}
-		tools := c.shelves[place].tools
-		for i := range tools {
-			if t := &tools[i]; Alias(t.Server, t.Tool.Tool, c.nameLimit) == alias && sees(t) {
-				return t
-			}
+		if t := aliasedIn(c.shelves[place].tools, alias, c.nameLimit); t != nil && sees(t) {
+			return t
 		}
 	}
 	return nil
+}
+
+// aliasedIn finds the tool listed under an alias among those of one server.
+func aliasedIn(tools []Tool, alias string, limit int) *Tool {
+	i := slices.IndexFunc(tools, func(t Tool) bool { return Alias(t.Server, t.Tool.Tool, limit) == alias })
+	if i < 0 {
+		return nil
+	}
+	return &tools[i]
 }

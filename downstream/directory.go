@@ -258,18 +258,24 @@ func (d *directory) Validate(ctx context.Context, server, tool string, arguments
 }
 
 // Find looks for an item in a server's list in the client's session. If it is missing, Find lists the server again
-// unless the list is newer than since, the time when the search began.
+// unless the list is newer than since, the time when the search began. If the server cannot be listed, Find looks in
+// its last list, so that a call reconnects.
 func (d *directory) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
 	err = d.servers.use(name, func(s *server) error {
-		_, err := s.slot(client).lists.look(ctx, method, since, func(l *listing) bool {
+		lists := s.slot(client).lists
+		has := func(l *listing) bool {
 			i := slices.IndexFunc(l.items, match)
 			if ok = i >= 0; ok {
 				item = l.items[i]
 			}
 			return ok
-		})
+		}
+		_, err := lists.look(ctx, method, since, has)
+		if last := lists.latest(method); err != nil && last != nil && has(last) {
+			return nil
+		}
 		return err
 	})
 	if errors.As(err, new(*UnknownError)) {

@@ -2,11 +2,14 @@ package downstream_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
@@ -86,6 +89,45 @@ func TestReconnect(t *testing.T) {
 		}
 		if n := never.connections(); n > attempts+1 {
 			t.Errorf("got %d attempts to reach the server that was never there, want none by Reconnect", n-attempts)
+		}
+		m.Stop()
+	})
+}
+
+// Every name of a lost server's tool means that tool, even if another one has such a name of its own.
+func TestLookup_NamesOfLostServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newServer(tool("x"), tool("a__x"), tool("get.it"))
+		b := newServer(tool("a.x"), tool("a__x"))
+		wellA := away(a)
+		wellA.Store(true)
+		o := pipes([]string{"a", "b"}, a, b)
+		o.NameLimit = 46
+		m := start(t, o)
+		catalogOf(t, m)
+		wellA.Store(false)
+		a.cut()
+		time.Sleep(time.Minute)
+		c := catalogOf(t, m)
+		alias := downstream.Alias("a", "get.it", 46)
+		for name, want := range map[string]string{
+			"a__x": "x", "a.x": "x", "a:x": "x", "x": "x", "a__a__x": "a__x", "get.it": "get.it", alias: "get.it",
+		} {
+			found, err := c.Lookup(name, nil)
+			if err != nil || found.Server != "a" || found.Tool.Tool != want {
+				t.Errorf("%s: got %v, %v, want %s of the lost server", name, found, err, want)
+				continue
+			}
+			again, err := c.Lookup(found.Name, nil)
+			if err != nil || again.Server != "a" || again.Tool.Tool != want {
+				t.Errorf("%s: its name %s is found as %v, %v", name, found.Name, again, err)
+			}
+		}
+		item, ok, err := m.Find(t.Context(), "a", "", "tools/list", time.Time{}, func(item json.RawMessage) bool {
+			return downstream.Alias("a", jsonrpc.Text(jsonrpc.Get(item, "name")), 46) == alias
+		})
+		if !ok || err != nil {
+			t.Errorf("Find: got %s, %v, want the item of the last list", item, err)
 		}
 		m.Stop()
 	})

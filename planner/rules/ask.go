@@ -206,7 +206,9 @@ func (a ask) mayCall(f *profile) bool {
 	return slices.ContainsFunc(a.clauses, func(c intent.Clause) bool {
 		verb := verbStems(c)
 		if list("light").any(verb) &&
-			slices.ContainsFunc(a.words, func(w word) bool { return c.Start <= w.start && w.end <= c.End && w.has(f.verb) }) {
+			slices.ContainsFunc(a.words, func(w word) bool { // not "give me instructions to cancel it"
+				return c.Start <= w.start && w.end <= c.End && w.has(f.verb) && !strings.HasSuffix(a.text[:w.start], " to ")
+			}) {
 			verb = []string{f.verb}
 		}
 		runs := f.runsCommands() && a.givesCommand(c, verb)

@@ -242,7 +242,7 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 		if !f.reads && a.leavesAddress(one.fill) {
 			one.evidence -= strangeAddress
 		}
-		if !f.reads && c.leavesDay(a, one.fill) {
+		if !f.reads && c.leavesTime(a, one.fill) {
 			continue
 		}
 		enough := threshold
@@ -264,11 +264,12 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 	return best
 }
 
-// leavesDay reports whether a day of a command that is not today is in no argument: "cancel it tomorrow" is not for now.
-func (c *chooser) leavesDay(a ask, fill filling) bool {
+// leavesTime reports whether a time or day of a command, but today, is in no argument: "cancel it tomorrow" is not for now.
+func (c *chooser) leavesTime(a ask, fill filling) bool {
 	return slices.ContainsFunc(a.values, func(v values.Value) bool {
-		day := v.Kind == values.Date || v.Kind == values.DateTime || v.Kind == values.DateRange
-		return day && v.Time.Format(time.DateOnly) != c.p.now().Format(time.DateOnly) && !fill.overlaps(v.Start, v.End) &&
+		today := v.Kind == values.Date && v.Time.Format(time.DateOnly) == c.p.now().Format(time.DateOnly)
+		when := v.Kind >= values.Date && v.Kind <= values.TimeRange || v.Kind == values.Duration && v.Cue == "in"
+		return when && !today && !fill.overlaps(v.Start, v.End) &&
 			slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
 				return cl.Act.MayWrite() && cl.Start <= v.Start && v.End <= cl.End
 			})

@@ -266,12 +266,12 @@ func (s *line) infinitive(i int) bool {
 
 // isStatement reports whether the tokens [from,end) begin with a bare subject and a finite verb: "order 5 is late".
 func (s *line) isStatement(from, end int) bool {
-	for i := from + 1; i < min(end, from+5); i++ {
+	for i := from + 1; i < min(end, from+8); i++ {
 		t := s.t[i]
 		if t.is(aux) {
 			return i+1 >= end || !s.t[i+1].is(subjects)
 		}
-		if t.kind == quote || t.kind >= pause || t.is(function) && !t.is(particles) {
+		if t.kind == quote || t.kind >= pause || t.is(function) && !t.is(particles|preps) {
 			return false
 		}
 	}

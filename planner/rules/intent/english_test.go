@@ -184,7 +184,19 @@ Negated | no archiving of ticket 88, please
 Negated | Nobody should archive ticket 88
 Negated | archive nothing
 Negated | archive no tickets today
-Negated Negated | Neither archive nor delete ticket 88
+Negated | Neither archive nor delete ticket 88
+Negated | Neither Bob nor I want to archive ticket 88
+Negated | Make sure not to archive ticket 88
+Negated Negated | Archive ticket 88. Actually no.
+Negated Negated | Archive ticket 88, she says.
+Negated Negated | Archive ticket 88, would that work?
+Hypothetical Hypothetical:archive | In an ideal world, archive ticket 88
+Conditional Conditional:archive | Let's wait and then archive ticket 88
+Conditional Conditional:archive | With Bob's permission, archive ticket 88
+Conditional:archive | Archive ticket 88 only with approval
+Conditional:archive | Archive ticket 88 later
+Conditional:archive | Archive ticket 88 every night
+Statement | Archive ticket 88 of acme sounds dangerous
 Negated Negated | Do not archive or delete ticket 88
 Negated Negated | never merge the branch and deploy the site
 Negated Negated Negated | Do not archive, close or delete ticket 88

@@ -3,10 +3,13 @@ package downstream
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
+
+const pongTime = 2 * time.Second // for a client to answer a server's ping
 
 // handler receives the messages that a server sends on its own initiative in a session of a slot.
 type handler struct {
@@ -59,6 +62,9 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 			origins = append(origins, o)
 		}
 	}
+	if message.Method == "ping" {
+		return pong(ctx, q, origins), nil
+	}
 	if len(origins) > 0 {
 		asking, end := withTheLastOf(ctx, origins)
 		defer end()
@@ -87,6 +93,19 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 			"Set session: per_client for the server " + h.sl.s.config.Name
 	}
 	return nil, e.Encode()
+}
+
+// pong returns the result of a ping: the client's, or the router's own if the client cannot be asked or does not answer
+// in time. A server may end the session otherwise, also for other clients.
+func pong(ctx context.Context, q ServerRequest, origins []*origin) []byte {
+	ctx, cancel := context.WithTimeout(ctx, pongTime)
+	defer cancel()
+	for _, o := range origins {
+		if result, _ := o.ask(ctx, q); result != nil {
+			return result
+		}
+	}
+	return []byte("{}")
 }
 
 // withTheLastOf returns a context that ends with ctx or when all of the calls have ended.

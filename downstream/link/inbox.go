@@ -66,9 +66,10 @@ func (in *inbox) suspects(stream *pending) []*Call {
 	return in.s.calls.ofOnlyClient()
 }
 
-// answer handles a request of the server.
+// answer handles a request of the server. A ping that no call may have caused is for the router.
 func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
-	if m.Method == "ping" {
+	from := in.suspects(stream)
+	if m.Method == "ping" && len(from) == 0 {
 		in.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
 		return
 	}
@@ -80,7 +81,6 @@ func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 		in.answerAtOnce(jsonrpc.ErrorResponse(m.ID, refusal))
 		return
 	}
-	from := in.suspects(stream)
 	in.s.spawn(func() {
 		defer in.requests.end()
 		defer cancel(nil)

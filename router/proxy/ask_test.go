@@ -36,6 +36,7 @@ func TestServersAskTheirCaller(t *testing.T) {
 		{"elicitation/create", `{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{}}}`, `"result":{"action":"accept","content":{"b":1,"a":2}}`, `{"action":"accept","content":{"b":1,"a":2}}`},
 		{"elicitation/create", `{"mode":"url","elicitationId":"e","url":"https://x/y","message":"m"}`, `"result":{"action":"decline"}`, `{"action":"decline"}`},
 		{"roots/list", `{}`, `"result":{"roots":[{"uri":"file:///x"}]}`, `{"roots":[{"uri":"file:///x"}]}`},
+		{"ping", `{"_meta":{"x":1}}`, `"result":{"_meta":{"n":1.0}}`, `{"_meta":{"n":1.0}}`},
 		{"custom/ask", `{"a":1}`, `"error":{"code":-1,"message":"no","data":{"n":9007199254740993}}`, `{"code":-1,"message":"no","data":{"n":9007199254740993}}`},
 	}
 	for _, transport := range transports {
@@ -68,14 +69,18 @@ func TestServersAskTheirCaller(t *testing.T) {
 	}
 }
 
-// The router answers pings itself.
+// The router answers pings itself if the client does not, or cannot be asked.
 func TestPings(t *testing.T) {
 	s := newServer("ask")
 	asking(s)
 	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
-	c := w.dial(proxyPath)
-	if a := c.do("tools/call", askParams("s", "ping", `{}`)); !strings.Contains(a.result, `"raw":"{}"`) || len(c.questions()) > 0 {
-		t.Errorf("the server's ping: got %s and %d questions to the client, want {} and none", a.result, len(c.questions()))
+	c := w.dial(proxyPath) // it refuses all requests
+	if a := c.do("tools/call", askParams("s", "ping", `{}`)); !strings.Contains(a.result, `"raw":"{}"`) || len(c.questions()) != 1 {
+		t.Errorf("the server's ping: got %s and %d questions to the client, want {} and one", a.result, len(c.questions()))
+	}
+	a := w.modern(proxyPath, "tools/call", `"name":"s__ask","arguments":{"method":"ping","params":{}}`, "s__ask")
+	if !strings.Contains(a.result, `"raw":"{}"`) {
+		t.Errorf("the server's ping for a client of 2026-07-28: got %s %s, want {}", a.result, a.err)
 	}
 	if a := c.do("ping", ""); a.result != "{}" {
 		t.Errorf("the client's ping: got %s, want {}", a.err)

@@ -155,3 +155,20 @@ func (l *filler) between(q param, start, end int) string {
 
 // joined is what stands between two values of a list.
 var joined = lazy("(?i)^[ \"'`“”«»]*(,|,? ?(and|or)|&|und|oder|et|ou|y|e|o)[ \"'`“”«»]*$")
+
+// maxExcepting bounds the bytes before a value in which isExcepted looks.
+const maxExcepting = 72
+
+// Words that take what follows out of what is asked for: "everybody except Ann and Ben".
+const exceptions = `(?i)(?:^|\PL)((?:except|excluding|besides|(?:apart|aside) from|other than|außer|ausgenommen|sauf|excepté|` +
+	`hormis|excepto|salvo)(?: for)? `
+
+var (
+	excepting = lazy(exceptions + "(?:[^,;?!]{1,40} (?:and|or|und|oder|et|ou|y|o) )?[\"'`“«]*)$")
+	exception = lazy(exceptions + `[^,;?!]{1,60}?)(?: (?:in|at|from|on|with|of)(?: .*)?|[,;?!].*)?$`)
+)
+
+// isExcepted reports whether a value is taken out of what is asked for.
+func isExcepted(text string, v values.Value) bool {
+	return excepting().MatchString(text[max(0, v.Start-maxExcepting):v.Start])
+}

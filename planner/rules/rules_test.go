@@ -136,6 +136,7 @@ func TestPlan_Unmet(t *testing.T) {
 	staff := tool("query_staff", "Find people by location", object("location:string:City: Berlin or Lisbon"), harmless)
 	mail := tool("send_email", "Send an e-mail message", `{"type":"object","required":["to","subject","body"],"properties":{
 		"to":{"type":"string","format":"email"},"subject":{"type":"string"},"body":{"type":"string"}}}`)
+	find := tool("find_files", "Find files by a glob pattern", object("*path:string", "*pattern:string", "exclude:string:Names to leave out"), harmless)
 	for name, tc := range map[string]struct {
 		question string
 		tools    []plan.Tool
@@ -150,6 +151,8 @@ func TestPlan_Unmet(t *testing.T) {
 		"a value is left":        {"cancel order 4711 and 4712", []plan.Tool{cancelOrder}, `cancel_order{"order_id":"4711"}`, []plan.Unmet{{Text: "4712", Reason: plan.UnmetUnclear}}},
 		"values are left":        {"cancel order 4711, 4712 and 4713", []plan.Tool{cancelOrder}, `cancel_order{"order_id":"4711"}`, []plan.Unmet{{Text: "4712", Reason: plan.UnmetUnclear}, {Text: "4713", Reason: plan.UnmetUnclear}}},
 		"the first is left":      {"who works in Berlin and Lisbon", []plan.Tool{staff}, `query_staff{"location":"Lisbon"}`, []plan.Unmet{{Text: "Berlin", Reason: plan.UnmetUnclear}}},
+		"one is taken out":       {"who works in Berlin except Lisbon", []plan.Tool{staff}, `query_staff{"location":"Berlin"}`, []plan.Unmet{{Text: "except Lisbon", Reason: plan.UnmetUnclear}}},
+		"one is excluded":        {"find *.go in /srv except vendor", []plan.Tool{find}, `find_files{"path":"/srv","pattern":"*.go"}`, []plan.Unmet{{Text: "except vendor", Reason: plan.UnmetUnclear}}},
 		"two addresses":          {"email ann@x.io and tom@x.io saying hi", []plan.Tool{mail}, ``, []plan.Unmet{{Text: "email ann@x.io and tom@x.io saying hi", Reason: plan.UnmetNoTool, Tool: "send_email"}}},
 		"you in one letter":      {"can u cancel order 4711", []plan.Tool{cancelOrder, getOrder}, `cancel_order{"order_id":"4711"}`, nil},
 		"about what none does":   {"Should I show order 4711?", []plan.Tool{getOrder}, ``, []plan.Unmet{{Text: "show order 4711", Reason: plan.UnmetNoTool, Tool: "get_order"}}},

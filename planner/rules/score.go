@@ -191,6 +191,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 		today && !q.Required && todayByDefault().MatchString(q.Description),
 		v.Kind == values.Boolean && v.Cue+v.Label == "" && kindOf(q.Schema) == "string" && len(q.Enum) == 0, // "Yes, merge it"
 		v.Label == "bound" && !sides,
+		isExcepted(l.a.text, v) && !q.named("exclud") && !q.named("ignor"),
 		v.Label == "said" && (q.role == roleID || !list("body").any(q.stems)),
 		(v.Label == "owner" || v.Label == "repo") && !q.named(v.Label):
 		return true

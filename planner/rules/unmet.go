@@ -87,7 +87,7 @@ func (c *chooser) asksAbout(a ask) string {
 const maxJoint = 32
 
 // leftOver notes the values that no call takes though they are joined to one that a call takes: the second and the third
-// order of "cancel order 4711, 4712 and 4713".
+// order of "cancel order 4711, 4712 and 4713"; and those that are taken out of what is asked for: "everybody except Ann".
 func (c *chooser) leftOver() {
 	all := c.whole.values           // in the order of their starts
 	known := make([]bool, len(all)) // taken or noted
@@ -107,6 +107,17 @@ func (c *chooser) leftOver() {
 			c.unmet = append(c.unmet, plan.Unmet{Text: c.said[left.Start:left.End], Reason: plan.UnmetUnclear})
 			known[i], known[j] = true, true
 			break
+		}
+	}
+	for _, cl := range c.context.clauses {
+		at := exception().FindStringSubmatchIndex(c.text[cl.Start:cl.End])
+		if at == nil {
+			continue
+		}
+		from, end := cl.Start+at[2], cl.Start+at[3]
+		taken := func(one *call) bool { return one.fill.overlaps(end-1, end) }
+		if len(c.calls) > 0 && !slices.ContainsFunc(c.calls, taken) {
+			c.unmet = append(c.unmet, plan.Unmet{Text: c.said[from:end], Reason: plan.UnmetUnclear})
 		}
 	}
 }

@@ -75,6 +75,8 @@ Conditional:archiver | Pourrais-tu archiver le ticket si Bob est d'accord ?
 Question:vérifie Conditional:annule | Vérifie si le ticket est vieux et annule-le
 Command:archive | Archive le ticket dès que possible
 Negated Command:montre | Avant de supprimer le fichier, montre-le
+Conditional Conditional:archive | Demande-moi, puis archive le ticket
+Statement | Archiver le ticket serait une erreur
 Conditional:archive | Archive le ticket seulement après son accord
 ActionQuestion | Pourquoi as-tu archivé le ticket 88 ?
 Negated | Je ne sais pas si je dois archiver le ticket

@@ -87,6 +87,9 @@ Question Conditional:archiviere | Ist das Ticket alt? Dann archiviere es.
 Conditional Conditional:lösche | Falls nicht, lösche die Datei
 Negated Command:zeige | Bevor du die Datei löschst, zeige sie mir
 Negated Command:zeige | Statt die Datei zu löschen, zeige sie mir
+Conditional:archiviere | Archiviere das Ticket später
+Conditional:archiviere | Archiviere jede Nacht die Tickets
+Negated Negated | Archiviere das Ticket. Stopp!
 Conditional:archiviere | Archiviere das Ticket erst nach Rücksprache
 Command:archivieren | Vergiss nicht, das Ticket 88 zu archivieren
 Request:archivieren | Vergiss bitte nicht, das Ticket 88 zu archivieren

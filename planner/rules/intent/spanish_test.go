@@ -73,6 +73,9 @@ Conditional:archiva | Archiva el ticket a menos que llueva
 Conditional:archivar | ¿Podrías archivar el ticket si es viejo?
 Question:comprueba Conditional:ciérralo | Comprueba si el ticket es viejo y ciérralo
 Negated Command:muéstralo | Antes de borrar el archivo, muéstralo
+Conditional:archiva | Archiva el ticket más tarde
+Conditional Conditional:archiva | Pregúntame y luego archiva el ticket
+Statement | Archivar el ticket sería un error
 Conditional:archiva | Archiva el ticket solo tras su respuesta
 Negated | Deja de borrar los archivos
 ActionQuestion | ¿Por qué archivaste el ticket 88?

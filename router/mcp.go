@@ -5,6 +5,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -27,10 +29,29 @@ import (
 //go:embed schemas/*.json
 var schemas embed.FS
 
-// instructions tell a client's model how to use the router's own tools.
-const instructions = "This router gives access to the tools of all connected MCP servers. " +
-	"For a question or a task in plain language call process_query: it plans, calls the tools that are needed and returns one answer with the result of each step. " +
-	"To call tools yourself, find them with search_available_tools or list_available_tools and call each with run, or by its server__tool name; health_check shows which servers are up."
+// instructions tell a client's model how to use the router's own tools, as far as they are offered.
+func instructions(offered []string) string {
+	has := func(name string) bool { return slices.Contains(offered, name) }
+	text := "This router gives access to the tools of all connected MCP servers. "
+	if has(ToolProcessQuery) {
+		text += "For a question or a task in plain language call process_query: it plans, calls the tools that are needed " +
+			"and returns one answer with the result of each step. "
+	}
+	text += "To call tools yourself, "
+	finders := slices.DeleteFunc([]string{ToolSearchTools, ToolListTools}, func(name string) bool { return !has(name) })
+	if len(finders) > 0 {
+		text += "find them with " + strings.Join(finders, " or ") + " and "
+	}
+	text += "call each "
+	if has(ToolRun) {
+		text += "with run, or "
+	}
+	text += "by its server__tool name"
+	if has(ToolHealthCheck) {
+		text += "; health_check shows which servers are up"
+	}
+	return text + "."
+}
 
 // toolFunc serves one router tool. It returns the result as text and as structured content.
 type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error)
@@ -39,7 +60,7 @@ type toolFunc func(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.
 // without mcp-go.
 func (p *Profile) newMCP() (*server.MCPServer, error) {
 	s := server.NewMCPServer(Name, p.router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
-		server.WithInstructions(instructions))
+		server.WithInstructions(instructions(p.opts.Tools.Tools)))
 	handlers := map[string]toolFunc{
 		ToolProcessQuery: p.processQuery,
 		ToolListTools:    p.listAvailableTools,

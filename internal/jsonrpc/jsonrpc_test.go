@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 		{"object id", `{"jsonrpc":"2.0","id":{},"method":"m"}`, jsonrpc.CodeInvalidRequest, "id"},
 		{"fractional id", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, jsonrpc.CodeInvalidRequest, "id"},
 		{"exponent id", `{"jsonrpc":"2.0","id":1e3,"method":"m"}`, jsonrpc.CodeInvalidRequest, "id"},
-		{"long id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 1024) + `","method":"m"}`, jsonrpc.CodeInvalidRequest, "id"},
+		{"long id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 1024) + `","method":"m"}`, jsonrpc.CodeInvalidRequest, "1,024 bytes"},
 		{"duplicate id", `{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}`, jsonrpc.CodeInvalidRequest, "id"},
 		{"duplicate escaped method", `{"jsonrpc":"2.0","id":1,"method":"m","\u006dethod":"n"}`, jsonrpc.CodeInvalidRequest, "method"},
 		{"case variant", `{"jsonrpc":"2.0","id":1,"Method":"m"}`, jsonrpc.CodeInvalidRequest, "method"},

@@ -146,7 +146,7 @@ func (e *envelope) message(raw []byte) (Message, *Error) {
 	nullID := string(e.id) == "null"
 	if e.id != nil && !nullID {
 		if !ValidID(e.id) {
-			return m, invalid("id must be a string or an integer")
+			return m, invalid(wrongID)
 		}
 		m.ID = ID(e.id)
 	}
@@ -173,7 +173,7 @@ func (e *envelope) message(raw []byte) (Message, *Error) {
 func (e *envelope) call(m *Message, nullID bool) *Error {
 	switch {
 	case nullID:
-		return invalid("id must be a string or an integer")
+		return invalid(wrongID)
 	case e.method[0] != '"' || len(e.method) == 2:
 		return invalid("method must be a string")
 	case e.result != nil || e.err != nil:

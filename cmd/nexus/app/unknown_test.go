@@ -68,6 +68,16 @@ func TestRun_ServerIsStarting(t *testing.T) {
 	})
 }
 
+// The instructions name only the router's tools that are offered.
+func TestInitialize_InstructionsOfSomeTools(t *testing.T) {
+	r := start(t, func(o *app.Options) { o.Demo, o.Config.Router.Tools = true, []string{"list_available_tools", "run"} })
+	_, text := r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+strings.ReplaceAll(initializeParams, "%s", "{}")+`}`, nil)
+	const want = `servers. To call tools yourself, find them with list_available_tools and call each with run, or by its server__tool name."`
+	if !strings.Contains(text, want) {
+		t.Errorf("initialize: got %s, want %s in it", text, want)
+	}
+}
+
 // The router says what it is for and how its tools are called.
 func TestInitialize_Instructions(t *testing.T) {
 	r := start(t, func(o *app.Options) { o.Demo = true })

@@ -63,7 +63,7 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		}
 	}
 	if message.Method == "ping" {
-		return pong(ctx, q, origins), nil
+		return pong(ctx, q, origins)
 	}
 	if len(origins) > 0 {
 		asking, end := withTheLastOf(ctx, origins)
@@ -95,17 +95,18 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	return nil, e.Encode()
 }
 
-// pong returns the result of a ping: the client's, or the router's own if the client cannot be asked or does not answer
-// in time. A server may end the session otherwise, also for other clients.
-func pong(ctx context.Context, q ServerRequest, origins []*origin) []byte {
+// pong asks the clients of the calls for the answer to a ping. The error means that none answers in time; the router
+// answers then.
+func pong(ctx context.Context, q ServerRequest, origins []*origin) (result, err []byte) {
 	ctx, cancel := context.WithTimeout(ctx, pongTime)
 	defer cancel()
 	for _, o := range origins {
-		if result, _ := o.ask(ctx, q); result != nil {
-			return result
+		if result, _ = o.ask(ctx, q); result != nil {
+			return result, nil
 		}
 	}
-	return []byte("{}")
+	e := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "No client answers"}
+	return nil, e.Encode()
 }
 
 // withTheLastOf returns a context that ends with ctx or when all of the calls have ended.

@@ -180,9 +180,6 @@ func (asked) Notified(jsonrpc.Message, []*link.Call) {}
 
 // Asked implements link.Handler.
 func (a asked) Asked(ctx context.Context, m jsonrpc.Message, _ []*link.Call) (result, err []byte) {
-	if m.Method == "ping" {
-		return []byte("{}"), nil
-	}
 	if a.user == nil {
 		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "The command line does not answer requests"}
 		return nil, e.Encode()

@@ -66,11 +66,12 @@ func (in *inbox) suspects(stream *pending) []*Call {
 	return in.s.calls.ofOnlyClient()
 }
 
-// answer handles a request of the server. A ping that no call may have caused is for the router.
+// answer handles a request of the server. A ping that no call may have caused is for the router, as is one that the
+// handler refuses.
 func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 	from := in.suspects(stream)
 	if m.Method == "ping" && len(from) == 0 {
-		in.answerAtOnce(jsonrpc.Result(m.ID, []byte("{}")))
+		in.answerAtOnce(refuse(m, nil))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(in.s.ctx)
@@ -78,7 +79,7 @@ func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 	if of == nil {
 		cancel(nil)
 		refusal := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}
-		in.answerAtOnce(jsonrpc.ErrorResponse(m.ID, refusal))
+		in.answerAtOnce(refuse(m, refusal.Encode()))
 		return
 	}
 	in.s.spawn(func() {
@@ -90,12 +91,21 @@ func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 		}
 		answer := jsonrpc.Result(m.ID, result)
 		if rpcErr != nil {
-			answer = jsonrpc.RawError(m.ID, rpcErr)
+			answer = refuse(m, rpcErr)
 		}
 		if err := in.s.unawaited.post(answer, answerTime); err != nil && in.s.Err() == nil {
 			in.s.logger.Warn("cannot respond to server", "server", in.s.server, "method", m.Method, "error", err)
 		}
 	})
+}
+
+// refuse returns the response to a request that nobody answers. A ping is never refused: a server may end the session
+// otherwise, also for other clients.
+func refuse(m jsonrpc.Message, rpcErr []byte) []byte {
+	if m.Method == "ping" {
+		return jsonrpc.Result(m.ID, []byte("{}"))
+	}
+	return jsonrpc.RawError(m.ID, rpcErr)
 }
 
 // answerAtOnce sends a response that took no work. The number of such responses being sent is limited, because a

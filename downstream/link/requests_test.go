@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -157,5 +158,33 @@ func TestQuestionsWithOneID(t *testing.T) {
 	<-done
 	if refused > 0 {
 		t.Errorf("got %d of %d questions refused, want each answered", refused, n)
+	}
+}
+
+// A ping that a call may have caused is answered also beyond the number of requests that are answered at once.
+func TestPingBeyondTheBound(t *testing.T) {
+	answers := make(chan string, 200)
+	ask := make(chan func(format string, args ...any), 1)
+	w := &waiting{started: make(chan string, 200), causes: make(chan error, 200)}
+	s := connectAs(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
+		switch {
+		case m.IsResponse():
+			answers <- string(m.Raw)
+		case m.Method == "tools/call":
+			ask <- send
+		}
+	}), w)
+	go s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"x"}`), Client: "c"}) // it is never answered
+	send := <-ask
+	const bound = 64
+	for i := range bound + 1 {
+		send(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i)
+	}
+	if got := <-answers; !strings.Contains(got, "Too many requests at once") {
+		t.Errorf("request %d: got %s, want a refusal", bound+1, got)
+	}
+	send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	if got, want := <-answers, `{"jsonrpc":"2.0","id":"p","result":{}}`; got != want {
+		t.Errorf("the ping: got %s, want %s", got, want)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
@@ -267,9 +266,8 @@ func (c *chooser) best(a ask, ranked []plan.Tool) *call {
 // leavesTime reports whether a time or day of a command, but today, is in no argument: "cancel it tomorrow" is not for now.
 func (c *chooser) leavesTime(a ask, fill filling) bool {
 	return slices.ContainsFunc(a.values, func(v values.Value) bool {
-		today := v.Kind == values.Date && v.Time.Format(time.DateOnly) == c.p.now().Format(time.DateOnly)
 		when := v.Kind >= values.Date && v.Kind <= values.TimeRange || v.Kind == values.Duration && v.Cue == "in"
-		return when && !today && !fill.overlaps(v.Start, v.End) &&
+		return when && !c.p.isToday(v) && !fill.overlaps(v.Start, v.End) &&
 			slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
 				return cl.Act.MayWrite() && cl.Start <= v.Start && v.End <= cl.End
 			})

@@ -143,9 +143,10 @@ func vocabulary(cl intent.Clause) string {
 	if best == "" {
 		return best
 	}
+	words := wordShape().FindAllString(addressed().ReplaceAllString(cl.Text, ""), maxWords)
 	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
 		known := 0
-		for _, w := range wordShape().FindAllString(addressed().ReplaceAllString(cl.Text, ""), maxWords) {
+		for _, w := range words {
 			stems, empty := search.StemsIn(w, lang)
 			both := slices.Contains(stems[1:], search.Stem(strings.ToLower(w))) // "patient" is English, too
 			if empty || len(stems) > 1 && !(both && cl.Language == "en") || lang == "en" && search.RequestVerb(strings.ToLower(w)) {

@@ -177,9 +177,12 @@ func (l *filler) misplaced(q param, v values.Value) bool {
 // todayByDefault is how descriptions say that a date need not be given for today.
 var todayByDefault = lazy(`(?i)\bdefault\w*\b.{0,20}\b(?:today|current date)`)
 
+func (p *Planner) isToday(v values.Value) bool {
+	return v.Kind == values.Date && v.Time.Format(time.DateOnly) == p.now().Format(time.DateOnly)
+}
+
 // excluded reports whether a value cannot be what a parameter takes.
 func (l *filler) excluded(q param, v values.Value) bool {
-	today := v.Kind == values.Date && v.Time.Format(time.DateOnly) == l.p.now().Format(time.DateOnly)
 	row, sides := form(v), list("from").any(q.stems) != list("to").any(q.stems)
 	switch {
 	case slices.ContainsFunc(l.f.params, func(o param) bool { return o.Name == v.Text }),
@@ -188,7 +191,7 @@ func (l *filler) excluded(q param, v values.Value) bool {
 		v.Kind == values.Email && (q.role == roleQuery || list("body").any(q.stems)) && // "ann@x.io" is no subject
 			slices.ContainsFunc(l.f.params, func(o param) bool { return o.Format == "email" }),
 		v.Kind == values.Expression && list("paths").any(q.stems), // no file is called "12 * 7"
-		today && !q.Required && todayByDefault().MatchString(q.Description),
+		l.p.isToday(v) && !q.Required && todayByDefault().MatchString(q.Description),
 		v.Kind == values.Boolean && v.Cue+v.Label == "" && kindOf(q.Schema) == "string" && len(q.Enum) == 0, // "Yes, merge it"
 		v.Label == "bound" && !sides,
 		isExcepted(l.a.text, v) && !q.named("exclud") && !q.named("ignor"),

@@ -50,8 +50,6 @@ func (e *Error) Error() string { return e.Message }
 // ID is the raw JSON text of an id or a progress token: a string or an integer. The empty ID is none.
 type ID string
 
-const wrongID = "id must be a string or an integer of at most 1,024 bytes"
-
 // StringID returns the ID for a JSON string.
 func StringID(s string) ID {
 	b, _ := jsontext.AppendQuote(nil, s)

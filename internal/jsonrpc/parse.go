@@ -137,6 +137,8 @@ func (e *envelope) set(key, value []byte) {
 	}
 }
 
+const wrongID = "id must be a string or an integer of at most 1,024 bytes" // MaxID
+
 // message checks the members and returns the message.
 func (e *envelope) message(raw []byte) (Message, *Error) {
 	m := Message{Raw: raw}

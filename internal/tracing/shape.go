@@ -24,8 +24,11 @@ type Shape struct {
 	encoded []byte
 }
 
-// Encoded returns the encoded shape. The first call determines the encoding.
+// Encoded returns the encoded shape; nil for a nil Shape. The first call determines the encoding.
 func (s *Shape) Encoded(encode func(*Shape) []byte) []byte {
+	if s == nil {
+		return nil
+	}
 	s.once.Do(func() { s.encoded = encode(s) })
 	return s.encoded
 }

@@ -25,21 +25,13 @@ type end struct {
 
 // add adds a span and returns its size.
 func (b *batch) add(fields []byte, shape *tracing.Shape) int {
-	begin, rest := len(b.own), len(encoded(shape))
+	begin, rest := len(b.own), len(shape.Encoded(encodeShape))
 	b.own = protowire.AppendTag(b.own, 2, protowire.BytesType)
 	b.own = append(protowire.AppendVarint(b.own, uint64(len(fields)+rest)), fields...)
 	b.ends = append(b.ends, end{len(b.own), shape})
 	size := len(b.own) - begin + rest
 	b.bytes += size
 	return size
-}
-
-// encoded returns the fields of a shape; nil for none.
-func encoded(shape *tracing.Shape) []byte {
-	if shape == nil {
-		return nil
-	}
-	return shape.Encoded(encodeShape)
 }
 
 // envelope is the encoding that surrounds the spans of a request.
@@ -100,7 +92,7 @@ func (r *tracesReader) next() bool {
 		return false
 	}
 	span := r.ends[r.spans]
-	r.rest, r.then = r.own[r.at:span.at], encoded(span.shape)
+	r.rest, r.then = r.own[r.at:span.at], span.shape.Encoded(encodeShape)
 	r.spans, r.at = r.spans+1, span.at
 	return true
 }

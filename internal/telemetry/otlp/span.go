@@ -105,7 +105,7 @@ func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	}
 	for i := range all {
 		if s.shape.Has(all[i].Key) {
-			*s.fields = append(*s.fields, encoded(s.shape)...)
+			*s.fields = append(*s.fields, s.shape.Encoded(encodeShape)...)
 			s.shape = nil
 		}
 		*s.fields = without(*s.fields, all[i].Key)

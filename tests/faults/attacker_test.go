@@ -22,23 +22,31 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// attackerProcess is the process of the caller who attacks, and of the tools that it calls. It takes the
-// processor time that others leave, as a caller on another machine does.
+// attackerProcess is the process of the caller who attacks, and of the tools that it calls. Where attacks have their
+// full sizes, it takes the processor time that others leave, as a caller on another machine does.
 type attackerProcess struct {
 	t     *testing.T
 	tools string // URL
 	in    io.WriteCloser
 	out   *bufio.Reader
+	begun chan struct{} // closed once a request got through
+	ended chan string   // its last line
 	once  sync.Once
-	ended string // its last line
+	last  string
 }
+
+// through is the line that an attacker prints once a request got through.
+const through = "through"
 
 // startAttacker starts the process of an attacker, who waits for begin.
 func startAttacker(t *testing.T, at attack) *attackerProcess {
 	t.Helper()
-	command := []string{"nice", "-n", "19", os.Args[0]}
-	if _, err := exec.LookPath("chrt"); err == nil && *full {
-		command = []string{"chrt", "-i", "0", os.Args[0]} // runs only where nothing else does
+	command := []string{os.Args[0]}
+	if *full {
+		command = []string{"nice", "-n", "19", os.Args[0]}
+		if _, err := exec.LookPath("chrt"); err == nil {
+			command = []string{"chrt", "-i", "0", os.Args[0]} // runs only where nothing else does
+		}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), asAttacker+"="+at.name, sizeVar+"="+strconv.FormatBool(*full),
@@ -55,7 +63,7 @@ func startAttacker(t *testing.T, at attack) *attackerProcess {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &attackerProcess{t: t, in: in, out: bufio.NewReader(out)}
+	p := &attackerProcess{t: t, in: in, out: bufio.NewReader(out), begun: make(chan struct{}), ended: make(chan string, 1)}
 	t.Cleanup(func() {
 		kill := time.AfterFunc(slack, func() { _ = cmd.Process.Kill() })
 		defer kill.Stop()
@@ -65,6 +73,14 @@ func startAttacker(t *testing.T, at attack) *attackerProcess {
 		}
 	})
 	p.tools = p.line()
+	go func() { // ends with the process
+		line := p.line()
+		if line == through {
+			close(p.begun)
+			line = p.line()
+		}
+		p.ended <- line
+	}()
 	return p
 }
 
@@ -87,14 +103,15 @@ func (p *attackerProcess) begin(base string) {
 func (p *attackerProcess) end() (sent, refused int) {
 	p.once.Do(func() {
 		p.in.Close()
-		p.ended = p.line()
+		p.last = <-p.ended
 	})
-	_, _ = fmt.Sscan(p.ended, &sent, &refused)
+	_, _ = fmt.Sscan(p.last, &sent, &refused)
 	return sent, refused
 }
 
 // attackAs is what the process of an attacker does: it prints the URL of its tools, reads that of the router,
-// attacks until its input ends, and prints how many requests it sent and how many were refused.
+// attacks until its input ends, and prints how many requests it sent and how many were refused. Once the first got
+// through, it prints that.
 func attackAs(name string) {
 	*full = os.Getenv(sizeVar) == "true"
 	i := slices.IndexFunc(attacks, func(at attack) bool { return at.name == name })
@@ -210,9 +227,15 @@ func (a *attacker) postTo(ctx context.Context, url, message string, h http.Heade
 }
 
 func (a *attacker) count(status int) {
-	a.sent.Add(1)
+	a.countSent()
 	if status >= 300 {
 		a.refused.Add(1)
+	}
+}
+
+func (a *attacker) countSent() {
+	if a.sent.Add(1) == 1 {
+		fmt.Println(through)
 	}
 }
 
@@ -244,7 +267,7 @@ func (a *attacker) raw(ctx context.Context, body string, length int, h http.Head
 	if _, err := io.WriteString(conn, "\r\n"+body); err != nil {
 		return
 	}
-	a.sent.Add(1)
+	a.countSent()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return

@@ -235,6 +235,9 @@ func loud(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
 	return true
 }
 
+// always is closed.
+var always = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
 // suffer compares the victims' calls without and with an attack.
 func (w *attacked) suffer() {
 	quiet, loud := time.Second/2, 2*time.Second
@@ -245,7 +248,7 @@ func (w *attacked) suffer() {
 	for i := range clients {
 		clients[i] = w.dial(i + 1)
 	}
-	before := w.visit(clients, quiet)
+	before := w.visit(clients, quiet, always)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	w.attacker.begin(w.base)
@@ -256,7 +259,7 @@ func (w *attacked) suffer() {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	during := w.visit(clients, loud)
+	during := w.visit(clients, loud, w.attacker.begun)
 	cancel()
 	wg.Wait()
 	sent, refused := w.attacker.end()
@@ -299,15 +302,20 @@ func (w *attacked) dial(i int) *mcptest.Client {
 	return c
 }
 
-// visit has all victims call for a time, and returns the 99th percentile of how long a call took.
-func (w *attacked) visit(clients []*mcptest.Client, d time.Duration) time.Duration {
+// visit has all victims call for a time, and returns the 99th percentile of how long a call took. They go on until
+// until is closed, for at most ample: on a busy machine, an attacker gets the processor late.
+func (w *attacked) visit(clients []*mcptest.Client, d time.Duration, until <-chan struct{}) time.Duration {
 	var mu sync.Mutex
 	var took []time.Duration
 	var wg sync.WaitGroup
-	end := time.Now().Add(d)
+	started := time.Now()
+	goesOn := func() bool {
+		took := time.Since(started)
+		return took < d || took < d+ample && !closed(until)
+	}
 	for i, c := range clients {
 		wg.Go(func() {
-			for calls := 0; calls == 0 || time.Now().Before(end); calls++ {
+			for calls := 0; calls == 0 || goesOn(); calls++ {
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(context.Background(), ample+slack)
 				r := c.Call(ctx, "tools__echo", `{}`)
@@ -329,6 +337,15 @@ func (w *attacked) visit(clients []*mcptest.Client, d time.Duration) time.Durati
 		return 1
 	}
 	return took[len(took)*99/100]
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // memory returns the resident memory of the router.

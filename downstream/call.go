@@ -104,7 +104,7 @@ func (c *calls) around(next roundTrip) roundTrip {
 func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 	sl := r.server.slot(r.owner())
 	sl.callers.add(r.Caller)
-	session, err := sl.get(ctx)
+	session, err := sl.connect(ctx)
 	if err != nil {
 		if failure, ok := errors.AsType[*link.Failure](err); ok {
 			// The failure is that of the handshake, not of the call.
@@ -135,7 +135,7 @@ func callMirrored(
 	ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string,
 ) (link.Reply, error) {
 	if sl.lists.tool(tool) == nil {
-		if _, err := sl.lists.list(ctx, "tools/list", true); err != nil && ctx.Err() != nil {
+		if _, err := sl.lists.get(ctx, "tools/list", forRouter); err != nil && ctx.Err() != nil {
 			return link.Reply{}, context.Cause(ctx)
 		}
 	}
@@ -145,7 +145,7 @@ func callMirrored(
 	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != strconv.Itoa(jsonrpc.CodeHeaderMismatch) {
 		return reply, err
 	}
-	if _, err := sl.lists.list(ctx, "tools/list", false); err != nil {
+	if _, err := sl.lists.get(ctx, "tools/list", forClient); err != nil {
 		return reply, nil
 	}
 	again := *call

@@ -70,15 +70,14 @@ func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
 func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
 	lists, failed = make([]*listing, len(f.order)), make([]error, len(f.order))
 	var wg sync.WaitGroup
-	now := time.Now()
 	for i, s := range f.order {
-		if l := s.own.lists.holding(); s.own.lists.fresh(l, now) {
+		if l, ok := s.own.lists.cached("tools/list", forRouter); ok {
 			lists[i] = l
 			continue
 		}
 		wg.Go(func() {
 			defer s.rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
-			switch l, err := s.own.lists.list(ctx, "tools/list", true); {
+			switch l, err := s.own.lists.get(ctx, "tools/list", forRouter); {
 			case err == nil:
 				lists[i] = l
 			case ctx.Err() == nil && !errors.Is(err, admission.ErrRetired):
@@ -99,7 +98,7 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 		}
 		lost := Missing{
 			Server: f.order[i].config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
-			last: f.order[i].own.lists.latest("tools/list"),
+			last: f.order[i].own.lists.last("tools/list"),
 		}
 		failure := f.order[i].own.starting() // includes the time elapsed
 		if failure != nil || errors.As(failed[i], &failure) {
@@ -124,7 +123,7 @@ func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool
 				defer s.rescue("connecting", nil)
 				ctx, cancel := context.WithTimeout(ctx, min(s.deadline, reconnectTime))
 				defer cancel()
-				if _, err := s.own.get(ctx); err == nil {
+				if _, err := s.own.connect(ctx); err == nil {
 					reached.Store(true)
 				}
 			})
@@ -147,8 +146,8 @@ func (s *snapshot) fresh(f *set) bool {
 		return false
 	}
 	now := time.Now()
-	for i, l := range s.lists {
-		if !f.order[i].own.lists.fresh(l, now) {
+	for _, l := range s.lists {
+		if l == nil || !l.fresh(forRouter, now) {
 			return false
 		}
 	}
@@ -220,7 +219,7 @@ func (d *directory) Has(ctx context.Context, server, client, tool string, visibl
 	if lists.tool(tool) != nil {
 		return true, nil
 	}
-	l, err := lists.look(ctx, "tools/list", time.Now(), func(l *listing) bool {
+	l, err := lists.getWith(ctx, "tools/list", time.Now(), func(l *listing) bool {
 		_, useless := l.quarantined[tool]
 		return useless || l.tool(tool) != nil
 	})
@@ -246,7 +245,7 @@ func (d *directory) Validate(ctx context.Context, server, tool string, arguments
 	if s == nil {
 		return nil, nil
 	}
-	l := s.own.lists.latest("tools/list")
+	l := s.own.lists.last("tools/list")
 	if l == nil {
 		return nil, nil
 	}
@@ -272,8 +271,8 @@ func (d *directory) Find(
 			}
 			return ok
 		}
-		_, err := lists.look(ctx, method, since, has)
-		if last := lists.latest(method); err != nil && last != nil && has(last) {
+		_, err := lists.getWith(ctx, method, since, has)
+		if last := lists.last(method); err != nil && last != nil && has(last) {
 			return nil
 		}
 		return err
@@ -295,7 +294,7 @@ func (d *directory) Refresh(ctx context.Context, since time.Time) {
 		if !s.config.Disabled {
 			wg.Go(func() {
 				defer s.rescue("listing its tools", nil)
-				_, _ = s.own.lists.look(ctx, "tools/list", since, func(*listing) bool { return false }) // Catalog reports the error
+				_, _ = s.own.lists.getWith(ctx, "tools/list", since, func(*listing) bool { return false }) // Catalog reports the error
 			})
 		}
 	}

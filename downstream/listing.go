@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -23,28 +24,61 @@ const (
 	maxName  = 1024      // bytes of their names; longer ones are not kept
 )
 
-// listing is one list, read in one session. It is immutable once done is closed.
+// listing is one request of a list, and then the list. It is immutable once done is closed, but for outdated.
 type listing struct {
-	done  chan struct{}
-	at    time.Time // of the request
-	turn  int64     // of the request; increases with each request to the server
-	slow  bool      // the deadline ended it; guarded by slot.mu
-	prior error     // failure of the previous list, if that was slow
-	watch int64     // the subscription to changes when requested; 0 = none
-	err   error
+	requested  time.Time
+	turn       int64 // increases with each request to the server
+	slowBefore error // failure of the request before, if that was slow
 
-	instructions string // of the server
+	done         chan struct{} // closed when the list has been read or has failed
+	err          error
+	slow         bool          // the deadline ended the request
+	session      *link.Session // that the list was read in; nil for a disabled server
+	subscription int64         // to changes of the list, when it was requested; 0 = none
+	instructions string        // of the server
 	contents
+
+	outdated atomic.Bool // the list has changed, or a later one was read
 }
 
-// complete reports whether the list has been read or has failed.
-func (l *listing) complete() bool {
+// ended reports whether the list has been read or has failed.
+func (l *listing) ended() bool {
 	select {
 	case <-l.done:
 		return true
 	default:
 		return false
 	}
+}
+
+// reader is the party that a list is read for.
+type reader bool
+
+const (
+	forClient reader = false // accepts a cached list only while the server announces its changes
+	forRouter reader = true  // also accepts a list younger than routerAge, and does not wait for a slow server
+)
+
+// routerAge is the maximum age of a list without announced changes, for the router itself.
+const routerAge = 30 * time.Second
+
+// fresh reports whether a request that has ended still serves a reader. It does not lock the slot.
+func (l *listing) fresh(by reader, now time.Time) bool {
+	switch {
+	case l.err != nil || l.outdated.Load():
+		return false
+	case l.session == nil: // of a disabled server
+		return true
+	}
+	select {
+	case <-l.session.Done():
+		return false
+	default:
+	}
+	if by == forRouter && now.Sub(l.requested) < routerAge {
+		return true
+	}
+	return l.subscription != 0 && l.subscription == l.session.Watching()
 }
 
 // contents are the items of a list. A server's sessions share the memory of equal contents.
@@ -64,31 +98,26 @@ func (l *contents) tool(name string) *Tool {
 	return nil
 }
 
-// changes maps notifications to the lists that they invalidate.
-var changes = map[string]string{
-	"tools/list":               "notifications/tools/list_changed",
-	"prompts/list":             "notifications/prompts/list_changed",
-	"resources/list":           "notifications/resources/list_changed",
-	"resources/templates/list": "notifications/resources/list_changed",
+// listMethods describes the lists of MCP by method.
+var listMethods = map[string]struct {
+	member     string // of the result, that holds the items
+	capability string
+	changed    string // notification of changes
+}{
+	"tools/list":               {"tools", "tools", "notifications/tools/list_changed"},
+	"prompts/list":             {"prompts", "prompts", "notifications/prompts/list_changed"},
+	"resources/list":           {"resources", "resources", "notifications/resources/list_changed"},
+	"resources/templates/list": {"resourceTemplates", "resources", "notifications/resources/list_changed"},
 }
 
 // Member returns the member of a list result that holds the items; empty for other methods.
-func Member(method string) string { return members[method] }
+func Member(method string) string { return listMethods[method].member }
 
-var members = map[string]string{
-	"tools/list":               "tools",
-	"prompts/list":             "prompts",
-	"resources/list":           "resources",
-	"resources/templates/list": "resourceTemplates",
-}
-
-// announces returns the current subscription to changes of a list; 0 if the server does not announce them.
-func announces(s *link.Session, method string) int64 {
-	kind := members[method]
-	if kind == "resourceTemplates" {
-		kind = "resources"
-	}
-	if string(jsonrpc.Get(s.Initialized, "capabilities", kind, "listChanged")) != "true" {
+// subscription returns the number of the session's subscription to changes of a list; 0 if the server does not
+// announce them.
+func subscription(s *link.Session, method string) int64 {
+	announced := jsonrpc.Get(s.Initialized, "capabilities", listMethods[method].capability, "listChanged")
+	if string(announced) != "true" {
 		return 0
 	}
 	return s.Watching()
@@ -179,7 +208,7 @@ func readPages(ctx context.Context, s *link.Session, method string) (items []jso
 		if page == 0 {
 			items = []json.RawMessage{}
 		}
-		for _, item := range jsonrpc.Elements(jsonrpc.Get(reply.Result, members[method])) {
+		for _, item := range jsonrpc.Elements(jsonrpc.Get(reply.Result, listMethods[method].member)) {
 			items = append(items, item)
 		}
 		cursor = jsonrpc.Get(reply.Result, "nextCursor")

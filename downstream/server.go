@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/health"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 )
 
 // server is one configured server with its slots: one for the router itself, which clients may share, and one for
@@ -16,14 +15,14 @@ import (
 type server struct {
 	*endpoint
 	own  *slot
-	open func(ctx context.Context, sl *slot) (*link.Session, error)
+	dial dialFunc
 
 	mu    sync.Mutex
 	slots map[*slot]struct{} // of clients
 }
 
-func newServer(e *endpoint, open func(ctx context.Context, sl *slot) (*link.Session, error)) *server {
-	return &server{endpoint: e, own: newSlot(e, "", open), open: open, slots: map[*slot]struct{}{}}
+func newServer(e *endpoint, dial dialFunc) *server {
+	return &server{endpoint: e, own: newSlot(e, "", dial), dial: dial, slots: map[*slot]struct{}{}}
 }
 
 // slot returns the slot of a client. Clients that have not entered share the router's own.
@@ -37,6 +36,14 @@ func (s *server) slot(client string) *slot {
 	return s.own
 }
 
+// newSlot returns the slot of a client, or the router's own if client is empty.
+func newSlot(e *endpoint, client string, dial dialFunc) *slot {
+	sl := &slot{s: e, client: client, dial: dial}
+	sl.ctx, sl.cancel = context.WithCancel(e.ctx)
+	sl.lists = newListCache(sl)
+	return sl
+}
+
 // add creates the slot of a client, which closes with the server. It is nil if the server has stopped.
 func (s *server) add(client string) *slot {
 	s.mu.Lock()
@@ -44,7 +51,7 @@ func (s *server) add(client string) *slot {
 	if s.ctx.Err() != nil {
 		return nil
 	}
-	sl := newSlot(s.endpoint, client, s.open)
+	sl := newSlot(s.endpoint, client, s.dial)
 	sl.gone = func() { s.remove(sl) }
 	s.slots[sl] = struct{}{}
 	return sl

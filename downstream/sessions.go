@@ -77,7 +77,7 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 // Initialized returns a server's raw result of initialize in the client's session, connecting if necessary.
 func (ss *Sessions) Initialized(ctx context.Context, name, client string) (answer []byte, err error) {
 	err = ss.servers.use(name, func(s *server) error {
-		session, err := s.slot(client).reach(ctx)
+		session, err := s.slot(client).connectUnlessDown(ctx)
 		if err == nil {
 			answer = session.Initialized
 		}
@@ -95,7 +95,7 @@ func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer 
 		return answer, nil
 	}
 	if s := ss.servers.server(name); s != nil {
-		if own := s.own.alive(); own != nil {
+		if own := s.own.current(); own != nil {
 			return own.Initialized, nil
 		}
 	}
@@ -113,7 +113,7 @@ func (ss *Sessions) Notify(ctx context.Context, name, client, method string, par
 		}
 		sl := s.slot(client)
 		for again := false; ; again = true {
-			session, err := sl.reach(ctx)
+			session, err := sl.connectUnlessDown(ctx)
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func (ss *Sessions) Notify(ctx context.Context, name, client, method string, par
 func (ss *Sessions) List(ctx context.Context, name, client, method string) ([]json.RawMessage, error) {
 	var items []json.RawMessage
 	err := ss.servers.use(name, func(s *server) error {
-		l, err := s.slot(client).lists.list(ctx, method, false)
+		l, err := s.slot(client).lists.get(ctx, method, forClient)
 		if err == nil {
 			items = l.items
 		}
@@ -154,7 +154,11 @@ func (ss *Sessions) Held(name, client, method string) (items []json.RawMessage, 
 			return nil, false
 		}
 	}
-	return sl.lists.held(method)
+	l, ok := sl.lists.cached(method, forClient)
+	if !ok {
+		return nil, false
+	}
+	return l.items, true
 }
 
 // LeftOut logs that a client was answered without a server that should have contributed.

@@ -17,14 +17,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// slot holds one session with a server: connected, connecting or none. A lost session is replaced when it is next
-// needed.
+// slot holds one session with a server. Its states:
+//
+//   - empty: no session yet, or the last attempt to connect has failed
+//   - connecting: attempt is in progress; session is the one that it replaces
+//   - connected: session is open
+//   - lost: session has ended
+//   - closed: for good
+//
+// A slot connects when a session is needed and it has none that is open.
 type slot struct {
 	s      *endpoint
 	client string // owner; empty for the router's own, which is also the shared one
-	open   func(ctx context.Context, sl *slot) (*link.Session, error)
+	dial   dialFunc
 	gone   func() // called once the slot is closed; may be nil
-	lists  *lister
+	lists  *listCache
 
 	ctx    context.Context // ends when the slot is closed
 	cancel context.CancelFunc
@@ -32,64 +39,97 @@ type slot struct {
 	mu      sync.Mutex
 	kept    bool // a goroutine replaces lost sessions
 	session *link.Session
-	attempt attempt // to connect
+	attempt *attempt // to connect; nil if none is in progress
 	closed  bool
 
-	opened  atomic.Int64 // number of sessions so far
+	opened  atomic.Int64 // number of attempts so far, and of the last session
 	mail    mail
 	callers callers // callers of the current session
 }
 
-// attempt is the state of connecting.
+// dialFunc opens a session for a slot.
+type dialFunc func(ctx context.Context, sl *slot) (*link.Session, error)
+
+// attempt is one attempt to connect, shared by all requests that need the session.
 type attempt struct {
-	done  chan struct{} // closed at the end of the current attempt; nil if there is none
-	began time.Time     // of the current attempt
-	ended bool          // an attempt has ended
-	err   error         // of the last attempt
+	began   time.Time
+	first   bool          // of the slot
+	done    chan struct{} // closed at its end
+	session *link.Session // its result
+	err     error
 }
 
-// get returns the session, connecting if there is none. Callers share the connection attempt, so it does not end with
-// ctx. If the server was replaced, the error is admission.ErrRetired.
-func (sl *slot) get(ctx context.Context) (*link.Session, error) {
+// current returns the open session without connecting; nil if there is none.
+func (sl *slot) current() *link.Session {
 	sl.mu.Lock()
-	if sl.session != nil && sl.session.Err() == nil {
-		defer sl.mu.Unlock()
-		return sl.session, nil
+	defer sl.mu.Unlock()
+	return sl.open()
+}
+
+// open returns the open session. The caller holds sl.mu.
+func (sl *slot) open() *link.Session {
+	if sl.session == nil || sl.session.Err() != nil {
+		return nil
 	}
-	if sl.closed || sl.s.ctx.Err() != nil || sl.s.config.Disabled {
+	return sl.session
+}
+
+// connect returns the session, connecting if there is none. The connection attempt is shared, so it does not end with
+// ctx. If the server was replaced, the error is admission.ErrRetired.
+func (sl *slot) connect(ctx context.Context) (*link.Session, error) {
+	sl.mu.Lock()
+	if session := sl.open(); session != nil {
 		sl.mu.Unlock()
-		return nil, sl.unused()
+		return session, nil
 	}
-	if sl.s.queue.IsRetired() {
-		sl.mu.Unlock()
-		return nil, admission.ErrRetired
-	}
-	if sl.attempt.done == nil {
-		sl.attempt.done, sl.attempt.began = make(chan struct{}), time.Now()
-		if sl.client == "" {
-			sl.s.health.on(health.Dialing, nil)
-		}
-		old := sl.session
-		sl.s.wg.Go(func() {
-			defer sl.s.rescue("connecting", sl.abandon)
-			sl.connect(old)
-		})
-	}
-	wait := sl.attempt.done
+	a, err := sl.join()
 	sl.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	select {
-	case <-wait:
+	case <-a.done:
+		return a.session, a.err
 	case <-sl.s.queue.Retired():
 		return nil, admission.ErrRetired
 	case <-ctx.Done():
 		return nil, sl.gaveUp(ctx)
 	}
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.attempt.err != nil {
-		return nil, sl.attempt.err
+}
+
+// connectUnlessDown is like connect, for requests that concern many servers, such as lists. It does not connect to a
+// server known to be unreachable.
+func (sl *slot) connectUnlessDown(ctx context.Context) (*link.Session, error) {
+	if session := sl.current(); session != nil {
+		return session, nil
 	}
-	return sl.session, nil
+	if err := sl.s.health.machine.Refuses(); err != nil {
+		return nil, err
+	}
+	return sl.connect(ctx)
+}
+
+// join returns the attempt in progress, starting one if there is none. The caller holds sl.mu.
+func (sl *slot) join() (*attempt, error) {
+	switch {
+	case sl.closed || sl.s.ctx.Err() != nil || sl.s.config.Disabled:
+		return nil, sl.unused()
+	case sl.s.queue.IsRetired():
+		return nil, admission.ErrRetired
+	case sl.attempt != nil:
+		return sl.attempt, nil
+	}
+	a := &attempt{began: time.Now(), first: sl.opened.Load() == 0, done: make(chan struct{})}
+	sl.attempt = a
+	if sl.client == "" {
+		sl.s.health.on(health.Dialing, nil)
+	}
+	old := sl.session
+	sl.s.wg.Go(func() {
+		defer sl.s.rescue("connecting", func(f *link.Failure) { sl.abandon(a, f) })
+		sl.replace(old)
+	})
+	return a, nil
 }
 
 // gaveUp returns the error of a request whose ctx ended while it waited for the session.
@@ -108,30 +148,14 @@ func (sl *slot) gaveUp(ctx context.Context) error {
 func (sl *slot) starting() *link.Failure {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.attempt.done == nil || sl.attempt.ended {
+	if sl.attempt == nil || !sl.attempt.first {
 		return nil
 	}
 	return sl.s.failure(reason.Unavailable, fmt.Sprintf("still starting (%s of at most %s)",
 		seconds(time.Since(sl.attempt.began).Round(time.Second)), seconds(sl.s.config.ConnectLimit())))
 }
 
-// reach is like get, for requests that concern many servers, such as lists. It does not connect to a server known to
-// be unreachable.
-func (sl *slot) reach(ctx context.Context) (*link.Session, error) {
-	return sl.getUnless(ctx, sl.s.health.machine.Refuses)
-}
-
-// getUnless is like get, but fails with the error of refuses if it would have to connect.
-func (sl *slot) getUnless(ctx context.Context, refuses func() error) (*link.Session, error) {
-	if session := sl.alive(); session != nil {
-		return session, nil
-	}
-	if err := refuses(); err != nil {
-		return nil, err
-	}
-	return sl.get(ctx)
-}
-
+// unused returns the failure of requests to a slot that does not connect.
 func (sl *slot) unused() error {
 	why := reason.Unavailable
 	if sl.s.ctx.Err() == nil && !sl.s.config.Disabled {
@@ -140,27 +164,14 @@ func (sl *slot) unused() error {
 	return sl.s.failure(why, "it is not in use")
 }
 
-// connect replaces the old session by a new one.
-func (sl *slot) connect(old *link.Session) {
-	switch {
-	case old == nil:
-	case sl.s.config.URL != "":
-		sl.s.wg.Go(func() {
-			defer sl.s.rescue("closing a session", nil)
-			limit := stopTime
-			if old.Drain(sl.s.ctx); sl.s.ctx.Err() != nil {
-				limit = 0 // it was lost anyway
-			}
-			old.CloseWithin(limit)
-		})
-	default:
-		old.Close() // a process must end before its successor starts
-	}
+// replace makes the attempt in progress: it replaces the old session by a new one.
+func (sl *slot) replace(old *link.Session) {
+	sl.closeLost(old)
 	// The attempt ends with the slot, not with the waiting requests: a command killed during its installation would
 	// start from the beginning.
 	ctx, cancel := context.WithTimeoutCause(sl.ctx, sl.s.config.ConnectLimit(), errors.New("the handshake took too long"))
 	defer cancel()
-	session, err := sl.open(ctx, sl)
+	session, err := sl.dial(ctx, sl)
 	// Update the health before the waiting requests continue.
 	switch {
 	case err == nil:
@@ -172,11 +183,10 @@ func (sl *slot) connect(old *link.Session) {
 	}
 
 	sl.mu.Lock()
-	sl.session = session
-	sl.settle(err)
 	if err == nil {
-		sl.lists.forget() // the new process may list other items
+		sl.lists.sessionReplaced() // the new process may list other items
 	}
+	sl.settle(session, err)
 	closed := sl.closed
 	sl.mu.Unlock()
 	if session == nil {
@@ -189,20 +199,38 @@ func (sl *slot) connect(old *link.Session) {
 	sl.begin(ctx, session) // the client may have sent it while there was no session
 }
 
-// settle ends the current attempt. The caller holds sl.mu.
-func (sl *slot) settle(err error) {
+// closeLost releases a lost session, which may be nil.
+func (sl *slot) closeLost(old *link.Session) {
+	switch {
+	case old == nil:
+	case sl.s.config.URL == "":
+		old.Close() // a process must end before its successor starts
+	default:
+		sl.s.wg.Go(func() {
+			defer sl.s.rescue("closing a session", nil)
+			limit := stopTime
+			if old.Drain(sl.s.ctx); sl.s.ctx.Err() != nil {
+				limit = 0 // it was lost anyway
+			}
+			old.CloseWithin(limit)
+		})
+	}
+}
+
+// settle ends the attempt in progress. The caller holds sl.mu.
+func (sl *slot) settle(session *link.Session, err error) {
+	sl.attempt.session, sl.attempt.err = session, err
 	close(sl.attempt.done)
-	sl.attempt = attempt{ended: true, err: err}
+	sl.session, sl.attempt = session, nil
 }
 
 // abandon ends a connection attempt that panicked.
-func (sl *slot) abandon(f *link.Failure) {
+func (sl *slot) abandon(a *attempt, f *link.Failure) {
 	sl.s.health.unconnected(sl.client, f)
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.attempt.done != nil {
-		sl.session = nil
-		sl.settle(f)
+	if sl.attempt == a {
+		sl.settle(nil, f)
 	}
 }
 
@@ -264,26 +292,16 @@ func (sl *slot) keep() {
 	})
 }
 
-// alive returns the session without connecting; nil if there is none.
-func (sl *slot) alive() *link.Session {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.session == nil || sl.session.Err() != nil {
-		return nil
-	}
-	return sl.session
-}
-
 // lost reports whether the session has ended without a replacement.
 func (sl *slot) lost() bool {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	return sl.session != nil && sl.session.Err() != nil && sl.attempt.done == nil
+	return sl.session != nil && sl.session.Err() != nil && sl.attempt == nil
 }
 
 // tell sends a notification in the current session without connecting.
 func (sl *slot) tell(ctx context.Context, method string, params []byte) error {
-	session := sl.alive()
+	session := sl.current()
 	if session == nil {
 		return sl.unused()
 	}

@@ -86,7 +86,7 @@ func (st *Status) quarantine(tool, why string) {
 func (s *server) status(see Visible) Status {
 	st := Status{Transport: s.config.Type, Breaker: s.health.breaker.State()}
 	st.InFlight, st.Queued = s.queue.Load()
-	session := s.own.alive()
+	session := s.own.current()
 	if session != nil {
 		st.ProtocolVersion = session.Version
 		st.Sessions++

@@ -22,10 +22,13 @@ func (sl *slot) supervise(
 	rest func(ctx context.Context, d time.Duration) bool,
 ) {
 	s := sl.s
-	connect := sl.get
+	connect := sl.connect
 	if sl.client != "" {
 		connect = func(ctx context.Context) (*link.Session, error) {
-			return sl.getUnless(ctx, s.health.machine.Cause) // one attempt for all clients detects the server's return
+			if why := s.health.machine.Cause(); why != nil && sl.current() == nil {
+				return nil, why // one attempt for all clients detects the server's return
+			}
+			return sl.connect(ctx)
 		}
 	}
 	short := 0 // consecutive short sessions

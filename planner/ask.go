@@ -51,6 +51,10 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
 	}
+	// Native calls do not tell whether they are the last.
+	if made.plan.More && !c.shown.native && req.Round >= req.MaxRounds {
+		warnings = append(warnings, fmt.Sprintf("the plan asks for another round, but max_rounds is %d", req.MaxRounds))
+	}
 	return Result{
 		Plan: c.finish(made.plan), Problems: made.problems, Usage: c.usage, Tokens: c.tokens, Warnings: warnings,
 	}, nil

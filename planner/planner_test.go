@@ -417,7 +417,7 @@ func TestRounds(t *testing.T) {
 	}
 	f := connect(t, nil)
 	f.Answer(
-		llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"web_search","arguments":{"query":"b"}}],"more":true}`},
+		llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"web_search","arguments":{"query":"b"}},{"id":"s3","tool":"calculate","arguments":{"expression":"${s1.results}"}}],"more":true}`},
 		llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"web_search","arguments":{"query":"a"}},{"id":"s3","tool":"calculate","arguments":{"expression":"${s1.results}"},"after":["s1"]}],"more":true}`},
 	)
 	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools(), Round: 2, MaxRounds: 2, Outcomes: done})

@@ -37,13 +37,15 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 		Note:   s.record.skipped(s.note),
 		OnText: s.q.Report.answer, Model: s.model(),
 	}
+	if !s.q.DryRun {
+		s.q.Report.station(atSynthesizing, "Synthesizing response...")
+	}
 	switch {
 	case s.q.DryRun:
 		s.record.Answer = synth.Answer{Text: describePlan(s.record.Plan, request)}
 	case s.record.NeedsApproval && !slices.ContainsFunc(s.record.Outcomes, plan.Outcome.OK):
 		s.record.Answer = synth.Answer{Text: synth.Digest(request)}
 	default:
-		s.q.Report.station(atSynthesizing, "Synthesizing response...")
 		s.synthesize(ctx, request)
 	}
 	if s.record.NeedsApproval {

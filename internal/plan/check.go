@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,28 +22,36 @@ type Problem struct {
 type Lookup func(name string) (Tool, *Error)
 
 // Check reports the problems of a plan's steps, in plan order. A step may have several. Call Check before any step
-// runs. It sets the tool and the server of every step to the catalog's names. A second call changes nothing.
+// runs. It sets the tool and the server of every step to the catalog's names, and gives a step a new id if its id
+// belongs to another call in done. A second call changes nothing.
 //
-// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id in
-// done that is used for another call; arguments that the tool's schema refuses for any value of their references; and
-// references that the outputSchema of the step's tool excludes: to a part that cannot exist, to a list that is not
-// one, or to a value whose type does not match the argument. The remaining arguments must be validated once the
-// values are known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a
-// faulty step has no problem.
+// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
+// another call in done that a second step refers to, because either call may be meant; arguments that the tool's
+// schema refuses for any value of their references; and references that the outputSchema of the step's tool excludes:
+// to a part that cannot exist, to a list that is not one, or to a value whose type does not match the argument. The
+// remaining arguments must be validated once the values are known. done are the outcomes of earlier rounds, which
+// steps may refer to. A step that only depends on a faulty step has no problem.
 //
 // A string such as "$x" is plain text if no step has the id x. In a planner's plan two more cases are problems,
 // because they are mistakes: a reference such as "$s9.name" if ids look like s1 but there is no step s9, and a field
 // that an outputSchema with fields does not declare. A client's plan may contain both.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
+	earlier := make(map[string]Step, len(done))
+	for _, o := range done {
+		earlier[o.Step.ID] = o.Step
+	}
+	tools, unresolved := make([]Tool, len(p.Steps)), make([]*Error, len(p.Steps))
+	for i, s := range p.Steps {
+		if s.Tool != "" {
+			tools[i], unresolved[i] = resolve(s, lookup)
+		}
+	}
+	renumber(p.Steps, tools, earlier)
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
 		if _, ok := index[s.ID]; !ok {
 			index[s.ID] = i
 		}
-	}
-	earlier := make(map[string]Step, len(done))
-	for _, o := range done {
-		earlier[o.Step.ID] = o.Step
 	}
 	isStep := func(id string) bool {
 		_, here := index[id]
@@ -50,14 +59,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		return here || before
 	}
 	cycles := findCycles(p.Steps, index, isStep)
-	h := shapes{steps: p.Steps, index: index, isStep: isStep, tools: make([]Tool, len(p.Steps)),
-		validator: v, strict: p.Source != SourceGiven}
-	unresolved := make([]*Error, len(p.Steps))
-	for i, s := range p.Steps {
-		if s.Tool != "" {
-			h.tools[i], unresolved[i] = resolve(s, lookup)
-		}
-	}
+	h := shapes{steps: p.Steps, index: index, isStep: isStep, tools: tools, validator: v, strict: p.Source != SourceGiven}
 	stray := strays(p.Steps, earlier)
 
 	var problems []Problem
@@ -108,6 +110,41 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		}
 	}
 	return problems
+}
+
+// renumber gives a new id to each step of a later round whose id belongs to another call of an earlier round: models
+// often count from s1 again. What the step itself refers to by that id is the earlier step. If other steps of the plan
+// refer to it, the id stays, because they may mean either.
+func renumber(steps []Step, tools []Tool, earlier map[string]Step) {
+	if len(earlier) == 0 {
+		return
+	}
+	fresh := newIDs(slices.Collect(maps.Keys(earlier)))
+	for _, s := range steps {
+		fresh.used[s.ID] = true
+	}
+	for i := range steps {
+		s := &steps[i]
+		before, taken := earlier[s.ID]
+		resolved := *s
+		resolved.Tool, resolved.Server = tools[i].Name, tools[i].Server
+		if !taken || sameCall(before, resolved) || referredTo(s.ID, steps, i) {
+			continue
+		}
+		s.ID = ""
+		fresh.fill(s, 1)
+	}
+}
+
+// referredTo reports whether a step other than the one at index own refers to an id.
+func referredTo(id string, steps []Step, own int) bool {
+	is := func(other string) bool { return other == id }
+	for i, s := range steps {
+		if i != own && slices.Contains(s.Needs(is), id) {
+			return true
+		}
+	}
+	return false
 }
 
 // strays returns a function that finds references to missing steps: their id has the letters of an existing id and

@@ -175,9 +175,28 @@ func TestCheckLaterRound(t *testing.T) {
 	if len(got) != 0 {
 		t.Errorf("got %q, want no problems", got)
 	}
-	_, got = problemsOf(t, `{"steps":[{"id":"s1","tool":"calc","arguments":{"n":2}}]}`, done...)
-	if want := `s1 duplicate_id: id "s1" is used by a step that has run with another tool or other arguments`; strings.Join(got, "\n") != want {
-		t.Errorf("got %q, want %s", got, want)
+	p, got := problemsOf(t, `{"steps":[{"id":"s1","tool":"calc","arguments":{"n":"$s1.x"}},{"id":"s2","tool":"calc","after":["s1"],"arguments":{"n":3}}]}`, done...)
+	if want := `s1 cycle: the step waits for itself
+s1 duplicate_id: id "s1" is used by a step that has run with another tool or other arguments`; strings.Join(got, "\n") != want {
+		t.Errorf("an id that may mean either step: got %q for %s, want %s", got, brief(p), want)
+	}
+}
+
+// A model that counts from s1 again means new steps, unless they make the call that has run.
+func TestCheckLaterRound_Renumbers(t *testing.T) {
+	done := []plan.Outcome{
+		{Step: plan.Step{ID: "s1", Tool: "calc", Server: "math", Arguments: json.RawMessage(`{"n":1}`)}, Value: json.RawMessage(`{"x":1}`)},
+		{Step: plan.Step{ID: "s2", Tool: "calc", Server: "math", Arguments: json.RawMessage(`{"n":2}`)}, Value: json.RawMessage(`{"x":2}`)},
+	}
+	for text, want := range map[string]string{
+		`{"steps":[{"id":"s1","tool":"calc","arguments":{"n":"$s1.x"}},{"id":"s2","tool":"math.calc","arguments":{"n":4}}]}`:     `s3=math/calc{"n":"$s1.x"} s4=math/calc{"n":4}`,
+		`{"steps":[{"id":"s1","tool":"calc","arguments":{"n":1}},{"id":"s3","tool":"calc","arguments":{"n":"$s1.x"}}]}`:          `s1=math/calc{"n":1} s3=math/calc{"n":"$s1.x"}`,
+		`{"steps":[{"id":"s3","tool":"calc","arguments":{"n":3}},{"id":"s1","tool":"calc","after":["s1"],"arguments":{"n":5}}]}`: `s3=math/calc{"n":3} s4=math/calc{"n":5}<s1`,
+	} {
+		p, got := problemsOf(t, text, done...)
+		if len(got) != 0 || brief(p) != want {
+			t.Errorf("%s: got %s with problems %q, want %s", text, brief(p), got, want)
+		}
 	}
 }
 

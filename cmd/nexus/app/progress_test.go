@@ -113,10 +113,11 @@ func TestProgressOfQueries(t *testing.T) {
 		{"a round that finds nothing more to do", []string{
 			`{"steps":[{"id":"a","tool":"one","arguments":{"report":["\"progress\":0.5,\"message\":\"x\""]}}],"more":true}`, `[]`},
 			[]at{begin, executing(1), {0.35, "[one] x"}}},
+		{"a step that waits for approval", []string{`[{"tool":"wipe","arguments":{}}]`}, []at{begin, executing(1)}},
 		{"an empty plan", []string{`[]`}, []at{begin}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPeer(stepsTool("one"), stepsTool("two"))
+			p := newPeer(stepsTool("one"), stepsTool("two"), textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, ""))
 			for transport, dial := range transports {
 				t.Run(transport, func(t *testing.T) {
 					m := scripted(t, "Done, as [a] says.", row.plans...)

@@ -25,6 +25,7 @@ func TestReplanning(t *testing.T) {
 		want            string
 		planned, calls  int // questions to the planner, calls of tools
 		rounds          int
+		warning         string
 	}{
 		{name: "all is well", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}]}`}, want: `a=peer/echo{"v":1}`, planned: 1, calls: 1, rounds: 1},
 		{name: "a step failed", plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}},{"id":"b","tool":"echo","arguments":{"v":1}},{"id":"c","tool":"echo","arguments":{"w":"$a"}}]}`,
@@ -37,8 +38,13 @@ func TestReplanning(t *testing.T) {
 			`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}},{"id":"b","tool":"fails","arguments":{}}]}`,
 			`{"steps":[{"id":"x","tool":"echo","arguments":{"v":1}},{"id":"y","tool":"fails","arguments":{}},{"id":"z","tool":"echo","arguments":{"n":"$x.v","text":"<${x.v}>"},"after":["x"]}]}`},
 			want: `a=peer/echo{"v":1}; b=peer/fails{} tool_error; z=peer/echo{"n":1,"text":"<1>"}`, planned: 2, calls: 3, rounds: 2},
+		{name: "ids from the start again", plans: []string{`{"steps":[{"id":"s1","tool":"echo","arguments":{"v":1}}],"more":true}`,
+			`{"steps":[{"id":"s1","tool":"note","arguments":{"v":"$s1.v"}},{"id":"s2","tool":"echo","arguments":{"v":2}}]}`},
+			want: `s1=peer/echo{"v":1}; s3=peer/note{"v":1}; s2=peer/echo{"v":2}`, planned: 2, calls: 3, rounds: 2},
 		{name: "nothing can help", plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}}]}`, `{"steps":[]}`}, want: `a=peer/fails{} tool_error`, planned: 2, calls: 1, rounds: 1},
 		{name: "no round is left", arguments: `,"max_rounds":1`, plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}}]}`}, want: `a=peer/fails{} tool_error`, planned: 1, calls: 1, rounds: 1},
+		{name: "no round is left, and the plan asks for one", arguments: `,"max_rounds":1`, plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":true}`},
+			want: `a=peer/echo{"v":1}`, planned: 1, calls: 1, rounds: 1, warning: "the plan asks for another round, but max_rounds is 1"},
 		{name: "fails in every round", arguments: `,"max_rounds":3`, plans: []string{`[{"tool":"fails","arguments":{"n":1}}]`, `[{"tool":"fails","arguments":{"n":2}}]`, `[{"tool":"fails","arguments":{"n":3}}]`},
 			want: `s1=peer/fails{"n":1} tool_error; s2=peer/fails{"n":2} tool_error; s3=peer/fails{"n":3} tool_error`, planned: 3, calls: 3, rounds: 3},
 		{name: "nobody knows what was done", plans: []string{`{"steps":[{"id":"a","tool":"lost","arguments":{}},{"id":"b","tool":"fails","arguments":{}}]}`},
@@ -71,6 +77,9 @@ func TestReplanning(t *testing.T) {
 			if len(p.calls()) != row.calls || planned != row.planned || len(m.Requests()) != row.planned+1 || a.Plan.Rounds != row.rounds {
 				t.Errorf("got %d calls of tools, %d questions to the planner of %d in all and %d rounds, want %d, %d of one more, and %d",
 					len(p.calls()), planned, len(m.Requests()), a.Plan.Rounds, row.calls, row.planned, row.rounds)
+			}
+			if warnings := strings.Join(a.Warnings, "\n"); row.warning != "" && warnings != row.warning {
+				t.Errorf("warnings: got %q, want %q", warnings, row.warning)
 			}
 			if row.name == "a step failed" {
 				asked := m.Requests()[1].Text

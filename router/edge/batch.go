@@ -48,7 +48,7 @@ func (f *surface) splitBatch(
 		var v access.Verdict
 		switch it.caller, v = f.authorize(&it.in, src); {
 		case v == access.KeyWrong && it.in.IsRequest():
-			it.respond(wrongKey(&it.in.Message, ""))
+			it.respond(wrongKey(f.edge, &it.in.Message, ""))
 		case v == access.Unauthenticated && it.in.IsRequest():
 			it.respond(f.unauthenticated(&it.in))
 		case v == access.Unauthenticated:

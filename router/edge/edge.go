@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -133,6 +134,18 @@ func (e *Edge) Held() int { return int(e.budget.Held()) }
 
 // refusals counts refused requests by cause.
 type refusals struct{ overloaded, unauthorized, insufficient, unverified, forbidden atomic.Int64 }
+
+// CountRefused counts a request whose key or token is refused.
+func CountRefused(e *Edge, refused *auth.Refusal) {
+	switch refused.Status {
+	case http.StatusServiceUnavailable:
+		e.refusals.unverified.Add(1)
+	case http.StatusForbidden:
+		e.refusals.insufficient.Add(1)
+	default:
+		e.refusals.unauthorized.Add(1)
+	}
+}
 
 // Refused returns the number of requests refused as overload.
 func (e *Edge) Refused() int { return int(e.refusals.overloaded.Load()) }

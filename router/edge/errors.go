@@ -89,8 +89,9 @@ func inFlightError(id jsonrpc.ID) *jsonrpc.Error {
 	return inbound.InvalidRequest("the id " + id.Text() + " is already in flight")
 }
 
-// wrongKey returns the response to a request with a wrong _meta.api_key.
-func wrongKey(m *jsonrpc.Message, v protocol.Version) output.Message {
+// wrongKey counts a request with a wrong _meta.api_key and returns its response.
+func wrongKey(e *Edge, m *jsonrpc.Message, v protocol.Version) output.Message {
+	e.refusals.unauthorized.Add(1)
 	const text = "Invalid API key"
 	if m.Method != "tools/call" {
 		return output.Error(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})

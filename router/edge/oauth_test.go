@@ -82,8 +82,8 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: got WWW-Authenticate %s, want %s", row.name, got, row.challenge)
 		}
 	}
-	if refused, _ := w.edge.Losses(); refused["unauthorized"] != 7 || refused["insufficient"] != 2 || refused["unverified"] != 0 {
-		t.Errorf("got refusals %v, want 7 unauthorized and 2 insufficient", refused)
+	if refused, _ := w.edge.Losses(); refused["unauthorized"] != 8 || refused["insufficient"] != 2 || refused["unverified"] != 0 {
+		t.Errorf("got refusals %v, want 8 unauthorized and 2 insufficient", refused)
 	}
 	for path, challenged := range map[string]string{"/sse": "/sse", "/mcp": "/mcp"} {
 		resp := w.do(context.Background(), "GET", path, "", nil)

@@ -108,16 +108,11 @@ func (a replies) unauthorized(w http.ResponseWriter, r *http.Request, id jsonrpc
 // notAdmitted answers a request whose key or token is refused.
 func (a replies) notAdmitted(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, refused *auth.Refusal) {
 	a.edge.log.Debug("Credentials refused", "status", refused.Status, "reason", refused.Text)
-	switch refused.Status {
-	case http.StatusServiceUnavailable:
-		a.edge.refusals.unverified.Add(1)
+	CountRefused(a.edge, refused)
+	if refused.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "10")
 		a.unavailable(w, id, routerError("", "Unavailable: "+refused.Text, reason.Unavailable, true))
 		return
-	case http.StatusForbidden:
-		a.edge.refusals.insufficient.Add(1)
-	default:
-		a.edge.refusals.unauthorized.Add(1)
 	}
 	if refused.Code != "" {
 		w.Header().Set("WWW-Authenticate", a.edge.access.Challenge(r, refused))

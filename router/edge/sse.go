@@ -118,7 +118,7 @@ func (t *sse) serve(w http.ResponseWriter, r *http.Request, src source, s *sessi
 	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // an error would answer the owner's request
 		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID))
 	case v == access.KeyWrong:
-		s.respond(wrongKey(&in.Message, ""))
+		s.respond(wrongKey(t.edge, &in.Message, ""))
 		accepted(w)
 	case in.Version != nil:
 		// A client that probes for 2026-07-28 falls back to initialize if it gets a proper response.

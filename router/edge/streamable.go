@@ -90,7 +90,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
 		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:
-		t.reply.message(w, http.StatusOK, wrongKey(&in.Message, in.DeclaredVersion()))
+		t.reply.message(w, http.StatusOK, wrongKey(t.edge, &in.Message, in.DeclaredVersion()))
 	case v == access.Unauthenticated:
 		t.serveUnauthenticated(w, src, id, &in)
 	default:

@@ -48,6 +48,7 @@ func (o *operators) authorize(next http.Handler) http.Handler {
 
 // refuse answers a request that authorize refuses. If keys are configured, browsers then ask for one as a password.
 func (o *operators) refuse(w http.ResponseWriter, r *http.Request, refused *auth.Refusal) {
+	edge.CountRefused(o.edge, refused)
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", o.edge.Access().Challenge(r, refused))
 		if o.keys.Any() {

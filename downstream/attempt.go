@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
@@ -20,8 +20,10 @@ func (c *calls) trace(next roundTrip) roundTrip {
 		on := c.opts.Tracer.On()
 		var span tracing.Shaped
 		if on {
-			shape := r.server.shapes.Of([4]string{r.Method, r.Tool}, r.shape)
+			name := cmp.Or(r.Tool, tracing.Named(r.Method, r.Params))
+			shape := r.server.shapes.Of([4]string{r.Method, name}, func() *tracing.Shape { return r.shape(name) })
 			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now(), tracing.Attempt.Int(*r.Attempts))
+			c.opts.Tracer.Resource(span, r.Method, r.Params)
 			defer span.End()
 		}
 		if r.Step {
@@ -37,23 +39,18 @@ func (c *calls) trace(next roundTrip) roundTrip {
 	}
 }
 
-// shape returns the shared shape of the spans of similar attempts.
-func (r *Request) shape() *tracing.Shape {
+// shape returns the shared shape of the spans of similar attempts. name is that of the tool or prompt.
+func (r *Request) shape(name string) *tracing.Shape {
 	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server)}
-	if r.Tool != "" {
-		out = append(out, tracing.Text(tracing.ToolName, r.Tool), tracing.Operation.String(tracing.OperationTool))
-	}
-	return &tracing.Shape{Name: tracing.Name(r.Method, r.Tool), Kind: trace.SpanKindClient,
+	out = append(out, tracing.Target(r.Method, name)...)
+	return &tracing.Shape{Name: tracing.Name(r.Method, name), Kind: trace.SpanKindClient,
 		Attributes: append(out, r.server.where...)}
 }
-
-// maxCode limits the length in bytes of a JSON-RPC error code, which should be a small integer.
-const maxCode = 20
 
 // describe records in a span how its attempt ended.
 func (c *calls) describe(span trace.Span, reply link.Reply, err error) {
 	if reply.Err != nil {
-		span.SetAttributes(tracing.StatusCode.String(short.Prefix(string(jsonrpc.Get(reply.Err, "code")), maxCode)))
+		span.SetAttributes(tracing.Code(jsonrpc.Get(reply.Err, "code")))
 	}
 	kind := errorType(reply, err)
 	switch {

@@ -84,12 +84,14 @@ func reasonOf(err error) string {
 	switch {
 	case errors.As(err, &failure):
 		return failure.Reason
-	case !errors.As(err, &input):
-		return reason.Cancelled
-	case input.Declined:
+	case errors.As(err, &input) && input.Declined:
 		return reason.Declined
+	case input != nil:
+		return reason.ToolError
+	case errors.Is(err, context.DeadlineExceeded): // of the query
+		return reason.Timeout
 	}
-	return reason.ToolError
+	return reason.Cancelled
 }
 
 // around passes the call to Options.Around.

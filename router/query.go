@@ -12,7 +12,9 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
@@ -45,7 +47,7 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	defer span.End()
 	r.tracer.Message(span, tracing.InputMessages, llm.RoleUser, q.Text)
 	ended := r.opts.Follow(&q, began)
-	record, err := r.process(ctx, q, began)
+	record, err := r.attempt(ctx, q, began)
 	if err != nil {
 		outcome, level := outcomeOf(err), slog.LevelError
 		r.tracer.Fail(span, outcome, err.Error())
@@ -85,10 +87,16 @@ func outcomeOf(err error) string {
 	switch _, refused := refusalText(err); {
 	case refused:
 		return OutcomeRefused
-	case notAnswered(err):
+	case cancelled(err) || edge.Ended(err):
 		return OutcomeCancelled
 	}
 	return OutcomeFailed
+}
+
+// attempt is process with a panic as an error, so that the query is reported as failed.
+func (r *Router) attempt(ctx context.Context, q Query, began time.Time) (record *Record, err error) {
+	defer safe.Recover(r.logger, "processing a query", func(failure error) { record, err = nil, failure })
+	return r.process(ctx, q, began)
 }
 
 // process plans, executes and composes within the query's time.

@@ -268,6 +268,24 @@ func TestObservedQueries(t *testing.T) {
 	}
 }
 
+// A panic fails its query and nothing else: it is reported as every other end is.
+func TestPanicFailsTheQuery(t *testing.T) {
+	var seen []string
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
+		o.Follow = func(*router.Query, time.Time) func(*router.Record, string, error) {
+			return func(_ *router.Record, outcome string, _ error) { seen = append(seen, outcome) }
+		}
+	})
+	bug := func(string, string) bool { panic("a bug") }
+	_, err := k.Query(t.Context(), router.Query{Text: "echo", Origin: execution.Origin{Visible: bug}})
+	log := k.logs.String()
+	if err == nil || !slices.Equal(seen, []string{router.OutcomeFailed}) || !strings.Contains(log, `msg="Query failed: internal error`) ||
+		!strings.Contains(log, "recovered from a panic") {
+		t.Errorf("got %v, the outcomes %q and the log %s, want a failed query and the panic in the log", err, seen, log)
+	}
+	k.query(router.Query{Plan: json.RawMessage(`[{"tool":"echo"}]`)})
+}
+
 // A step whose tool cannot be found shows the server that its name names, if the caller may know of it.
 func TestServersOfFailedSteps(t *testing.T) {
 	k := newKit(t, twoServers)

@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -37,9 +38,9 @@ func failTool(x *edge.Exchange, err error) {
 	Fail(x, err)
 }
 
-// failed returns the isError result of a router tool. It returns err if the request gets no response.
+// failed returns the isError result of a router tool. It returns err if the client cancelled the request.
 func failed(err error) (*mcp.CallToolResult, error) {
-	if _, ok := errors.AsType[*edge.Cancelled](err); ok {
+	if cancelled(err) {
 		return nil, err
 	}
 	if text, refused := refusalText(err); refused {
@@ -50,8 +51,14 @@ func failed(err error) (*mcp.CallToolResult, error) {
 
 // notAnswered reports whether err ends a request that gets no response from here.
 func notAnswered(err error) bool {
-	var cancelled *edge.Cancelled
-	return errors.As(err, &cancelled) || edge.Ended(err)
+	_, ok := errors.AsType[*edge.Cancelled](err)
+	return ok || edge.Ended(err)
+}
+
+// cancelled reports whether err is a cancellation by the client: a notification, or the end of its connection.
+func cancelled(err error) bool {
+	_, ok := errors.AsType[*edge.Cancelled](err)
+	return ok || errors.Is(err, context.Canceled)
 }
 
 // refusalText returns the message for the caller; ok is false if the caller did not cause err.

@@ -21,6 +21,7 @@ const (
 const (
 	MethodName      = attribute.Key("mcp.method.name")
 	ProtocolVersion = attribute.Key("mcp.protocol.version")
+	ResourceURI     = attribute.Key("mcp.resource.uri") // content
 	RequestID       = attribute.Key("jsonrpc.request.id")
 	StatusCode      = attribute.Key("rpc.response.status_code")
 	ErrorType       = attribute.Key("error.type")
@@ -31,6 +32,7 @@ const (
 	Operation      = attribute.Key("gen_ai.operation.name")
 	AgentName      = attribute.Key("gen_ai.agent.name")
 	ToolName       = attribute.Key("gen_ai.tool.name")
+	PromptName     = attribute.Key("gen_ai.prompt.name")
 	ToolArguments  = attribute.Key("gen_ai.tool.call.arguments") // content
 	ToolResult     = attribute.Key("gen_ai.tool.call.result")    // content
 	Provider       = attribute.Key("gen_ai.provider.name")

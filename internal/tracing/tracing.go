@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -86,6 +87,38 @@ func cut(text string, limit int) string {
 func With(attributes ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(attributes...)
 }
+
+// Named returns the name of the tool or prompt that a request names; empty for other requests.
+func Named(method string, params []byte) string {
+	if method != "tools/call" && method != "prompts/get" {
+		return ""
+	}
+	return jsonrpc.Text(jsonrpc.Get(params, "name"))
+}
+
+// Target returns the attributes for the tool or prompt that a request names.
+func Target(method, name string) []attribute.KeyValue {
+	switch {
+	case name == "":
+		return nil
+	case method == "prompts/get":
+		return []attribute.KeyValue{Text(PromptName, name)}
+	}
+	return []attribute.KeyValue{Text(ToolName, name), Operation.String(OperationTool)}
+}
+
+// Resource records the URI of the resource that a request names, if content is enabled.
+func (t Tracer) Resource(span trace.Span, method string, params []byte) {
+	if t.content != nil && strings.HasPrefix(method, "resources/") {
+		t.Content(span, ResourceURI, []byte(jsonrpc.Text(jsonrpc.Get(params, "uri"))))
+	}
+}
+
+// maxCode limits the bytes of the code of a JSON-RPC error, which should be a small integer.
+const maxCode = 20
+
+// Code returns the attribute for the raw code of a JSON-RPC error.
+func Code(code []byte) attribute.KeyValue { return StatusCode.String(cut(string(code), maxCode)) }
 
 // TypeOfCode returns the error type of a JSON-RPC error: its raw code if specifications define it, else ErrorOther,
 // because servers may send any code.

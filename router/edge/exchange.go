@@ -124,6 +124,9 @@ func (x *Exchange) Gone() bool {
 	}
 }
 
+// hungUp reports whether the client has cancelled the request by closing its connection.
+func hungUp(x *Exchange) bool { return x.out.left.Load() || x.session == nil && x.Gone() }
+
 // Sent marks the message as passed on, or as not to be passed on. Later notifications of the session, and the requests
 // after them, wait for that, at most 5 seconds. Returning from Serve implies it.
 func (x *Exchange) Sent() { x.entry.table.markSent(x) }

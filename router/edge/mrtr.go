@@ -377,6 +377,7 @@ func (t *mrtr) writeRoundTrip(r *http.Request, round *roundTrip, resp *output.Re
 	select {
 	case <-round.done:
 	case <-r.Context().Done():
+		t.x.out.left.Store(true)
 		t.x.abort(context.Canceled)
 		<-round.done
 	}

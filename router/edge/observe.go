@@ -8,17 +8,17 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 )
 
-// Served describes a request that was served, for metrics. Method and Tool are as the client wrote them.
+// Served describes a request that was served, for metrics. Method and Name are as the client wrote them.
 type Served struct {
-	Method, Tool string
-	ErrorType    string // empty = answered with a successful result
-	Duration     time.Duration
+	Method    string
+	Name      string // of the tool or prompt
+	ErrorType string // empty = answered with a successful result
+	Duration  time.Duration
 }
 
 // tracer starts the spans of requests.
@@ -29,7 +29,7 @@ type tracer struct {
 
 // observed is a request that is being served. Its zero value is not observed.
 type observed struct {
-	tool  string
+	name  string // of the tool or prompt
 	began time.Time
 	span  tracing.Shaped // nil = none
 }
@@ -45,18 +45,17 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 		return ctx, o
 	}
 	o.began = time.Now()
-	if x.Message.Method == "tools/call" {
-		o.tool = jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
-	}
+	o.name = tracing.Named(x.Message.Method, x.Message.Params)
 	if e.tracer.On() {
-		choice := [4]string{x.Message.Method, o.tool, x.Caller.ID, string(x.Version)}
+		choice := [4]string{x.Message.Method, o.name, x.Caller.ID, string(x.Version)}
 		shapes := &e.tracer.others
 		if x.Header == nil {
 			shapes = &e.tracer.stdio
 		}
-		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, o.tool) })
+		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, o.name) })
 		id := tracing.Text(tracing.RequestID, x.Message.ID.Text())
 		ctx, o.span = e.tracer.StartShaped(ctx, shape, links, o.began, id)
+		e.tracer.Resource(o.span, x.Message.Method, x.Message.Params)
 	}
 	return ctx, o
 }
@@ -71,15 +70,18 @@ func (f *surface) ended(x *Exchange, o observed) {
 		if kind != "" {
 			f.edge.tracer.Fail(o.span, kind, "")
 		}
+		if x.out.code != nil {
+			o.span.SetAttributes(tracing.Code(x.out.code))
+		}
 		o.span.EndAt(now)
 	}
 	if f.edge.served != nil {
-		f.edge.served(Served{Method: x.Message.Method, Tool: o.tool, ErrorType: kind, Duration: now.Sub(o.began)})
+		f.edge.served(Served{Method: x.Message.Method, Name: o.name, ErrorType: kind, Duration: now.Sub(o.began)})
 	}
 }
 
 // shapeOf returns the shape of the span, shared by similar requests. It omits the session id, which is a credential.
-func shapeOf(x *Exchange, tool string) *tracing.Shape {
+func shapeOf(x *Exchange, name string) *tracing.Shape {
 	transport := tracing.TransportTCP
 	if x.Header == nil {
 		transport = tracing.TransportPipe
@@ -87,10 +89,8 @@ func shapeOf(x *Exchange, tool string) *tracing.Shape {
 	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, x.Message.Method),
 		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID),
 		tracing.Transport.String(transport)}
-	if tool != "" {
-		out = append(out, tracing.Text(tracing.ToolName, tool), tracing.Operation.String(tracing.OperationTool))
-	}
-	return &tracing.Shape{Name: tracing.Name(x.Message.Method, tool), Kind: trace.SpanKindServer, Attributes: out}
+	out = append(out, tracing.Target(x.Message.Method, name)...)
+	return &tracing.Shape{Name: tracing.Name(x.Message.Method, name), Kind: trace.SpanKindServer, Attributes: out}
 }
 
 // trusted reports whether spans may have the client's span as parent: it has a key or is on this machine.

@@ -16,9 +16,11 @@ type response struct {
 	lane     output.Lane     // of the outlet
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
+	left     atomic.Bool  // the client has hung up during a round trip
 	reserved atomic.Int64 // bytes charged in advance for the response; released once the exchange is served
 	free     func()       // see Exchange.Reuse
 	failure  string       // type of the error sent; empty for none
+	code     []byte       // raw code of the JSON-RPC error sent; nil for none
 }
 
 // States of a request. The first of response and cancellation wins.
@@ -50,7 +52,7 @@ func (x *Exchange) Relay(rawResult []byte, names jsonrpc.Names) {
 	if x.Version.AtLeast(protocol.V20260728) && member("resultType", jsonrpc.NameResultType) == "" {
 		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
 	}
-	x.respond(output.Result(x.Message.ID, rawResult), succeeded, failure)
+	x.respond(output.Result(x.Message.ID, rawResult), succeeded, failure, nil)
 }
 
 // Fail answers with an error.
@@ -58,7 +60,8 @@ func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
 
 // FailRaw answers with a raw error object.
 func (x *Exchange) FailRaw(err []byte) {
-	x.respond(output.RawError(x.Message.ID, err), failed, tracing.TypeOfCode(jsonrpc.Get(err, "code")))
+	code := jsonrpc.Get(err, "code")
+	x.respond(output.RawError(x.Message.ID, err), failed, tracing.TypeOfCode(code), code)
 }
 
 // Reserve charges the caller for a result of n bytes in total while it is being read. If it reports false, the caller
@@ -86,11 +89,14 @@ func (x *Exchange) Reserve(n int) bool {
 // must precede Reply.
 func (x *Exchange) Reuse(free func()) { x.out.free = free }
 
-func (x *Exchange) respond(m output.Message, state uint32, failure string) {
+func (x *Exchange) respond(m output.Message, state uint32, failure string, code []byte) {
 	if x.out.outlet == nil || !x.out.state.CompareAndSwap(live, state) {
 		return
 	}
-	x.out.failure = failure
+	if failure != "" && hungUp(x) { // the failure is its consequence, and nobody reads the response
+		failure, code = reason.Cancelled, nil
+	}
+	x.out.failure, x.out.code = failure, code
 	if x.mrtr != nil {
 		var ok bool
 		if m.ID, ok = x.mrtr.awaitRoundTrip(); !ok {
@@ -99,7 +105,7 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string) {
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refusals.overloaded.Add(1)
-		x.out.failure = reason.TooLarge
+		x.out.failure, x.out.code = reason.TooLarge, nil
 		const text = "The result and the caller's unread responses exceed the caller's memory limit"
 		m = output.Error(m.ID, routerError(x.Version, text, reason.TooLarge, false))
 	} else if len(m.Body) > output.ReplayBytes {

@@ -43,8 +43,8 @@ func (m *meter) requests() func(edge.Served) {
 }
 
 func (m *meter) served(s edge.Served) {
-	tool := s.Tool
-	if !slices.Contains(m.own, tool) {
+	tool := s.Name
+	if s.Method != "tools/call" || !slices.Contains(m.own, tool) {
 		tool = "" // the client may have made the name up
 	}
 	m.ServerCall(s.Method, tool, s.ErrorType, s.Duration)

@@ -16,9 +16,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome. Two calls
-// may be repeated under a new id: one that reads, to see a change, and one that never reached its server. References
-// to a removed step then refer to the earlier step.
+// WithoutRepeats removes the steps of a later round whose call an earlier round has made, with any outcome, and equal
+// steps that an earlier round has skipped. Two calls may be repeated under a new id: one that reads, to see a change,
+// and one that never reached its server. References to a removed step then refer to the earlier step.
 func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isNew := func(id string) bool { return outcomeOf(done, id) == nil }
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
@@ -118,7 +118,11 @@ func repeated(s Step, done []Outcome) (call, bool) {
 	}
 	for _, o := range done {
 		switch {
-		case o.Skipped || o.Step.Tool != s.Tool || o.Step.Server != s.Server:
+		case o.Step.Tool != s.Tool || o.Step.Server != s.Server:
+		case o.Skipped:
+			if o.Step.ID == s.ID && sameCall(o.Step, s) { // its condition is still false
+				note(o, false)
+			}
 		case s.loops() || o.Step.loops():
 			if sameCall(o.Step, s) {
 				note(o, false)

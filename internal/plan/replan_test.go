@@ -19,6 +19,7 @@ func TestWithoutRepeats(t *testing.T) {
 		{Step: step("c", "send", `{"to":"y"}`), Sent: json.RawMessage(`{"to":"y"}`), Attempts: 1, Err: &plan.Error{Reason: reason.OutcomeUnknown}},
 		{Step: step("e", "note", `{"at":{"a":"A","b":2},"n":1.0}`), Sent: json.RawMessage(`{"at":{"a":"A","b":2},"n":1.0}`), Value: json.RawMessage(`""`)},
 		{Step: step("d", "get", `{"id":"$c.id"}`), Err: &plan.Error{Reason: reason.DependencyFailed}},
+		{Step: step("s", "list", `{}`), Skipped: true},
 	}
 	for name, row := range map[string]struct{ steps, want []plan.Step }{
 		"nothing":                   {nil, nil},
@@ -32,7 +33,10 @@ func TestWithoutRepeats(t *testing.T) {
 		"what may have been done": {[]plan.Step{step("x", "send", `{"to":"y"}`)}, nil},
 		"members in another order, other escapes and numbers": {[]plan.Step{step("x", "note", `{"n":1.0,"at":{"b":2,"a":"\u0041"}}`), step("y", "note", `{"at":{"a":"A","b":2e0},"n":1}`),
 			step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}, []plan.Step{step("z", "note", `{"at":{"a":"A","b":2},"n":1.01}`)}},
-		"another tool": {[]plan.Step{step("x", "fetch", `{"id":7}`)}, []plan.Step{step("x", "fetch", `{"id":7}`)}},
+		"skipped before":              {[]plan.Step{step("s", "list", `{}`)}, nil},
+		"skipped before, another id":  {[]plan.Step{step("x", "list", `{}`)}, []plan.Step{step("x", "list", `{}`)}},
+		"skipped before, another one": {[]plan.Step{step("s", "list", `{"n":1}`)}, []plan.Step{step("s", "list", `{"n":1}`)}},
+		"another tool":                {[]plan.Step{step("x", "fetch", `{"id":7}`)}, []plan.Step{step("x", "fetch", `{"id":7}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan.Plan{Steps: row.steps}

@@ -56,7 +56,7 @@ func closeLog(t *testing.T, l *Log) {
 // query and call are entries of a test.
 func query(n int) Entry {
 	return Entry{Kind: KindQuery, At: time.Now(), Caller: "key:a", Outcome: OutcomeOK, Text: fmt.Sprintf("Question %d", n), Duration: float64(n),
-		Uses: []Use{{Server: "hr", Tool: "get", Calls: 1}}}
+		TraceID: fmt.Sprintf("%032x", n+10), Uses: []Use{{Server: "hr", Tool: "get", Calls: 1}}}
 }
 
 func call(n int) Call {
@@ -141,6 +141,7 @@ func TestFind(t *testing.T) {
 		{"outcome", Filter{Outcome: "timeout"}, 10},
 		{"failed", Filter{Failed: true}, 10},
 		{"text", Filter{Text: "question 7"}, 1},
+		{"trace id", Filter{Text: strings.Repeat("0", 31) + "F"}, 1},
 		{"a longer text than is kept", Filter{Text: strings.Repeat("x", 1<<20)}, 0},
 		{"longer", Filter{Longer: 8}, 4},
 		{"since", Filter{Since: time.Now().Add(time.Hour)}, 0},

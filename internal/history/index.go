@@ -127,7 +127,7 @@ func (x *index) oldest(now time.Time) int64 { return now.Add(-x.cfg.Age).UnixNan
 // Filter selects entries. Empty fields select all.
 type Filter struct {
 	Kind, Caller, Server, Tool, Outcome string
-	Text                                string // part of the question, in any case; cut to maxSought
+	Text                                string // part of the question, in any case, or the trace id; cut to maxSought
 	Failed                              bool   // any outcome other than ok
 	Since, Until                        time.Time
 	Longer                              float64 // minimum in milliseconds
@@ -146,7 +146,7 @@ func (f *Filter) wants(e *Entry) bool {
 		(f.Outcome == "" || e.Outcome == f.Outcome) && (!f.Failed || e.Outcome != OutcomeOK) &&
 		(f.Since.IsZero() || !e.At.Before(f.Since)) && (f.Until.IsZero() || e.At.Before(f.Until)) &&
 		e.Duration >= f.Longer && (f.Server == "" && f.Tool == "" || slices.ContainsFunc(e.Uses, uses)) &&
-		(f.Text == "" || strings.Contains(strings.ToLower(e.Text), f.Text))
+		(f.Text == "" || strings.Contains(strings.ToLower(e.Text), f.Text) || f.Text == e.TraceID)
 }
 
 // Find returns the newest entries that a filter selects, at most limit, with ids below before; 0 = all. more is the

@@ -53,25 +53,30 @@ type counts struct {
 // newGraph makes the graph of a query.
 func newGraph(d *queryDetail) graph {
 	steps := d.content.Plan.Steps
-	g := graph{Nodes: make([]node, len(steps)), Path: []string{}}
+	g := graph{Nodes: make([]node, 0, len(steps)), Path: []string{}}
 	index := make(map[string]int, len(steps))
 	round := 0
 	for i, s := range steps {
 		for round < len(d.rounds) && i >= d.rounds[round] {
 			round++
 		}
-		g.Nodes[i] = node{
+		if _, again := index[s.ID]; again {
+			continue // one node has the calls of all steps of that id
+		}
+		index[s.ID] = len(g.Nodes)
+		g.Nodes = append(g.Nodes, node{
 			ID: s.ID, Tool: s.Tool, Server: s.Server, Round: round + 1, State: stateNotRun,
 			Loop: s.Each != "", When: s.When != "", Pick: s.Pick != "",
-		}
-		if _, again := index[s.ID]; !again {
-			index[s.ID] = i
-		}
+		})
 	}
-	for i, s := range steps {
-		g.Nodes[i].Needs = needs(s, func(id string) bool {
+	for _, s := range steps {
+		n := &g.Nodes[index[s.ID]]
+		if n.Needs != nil {
+			continue // a step of that id came first
+		}
+		n.Needs = needs(s, func(id string) bool {
 			at, known := index[id]
-			return known && g.Nodes[at].Round <= g.Nodes[i].Round // steps of later rounds did not exist yet
+			return known && g.Nodes[at].Round <= n.Round // steps of later rounds did not exist yet
 		})
 	}
 	for _, c := range d.content.Steps {

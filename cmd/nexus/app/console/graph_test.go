@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -141,6 +143,18 @@ func TestEdgesOfRounds(t *testing.T) {
 	}
 }
 
+// Steps with the same id are one node with all their calls: a client's plan may name a step twice.
+func TestRepeatedID(t *testing.T) {
+	p := plan.Plan{Steps: []plan.Step{
+		{ID: "a", Tool: "t", Arguments: json.RawMessage(`{}`)}, {ID: "a", Tool: "t", After: []string{"b"}}, {ID: "b", Arguments: json.RawMessage(`{"x":"$a"}`)},
+	}}
+	calls := []router.StepResult{{ID: "a", Success: true, Attempts: 1}, {ID: "a", Error: &plan.Error{Reason: "duplicate_id"}}, {ID: "b", Success: true, Attempts: 1}}
+	g := newGraph(&queryDetail{content: &router.AnswerContent{Plan: p, Steps: calls}, rounds: []int{3}})
+	if len(g.Nodes) != 2 || g.Nodes[0].Calls != 2 || g.Nodes[0].State != statePartly || len(g.Nodes[0].Needs) != 0 || !slices.Equal(g.Nodes[1].Needs, []string{"a"}) {
+		t.Errorf("got %+v, want a with two calls, one of them failed, and b that needs a", g.Nodes)
+	}
+}
+
 // The critical path goes through planning, steps and synthesis; a step that began early does not wait for the planning.
 func TestCriticalPath(t *testing.T) {
 	step := func(id string, after ...string) plan.Step { return plan.Step{ID: id, Tool: id, After: after} }
@@ -211,6 +225,52 @@ func TestLineage(t *testing.T) {
 		`{"text":"Ann leads it [s1, s2].","cites":[{"step":"s1","quote":"42","field":"count"},{"step":"s1","quote":"Ann Lee","field":"people.0.name"},{"step":"s2","quote":"Ann is in charge"}]}]`
 	if err != nil || string(text) != want {
 		t.Errorf("got %s, %v\nwant %s", text, err, want)
+	}
+}
+
+// A sentence that quotes a later call of a loop leads to that call.
+func TestLineageOfLoop(t *testing.T) {
+	first, last := 0, 2
+	c := &router.AnswerContent{
+		Answer: "Bob has left [s1].",
+		Steps: []router.StepResult{
+			{ID: "s1", Index: &first, Success: true, Result: json.RawMessage(`{"name":"Ann","state":"present"}`)},
+			{ID: "s1", Index: &last, Success: true, Result: json.RawMessage(`{"name":"Bob","state":"left in May"}`)},
+		},
+		Citations: []synth.Citation{{Step: "s1", Quote: "left in May"}},
+	}
+	if found := lineage(c); len(found) != 1 || len(found[0].Cites) != 1 || found[0].Cites[0].Field != "2.state" {
+		t.Errorf("got %+v, want the field 2.state", found)
+	}
+}
+
+// Problems of a server tell their causes; a server that is lost again and again is one, though it is connected.
+func TestAttention(t *testing.T) {
+	refused := &plan.Error{Reason: "unavailable", Message: "it answered 503"}
+	gone := health.Transition{At: time.Now(), State: downstream.StateDisconnected}
+	back, before := health.Transition{At: time.Now(), State: downstream.StateConnected}, health.Transition{At: time.Now().Add(-2 * time.Hour), State: downstream.StateDisconnected}
+	for name, row := range map[string]struct {
+		status downstream.Status
+		past   []health.Transition
+		want   string
+	}{
+		"well":               {downstream.Status{Status: downstream.StateConnected, Breaker: "closed"}, []health.Transition{gone, back, gone, back}, ""},
+		"lost long ago":      {downstream.Status{Status: downstream.StateConnected, Breaker: "closed"}, []health.Transition{before, before, gone}, ""},
+		"lost again":         {downstream.Status{Status: downstream.StateConnected, Breaker: "closed", LastError: refused}, []health.Transition{gone, back, gone, back, gone, back}, "warn: connected, but lost 3 times within an hour: unavailable, it answered 503"},
+		"lost and down":      {downstream.Status{Status: downstream.StateDisconnected, Breaker: "closed", LastError: refused}, []health.Transition{gone, gone, gone}, "bad: disconnected: unavailable, it answered 503"},
+		"breaker open":       {downstream.Status{Status: downstream.StateConnected, Breaker: "open", LastError: refused}, nil, "bad: calls are held back (breaker open): unavailable, it answered 503"},
+		"breaker half-open":  {downstream.Status{Status: downstream.StateConnected, Breaker: "half-open", LastError: refused}, nil, "bad: calls kept failing, the next one is a trial (breaker half-open): unavailable, it answered 503"},
+		"disabled, and open": {downstream.Status{Status: downstream.StateDisabled, Breaker: "open"}, nil, ""},
+	} {
+		var n nowView
+		n.server("s", row.status, row.past)
+		got := ""
+		for _, a := range n.Attention {
+			got += a.Severity + ": " + a.Text
+		}
+		if got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
 	}
 }
 

@@ -77,10 +77,10 @@ type source struct {
 
 // sources returns the citations of the steps. Each result is read once.
 func sources(c *router.AnswerContent) map[string][]source {
-	results := map[string]json.RawMessage{}
+	results := map[string][]router.StepResult{} // of a loop, several
 	for _, s := range c.Steps {
-		if s.Success && results[s.ID] == nil {
-			results[s.ID] = s.Result
+		if s.Success && (s.Index != nil || results[s.ID] == nil) {
+			results[s.ID] = append(results[s.ID], s)
 		}
 	}
 	all, fields := map[string][]source{}, map[string][]field{}
@@ -88,8 +88,10 @@ func sources(c *router.AnswerContent) map[string][]source {
 	for _, q := range c.Citations {
 		if _, read := fields[q.Step]; !read {
 			fields[q.Step] = []field{}
-			if searched += len(results[q.Step]); searched <= maxSearched {
-				fields[q.Step] = fieldsOf(results[q.Step])
+			for _, r := range results[q.Step] {
+				if searched += len(r.Result); searched <= maxSearched {
+					fields[q.Step] = append(fields[q.Step], fieldsOf(r)...)
+				}
 			}
 		}
 		quoted := cite{Step: q.Step, Quote: q.Quote}
@@ -150,11 +152,16 @@ func (f field) has(quote string) bool {
 	return f.number && f.text == quote || !f.number && strings.Contains(f.text, quote)
 }
 
-// fieldsOf returns the fields of a result, at most maxVisited values deep and wide.
-func fieldsOf(result json.RawMessage) (fields []field) {
+// fieldsOf returns the fields of a result, at most maxVisited values deep and wide. The path of a loop's result begins
+// with its index.
+func fieldsOf(r router.StepResult) (fields []field) {
 	var value any
-	if json.Unmarshal(result, &value) != nil {
+	if json.Unmarshal(r.Result, &value) != nil {
 		return nil
+	}
+	root := ""
+	if r.Index != nil {
+		root = strconv.Itoa(*r.Index)
 	}
 	left := maxVisited
 	var visit func(value any, path string)
@@ -178,7 +185,7 @@ func fieldsOf(result json.RawMessage) (fields []field) {
 			fields = append(fields, field{path, strconv.FormatFloat(v, 'f', -1, 64), true})
 		}
 	}
-	visit(value, "")
+	visit(value, root)
 	return fields
 }
 

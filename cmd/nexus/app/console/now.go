@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -51,6 +52,7 @@ const (
 	recent         = time.Hour
 	refusedRecent  = 5 * time.Minute
 	leastFailures  = 3 // of a tool, for attention
+	leastLosses    = 3 // of a server
 	failureShare   = 4 // a tool with at least one failure in 4 calls
 	maxFailures    = 8
 	maxAttention   = 100
@@ -72,7 +74,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 		if st.Status == downstream.StateConnected {
 			n.Connected++
 		}
-		n.server(name, st)
+		n.server(name, st, c.opts.Servers.Transitions(name))
 	}
 	n.models(health.LLM)
 	_, n.Sessions = edge.List(c.opts.Edge, v.sees, 0)
@@ -92,7 +94,7 @@ func (n *nowView) add(severity, subject, text, link string, since *time.Time) {
 }
 
 // server adds what is wrong with a server.
-func (n *nowView) server(name string, st downstream.Status) {
+func (n *nowView) server(name string, st downstream.Status, past []health.Transition) {
 	link := "#/servers/" + name
 	why := ""
 	if st.LastError != nil {
@@ -109,7 +111,14 @@ func (n *nowView) server(name string, st downstream.Status) {
 		}
 	}
 	if st.Breaker != "closed" && st.Status != downstream.StateDisabled {
-		n.add(bad, name, "calls are held back: the circuit breaker is "+st.Breaker, link, nil)
+		text := "calls are held back (breaker open)"
+		if st.Breaker != "open" {
+			text = "calls kept failing, the next one is a trial (breaker half-open)"
+		}
+		n.add(bad, name, text+why, link, nil)
+	}
+	if lost := losses(past); lost >= leastLosses && st.Status == downstream.StateConnected {
+		n.add(warn, name, fmt.Sprintf("connected, but lost %d times within an hour%s", lost, why), link, nil)
 	}
 	if st.Queued > 0 {
 		n.add(warn, name, fmt.Sprintf("%d calls wait for a free place", st.Queued), link, nil)
@@ -118,6 +127,16 @@ func (n *nowView) server(name string, st downstream.Status) {
 		tool := cmp.Or(q.Tool, "a tool without a name")
 		n.add(warn, name, fmt.Sprintf("%s is quarantined: %s", tool, q.Reason), link, nil)
 	}
+}
+
+// losses counts how often a server was lost of late, among its transitions that are kept.
+func losses(past []health.Transition) (lost int) {
+	for _, t := range past {
+		if t.State == downstream.StateDisconnected && time.Since(t.At) < recent {
+			lost++
+		}
+	}
+	return lost
 }
 
 // models adds models that fail.

@@ -35,6 +35,28 @@ type Page struct {
 	problems []string
 }
 
+// Tab opens an address in another tab of the same window, which hides this page.
+func (p *Page) Tab(url string) *Page {
+	p.t.Helper()
+	ctx, cancel := chromedp.NewContext(p.ctx, chromedp.WithNewWindow(false))
+	p.t.Cleanup(cancel)
+	tab := &Page{t: p.t, ctx: ctx, axe: p.axe, own: host(url), url: url}
+	if err := chromedp.Listen(ctx, tab.observe); err != nil { // opens the tab
+		p.t.Fatalf("opening a tab: %v", err)
+	}
+	tab.do("opening "+url, chromedp.Navigate(url))
+	return tab
+}
+
+// Show brings the page to the front again.
+func (p *Page) Show() {
+	p.t.Helper()
+	p.do("showing "+p.url, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.BringToFront, cdp.Empty{})
+		return err
+	}))
+}
+
 // observe is called for each event.
 func (p *Page) observe(event any) {
 	switch e := event.(type) {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -203,7 +206,7 @@ func TestViews(t *testing.T) {
 		{"tool", "#/tools/warehouse/delete_order", "Input schema"},
 		{"queries", "#/queries", "a call of a client"},
 		{"query", fmt.Sprintf("#/queries/%d", id), "102 is locked"},
-		{"step", fmt.Sprintf("#/queries/%d/s2/state", id), "Cited field"},
+		{"step", fmt.Sprintf("#/queries/%d/s2/2.state", id), "packed on Friday"},
 		{"ask", "#/ask", "Your question"},
 		{"sessions", "#/sessions", "client session"},
 		{"models", "#/models", "gpt-test"},
@@ -246,12 +249,19 @@ func TestFailingStep(t *testing.T) {
 	b, s := browser.Start(t), busySite(t)
 	p := b.Open(s.base+"/ui/", browser.Options{})
 	p.Click(`section[aria-labelledby=failures] a.row`)
+	p.Wait(`document.querySelector("section[aria-labelledby=troubles]")?.textContent.includes("carrier refused the parcel")`)
 	p.Wait(`document.querySelector("#step")?.textContent.includes("102 is locked") || document.querySelector("#step")?.textContent.includes("carrier refused")`)
 	if got := browser.Eval[string](p, `document.querySelector(".fall .selected a").textContent`); !strings.Contains(got, "s2") && !strings.Contains(got, "s6") {
 		t.Errorf("got %q selected, want a step that failed", got)
 	}
 	browser.Eval[bool](p, `(document.querySelector('.graph [data-step="s3"]').dispatchEvent(new MouseEvent("click", {bubbles: true})), true)`)
 	p.Wait(`document.querySelector("#step h2").textContent.includes("s3: check_stock") && document.querySelector("#step").textContent.includes("503") || document.querySelector("#step table tbody tr:nth-child(2)")`)
+	const seen = `document.querySelector("#step").getBoundingClientRect().top < innerHeight - 100`
+	for _, link := range []string{`section[aria-labelledby=troubles] li:last-child a`, `.answer a`} {
+		browser.Eval[bool](p, `(scrollTo(0, 0), true)`)
+		p.Click(link)
+		p.Wait(`document.querySelector("#step h2").textContent.startsWith(document.querySelector(` + "`" + link + "`" + `).textContent.match(/s\d/)[0] + ":") && ` + seen)
+	}
 	edges := browser.Eval[[]string](p, `fetch("api/queries/" + location.hash.split("/")[2]).then(r => r.json()).then(q => q.detail.graph.nodes.flatMap(n => n.needs.map(x => x + ">" + n.id)))`)
 	if want := "[s1>s2 s1>s3 s1>s4 s1>s5 s3>s5 s1>s6 s5>s6 s6>s7]"; fmt.Sprint(edges) != want {
 		t.Errorf("got the edges %v, want %s", edges, want)
@@ -266,6 +276,9 @@ func TestAsk(t *testing.T) {
 	p.Type("#question", "Delete order 7")
 	p.Click("form.ask button.primary")
 	p.Wait(`document.querySelector(".asked")?.textContent.includes("delete_order")`)
+	if got := browser.Eval[string](p, `document.activeElement.textContent`); !strings.Contains(got, "delete_order") {
+		t.Errorf("the focus is on %q, want what is to be allowed, no button", got)
+	}
 	p.Screenshot("page-ask-consent")
 	p.Check()
 	p.Click(".asked button.primary")
@@ -310,12 +323,98 @@ func TestLive(t *testing.T) {
 	p := b.Open(s.base+"/ui/#/queries", browser.Options{})
 	p.Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
 	browser.Eval[bool](p, `(document.querySelector("tbody a").focus(), window.before = document.activeElement.textContent, true)`)
+	browser.Eval[bool](p, `(window.kept = document.querySelector("thead"), true)`)
 	s.post("process_query", `{"query":"A question that comes later","plan":[]}`)
 	p.Wait(`document.querySelector("tbody").textContent.includes("comes later")`)
+	if !browser.Eval[bool](p, `window.kept.isConnected`) {
+		t.Error("what has not changed is replaced: a click under way and a selection are lost")
+	}
 	if !browser.Eval[bool](p, `document.activeElement.textContent === window.before`) {
 		t.Error("the focus is lost when the view is renewed")
 	}
 	p.Check()
+
+	// The list does not move under a mouse that moves.
+	browser.Eval[bool](p, `(() => {
+		let moves = 30;
+		const move = () => {
+			if (!moves--) return;
+			window.moved = Date.now();
+			document.querySelector("tbody").dispatchEvent(new PointerEvent("pointermove", { bubbles: true, pointerType: "mouse" }));
+			setTimeout(move, 100);
+		};
+		move();
+		new MutationObserver(() => {
+			if (document.querySelector("tbody").textContent.includes("under the mouse")) window.rested ||= Date.now() - window.moved;
+		}).observe(document.querySelector("main"), { childList: true, subtree: true });
+		return true;
+	})()`)
+	s.post("process_query", `{"query":"A question under the mouse","plan":[]}`)
+	p.Wait(`window.rested`)
+	if rested := browser.Eval[float64](p, `window.rested`); rested < 1000 {
+		t.Errorf("the list changes %v ms after the mouse has moved", rested)
+	}
+}
+
+// Many tabs can be open: hidden ones hold no connection, of which a browser opens only a few, and are renewed when they
+// are shown again.
+func TestManyTabs(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	first := b.Open(s.base+"/ui/#/queries", browser.Options{})
+	first.Wait(`document.body.dataset.live === "true"`)
+	for range 8 {
+		first.Tab(s.base + "/ui/#/servers").Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
+	}
+	s.post("process_query", `{"query":"A question in a hidden tab","plan":[]}`)
+	first.Show()
+	first.Wait(`document.querySelector("tbody").textContent.includes("in a hidden tab")`)
+	first.Check()
+}
+
+// A page that has lost the router says so, and when the router is back it shows what it could not read.
+func TestLostConnection(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	target, err := url.Parse(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host }, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	var lost atomic.Bool
+	network := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(network.Close)
+	p := b.Open(network.URL+"/ui/", browser.Options{Phone: true})
+	p.Wait(`document.body.dataset.live === "true"`)
+	lost.Store(true)
+	network.CloseClientConnections()
+	p.Wait(`document.querySelector("#link").textContent.includes("out of date")`)
+	visit(p, "#/tools", "The router cannot be reached")
+	p.Screenshot("page-lost")
+	lost.Store(false)
+	p.Wait(`document.body.dataset.live === "true" && document.querySelector("main").textContent.includes("check_stock")`)
+}
+
+// Servers are counted and filtered by state, tools ordered by use, and queries found by trace id.
+func TestFilters(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/servers", browser.Options{})
+	p.Click(`a[href="#/servers?state=disconnected"]`)
+	p.Wait(`document.querySelectorAll("tbody tr").length === 1 && document.querySelector("tbody").textContent.includes("a-server-with-quite-a-long-name")`)
+	p.Check()
+	visit(p, "#/tools?order=failed", "check_stock")
+	if got := browser.Eval[string](p, `document.querySelector("tbody tr").textContent`); !strings.Contains(got, "100 %") {
+		t.Errorf("got %q first, want a tool of which all calls failed", got)
+	}
+	p.Check()
+	trace := browser.Eval[string](p, fmt.Sprintf(`fetch("api/queries/%d").then(r => r.json()).then(q => q.detail.trace_id)`, s.newest("ACME")))
+	visit(p, "#/queries?text="+trace, "What is open for ACME")
+	if n := browser.Eval[float64](p, `document.querySelectorAll("tbody tr").length`); n != 1 {
+		t.Errorf("got %v entries with that trace id, want 1", n)
+	}
 }
 
 // Untrusted texts are texts: markup in a question, a tool's error or a name does nothing.

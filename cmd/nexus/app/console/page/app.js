@@ -41,6 +41,7 @@ async function route() {
     document.title = made.title + " · AgenticNexus";
   } catch (error) {
     if (current !== mine) return;
+    mine.failed = true;
     put(place, h("h1", {}, "Nothing to show"), empty(error.message, "Go ", h("a", { href: "#/now" }, "back to the start"), ", or reload the page."));
   }
   put(main, place);
@@ -69,7 +70,8 @@ follow((c) => {
   if (seen === "") seen = JSON.stringify(c); // what the view has just read
   else { seen = JSON.stringify(c); change = c; refresh(); }
 }, (on) => {
-  link.textContent = on ? "Live" : "No connection";
+  if (on && current.failed) route(); // what could not be read may be there now
+  link.textContent = on ? "Live" : "No connection; the page may be out of date";
   link.className = on ? "good" : "bad";
   document.body.dataset.live = on;
 });

@@ -23,14 +23,33 @@ function add(element, children) {
 // visible shows control characters, and those that change the direction of the text around, as one that does nothing.
 const visible = (text) => text.replace(/[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
-// put replaces what an element has. The focus stays on what it was on, if that is there again.
+// put replaces what an element has.
 export function put(element, ...children) {
-  const old = element.contains(document.activeElement) && document.activeElement;
   element.replaceChildren();
   add(element, children);
-  if (!old) return;
+}
+
+// renew does the same and keeps the nodes that are equal, so that a click under way, a selection and a scrolled table
+// survive. The focus stays on what it was on, if that is there again. A kept node has its old listeners.
+export function renew(element, ...children) {
+  const old = element.contains(document.activeElement) && document.activeElement, fresh = element.cloneNode(false);
+  add(fresh, children);
+  match(element, fresh);
+  if (!old || old.isConnected) return;
   const same = (x) => x.id === old.id && x.getAttribute("href") === old.getAttribute("href") && x.textContent === old.textContent;
   [...element.querySelectorAll(old.tagName)].find(same)?.focus({ preventScroll: true });
+}
+
+function match(old, fresh) {
+  const had = [...old.childNodes], has = [...fresh.childNodes];
+  has.forEach((node, i) => {
+    const was = had[i];
+    if (!was) old.append(node);
+    else if (was.isEqualNode(node)) return;
+    else if (was.nodeType === Node.ELEMENT_NODE && was.cloneNode(false).isEqualNode(node.cloneNode(false))) match(was, node);
+    else was.replaceWith(node);
+  });
+  for (const node of had.slice(has.length)) node.remove();
 }
 
 // h makes an HTML element, s one of SVG.

@@ -6,12 +6,19 @@ const base = new URL(".", location.origin + location.pathname); // location.href
 export async function get(path, query) {
   const url = new URL("api/" + path, base);
   for (const [k, v] of Object.entries(query || {})) if (v) url.searchParams.set(k, v);
-  return answer(await fetch(url, { cache: "no-store" }));
+  return answer(await send(url, { cache: "no-store" }));
 }
 
 export async function post(path, body) {
-  return answer(await fetch(new URL("api/" + path, base),
+  return answer(await send(new URL("api/" + path, base),
     { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+// send is fetch, with an error that says what its "Failed to fetch" means.
+async function send(url, options) {
+  try { return await fetch(url, options); } catch (error) {
+    throw options.signal?.aborted ? error : new Error("The router cannot be reached.");
+  }
 }
 
 async function answer(response) {
@@ -20,22 +27,28 @@ async function answer(response) {
   return body;
 }
 
-// follow calls changed for each event, and linked when the stream opens or breaks.
+// follow calls changed for each event, and linked when the stream opens or breaks. Hidden tabs have no stream: browsers
+// open at most six connections, and a seventh tab would wait for ever.
 export function follow(changed, linked) {
-  let source, wait = 1000;
+  let source, timer, wait = 1000;
+  const close = () => { clearTimeout(timer); source?.close(); source = undefined; };
   const open = () => {
+    close();
+    if (document.hidden) return;
     source = new EventSource(new URL("api/events", base));
     source.onopen = () => { wait = 1000; linked(true); };
     source.onmessage = (e) => changed(JSON.parse(e.data));
     source.onerror = () => {
       linked(false);
-      source.close();
-      setTimeout(open, wait);
+      close();
+      timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, 15000);
     };
   };
   open();
-  addEventListener("pagehide", () => source.close());
+  document.addEventListener("visibilitychange", open);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (e) => { if (e.persisted) open(); });
 }
 
 // Client is an MCP client with one session. ask answers elicitation: it gets the params and returns the result.
@@ -45,7 +58,7 @@ export class Client {
   async send(message, signal) {
     const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
     if (this.session) { headers["Mcp-Session-Id"] = this.session; headers["MCP-Protocol-Version"] = "2025-11-25"; }
-    const response = await fetch(new URL("mcp", base), { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...message }), signal });
+    const response = await send(new URL("mcp", base), { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...message }), signal });
     this.session = response.headers.get("Mcp-Session-Id") || this.session;
     return response;
   }

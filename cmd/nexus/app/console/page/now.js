@@ -1,9 +1,9 @@
 // The first view: what needs attention, then how much runs.
-import { h, s, badge, ago, count, empty, ms, span, caller, when, put } from "./dom.js";
+import { h, s, badge, ago, count, empty, ms, span, caller, when, renew } from "./dom.js";
 import { get } from "./net.js";
 
 export async function now({ main }) {
-  const show = (n) => put(main, ...parts(n));
+  const show = (n) => renew(main, ...parts(n));
   show(await get("now"));
   return { title: "Now", refresh: async () => show(await get("now")) };
 }
@@ -65,5 +65,6 @@ function chart(title, value, note, all, failed) {
   const bars = (list, name) => s("path", { class: name, d: list.map((v, i) => v && `M${(i * w).toFixed(1)} ${height}v${(-Math.max(1.5, v / top * height)).toFixed(1)}h${(w - 1).toFixed(1)}V${height}z`).filter(Boolean).join("") });
   return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "big" }, value), h("p", { class: "muted" }, note),
     s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title} in each of the last 60 minutes, ${top.toLocaleString()} at most`, preserveAspectRatio: "none", class: "chart" },
-      s("path", { class: "floor", d: `M0 ${height - 0.5}H${width}` }), bars(all, "all"), failed && bars(failed, "failed")));
+      s("path", { class: "floor", d: `M0 ${height - 0.5}H${width}` }), bars(all, "all"), failed && bars(failed, "failed")),
+    h("p", { class: "ticks" }, h("span", {}, "an hour ago"), h("span", {}, "now")));
 }

@@ -1,11 +1,11 @@
 // The sessions of clients, and the models.
-import { h, badge, caller, count, empty, facts, span, table, when, put } from "./dom.js";
+import { h, badge, caller, count, empty, facts, span, table, when, renew } from "./dom.js";
 import { get } from "./net.js";
 
 export async function sessions({ main }) {
   const load = async () => {
     const all = await get("sessions");
-    put(main, h("h1", {}, "Sessions"), h("p", { class: "muted" }, count(all.total, "client session") + (all.total > all.sessions.length ? `, the ${all.sessions.length} used last are shown` : "")),
+    renew(main, h("h1", {}, "Sessions"), h("p", { class: "muted" }, count(all.total, "client session") + (all.total > all.sessions.length ? `, the ${all.sessions.length} used last are shown` : "")),
       all.sessions.length ? table("Client sessions", ["Client", "Caller", "Path", "Protocol", "#Idle", "Activity"], all.sessions.map((x) => [
         [h("span", { class: "name cut" }, x.client || "without a name"), h("div", { class: "note" }, [x.client_version, x.id].filter(Boolean).join(" · "))], caller(x.caller), x.path || "a stream of its own", x.protocol_version, span(x.idle_seconds),
         x.in_flight ? badge("connecting", "request in flight") : x.attached ? badge("ok", "listening") : badge("disabled", "idle")])) :
@@ -18,7 +18,7 @@ export async function sessions({ main }) {
 export async function models({ main }) {
   const load = async () => {
     const all = await get("models");
-    put(main, h("h1", {}, "Models"), all.models.length ? h("div", { class: "cards" }, all.models.map(card)) :
+    renew(main, h("h1", {}, "Models"), all.models.length ? h("div", { class: "cards" }, all.models.map(card)) :
       empty("No model is configured.", all.client_models ? "The router uses the models of clients that offer sampling." : "Rules plan, and answers are digests of the results. To use a model, add ", h("code", {}, "llm: {planner: {base_url: …, model: …}}"), " to settings.yaml and restart."),
     all.models.length ? h("p", { class: "muted" }, "Tokens and cost cover the queries in the history", all.models.some((m) => m.cost !== undefined) ? "." : "; set prices in settings.yaml to see the cost.") : "");
   };

@@ -1,7 +1,9 @@
 // The list of queries and calls.
-import { h, badge, bytes, caller, count, empty, ms, table, when, put } from "./dom.js";
+import { h, badge, bytes, caller, count, empty, ms, table, when, put, renew } from "./dom.js";
 import { get } from "./net.js";
 import { live } from "./now.js";
+
+const rest = 2000; // ms without a move of the mouse until the list moves
 
 const names = ["text", "kind", "failed", "server", "tool", "caller", "longer", "since"];
 
@@ -16,7 +18,7 @@ export async function queries({ main, params }) {
   };
   const more = ["server", "tool", "caller", "longer"].some((n) => f[n]);
   const filters = h("form", { class: "filters", role: "search", onsubmit: apply, onchange: () => apply() },
-    h("label", { class: "grow" }, "Question", h("input", { type: "search", name: "text", value: f.text, placeholder: "words of the question" })),
+    h("label", { class: "grow" }, "Question", h("input", { type: "search", name: "text", value: f.text, placeholder: "words of the question, or a trace id" })),
     choice("kind", "Kind", [["", "all"], ["query", "queries"], ["call", "calls"]]),
     choice("failed", "Outcome", [["", "any"], ["1", "with problems"]]),
     choice("since", "Time", [["", "any time"], ["15m", "15 minutes"], ["1h", "1 hour"], ["24h", "1 day"]]),
@@ -25,10 +27,10 @@ export async function queries({ main, params }) {
   const running = h("div", {}), out = h("div", {}), next = h("p", {}), note = h("p", { class: "muted" });
   const state = { entries: [], more: 0 };
   const show = (page) => {
-    put(running, ...(page.live.length ? [h("h2", {}, "Running"), live(page.live)] : []));
-    put(out, state.entries.length ? table("Queries and calls", ["What", "Outcome", "When", "Caller", "#Took"], state.entries.map(row)) : nothing(page, params.size > 0));
-    put(note, page.history.memory_only && `The history is lost when the router stops: ${page.history.memory_only}.`);
-    put(next, ...(state.more ? [h("button", { type: "button", onclick: older }, "Show older")] : state.entries.length > 20 ? [h("span", { class: "muted" }, "That is all.")] : []));
+    renew(running, ...(page.live.length ? [h("h2", {}, "Running"), live(page.live)] : []));
+    renew(out, state.entries.length ? table("Queries and calls", ["What", "Outcome", "When", "Caller", "#Took"], state.entries.map(row)) : nothing(page, params.size > 0));
+    renew(note, page.history.memory_only && `The history is lost when the router stops: ${page.history.memory_only}.`);
+    renew(next, ...(state.more ? [h("button", { type: "button", onclick: older }, "Show older")] : state.entries.length > 20 ? [h("span", { class: "muted" }, "That is all.")] : []));
   };
   const load = async () => {
     const page = await get("queries", { ...f, limit: Math.max(50, Math.min(state.entries.length, 500)) });
@@ -42,9 +44,12 @@ export async function queries({ main, params }) {
   };
   await load();
   put(main, h("h1", {}, "Queries and calls"), filters, running, out, next, note);
-  let seen = 0;
+  let seen = 0, moved = 0;
+  out.addEventListener("pointermove", (e) => { if (e.pointerType === "mouse") moved = Date.now(); });
+  out.addEventListener("pointerleave", () => { moved = 0; });
   return { title: "Queries", refresh: async (c) => {
-    if (c.history !== seen && state.entries.length <= 50) { seen = c.history; await load(); } else put(running, ...(c.live.length ? [h("h2", {}, "Running"), live(c.live)] : []));
+    for (let left; (left = moved + rest - Date.now()) > 0;) await new Promise((r) => setTimeout(r, left)); // who moves the mouse here wants to click
+    if (c.history !== seen && state.entries.length <= 50) { seen = c.history; await load(); } else renew(running, ...(c.live.length ? [h("h2", {}, "Running"), live(c.live)] : []));
   } };
 }
 

@@ -16,6 +16,7 @@ export async function query({ main, path }) {
   const drawn = nodes.length && graph(nodes, detail.graph.path, (step) => { location.hash = to(step); });
   const fall = waterfall(detail, entry, to);
   put(main, crumbs, ...head(entry, detail),
+    troubles(nodes, calls, to),
     answer(detail, at, to),
     nodes.length ? h("section", { "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The plan as it ran"), legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or no tool matches; see the ", h("a", { href: "#/tools" }, "tools"), "."),
     h("div", { class: "split" }, h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Where the time went"), fall.element), nodes.length ? panel : ""));
@@ -27,7 +28,7 @@ export async function query({ main, path }) {
   };
   select(path[1], path[2]);
   return { title: entry.text || "Query", shown: () => select(path[1], path[2]),
-    move: (next) => { select(next[1], next[2]); if (next[1]) { panel.focus({ preventScroll: true }); if (innerWidth < 900) panel.scrollIntoView({ block: "start" }); } } };
+    move: (next) => { select(next[1], next[2]); if (next[1]) { panel.focus({ preventScroll: true }); panel.scrollIntoView({ block: innerWidth < 900 ? "start" : "nearest" }); } } };
 }
 
 query.within = (shown, path) => (shown + "/").startsWith(`#/queries/${path[0]}/`);
@@ -42,12 +43,27 @@ const plain = (e, missing) => [h("div", { class: "head" }, h("h1", {}, e.text ||
 
 function head(e, d) {
   const tokens = ["planner", "synthesizer"].map((k) => d.usage[k]).filter((u) => u.calls).reduce((a, u) => a + u.input_tokens + u.output_tokens, 0);
-  return [h("div", { class: "head" }, h("h1", { class: "clamp" }, d.question || "A question whose text is not kept"), badge(e.outcome)),
+  return [h("div", { class: "head" }, h("h1", { class: "clamp" }, d.question || "A question whose text is not kept"), badge(e.outcome), d.question && h("a", { href: "#/ask?q=" + encodeURIComponent(d.question) }, "Ask again")),
     facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)], ["Planned by", { model: d.usage.planner.model || "the model", rules: "rules", given: "the caller" }[d.plan.source]],
       ["Rounds", d.plan.rounds > 1 ? d.plan.rounds : ""], ["Steps", d.graph.nodes.length], ["Tokens", tokens ? tokens.toLocaleString() : ""], ["Trace", h("code", {}, d.trace_id), true]),
     d.needs_approval ? h("p", { class: "problem" }, "Some steps wait for approval and did not run.") : "",
     d.warnings?.length ? h("ul", { class: "warnings" }, d.warnings.map((w) => h("li", {}, w))) : "",
     d.contents ? "" : h("p", { class: "muted" }, "Questions, arguments, results and answers are not kept (history.contents is false).")];
+}
+
+const shownTroubles = 5;
+
+// why is the failure of a step in words.
+const why = (e) => words(e.reason) + (e.message ? ": " + e.message : "");
+
+// troubles lists the steps that failed, with the reasons. Each leads to its step.
+function troubles(nodes, calls, to) {
+  const failed = nodes.filter((n) => n.failed);
+  if (!failed.length) return "";
+  return h("section", { "aria-labelledby": "troubles" }, h("h2", { id: "troubles" }, "What failed"),
+    h("ul", { class: "rows" }, failed.slice(0, shownTroubles).map((n) => h("li", {}, h("a", { class: "row", href: to(n.id) }, badge(n.state), h("strong", { class: "subject cut" }, `${n.id} ${n.tool}`),
+      h("span", { class: "grow clamp" }, why((calls.get(n.id) || []).find((c) => c.error)?.error || { reason: n.reason })))))),
+    failed.length > shownTroubles ? h("p", { class: "muted" }, `and ${count(failed.length - shownTroubles, "more step")}`) : "");
 }
 
 // answer shows the answer with links to the steps that it names, and where its sentences come from.
@@ -76,8 +92,9 @@ function waterfall(d, entry, to) {
     ...d.phases.filter((p) => p.name !== "execution").map((p) => ({ name: p.name === "planning" ? `planning ${++round}` : p.name, started: p.started_ms, took: p.duration_ms, phase: true })),
     ...d.graph.nodes.map((n) => ({ name: n.id, tool: n.tool, started: n.started_ms, took: n.duration_ms, node: n })),
   ].sort((a, b) => a.started - b.started);
+  const axis = h("li", { class: "axis", "aria-hidden": "true" }, h("span", {}), h("span", { class: "ticks" }, [0, 0.5, 1].map((x) => h("span", {}, x ? ms(total * x) : "0"))), h("span", {}));
   const bar = (name, started, took) => { const b = h("span", { class: name }); b.style.left = `${100 * started / total}%`; b.style.width = `${Math.max(0.3, 100 * took / total)}%`; return b; };
-  const list = h("ol", { class: "fall", "aria-label": `Phases and steps within ${ms(total)}` }, items.map((x) => {
+  const list = h("ol", { class: "fall", "aria-label": `Phases and steps within ${ms(total)}` }, axis, items.map((x) => {
     const ran = x.phase || x.node.calls > 0 && x.node.state !== "skipped", parts = [];
     if (ran) {
       parts.push(bar(`bar ${x.phase ? "phase" : tone(x.node.state)} ${critical.has(x.name) ? "critical" : ""}`, x.started, x.took));
@@ -103,8 +120,8 @@ function stepPanel(n, calls, d, nodes, to, field) {
   const error = calls.find((c) => c.error);
   return [
     h("div", { class: "head" }, h("h2", { class: "clamp" }, `${n.id}: ${n.tool}`), badge(n.state)),
-    error ? h("p", { class: "problem" }, words(error.error.reason) + (error.error.message ? ": " + error.error.message : ""), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
-    field && calls.length ? h("div", { class: "cited" }, h("h3", {}, "Cited field ", h("code", {}, field)), block(pick(calls[0].result, field) ?? "the kept part of the result does not have it", "Cited field")) : "",
+    error ? h("p", { class: "problem" }, why(error.error), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
+    field && calls.length ? h("div", { class: "cited" }, h("h3", {}, "Cited field ", h("code", {}, field)), block(cited(n, calls, field) ?? "the kept part of the result does not have it", "Cited field")) : "",
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],
       ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
       ["Began after", n.calls && n.state !== "skipped" ? ms(n.started_ms) : ""], ["Took", n.calls && n.state !== "skipped" ? ms(n.duration_ms) : ""],
@@ -118,10 +135,10 @@ function stepPanel(n, calls, d, nodes, to, field) {
 
 const own = (n) => n.tool.startsWith(n.server + ".") ? n.tool.slice(n.server.length + 1) : n.tool;
 
-// pick returns the value at a path such as items.0.name.
-function pick(value, field) {
-  for (const name of field.split(".")) value = value?.[name];
-  return value;
+// cited returns the value at a path such as items.0.name; of a loop, the path begins with the index of the call.
+function cited(n, calls, field) {
+  const path = field.split("."), call = n.loop ? calls.find((c) => c.index === Number(path[0])) : calls[0];
+  return path.slice(n.loop ? 1 : 0).reduce((value, name) => value?.[name], call?.result);
 }
 
 const outcome = (c, d) => [

@@ -1,16 +1,17 @@
 // The servers: all of them, or one.
-import { h, table, badge, ago, count, empty, facts, ms, when, words, put } from "./dom.js";
+import { h, table, badge, ago, count, empty, facts, ms, when, words, renew } from "./dom.js";
 import { get, post } from "./net.js";
 
 const link = (name) => `#/servers/${encodeURIComponent(name)}`;
 
-export async function servers({ main }) {
-  const show = (all) => put(main, h("h1", {}, "Servers"), all.servers.length === 0 ?
+export async function servers({ main, params }) {
+  const only = params.get("state"), wanted = (s) => !only || s.status === only;
+  const show = (all) => renew(main, h("h1", {}, "Servers"), states(all.servers, only), all.servers.length === 0 ?
     empty("There are no servers that your key may see.", "Add some to ", h("code", {}, "servers.yaml"), "; the router takes them over while it runs.") :
-    table("Servers", ["Server", "State", "#Tools", "#Calls", "#Failed", "#p50 / p95", "#In flight", "#Sessions", ""], all.servers.map((s) => [
-      [h("a", { href: link(s.name), class: "name cut", title: s.name }, s.name), problem(s) && h("div", { class: "note" }, problem(s))],
-      [badge(s.status), h("div", { class: "note" }, ago(s.since))], s.tools, s.calls,
-      s.failed ? h("a", { href: `#/queries?failed=1&server=${encodeURIComponent(s.name)}` }, s.failed) : 0,
+    table("Servers", ["Server", "State", "#Tools", "#Calls", "#Failed", "#p50 / p95", "#In flight", "#Sessions", ""], all.servers.filter(wanted).map((s) => [
+      [h("a", { href: link(s.name), class: "name whole" }, s.name), problem(s) && h("div", { class: "note" }, problem(s))],
+      [badge(s.status), h("div", { class: "note" }, ago(s.since))], s.tools, s.calls.toLocaleString(),
+      s.failed ? h("a", { href: `#/queries?failed=1&server=${encodeURIComponent(s.name)}` }, s.failed.toLocaleString()) : 0,
       s.latency_ms.p95 ? `${ms(s.latency_ms.p50)} / ${ms(s.latency_ms.p95)}` : "–",
       s.in_flight + (s.queued ? ` + ${s.queued} waiting` : ""), s.sessions, toggle(s, all.can_switch, load)])));
   const load = async () => show(await get("servers"));
@@ -18,11 +19,20 @@ export async function servers({ main }) {
   return { title: "Servers", refresh: load };
 }
 
+// states counts the servers in each state. Each count leads to these servers.
+function states(list, only) {
+  const counts = Map.groupBy(list, (s) => s.status);
+  if (counts.size < 2 && !only) return "";
+  return h("p", { class: "lead" }, [...counts].map(([state, those], i) => [i ? ", " : "", h("a", { href: `#/servers?state=${state}`, "aria-current": state === only && "true" }, `${those.length} ${words(state)}`)]),
+    only && [" · ", h("a", { href: "#/servers" }, "all servers")]);
+}
+
 // problem is what is wrong with a server, in one line.
 function problem(s) {
   const parts = [];
-  if (s.status !== "disabled" && s.breaker !== "closed") parts.push(`calls are held back (breaker ${s.breaker})`);
-  if (s.last_error && s.status !== "connected" && s.status !== "disabled") parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
+  const broken = s.breaker !== "closed";
+  if (s.status !== "disabled" && broken) parts.push(s.breaker === "open" ? "calls are held back (breaker open)" : "calls kept failing, the next one is a trial (breaker half-open)");
+  if (s.last_error && (s.status !== "connected" || broken) && s.status !== "disabled") parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
   if (s.quarantined_tools) parts.push(`${count(s.quarantined_tools.length, "tool")} quarantined`);
   return parts.join("; ");
 }
@@ -32,7 +42,7 @@ function toggle(s, may, done) {
   const on = s.status !== "disabled";
   if (!may) return "";
   return h("button", { type: "button", class: "small", id: `switch-${s.name}`, "aria-label": `${on ? "Disable" : "Enable"} ${s.name}`, onclick: async () => {
-    if (on && !await sure(`Disable ${s.name}?`, `Its tools disappear for every client until it is enabled again; ${s.in_flight ? count(s.in_flight, "call") + " in flight will finish" : "no calls are in flight"}.`, "Disable")) return;
+    if (on && !await sure(`Disable ${s.name}?`, "Its tools disappear for every client until it is enabled again. Calls in flight will finish.", "Disable")) return;
     try {
       const answer = await post(`servers/${encodeURIComponent(s.name)}`, { enabled: !on });
       if (answer.warning) await sure("Changed until the router stops", answer.warning, "OK");
@@ -60,7 +70,7 @@ export async function server({ main, path }) {
     const all = await get("servers"), s = all.servers.find((x) => x.name === name);
     if (!s) throw new Error(`There is no server ${name} that your key may see.`);
     const at = encodeURIComponent(name);
-    put(main, 
+    renew(main,
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
       h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
@@ -70,7 +80,7 @@ export async function server({ main, path }) {
         ["Tools", h("a", { href: `#/tools?server=${at}` }, count(s.tools, "tool"))],
         ["Calls in the history", h("a", { href: `#/queries?server=${at}` }, count(s.calls, "call"))],
         ["Failed", s.failed ? h("a", { href: `#/queries?failed=1&server=${at}` }, count(s.failed, "call")) : "none"],
-        ["Last error", s.last_error && `${s.last_error.reason}: ${s.last_error.message}`]),
+        ["Last error", s.last_error && `${s.last_error.reason}: ${s.last_error.message}`, true]),
       s.quarantined_tools ? h("section", {}, h("h2", {}, "Quarantined tools"), table("Quarantined tools", ["Tool", "Reason"], s.quarantined_tools.map((q) => [q.tool || "without a name", q.reason]))) : "",
       h("section", {}, h("h2", {}, "Changes of state"), s.transitions?.length ? table("Changes of state", ["When", "State"], s.transitions.toReversed().map((t) => [when(t.at), badge(t.state, words(t.state))])) :
         h("p", { class: "muted" }, "None since the server was configured.")));

@@ -9,19 +9,23 @@ const rate = (t) => t.calls ? `${Math.round(100 * t.failed / t.calls)} %` : "–
 const kind = (t) => h("span", { class: `badge ${t.reads ? "calm" : t.destructive ? "bad" : "warn"}` }, t.reads ? "reads" : t.destructive ? "destructive" : "writes");
 const most = 300;
 
+// orders of the list.
+const orders = { __proto__: null, failed: (t) => t.failed / (t.calls || 1), calls: (t) => t.calls, time: (t) => t.mean_ms };
+
 export async function tools({ main, params }) {
   let server = params.get("server") || "", turn = 0;
   const search = h("input", { type: "search", id: "search", placeholder: "What should the tool do?", value: params.get("q") || "" });
   const out = h("div", {}), picker = h("select", { id: "server", onchange: () => { server = picker.value; load(); } });
+  const order = h("select", { id: "order", onchange: () => load() }, [["", "as listed"], ["failed", "most failures"], ["calls", "most calls"], ["time", "slowest"]].map(([value, text]) => h("option", { value, selected: value === params.get("order") }, text)));
   const load = async () => {
     const mine = ++turn, found = await get("tools", { q: search.value, server });
     if (mine !== turn) return;
-    const list = found.tools.slice(0, most);
+    const by = orders[order.value], list = (by ? found.tools.toSorted((a, b) => by(b) - by(a)) : found.tools).slice(0, most);
     put(out, 
-      h("p", { class: "muted", role: "status" }, search.value ? `${count(found.total, "tool")} found, the best first` : count(found.total, "tool") + (found.total > most ? `, the first ${most} are shown` : "")),
+      h("p", { class: "muted", role: "status" }, search.value ? `${count(found.total, "tool")} found${by ? "" : ", the best first"}` : count(found.total, "tool") + (found.total > most ? `, the first ${most} are shown` : "")),
       found.missing?.length ? h("p", { class: "problem" }, "Not listed: " + found.missing.join("; ")) : "",
       list.length ? table("Tools", ["Tool", "Server", "Kind", "#Calls", "#Failed", "#Mean"], list.map((t) => [
-        [h("a", { href: link(t), class: "name clamp" }, t.title || t.tool), h("div", { class: "note clamp" }, t.description)],
+        [h("a", { href: link(t), class: "name clamp" }, t.title || t.tool), t.title && t.title !== t.tool && h("div", { class: "note clamp" }, h("code", {}, t.tool)), h("div", { class: "note clamp" }, t.description)],
         h("a", { href: `#/servers/${encodeURIComponent(t.server)}`, class: "cut" }, t.server), kind(t), t.calls, rate(t), t.calls ? ms(t.mean_ms) : "–"])) :
         search.value ? empty("No tool fits.", "Try other words, or ", h("a", { href: "#/tools" }, "list all tools"), ".") :
           empty("There are no tools that your key may use.", "Look at the ", h("a", { href: "#/servers" }, "servers"), ": are they connected?"));
@@ -30,7 +34,7 @@ export async function tools({ main, params }) {
   search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 200); });
   const all = (await get("servers")).servers.map((x) => x.name);
   picker.append(h("option", { value: "" }, "all servers"), ...all.map((name) => h("option", { value: name, selected: name === server }, name)));
-  put(main, h("h1", {}, "Tools"), h("div", { class: "filters" }, h("label", { class: "grow" }, "Search", search), h("label", {}, "Server", picker)), out);
+  put(main, h("h1", {}, "Tools"), h("div", { class: "filters" }, h("label", { class: "grow" }, "Search", search), h("label", {}, "Server", picker), h("label", {}, "Order", order)), out);
   await load();
   return { title: "Tools", leave: () => clearTimeout(timer) };
 }
@@ -62,8 +66,8 @@ export async function tool({ main, path }) {
   put(main, 
     h("p", { class: "crumbs" }, h("a", { href: "#/tools" }, "Tools"), " / ", h("a", { href: `#/tools?server=${encodeURIComponent(server)}` }, server)),
     h("div", { class: "head" }, h("h1", { class: "clamp" }, t.title || name), kind(t)),
-    h("p", { class: "prose" }, t.description || "This tool has no description."),
-    facts(["Name", h("code", {}, t.name)], ["Calls in the history", t.calls ? h("a", { href: "#/queries?" + at }, count(t.calls, "call")) : "none"],
+    h("div", { class: "prose long", tabindex: "0", role: "region", "aria-label": "Description" }, t.description || "This tool has no description."),
+    facts(["Name", h("code", { class: "clamp" }, t.name), true], ["Calls in the history", t.calls ? h("a", { href: "#/queries?" + at }, count(t.calls, "call")) : "none"],
       ["Failed", t.failed ? h("a", { href: `#/queries?failed=1&${at}` }, `${t.failed} (${rate(t)})`) : "none"], ["Mean time", t.calls ? ms(t.mean_ms) : ""]),
     h("section", {}, h("h2", {}, "Call it"), h("form", { onsubmit: call, novalidate: true }, fields.element, h("p", {}, button)), out),
     h("details", {}, h("summary", {}, "Input schema"), block(t.schema, "Input schema")),
@@ -80,10 +84,10 @@ export function elicited(params, place) {
     const box = h("form", { class: "asked", "aria-label": "The router asks", novalidate: true, onsubmit: (e) => {
       e.preventDefault();
       try { end({ action: "accept", content: fields.read() }, "You agreed."); } catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
-    } }, h("h2", { tabindex: "-1" }, "Your answer is needed"), h("p", { class: "prose" }, params.message), asks && fields.element, wrong,
+    } }, h("h2", {}, "Your answer is needed"), h("p", { class: "prose", tabindex: "-1" }, params.message), asks && fields.element, wrong,
     h("p", { class: "buttons" }, h("button", { class: "primary" }, asks ? "Send" : "Allow"), h("button", { type: "button", onclick: () => end({ action: "decline" }, "You declined.") }, "Decline")));
     place.append(box);
     say("Your answer is needed");
-    box.querySelector("input, select, textarea, button")?.focus();
+    box.querySelector(asks ? "input, select, textarea" : "p").focus(); // never a button, which a key meant for the text would press
   });
 }

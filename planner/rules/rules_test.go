@@ -60,6 +60,8 @@ func TestPlan_Calls(t *testing.T) {
 			`web_search{"query":"latest news"}; calculate{"expression":"2500 * 0.15"}`},
 		{"15% of $2500 and latest news", []plan.Tool{calculate, webSearch},
 			`calculate{"expression":"2500 * 0.15"}; web_search{"query":"latest news"}`},
+		{"10 plus 5 minus 3", []plan.Tool{calculate, webSearch}, `calculate{"expression":"10 + 5 - 3"}`},
+		{"5 times 3 plus 2", []plan.Tool{calculate, webSearch}, `calculate{"expression":"5 * 3 + 2"}`},
 		{"subtract 4 from 10", []plan.Tool{calculate, webSearch}, `calculate{"expression":"10 - 4"}`},
 		{"what is 12 times 48?", []plan.Tool{webSearch, calculate}, `calculate{"expression":"12 * 48"}`},
 		{"addiere 3 und 4", []plan.Tool{webSearch, calculate}, `calculate{"expression":"3 + 4"}`},

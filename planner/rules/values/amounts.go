@@ -3,6 +3,7 @@ package values
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -129,6 +130,9 @@ func convert(n *big.Rat, from, to string) *big.Rat {
 	return out.Quo(out, rat(t.times))
 }
 
+// tight are the operators after which a product needs brackets.
+var tight = []string{" - ", " * ", " / ", " ^ "}
+
 // maxExpression bounds the tokens of a calculation.
 const maxExpression = 60
 
@@ -138,20 +142,35 @@ func (r *figures) expression(i int) (Value, bool) {
 		return Value{}, false
 	}
 	var parts []string
-	operand, certain, opened, end, length := true, false, 0, 0, 0
+	operand, certain, opened, end, length, j := true, false, 0, 0, 0, i
 loop:
-	for j := i; j < i+maxExpression && !(j > i && r.tok(j).stop && r.tok(j).gap); {
+	for j < i+maxExpression && !(j > i && r.tok(j).stop && r.tok(j).gap) {
 		function := r.is(j, "function") && r.mark(j+1, "(")
+		part, behind := r.share(j)
 		number, next := r.operand(j)
 		sign, after := r.match(j, "op")
 		weak, loose := r.match(j, "weak")
+		power, above := r.match(j, "power")
 		switch {
 		case operand && function:
 			parts, certain, opened, j = append(parts, r.tok(j).fold+"("), true, opened+1, j+2
 		case operand && r.mark(j, "("):
 			parts, opened, j = append(parts, "("), opened+1, j+1
+		case operand && behind > 0:
+			operand = strings.HasSuffix(part, "(")
+			if n := len(parts); n > 0 && strings.Contains(part, " * ") && slices.Contains(tight, parts[n-1]) {
+				if operand {
+					break loop
+				}
+				part = "(" + part + ")"
+			} else if operand {
+				opened++
+			}
+			parts, certain, j = append(parts, part), true, behind
 		case operand && next > 0:
 			parts, operand, j = append(parts, number), false, next
+		case !operand && above > 0:
+			parts, certain, j = append(parts, " ^ "+power), true, above
 		case !operand && r.mark(j, ")") && opened > 0:
 			parts, opened, j = append(parts, ")"), opened-1, j+1
 		case !operand && after > 0:
@@ -167,11 +186,11 @@ loop:
 		}
 	}
 	text := strings.Join(parts[:length], "")
-	if end == 0 {
-		text, end = r.arithmetic(i)
+	if v, ok := r.amount(j); operand && ok && v.Kind == Percent { // 50 + 2 - 10%: of what?
+		return Value{}, false
 	}
 	if end == 0 {
-		text, end = r.share(i)
+		text, end = r.arithmetic(i)
 	}
 	if end == 0 {
 		return Value{}, false
@@ -238,9 +257,13 @@ func (r *figures) arithmetic(i int) (text string, next int) {
 	return "", 0
 }
 
-// share reads "15% of 2500", "20% off 50" and "square root of 144".
+// share reads "15% of 2500", "20% off 50" and "square root of 144". Before a bracket it ends behind the bracket, which
+// is the end of its text, too.
 func (r *figures) share(i int) (text string, next int) {
 	if j := r.skip(i, "root"); j > i {
+		if r.mark(j, "(") {
+			return "sqrt(", j + 1
+		}
 		of, next := r.operand(j)
 		return "sqrt(" + of + ")", next
 	}
@@ -258,7 +281,11 @@ func (r *figures) share(i int) (text string, next int) {
 	if off := r.skip(v.next, "off"); off > v.next {
 		factor, after = factor.Sub(rat("1"), factor), r.skip(off, "of")
 	}
-	of, next := r.operand(r.skip(after, "article"))
+	whole := r.skip(after, "article")
+	of, next := r.operand(whole)
+	if after > v.next && r.mark(whole, "(") {
+		return string(decimal(factor)) + " * (", whole + 1
+	}
 	if after == v.next || next == 0 {
 		return "", 0
 	}

@@ -140,7 +140,24 @@ func TestExpressions(t *testing.T) {
 		{"the slope of 3x^2 - 2x + 1 at x = 1", "expression 3x ^ 2 - 2x + 1; number 2; id 2x; number 1; number 1"},
 		{"x**2 and 3 x 4", "expression x ^ 2; number 2; expression 3 * 4; number 3; number 4"},
 		{"(10/2)*3", "expression (10 / 2) * 3; number 2; number 3"},
+		{"20% of 50 plus 10", "expression 50 * 0.2 + 10; percent 20; number 50; number 10"},
+		{"15 % of 80 plus 5 % of 20", "expression 80 * 0.15 + 20 * 0.05; percent 15; number 80; percent 5; number 20"},
+		{"100 minus 20% of 50", "expression 100 - (50 * 0.2); number 100; percent 20; number 50"},
+		{"15% of the (100 + 60)", "expression 0.15 * (100 + 60); percent 15; number 100; number 60"},
+		{"the square root of 16 plus 9", "expression sqrt(16) + 9; number 16; number 9"},
+		{"square root of (16 + 9)", "expression sqrt(16 + 9); number 16; number 9"},
+		{"5 plus 3 squared", "expression 5 + 3 ^ 2; number 5; number 3"},
+		{"50 plus 2 minus 10%", "number 50; number 2; percent 10"},
+		{"5 times 3 minus 2 and 7 divided by 2", "expression 5 * 3 - 2; number 5; number 3; number 2; expression 7 / 2; number 7; number 2"},
+		{"15% of 2500 - and who?", "expression 2500 * 0.15; percent 15; number 2500"},
 	})
+	for _, language := range []string{"de", "fr", "es"} { // the words are of no language alone
+		check(t, Options{Language: language}, []row{
+			{"10 plus 5 minus 3", "expression 10 + 5 - 3; number 10; number 5; number 3"},
+			{"5 times 3 divided by 2", "expression 5 * 3 / 2; number 5; number 3; number 2"},
+			{"3 squared plus 4 cubed", "expression 3 ^ 2 + 4 ^ 3; number 3; number 4"},
+		})
+	}
 	check(t, Options{Language: "de"}, []row{{"15 Prozent von 200", "expression 200 * 0.15; percent 15; number 200"}, {"3 mal 4", "expression 3 * 4; number 3; number 4"}})
 	check(t, Options{Language: "fr"}, []row{{"15 % de 200", "expression 200 * 0.15; percent 15; number 200"}, {"3 fois 4", "expression 3 * 4; number 3; number 4"}})
 	check(t, Options{Language: "es"}, []row{{"15 % de 200", "expression 200 * 0.15; percent 15; number 200"}, {"3 por 4", "expression 3 * 4; number 3; number 4"}})

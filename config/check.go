@@ -57,9 +57,7 @@ func (d *decoder) check(s *Settings) {
 	d.keys(&s.Auth)
 	d.oauth(&s.Auth)
 	for i, tool := range s.RateLimit.Tools {
-		if tool == "" {
-			d.failItem("rate_limit.tools", i, "is empty")
-		}
+		d.limited(i, tool)
 	}
 	for i, pattern := range s.Validation.DenyPatterns {
 		_, err := regexp.Compile("(?i)" + pattern)
@@ -86,6 +84,24 @@ func (d *decoder) profiles(all map[string]Profile) {
 		d.patterns(path+".tools.allow", p.Tools.Allow)
 		d.patterns(path+".tools.deny", p.Tools.Deny)
 		d.namesServers(path+".servers", p.Servers)
+	}
+}
+
+// limited checks a name in rate_limit.tools. One that no tool can have limits nothing.
+func (d *decoder) limited(i int, tool string) {
+	known := router.DefaultTools().Tools
+	server, _, qualified := strings.Cut(tool, "__")
+	at := item("rate_limit.tools", i)
+	switch {
+	case tool == "":
+		d.failItem("rate_limit.tools", i, "is empty")
+	case qualified:
+		if _, ok := d.servers[server]; !ok {
+			d.warn(d.places[at].at, "%s names no server and limits nothing", at)
+		}
+	case !slices.Contains(known, tool):
+		d.warn(d.places[at].at, "%s names no tool and limits nothing; %s", at,
+			suggestTool(tool, append(known, "server__tool")))
 	}
 }
 

@@ -29,9 +29,9 @@ var (
 )
 
 // ParseJSON reads a plan that a client gives as JSON: any form that Parse accepts, the plan object of a process_query
-// result, or a JSON string that contains one of these, because some clients encode objects as strings. A string may
-// also be a model's text with the plan amid prose. Otherwise text around the JSON and repeated names are errors. The
-// errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
+// result, the whole result, whose plan counts and not its steps, or a JSON string that contains one of these, because
+// some clients encode objects as strings. A string may also be a model's text with the plan amid prose. Otherwise text
+// around the JSON and repeated names are errors. The errors wrap ErrNoPlan, ErrTooLong or ErrBroken.
 func ParseJSON(raw json.RawMessage) (Plan, error) {
 	if len(raw) > MaxText {
 		return Plan{}, ErrTooLong
@@ -52,6 +52,12 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 	}
 	if len(bytes.TrimSpace(raw[s.end:])) > 0 {
 		return Plan{}, fmt.Errorf("%w: text after the JSON value", ErrBroken)
+	}
+	for name, value := range memberSeq(jsontext.Value(raw)) {
+		if name == "plan" && value.Kind() == '{' { // the plan of a whole result
+			raw = bytes.Clone(value)
+			break
+		}
 	}
 	p, ok, err := decode(raw, nil)
 	switch {

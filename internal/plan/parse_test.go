@@ -194,6 +194,8 @@ func TestParseJSON(t *testing.T) {
 	}{
 		{one, `s1=a{"x":1}`, nil},
 		{` {"steps":[{"id":"p","server":"x","tool":"a"}]} `, `p=x/a{}`, nil},
+		{`{"steps":[{"id":"p","tool":"a","arguments":{"x":"$item"},"index":0}],"plan":{"steps":[{"id":"p","tool":"a"}]}}`, `p=a{}`, nil},
+		{`{"plan":[]}`, ``, plan.ErrNoPlan},
 		{`[]`, ``, nil},
 		{`null`, ``, plan.ErrNoPlan},
 		{`"[]"`, ``, nil},

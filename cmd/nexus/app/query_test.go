@@ -127,6 +127,10 @@ func TestPlans(t *testing.T) {
 			check(t, c.query(`{"query":"q","plan":`+string(returned)+`}`), row, "given")
 			wantSameCalls(t, first, second)
 			wantSameCalls(t, first, p.calls()[len(first)+len(second):])
+
+			before := len(p.calls())
+			check(t, c.query(`{"query":"q","plan":{"answer":"","plan":`+string(returned)+`,"steps":[{"tool":"other"}]}}`), row, "given")
+			wantSameCalls(t, first, p.calls()[before:])
 		})
 	}
 }

@@ -9,7 +9,7 @@ import { query } from "./query.js";
 import { ask } from "./ask.js";
 import { sessions, models } from "./others.js";
 
-// A view gets { main, path, params, go } and returns { title, refresh(change), leave() }, all optional but the title.
+// A view gets { main, path, params } and returns { title, refresh(change), leave() }, all optional but the title.
 const views = { __proto__: null,
   now: () => now, servers: (p) => p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
   queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models,
@@ -35,7 +35,7 @@ async function route() {
   const mine = current = {};
   const place = h("div", { class: "view" });
   try {
-    const made = await view({ main: place, path, params, alive: () => current === mine });
+    const made = await view({ main: place, path, params });
     if (current !== mine) return made.leave?.();
     Object.assign(mine, made);
     document.title = made.title + " · AgenticNexus";

@@ -4,15 +4,26 @@ import { get, Client } from "./net.js";
 import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
 
-export async function ask({ main, params, alive }) {
+let kept; // the last question that was sent; it goes on while other views are shown
+
+// waits marks the link to this view while the router waits for the user.
+const waits = (on) => { document.querySelector('#nav a[href="#/ask"]').textContent = on ? "Ask (waits for you)" : "Ask"; };
+
+export async function ask({ main, params }) {
+  if (kept && !params.has("q")) { put(main, ...kept.nodes); return kept.view; }
+  const mine = { end() { client.close(); abort.abort(); } };
   const box = h("textarea", { id: "question", rows: 3, required: true, maxlength: 10000, value: params.get("q") || "", placeholder: "What do you want to know or do?" });
   const send = h("button", { class: "primary" }, "Ask"), stop = h("button", { type: "button", hidden: true }, "Stop");
   const forms = h("div", {}), out = h("div", { class: "answers" });
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" }), message = h("span", { class: "muted" });
   const progress = h("div", { class: "row", hidden: true }, bar, h("span", { class: "grow" }, message));
-  const client = new Client((p) => elicited(p, forms));
+  const asks = () => forms.querySelector("form");
+  const client = new Client((p) => { waits(true); return elicited(p, forms).finally(() => waits(asks())); });
   let abort;
   const run = async (args) => {
+    if (kept !== mine) kept?.end();
+    kept = mine;
+    addEventListener("pagehide", mine.end);
     abort = new AbortController();
     send.disabled = true; stop.hidden = progress.hidden = false;
     bar.value = 0; message.textContent = "Sending…"; put(forms);
@@ -24,10 +35,12 @@ export async function ask({ main, params, alive }) {
         bar.value = p.progress;
         if (p.progress > 0.9 && p.progress < 1 && p.message !== "Synthesizing response...") { text.textContent = p.message; message.textContent = "Writing the answer…"; } else message.textContent = p.message || "";
       }, abort.signal);
-      if (alive()) await show(result, args);
+      if (kept === mine) await show(result, args);
     } catch (error) {
       put(out, abort.signal.aborted ? h("p", { class: "muted" }, "Stopped.") : h("p", { class: "problem" }, error.message));
     }
+    asks()?.remove();
+    if (kept === mine) waits(false);
     send.disabled = false; stop.hidden = progress.hidden = true;
   };
   const show = async (result, args) => {
@@ -40,7 +53,7 @@ export async function ask({ main, params, alive }) {
         if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });
       } }, "Approve and run")) : "", link);
     say("The answer is complete");
-    for (let i = 0; i < 10 && alive(); i++) { // the history is a moment behind
+    for (let i = 0; i < 10 && kept === mine; i++) { // the history is a moment behind
       const found = (await get("queries", { kind: "query", limit: 10 })).entries.find((e) => e.trace_id === a.trace_id);
       if (found) { link.append(h("a", { href: `#/queries/${found.id}` }, `See how: ${count(a.steps.length, "step")}, times and sources`)); break; }
       await new Promise((r) => setTimeout(r, 200));
@@ -49,8 +62,9 @@ export async function ask({ main, params, alive }) {
   stop.addEventListener("click", () => abort?.abort());
   box.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) box.form.requestSubmit(); });
   const servers = (await get("servers")).servers.filter((x) => x.status !== "disabled");
-  put(main, h("h1", {}, "Ask"),
+  mine.nodes = [h("h1", {}, "Ask"),
     servers.length ? h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); if (box.value.trim()) run({ query: box.value }); } }, h("label", { for: "question" }, "Your question"), box, h("p", { class: "buttons" }, send, stop, h("span", { class: "muted" }, "Ctrl+Enter sends the question. Writes need your consent."))) :
-      empty("There is no server to ask.", "Look at the ", h("a", { href: "#/servers" }, "servers"), "."), progress, forms, out);
-  return { title: "Ask", shown: () => box.focus(), leave: () => { client.close(); abort?.abort(); } };
+      empty("There is no server to ask.", "Look at the ", h("a", { href: "#/servers" }, "servers"), "."), progress, forms, out];
+  put(main, ...mine.nodes);
+  return mine.view = { title: "Ask", shown: () => { if (!asks()) box.focus(); } };
 }

@@ -45,6 +45,10 @@ type client struct {
 	left          bool // no more sessions are opened for it
 }
 
+// entered reports whether the client has sent initialize. Only then it has its own sessions with servers. The caller
+// holds clients.mu.
+func (c *client) entered() bool { return c.record.Initialize != nil }
+
 // clients owns the state of all clients. It refers to servers by name, so that subscriptions and levels survive
 // sessions and configurations.
 type clients struct {
@@ -156,13 +160,14 @@ func (cs *clients) drop(e *endpoint, slots []*slot) {
 	}
 }
 
-// leave removes and returns the slots of a client and its subscribed resources. The client gets no more slots.
-func (cs *clients) leave(id string) (slots []*slot, subscribed []resource) {
+// leave removes and returns the slots of a client and its subscribed resources. The client gets no more slots. entered
+// tells whether it had sessions of its own.
+func (cs *clients) leave(id string) (slots []*slot, subscribed []resource, entered bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.byID[id]
 	if c == nil {
-		return nil, nil
+		return nil, nil, false
 	}
 	c.left = true
 	slots = slices.Collect(maps.Values(c.slots))
@@ -172,7 +177,7 @@ func (cs *clients) leave(id string) (slots []*slot, subscribed []resource) {
 			subscribed = append(subscribed, resource{server, uri})
 		}
 	}
-	return slots, subscribed
+	return slots, subscribed, c.entered()
 }
 
 // forget removes a client that has left.

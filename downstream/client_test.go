@@ -26,7 +26,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n%4 == 0 {
-				cs.unsubscribe(of, id)
+				cs.unsubscribe(of, id, false)
 			}
 		}
 		undo, err := cs.setLevel("server 9", id, []byte(`{"level":"debug"}`))
@@ -39,7 +39,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 	}
 	for i := range 10 {
 		id := fmt.Sprint("client ", i)
-		if _, subscribed := cs.leave(id); len(subscribed) != 15 {
+		if _, subscribed, _ := cs.leave(id); len(subscribed) != 15 {
 			t.Errorf("%s: got %d subscriptions, want 15", id, len(subscribed))
 		}
 		cs.forget(id)
@@ -56,7 +56,7 @@ func TestClients_NotEntered(t *testing.T) {
 	if _, err := cs.subscribe(of, "c", true, []byte(`{"uri":"x:1"}`), nil); err != nil {
 		t.Fatal(err)
 	}
-	cs.unsubscribe(of, "c")
+	cs.unsubscribe(of, "c", false)
 	if len(cs.byID)+len(cs.interest) > 0 {
 		t.Errorf("got clients %v and servers %v, want none", cs.byID, cs.interest)
 	}
@@ -82,12 +82,12 @@ func TestClients_BoundsBytes(t *testing.T) {
 	if _, err := cs.subscribe(uri(3), "other", false, large, nil); err != nil {
 		t.Errorf("another client: got %v", err)
 	}
-	cs.unsubscribe(uri(0), "c")
+	cs.unsubscribe(uri(0), "c", false)
 	if _, err := cs.subscribe(uri(3), "c", false, large, nil); err != nil {
 		t.Errorf("after one was ended: got %v", err)
 	}
 	for n := range 4 {
-		cs.unsubscribe(uri(n), "c")
+		cs.unsubscribe(uri(n), "c", false)
 	}
 	if c := cs.byID["c"]; c != nil {
 		t.Errorf("got %d bytes and %d subscriptions, want the client forgotten", c.bytes, c.subscriptions)
@@ -154,7 +154,7 @@ func TestClients_ReplayIsOfOneClient(t *testing.T) {
 	}
 	for i := range 3 {
 		id := fmt.Sprint("client ", i)
-		calls := cs.replay("a", id, false)
+		calls := cs.replay("a", id, true)
 		if len(calls) != i+2 {
 			t.Errorf("%s: got %d calls, want its level and %d subscriptions", id, len(calls), i+1)
 		}
@@ -164,7 +164,7 @@ func TestClients_ReplayIsOfOneClient(t *testing.T) {
 			}
 		}
 	}
-	shared := cs.replay("a", "", true)
+	shared := cs.replay("a", "", false)
 	if last := shared[len(shared)-1]; len(shared) != 4 || last.Method != "logging/setLevel" || string(last.Params) != "client 2" {
 		t.Errorf("shared: got %d calls and %s %s at the end, want three resources and the latest level", len(shared), last.Method, last.Params)
 	}

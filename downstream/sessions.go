@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ func (ss *Sessions) Enter(client string, params []byte) { ss.clients.enter(clien
 
 // Leave closes the client's sessions with servers and ends its subscriptions.
 func (ss *Sessions) Leave(client string) {
-	slots, subscribed := ss.clients.leave(client)
+	slots, subscribed, entered := ss.clients.leave(client)
 	var wg sync.WaitGroup
 	for _, sl := range slots {
 		wg.Go(func() {
@@ -41,12 +42,13 @@ func (ss *Sessions) Leave(client string) {
 			sl.close(stopTime)
 		})
 	}
+	subscribed = slices.DeleteFunc(subscribed, func(of resource) bool { return entered && !ss.Shared(of.server) })
 	ss.endSubscriptions(client, subscribed)
 	wg.Wait()
 	ss.clients.forget(client)
 }
 
-// endSubscriptions unsubscribes a client that has left from the sessions it shared.
+// endSubscriptions unsubscribes a client that has left from resources on sessions it shared.
 func (ss *Sessions) endSubscriptions(client string, of []resource) {
 	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, unsubscribeTimeout, errors.New("its client has left"))
 	defer cancel()
@@ -55,9 +57,6 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 	for _, of := range of {
 		if ctx.Err() != nil {
 			break
-		}
-		if !ss.Shared(of.server) {
-			continue
 		}
 		g.Go(func() error {
 			defer safe.Recover(ss.logger, "ending a subscription", nil)

@@ -253,7 +253,7 @@ func (sl *slot) restore(ctx context.Context, session *link.Session) {
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(restoring)
-	for _, call := range sl.s.clients.replay(sl.s.config.Name, sl.client, !sl.s.perClient()) {
+	for _, call := range sl.s.clients.replay(sl.s.config.Name, sl.client, sl.s.perClient()) {
 		g.Go(func() error {
 			defer sl.s.rescue("restoring a session", nil)
 			reply, err := session.Call(ctx, call)

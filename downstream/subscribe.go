@@ -27,12 +27,16 @@ func (c *calls) subscriptions(next roundTrip) roundTrip {
 	}
 }
 
+// shares reports whether the request uses the router's own session, which clients share: always if the server has no
+// session per client, else if the client has not sent initialize.
+func (r *Request) shares() bool { return r.server.slot(r.owner()) == r.server.own }
+
 // inTurn makes a call about a resource. On a shared session, calls about the same resource are serialized.
 func (c *calls) inTurn(
 	ctx context.Context, r *Request, next roundTrip,
 	call func(context.Context, *Request, roundTrip) (link.Reply, error),
 ) (link.Reply, error) {
-	if !r.server.perClient() {
+	if r.shares() {
 		end, err := c.clients.begin(ctx, r.resource())
 		if err != nil {
 			return link.Reply{}, err
@@ -43,7 +47,7 @@ func (c *calls) inTurn(
 }
 
 func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
-	undo, err := c.clients.subscribe(r.resource(), r.Client, !r.server.perClient(), r.Params, r.Hold)
+	undo, err := c.clients.subscribe(r.resource(), r.Client, r.shares(), r.Params, r.Hold)
 	if err != nil {
 		return link.Reply{}, err
 	}
@@ -51,7 +55,8 @@ func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link
 }
 
 func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
-	if others := c.clients.unsubscribe(r.resource(), r.Client); others > 0 && !r.server.perClient() {
+	others := c.clients.unsubscribe(r.resource(), r.Client, r.server.perClient())
+	if others > 0 && r.shares() {
 		return link.Reply{Result: []byte("{}")}, nil
 	}
 	return next(ctx, r)

@@ -176,7 +176,7 @@ func (cs *clients) subscribe(of resource, id string, shared bool, params []byte,
 	c.bytes += size
 	cs.interest.watch(of).clients[c] = struct{}{}
 	cs.settle(c, of.server)
-	return func() { cs.unsubscribe(of, id) }, nil
+	return func() { cs.unsubscribe(of, id, false) }, nil
 }
 
 func tooMuch(server string) error {
@@ -184,17 +184,21 @@ func tooMuch(server string) error {
 		"the client's subscriptions exceed %d bytes; unsubscribe from some resources first", maxRecord)}
 }
 
-// unsubscribe ends a subscription and returns how many others there are to the resource.
-func (cs *clients) unsubscribe(of resource, id string) (others int) {
+// unsubscribe ends a subscription and returns how many others there are to the resource on the router's own session.
+func (cs *clients) unsubscribe(of resource, id string, perClient bool) (others int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if c := cs.byID[id]; c != nil {
 		cs.remove(c, of)
 	}
 	if in := cs.interest[of.server]; in != nil && in.watches[of.uri] != nil {
-		return len(in.watches[of.uri].clients)
+		for c := range in.watches[of.uri].clients {
+			if !perClient || !c.entered() {
+				others++
+			}
+		}
 	}
-	return 0
+	return others
 }
 
 // remove ends a subscription. The caller holds cs.mu.
@@ -250,16 +254,16 @@ func (cs *clients) interested(server string) (ids []string) {
 	return ids
 }
 
-// replay returns the requests that restore a session: the log level and the subscriptions of its client or, on a
-// shared session, of all clients.
-func (cs *clients) replay(server, id string, shared bool) (calls []*link.Call) {
+// replay returns the requests that restore a session: the log level and the subscriptions of its client or, on the
+// router's own session, of the clients that share it.
+func (cs *clients) replay(server, id string, perClient bool) (calls []*link.Call) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	var newest logLevel
 	subscribe := func(params []byte) {
 		calls = append(calls, &link.Call{Method: "resources/subscribe", Params: params})
 	}
-	if !shared {
+	if perClient && id != "" {
 		if c := cs.byID[id]; c != nil {
 			newest = c.record.Levels[server]
 			for _, params := range c.record.Subscriptions[server] {
@@ -267,15 +271,18 @@ func (cs *clients) replay(server, id string, shared bool) (calls []*link.Call) {
 			}
 		}
 	} else if in := cs.interest[server]; in != nil {
+		shares := func(c *client) bool { return !perClient || !c.entered() }
 		for c := range in.clients {
-			if l := c.record.Levels[server]; l.Turn > newest.Turn {
+			if l := c.record.Levels[server]; shares(c) && l.Turn > newest.Turn {
 				newest = l
 			}
 		}
 		for uri, w := range in.watches {
 			for c := range w.clients {
-				subscribe(c.record.Subscriptions[server][uri])
-				break
+				if shares(c) {
+					subscribe(c.record.Subscriptions[server][uri])
+					break
+				}
 			}
 		}
 	}

@@ -210,11 +210,12 @@ func (e *Edge) checkSessionless(now time.Duration) {
 	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
-// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client. Until ctx ends, it
-// waits for the other requests in flight and for clients to read their responses. Then it cancels the rest, ends all
-// sessions and closes their streams. The error tells what did not end in time. Stop may be called more than once.
+// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client or that Linger. Until
+// ctx ends, it waits for the other requests in flight and for clients to read their responses. Then it cancels the
+// rest, ends all sessions and closes their streams. The error tells what did not end in time. Stop may be called more
+// than once.
 func (e *Edge) Stop(ctx context.Context) error {
-	e.life.stopping.Store(true)
+	e.life.stop()
 	e.mrtrs.stop()
 	e.life.drain(ctx)
 	for _, s := range e.sessions.store.All() {

@@ -57,9 +57,18 @@ func (x *Exchange) Notify(message []byte) bool {
 var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // Wants reports whether a server's notification that relates to the request may be sent to the client. Since
-// 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one.
+// 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one, and changes of lists
+// and resources only to subscriptions/listen.
 func (x *Exchange) Wants(m jsonrpc.Message) bool {
-	if !x.Version.AtLeast(protocol.V20260728) || m.Method != "notifications/message" {
+	if !x.Version.AtLeast(protocol.V20260728) {
+		return true
+	}
+	switch m.Method {
+	case "notifications/message":
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
+		"notifications/resources/updated":
+		return false
+	default:
 		return true
 	}
 	asked := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "_meta", mcp.MetaKeyLogLevel))

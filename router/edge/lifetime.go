@@ -22,6 +22,7 @@ type lifetime struct {
 	closed bool // refuse all new work
 
 	stopping atomic.Bool    // refuse new requests
+	stopped  chan struct{}  // closed when stopping becomes true
 	busy     atomic.Int64   // requests and notifications not yet served, and responses not yet written
 	idle     chan struct{}  // receives when busy falls to 0 while stopping
 	quit     chan struct{}  // closed with the lifetime
@@ -29,7 +30,16 @@ type lifetime struct {
 }
 
 func newLifetime(log *slog.Logger) *lifetime {
-	return &lifetime{log: log, idle: make(chan struct{}, 1), quit: make(chan struct{})}
+	return &lifetime{
+		log: log, stopped: make(chan struct{}), idle: make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+}
+
+// stop refuses new requests.
+func (l *lifetime) stop() {
+	if l.stopping.CompareAndSwap(false, true) {
+		close(l.stopped)
+	}
 }
 
 // enter counts an activity until leave. It reports false once the lifetime is closed.

@@ -19,10 +19,11 @@ const (
 	maxQueued     = 100              // queued notifications per client and server
 )
 
-// client is a client session on a surface.
+// client is a client session on a surface, or a listener.
 type client struct {
-	session string
-	surface *Surface
+	session  string
+	surface  *Surface
+	listener *listener // nil for a session
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
@@ -58,8 +59,7 @@ func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
 	if m == nil {
 		p.mu.Lock()
 		if m = p.clients[session]; m == nil {
-			m = &client{session: session, surface: s, caller: caller}
-			m.ctx, m.cancel = context.WithCancel(context.Background())
+			m = newClient(session, s, caller)
 			p.clients[session] = m
 		}
 		p.mu.Unlock()
@@ -71,6 +71,12 @@ func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
 		}
 		m.mu.Unlock()
 	}
+}
+
+func newClient(session string, s *Surface, caller auth.Caller) *client {
+	m := &client{session: session, surface: s, caller: caller}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m
 }
 
 func (p *Proxy) client(session string) *client {
@@ -86,6 +92,22 @@ func (p *Proxy) all() []*client {
 	return slices.Collect(maps.Values(p.clients))
 }
 
+// listeners returns the clients that are listeners.
+func (p *Proxy) listeners() []*client {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Collect(maps.Values(p.listens))
+}
+
+// send queues a notification for the client.
+func (m *client) send(message []byte) {
+	if m.listener != nil {
+		m.listener.send(message)
+		return
+	}
+	m.surface.p.attached().Send(m.session, message)
+}
+
 // attached returns the edge that serves the surfaces.
 func (p *Proxy) attached() Clients {
 	p.mu.RLock()
@@ -98,6 +120,7 @@ func (p *Proxy) leave(session string) {
 	p.mu.Lock()
 	m := p.clients[session]
 	delete(p.clients, session)
+	delete(p.listens, session)
 	p.mu.Unlock()
 	if m == nil {
 		return

@@ -46,7 +46,11 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		return nil, &downstream.UnknownError{What: "server", Name: s.only}
 	case s.only != "" && errors.As(err, new(*downstream.UnknownError)):
 		return nil, err
-	case s.only != "" && answers[0] != nil:
+	}
+	for i, a := range answers {
+		answers[i] = withoutSubscriptions(a)
+	}
+	if s.only != "" && answers[0] != nil {
 		return s.offered(x, answers[0]), nil
 	}
 	capabilities := []byte("{}")
@@ -57,7 +61,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 			capabilities = mergeCapabilities(capabilities, c)
 		}
 	}
-	if s.searches() {
+	if s.searches() && !x.Version.AtLeast(protocol.V20260728) { // where the list does not vary by client
 		capabilities = mergeCapabilities(capabilities, []byte(`{"tools":{"listChanged":true}}`))
 	}
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(s.p.opts.Version))), "name",
@@ -69,25 +73,36 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 // items later.
 const assumedCapabilities = `{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}`
 
-// offered removes the capabilities that the surface does not relay to this client: tasks and, in the modern era,
-// those that need subscriptions.
-func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
-	capabilities := jsonrpc.Get(answer, "capabilities")
-	if len(capabilities) == 0 || capabilities[0] != '{' {
+// withoutSubscriptions removes from the answer of a server of 2026-07-28 the capabilities that need
+// subscriptions/listen, which the router does not send.
+func withoutSubscriptions(answer []byte) []byte {
+	if jsonrpc.Text(jsonrpc.Get(answer, "protocolVersion")) != string(protocol.V20260728) {
 		return answer
 	}
-	kept := capabilities
-	if !s.ownTasks(x) {
-		kept = jsonrpc.Remove(kept, "tasks")
-		kept = without(kept, "extensions", "io.modelcontextprotocol/tasks")
+	return replaced(answer, jsonrpc.Get(answer, "capabilities"), edge.WithoutSubscriptions)
+}
+
+// offered removes the capabilities for tasks if the surface does not relay those of this client.
+func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
+	if s.ownTasks(x) {
+		return answer
 	}
-	if x.Version.AtLeast(protocol.V20260728) {
-		kept = edge.WithoutSubscriptions(kept)
+	return replaced(answer, jsonrpc.Get(answer, "capabilities"), func(capabilities []byte) []byte {
+		return without(jsonrpc.Remove(capabilities, "tasks"), "extensions", "io.modelcontextprotocol/tasks")
+	})
+}
+
+// replaced returns raw with f applied to part, an object within it. If f removes nothing, or part is no object, raw is
+// unchanged.
+func replaced(raw, part []byte, f func(part []byte) []byte) []byte {
+	if len(part) == 0 || part[0] != '{' {
+		return raw
 	}
-	if len(kept) == len(capabilities) {
-		return answer // unchanged bytes
+	with := f(part)
+	if len(with) == len(part) {
+		return raw
 	}
-	return jsonrpc.Splice(answer, jsonrpc.Edit{Span: jsonrpc.At(answer, capabilities), With: kept})
+	return jsonrpc.Splice(raw, jsonrpc.Edit{Span: jsonrpc.At(raw, part), With: with})
 }
 
 // without removes inner from the object in a member of object.

@@ -90,8 +90,9 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 }
 
 // Deliver relays a server's notification to the clients that have not received it with a call. A session of one client
-// delivers to that client. On a shared session, resource updates go to subscribers; all others go to all clients that
-// may see the server, or to those of one caller.
+// delivers to that client. On the router's own session, resource updates go to subscribers; all others go to all
+// clients that may see the server, or to those of one caller. If clients have sessions of their own, it delivers to
+// listeners alone, which have none.
 func (p *Proxy) Deliver(m downstream.Message) {
 	var to []*client
 	named := func(sessions ...string) {
@@ -101,19 +102,22 @@ func (p *Proxy) Deliver(m downstream.Message) {
 			}
 		}
 	}
+	onlyListeners := m.Client == "" && !p.servers.Sessions().Shared(m.Server)
 	switch {
 	case m.Client != "":
 		named(m.Client)
-	case !p.servers.Sessions().Shared(m.Server):
-		return // the router's own session: clients have their own
 	case m.Message.Method == "notifications/resources/updated":
 		named(p.servers.Sessions().Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
+	case onlyListeners:
+		to = p.listeners()
 	default:
 		to = p.all()
 	}
-	clients := p.attached()
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
+		if onlyListeners && c.listener == nil {
+			continue
+		}
 		if c.session == m.Told || !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
 			continue
 		}
@@ -121,7 +125,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 		if renamed[names] == nil {
 			renamed[names] = c.surface.rename(m.Server, m.Message)
 		}
-		clients.Send(c.session, renamed[names])
+		c.send(renamed[names])
 	}
 }
 

@@ -58,13 +58,15 @@ type Proxy struct {
 
 	mu      sync.RWMutex
 	edge    Clients
-	clients map[string]*client // by client session
+	clients map[string]*client // by client session, with the listeners
+	listens map[string]*client // the listeners alone
 }
 
 // New returns a Proxy.
 func New(o Options) *Proxy {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
+	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{},
+		listens: map[string]*client{}}
 	p.nameServers()
 	return p
 }
@@ -139,6 +141,8 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 		s.complete(ctx, x)
 	case "logging/setLevel":
 		s.setLevel(ctx, x)
+	case "subscriptions/listen":
+		listening{s, x}.serve(ctx)
 	default:
 		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method +

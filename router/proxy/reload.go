@@ -26,13 +26,12 @@ func (p *Proxy) RightsChanged(callers []string) {
 }
 
 func (p *Proxy) listsChanged(concerned func(*client) bool) {
-	clients := p.attached()
 	for _, c := range p.all() {
 		if !concerned(c) {
 			continue
 		}
 		for _, kind := range []string{"tools", "prompts", "resources"} {
-			clients.Send(c.session, jsonrpc.Notification("notifications/"+kind+"/list_changed", nil))
+			c.send(jsonrpc.Notification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
 }

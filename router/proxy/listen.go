@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+const (
+	maxListened = 1000 // resources of one subscriptions/listen
+	subscribing = 16   // concurrent requests that subscribe for it
+)
+
+// subscriptionID is the _meta member of notifications that names the subscriptions/listen request they belong to.
+const subscriptionID = "io.modelcontextprotocol/subscriptionId"
+
+// listenable maps the members of a filter to the capability that they need and the notifications that they select.
+var listenable = [...]struct{ member, kind, capability, method string }{
+	{"toolsListChanged", "tools", "listChanged", "notifications/tools/list_changed"},
+	{"promptsListChanged", "prompts", "listChanged", "notifications/prompts/list_changed"},
+	{"resourcesListChanged", "resources", "listChanged", "notifications/resources/list_changed"},
+	{"resourceSubscriptions", "resources", "subscribe", "notifications/resources/updated"},
+}
+
+// listener is a subscriptions/listen request of 2026-07-28. It receives what the router's own sessions with servers
+// receive, because its client has no session.
+type listener struct {
+	x *edge.Exchange
+
+	mu      sync.Mutex
+	methods []string // of the notifications to send; nil until the request is acknowledged
+}
+
+// send sends a notification if the client has asked for it, with the id of the request.
+func (l *listener) send(message []byte) {
+	method := jsonrpc.Text(jsonrpc.Get(message, "method"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Contains(l.methods, method) {
+		l.x.Notify(l.notification(method, jsonrpc.Get(message, "params")))
+	}
+}
+
+// notification returns a notification with the id of the request.
+func (l *listener) notification(method string, params []byte) []byte {
+	meta := jsonrpc.Set(jsonrpc.Get(params, "_meta"), subscriptionID, []byte(l.x.Message.ID))
+	return jsonrpc.Notification(method, jsonrpc.Set(params, "_meta", meta))
+}
+
+// acknowledge sends the accepted filter, which must precede all other notifications.
+func (l *listener) acknowledge(filter []byte, methods []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.x.Notify(l.notification("notifications/subscriptions/acknowledged", jsonrpc.Set(nil, "notifications", filter)))
+	l.methods = methods
+}
+
+// listening serves a subscriptions/listen request.
+type listening struct {
+	s *Surface
+	x *edge.Exchange
+}
+
+// serve serves the request until the client ends it or the router stops.
+func (l listening) serve(ctx context.Context) {
+	s, x := l.s, l.x
+	if !x.Version.AtLeast(protocol.V20260728) {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + x.Message.Method})
+		return
+	}
+	asked := jsonrpc.Get(x.Message.Params, "notifications")
+	uris, problem := listened(asked)
+	if problem != "" {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + problem})
+		return
+	}
+	answer, err := s.introduce(ctx, x)
+	if err != nil {
+		s.p.opts.Fail(x, err)
+		return
+	}
+	m := l.enter()
+	defer func() {
+		s.p.leave(m.session)
+		s.p.servers.Sessions().Leave(m.session)
+	}()
+	filter, methods := []byte("{}"), []string{}
+	for _, of := range listenable {
+		value := jsonrpc.Get(asked, of.member)
+		if string(jsonrpc.Get(answer, "capabilities", of.kind, of.capability)) != "true" || value == nil {
+			continue
+		}
+		if of.member == "resourceSubscriptions" {
+			value = encodeStrings(l.subscribe(ctx, m.session, uris))
+		} else if string(value) != "true" {
+			continue
+		}
+		filter, methods = jsonrpc.Set(filter, of.member, value), append(methods, of.method)
+	}
+	x.Sent() // later messages need not wait for it
+	m.listener.acknowledge(filter, methods)
+	edge.Linger(ctx, x)
+	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, subscriptionID, []byte(x.Message.ID))))
+}
+
+// listened returns the URIs of a filter, or what is wrong with the filter.
+func listened(filter []byte) (uris []string, problem string) {
+	if len(filter) == 0 || filter[0] != '{' {
+		return nil, "notifications must be an object"
+	}
+	for _, l := range listenable {
+		value := jsonrpc.Get(filter, l.member)
+		switch {
+		case value == nil:
+		case l.member != "resourceSubscriptions":
+			if v := string(value); v != "true" && v != "false" {
+				return nil, l.member + " must be true or false"
+			}
+		case value[0] != '[':
+			return nil, l.member + " must be a list of URIs"
+		default:
+			for _, uri := range jsonrpc.Elements(value) {
+				if len(uri) == 0 || uri[0] != '"' {
+					return nil, l.member + " must be a list of URIs"
+				}
+				uris = append(uris, jsonrpc.Text(uri))
+			}
+		}
+	}
+	if len(uris) > maxListened {
+		return nil, "resourceSubscriptions must have at most " + strconv.Itoa(maxListened) + " URIs"
+	}
+	return uris, ""
+}
+
+// enter adds the listener.
+func (l listening) enter() *client {
+	p := l.s.p
+	m := newClient("listen "+strconv.FormatInt(p.loose.Add(1), 10), l.s, l.x.Caller)
+	m.listener = &listener{x: l.x}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clients[m.session], p.listens[m.session] = m, m
+	return m
+}
+
+// subscribe subscribes a listener to resources and returns the URIs of those that their servers accept in time.
+func (l listening) subscribe(ctx context.Context, listener string, uris []string) []string {
+	s, x := l.s, l.x
+	ctx, cancel := context.WithTimeout(ctx, s.p.opts.Config.ListDeadline)
+	defer cancel()
+	servers := s.reach(x)
+	accepted := make([]bool, len(uris))
+	var g errgroup.Group
+	g.SetLimit(subscribing)
+	for i, uri := range uris {
+		server, own, ok := s.only, uri, true
+		if server == "" {
+			server, own, ok = s.names().splitURI(uri)
+		}
+		if !ok || !slices.Contains(servers, server) {
+			continue
+		}
+		g.Go(func() error {
+			defer safe.Recover(s.p.log, "subscribing", nil)
+			reply, err := s.p.servers.Call(ctx, &downstream.Request{
+				Server: server, Method: "resources/subscribe",
+				Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
+				Client: listener, Caller: x.Caller.ID, Proxied: true, Hooks: downstream.Hooks{Hold: x.Hold},
+			})
+			if accepted[i] = err == nil && reply.Err == nil; !accepted[i] {
+				s.p.log.Warn("cannot subscribe to a resource", "server", server, "uri", own, "error", err,
+					"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+			}
+			return nil // continue with the others
+		})
+	}
+	_ = g.Wait() // always nil
+	kept := []string{}
+	for i, uri := range uris {
+		if accepted[i] {
+			kept = append(kept, uri)
+		}
+	}
+	return kept
+}
+
+// encodeStrings returns a JSON array.
+func encodeStrings(list []string) []byte {
+	raw := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, jsonrpc.StringID(s)...)
+	}
+	return append(raw, ']')
+}

@@ -46,7 +46,7 @@ func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 		tracing.AgentName.String(Name), tracing.QueryLength.Int(length)))
 	defer span.End()
 	r.tracer.Message(span, tracing.InputMessages, llm.RoleUser, q.Text)
-	ended := r.opts.Follow(&q, began)
+	ended := r.opts.Follow(&q, began, id.String())
 	record, err := r.attempt(ctx, q, began)
 	if err != nil {
 		outcome, level := outcomeOf(err), slog.LevelError

@@ -247,7 +247,7 @@ func TestQueryEnds(t *testing.T) {
 func TestObservedQueries(t *testing.T) {
 	var seen []string
 	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
-		o.Follow = func(*router.Query, time.Time) func(*router.Record, string, error) {
+		o.Follow = func(*router.Query, time.Time, string) func(*router.Record, string, error) {
 			return func(_ *router.Record, outcome string, _ error) { seen = append(seen, outcome) }
 		}
 	})
@@ -272,7 +272,7 @@ func TestObservedQueries(t *testing.T) {
 func TestPanicFailsTheQuery(t *testing.T) {
 	var seen []string
 	k := newKit(t, func(o *router.Options, _ *downstream.Options) {
-		o.Follow = func(*router.Query, time.Time) func(*router.Record, string, error) {
+		o.Follow = func(*router.Query, time.Time, string) func(*router.Record, string, error) {
 			return func(_ *router.Record, outcome string, _ error) { seen = append(seen, outcome) }
 		}
 	})

@@ -48,7 +48,7 @@ type Options struct {
 
 // Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
 // with the record or the error. Neither may block.
-type Follow func(q *Query, began time.Time) (ended func(r *Record, outcome string, err error))
+type Follow func(q *Query, began time.Time, traceID string) (ended func(r *Record, outcome string, err error))
 
 // ModelOptions describe the models other than those of the planner and the synthesizer.
 type ModelOptions struct {
@@ -95,7 +95,7 @@ type Router struct {
 func New(opts Options) (*Router, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Follow == nil {
-		opts.Follow = func(*Query, time.Time) func(*Record, string, error) { return func(*Record, string, error) {} }
+		opts.Follow = func(*Query, time.Time, string) func(*Record, string, error) { return func(*Record, string, error) {} }
 	}
 	if opts.Models.Status == nil {
 		opts.Models.Status = func() Models { return Models{} }

@@ -152,15 +152,15 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 	if cfg.Entries <= 0 {
 		return nil
 	}
-	memory := "there is no state folder"
+	memory, level := "there is no writable state folder", slog.LevelInfo // the caller has said so
 	if folder != "" {
 		file, found, err := openFile(folder, logger)
 		if err == nil {
 			return start(file, found, cfg, "", logger)
 		}
-		memory = err.Error()
+		memory, level = err.Error(), slog.LevelWarn
 	}
-	logger.Info("the history is kept in memory only", "reason", memory)
+	logger.Log(context.Background(), level, "the history is kept in memory only", "reason", memory)
 	return start(newMemory(), nil, cfg, memory, logger)
 }
 

@@ -21,6 +21,11 @@ func logReceived(log *slog.Logger, s *session, in *inbound.Message) {
 // logSent logs an outgoing message at level trace. s may be nil.
 func logSent(log *slog.Logger, s *session, m output.Message) { logMessage(log, "Message sent", s, m) }
 
+// SessionLabel returns the end of a session id, for the log: the whole id is a credential.
+func SessionLabel(id string) string { return id[max(0, len(id)-sessionLabel):] }
+
+const sessionLabel = 8 // bytes
+
 func logMessage(log *slog.Logger, event string, s *session, m output.Message) {
 	if !log.Enabled(context.Background(), jsonrpc.LevelTrace) {
 		return
@@ -29,5 +34,5 @@ func logMessage(log *slog.Logger, event string, s *session, m output.Message) {
 	if s != nil {
 		id = s.id
 	}
-	log.Log(context.Background(), jsonrpc.LevelTrace, event, "session", id, "message", string(m.Append(nil)))
+	log.Log(context.Background(), jsonrpc.LevelTrace, event, "session", SessionLabel(id), "message", string(m.Append(nil)))
 }

@@ -26,7 +26,7 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	if method == "notifications/progress" {
 		of, ok := s.p.relays.find(x.Session, params)
 		if !ok {
-			s.p.log.Debug("dropped progress with an unknown token", "session", x.Session)
+			s.p.log.Debug("dropped progress with an unknown token", "session", edge.SessionLabel(x.Session))
 			return
 		}
 		servers, params = []string{of.server}, of.progress(params)

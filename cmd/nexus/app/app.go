@@ -177,8 +177,8 @@ func (a *App) observeCall(o downstream.Observation) {
 	a.page.journal.Call(o)
 }
 
-func (a *App) follow(q *router.Query, began time.Time) func(*router.Record, string, error) {
-	ended := a.page.journal.Follow(q, began)
+func (a *App) follow(q *router.Query, began time.Time, traceID string) func(*router.Record, string, error) {
+	ended := a.page.journal.Follow(q, began, traceID)
 	return func(r *router.Record, outcome string, err error) {
 		a.meter.query(outcome, time.Since(began), r)
 		ended(r, outcome, err)

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -190,12 +189,6 @@ func replyWith(w http.ResponseWriter, status int, value any) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
-}
-
-// number returns a number in the query string, or 0.
-func number(q url.Values, name string) float64 {
-	n, _ := strconv.ParseFloat(q.Get(name), 64) // an invalid number counts as absent
-	return n
 }
 
 // refusals remembers when the edge last refused a request.

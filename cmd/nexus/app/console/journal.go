@@ -50,7 +50,7 @@ func (j *Journal) Open(log *history.Log, contents bool) {
 func (j *Journal) log() *history.Log { return j.history.Load() }
 
 // Follow implements router.Follow.
-func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, string, error) {
+func (j *Journal) Follow(q *router.Query, began time.Time, traceID string) func(*router.Record, string, error) {
 	log := j.log()
 	if log == nil {
 		return func(*router.Record, string, error) {}
@@ -74,7 +74,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, 
 		delete(j.live, id)
 		j.mu.Unlock()
 		e := history.Entry{
-			Kind: history.KindQuery, At: began, Caller: live.Caller, Outcome: outcome, Text: live.Text,
+			Kind: history.KindQuery, At: began, Caller: live.Caller, Outcome: outcome, Text: live.Text, TraceID: traceID,
 			Duration: milliseconds(time.Since(began)), Error: describe(err, j.contents),
 		}
 		if r == nil {
@@ -82,7 +82,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time) func(*router.Record, 
 			return
 		}
 		detail, size := newDetail(text, r, j.contents)
-		e.TraceID, e.Duration = r.TraceID, milliseconds(r.Timings.Total)
+		e.Duration = milliseconds(r.Timings.Total)
 		e.Uses = uses(detail.content.Steps)
 		e.Models = slices.Concat(tokens("planner", r.PlannerUsage), tokens("synthesizer", r.Answer.Usage))
 		log.Add(e, detail, size)

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,16 +21,19 @@ const (
 
 // queries lists queries and calls, the newest first.
 func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
-	q := r.URL.Query() // the body is not read
+	q := query{Values: r.URL.Query()} // the body is not read
 	f := history.Filter{
 		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: short.Text(q.Get("tool"), maxTool),
-		Outcome: q.Get("outcome"), Text: q.Get("text"), Failed: q.Get("failed") != "",
-		Longer: number(q, "longer"), Since: moment(q, "since"), Until: moment(q, "until"),
+		Outcome: q.Get("outcome"), Text: q.Get("text"), Failed: q.flag("failed"),
+		Longer: q.number("longer"), Since: q.moment("since"), Until: q.moment("until"),
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
 	}
-	limit := cmp.Or(max(int(number(q, "limit")), 0), pageEntries)
-	before, _ := strconv.ParseUint(q.Get("before"), 10, 64) // what is not a number counts as absent
-	page, more := c.opts.Journal.log().Find(f, before, min(limit, maxPageEntries))
+	limit, before := cmp.Or(q.id("limit"), pageEntries), q.id("before")
+	if q.invalid != "" {
+		fail(w, http.StatusBadRequest, q.invalid)
+		return
+	}
+	page, more := c.opts.Journal.log().Find(f, before, int(min(limit, maxPageEntries)))
 	reply(w, map[string]any{
 		"entries": append([]history.Entry{}, page...), "more": more, "live": c.opts.Journal.Running(v.sees),
 		"history": c.about(v),
@@ -49,13 +53,62 @@ func (c *Console) about(v Viewer) map[string]any {
 	return about
 }
 
-// moment reads a time of the query string: RFC 3339, or a duration before now.
-func moment(q url.Values, name string) time.Time {
-	text := q.Get(name)
-	if ago, err := time.ParseDuration(text); err == nil {
-		return time.Now().Add(-ago)
+// query is a query string. Absent parameters have the value zero, and so have invalid ones.
+type query struct {
+	url.Values
+	invalid string // what is wrong with the first invalid parameter
+}
+
+// read parses a parameter that is not empty. want describes its form.
+func (q *query) read(name, want string, parse func(text string) error) {
+	if text := q.Get(name); text != "" && parse(text) != nil && q.invalid == "" {
+		q.invalid = fmt.Sprintf("%s: want %s, got %q", name, want, short.Line(text, maxShown))
 	}
-	at, _ := time.Parse(time.RFC3339, text) // what is no time counts as absent
+}
+
+// maxShown bounds an invalid parameter in a message, in bytes.
+const maxShown = 100
+
+func (q *query) flag(name string) (on bool) {
+	q.read(name, "1 or 0", func(text string) (err error) {
+		on, err = strconv.ParseBool(text)
+		return err
+	})
+	return on
+}
+
+func (q *query) number(name string) (n float64) {
+	q.read(name, "a number of milliseconds", func(text string) error {
+		got, err := strconv.ParseFloat(text, 64)
+		if err == nil && !(got >= 0) {
+			err = strconv.ErrRange
+		}
+		if err == nil {
+			n = got
+		}
+		return err
+	})
+	return n
+}
+
+func (q *query) id(name string) (n uint64) {
+	q.read(name, "a number", func(text string) (err error) {
+		n, err = strconv.ParseUint(text, 10, 64)
+		return err
+	})
+	return n
+}
+
+// moment reads RFC 3339, or a duration before now.
+func (q *query) moment(name string) (at time.Time) {
+	q.read(name, "a time such as 2006-01-02T15:04:05Z, or a duration such as 1h", func(text string) (err error) {
+		if ago, err := time.ParseDuration(text); err == nil {
+			at = time.Now().Add(-ago)
+			return nil
+		}
+		at, err = time.Parse(time.RFC3339, text)
+		return err
+	})
 	return at
 }
 

@@ -10,10 +10,21 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
-// Response is the HTTP response to one POST. It is undecided at first. It becomes one JSON body, or an event stream
-// as soon as a message precedes the final one. It is an Outlet. The mutex of the stream guards the fields.
+// responseState is the state of a Response.
+type responseState uint8
+
+const (
+	undecided responseState = iota // nothing has been sent
+	streaming                      // an event stream; its headers have been sent
+	held                           // the final message came first; Finish writes it in the form that suits it
+	finished                       // Finish has begun; an event stream stays streaming
+)
+
+// Response is the HTTP response to one POST. It becomes an event stream as soon as a message precedes the final one;
+// else Finish decides its form. It is an Outlet. The mutex of the stream guards the fields.
 type Response struct {
 	stream
+	state  responseState
 	out    *Outputs
 	w      http.ResponseWriter
 	gone   <-chan struct{} // closed when the connection ends
@@ -25,9 +36,8 @@ type Response struct {
 
 	preferStream bool // prefer a stream if the client accepts both
 	cursor       *cursor
-	written      chan struct{} // closed when this connection's writer ends; nil = undecided
-	ready        bool          // final is set
-	final        Message
+	written      chan struct{} // of a stream: closed when this connection's writer ends
+	final        Message       // while held
 }
 
 // Begin prepares the response to r. status returns the HTTP status of a JSON response for an error code; nil means
@@ -56,13 +66,13 @@ func (resp *Response) PreferStream() {
 	resp.preferStream = true
 }
 
+// openLocked makes an undecided response an event stream and reports whether it is one. With beat it sends a heartbeat
+// first.
 func (resp *Response) openLocked(beat bool) bool {
-	if resp.written != nil {
-		return true
+	if resp.state != undecided || !resp.accept.Events {
+		return resp.state == streaming
 	}
-	if !resp.accept.Events || resp.ready || resp.closed {
-		return false
-	}
+	resp.state = streaming
 	resp.init(resp.out.Budget, resp.out.Bound)
 	if resp.replay != nil {
 		resp.cursor = resp.replay.newCursor(resp)
@@ -128,7 +138,7 @@ func (resp *Response) keep() {
 func (resp *Response) KeepAlive(now, heartbeat time.Duration) {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
-	if resp.written == nil && now-resp.began >= heartbeat {
+	if resp.state == undecided && now-resp.began >= heartbeat {
 		resp.openLocked(true)
 	}
 }
@@ -140,17 +150,16 @@ func (resp *Response) Lost() <-chan struct{} {
 	return resp.lost
 }
 
-// Send implements Outlet. While the response is undecided, it keeps the final message for Finish.
+// Send implements Outlet. A final message that comes first is held for Finish.
 func (resp *Response) Send(l *Lane, m Message, last bool) bool {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
-	if l.closed {
+	switch {
+	case l.closed:
 		return false
-	}
-	if resp.written != nil || !last && resp.openLocked(false) {
+	case resp.state == streaming, !last && resp.openLocked(false):
 		return resp.putLocked(l, m, last)
-	}
-	if !last {
+	case !last || resp.state != undecided:
 		return false
 	}
 	l.closed = true
@@ -158,7 +167,7 @@ func (resp *Response) Send(l *Lane, m Message, last bool) bool {
 		m.Paid = m.Size()
 		resp.out.Budget.Charge(m.Payer, m.Paid)
 	}
-	resp.final, resp.ready = m, true
+	resp.state, resp.final = held, m
 	return true
 }
 
@@ -166,7 +175,7 @@ func (resp *Response) Send(l *Lane, m Message, last bool) bool {
 func (resp *Response) Streaming() bool {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
-	return resp.written != nil
+	return resp.state == streaming
 }
 
 // UseReplay makes the response resumable on the session of s. It must follow Begin.
@@ -175,35 +184,43 @@ func (resp *Response) UseReplay(s *SessionStream) { resp.replay = s.replay }
 // Finish completes the response once all handlers have returned. Without a final message, as for cancelled requests,
 // the response just ends.
 func (resp *Response) Finish() {
-	resp.mu.Lock()
-	streaming := resp.written != nil
-	resp.closed = true
-	if streaming {
-		resp.signal()
-	}
-	final := resp.final
-	resp.final = Message{} // stopped timers may still refer to the request, but must not retain its result
-	resp.mu.Unlock()
-	defer Settle(resp.out.Budget, final)
-	switch {
-	case streaming:
+	switch state, final := resp.finish(); {
+	case state == streaming:
 		<-resp.written
 		if resp.cursor != nil {
 			resp.keep()
 		}
-	case !resp.ready && resp.accept.Events:
+	case state == held:
+		defer Settle(resp.out.Budget, final)
+		if resp.accept.JSON && !(resp.preferStream && resp.accept.Named) {
+			resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
+		} else {
+			resp.finishAsStream(final)
+		}
+	case resp.accept.Events:
 		resp.out.SetEventHeaders(resp.w.Header())
 		resp.w.WriteHeader(http.StatusOK)
-	case !resp.ready:
-		resp.w.WriteHeader(http.StatusNoContent)
-	case resp.accept.JSON && !(resp.preferStream && resp.accept.Named):
-		resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
 	default:
-		resp.finishAsStream(final)
+		resp.w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// finishAsStream writes the final message of an undecided response as an event stream.
+// finish refuses further messages. It returns the state before and takes the final message that was held.
+func (resp *Response) finish() (before responseState, final Message) {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	before, final = resp.state, resp.final
+	resp.final = Message{} // stopped timers may still refer to the request, but must not retain its result
+	resp.closed = true
+	if before == streaming {
+		resp.signal()
+	} else {
+		resp.state = finished
+	}
+	return before, final
+}
+
+// finishAsStream writes the final message that was held as an event stream.
 func (resp *Response) finishAsStream(final Message) {
 	resp.out.SetEventHeaders(resp.w.Header())
 	if resp.replay != nil {

@@ -109,7 +109,7 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 	if twice {
 		message += "\nThis exact call was made before."
 	}
-	asking, cancel := asking(ctx)
+	asking, cancel := limitAsking(ctx)
 	defer cancel()
 	_, err := c.s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
 	switch {

@@ -69,9 +69,9 @@ const (
 	maxAsked = 5 * time.Minute
 )
 
-// asking limits the time for the user's reply to three fifths of the query's remaining time. The rest is for the
+// limitAsking limits the time for the user's replies to three fifths of the query's remaining time. The rest is for the
 // steps and the answer.
-func asking(ctx context.Context) (context.Context, context.CancelFunc) {
+func limitAsking(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := maxAsked
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)*3/5)
@@ -79,41 +79,47 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errNobody)
 }
 
-// askMissing asks the user for required arguments that steps lack, one step at a time, and adds them to the plan.
-// Open calls, which would serve a part of the question but lack an argument, become steps if a form can ask for it. A
-// step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
+// askMissing asks the user for required arguments that steps lack, with one form per step, and adds them to the plan.
+// Open calls of the plan, which would serve a part of the question but lack an argument, become steps if a form asks
+// for it. A step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
 func (s *rounds) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
 	}
-	ctx, cancel := asking(ctx)
+	ctx, cancel := limitAsking(ctx)
 	defer cancel()
-	open, forms := r.adopt(), s.forms
-	if len(open) > 0 {
+	served := r.addOpenCalls()
+	if len(served) > 0 {
 		r.problems = s.check(r)
 	}
-	asked := map[string]bool{}
+	asked := map[string]bool{} // by step id
 	var declined []plan.Problem
 	for _, p := range r.problems {
 		if len(p.Missing) == 0 || s.forms == maxForms || ctx.Err() != nil {
 			continue
 		}
-		before := s.forms
-		if why := s.fill(ctx, r.plan.Step(p.Step), p.Missing); why != nil {
+		step := r.plan.Step(p.Step)
+		tool, schema := formFor(step, p.Missing, s.catalog, s.q.Origin.Visible)
+		if schema == nil {
+			continue // the problem already names the arguments
+		}
+		asked[p.Step] = true
+		s.forms++
+		if why := s.ask(ctx, step, tool, schema, p.Missing); why != nil {
 			declined = append(declined, plan.Problem{Step: p.Step, Error: *why, Missing: p.Missing})
 		}
-		asked[p.Step] = s.forms > before
 	}
-	r.settle(open, asked)
-	if s.forms > forms {
+	r.removeUnasked(served, asked)
+	if len(asked) > 0 {
 		r.plan.Note = "" // it lists the missing arguments
 	}
 	r.problems = append(declined, s.check(r)...) // the first problem of a step counts
 }
 
-// adopt turns open calls into steps. It returns the unmet parts they serve, keyed by step id.
-func (r *round) adopt() map[string]plan.Unmet {
-	open := map[string]plan.Unmet{}
+// addOpenCalls adds the open calls of the plan to its steps, and takes the unmet parts that they serve from the plan.
+// It returns these parts by step id.
+func (r *round) addOpenCalls() (served map[string]plan.Unmet) {
+	served = map[string]plan.Unmet{}
 	for _, step := range r.plan.Open {
 		if r.plan.Step(step.ID) != nil {
 			continue
@@ -121,43 +127,49 @@ func (r *round) adopt() map[string]plan.Unmet {
 		i := slices.IndexFunc(r.plan.Unmet, func(u plan.Unmet) bool {
 			return u.Reason == plan.UnmetMissingArgument && u.Tool == step.Tool
 		})
-		var u plan.Unmet
+		var part plan.Unmet
 		if i >= 0 {
-			u = r.plan.Unmet[i]
+			part = r.plan.Unmet[i]
 			r.plan.Unmet = slices.Delete(slices.Clone(r.plan.Unmet), i, i+1)
 		}
-		step.Serves = u.Text
-		open[step.ID] = u
+		step.Serves = part.Text
+		served[step.ID] = part
 		r.plan.Steps = append(r.plan.Steps, step)
 	}
-	return open
+	return served
 }
 
-// settle removes adopted steps that no form asked about.
-func (r *round) settle(open map[string]plan.Unmet, asked map[string]bool) {
+// removeUnasked undoes addOpenCalls for the calls that no form asked about.
+func (r *round) removeUnasked(served map[string]plan.Unmet, asked map[string]bool) {
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(step plan.Step) bool {
-		u, adopted := open[step.ID]
-		if !adopted || asked[step.ID] {
+		part, added := served[step.ID]
+		if !added || asked[step.ID] {
 			return false
 		}
-		if u.Reason != "" {
-			r.plan.Unmet = append(r.plan.Unmet, u)
+		if part.Reason != "" {
+			r.plan.Unmet = append(r.plan.Unmet, part)
 		}
 		return true
 	})
 }
 
-// fill asks for the missing arguments of one step. The error becomes the step's error if the user gives nothing.
-func (s *rounds) fill(ctx context.Context, step *plan.Step, missing []string) *plan.Error {
-	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
+// formFor returns the tool of a step, and the schema of a form that asks for arguments; nil if none can.
+func formFor(
+	step *plan.Step, missing []string, catalog *downstream.Catalog, visible downstream.Visible,
+) (tool *downstream.Tool, schema []byte) {
+	tool, unknown := catalog.Lookup(step.Tool, visible)
 	if unknown != nil {
-		return nil
+		return nil, nil
 	}
-	schema, ok := form(tool.InputSchema, missing)
-	if !ok {
-		return nil // the step's problem already names the arguments
-	}
-	s.forms++
+	schema, _ = form(tool.InputSchema, missing)
+	return tool, schema
+}
+
+// ask shows a form for the missing arguments of a step and adds what the user enters. The error becomes the step's
+// error if the user gives nothing.
+func (s *rounds) ask(
+	ctx context.Context, step *plan.Step, tool *downstream.Tool, schema []byte, missing []string,
+) *plan.Error {
 	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
 	var none *unanswered
 	switch {

@@ -128,7 +128,10 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	if late {
 		s.warn("answered from partial results: the steps still running after 80 %% of the query's %v were cancelled", limit)
 	}
-	s.record.nameServers(r.tools.serversFor(q.Origin.Visible))
+	s.record.nameServers(func(tool string) string {
+		server, _, _ := r.tools.qualified(tool, q.Origin.Visible)
+		return server
+	})
 	s.compose(bounded, late)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

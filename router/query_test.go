@@ -277,7 +277,7 @@ func TestPanicFailsTheQuery(t *testing.T) {
 		}
 	})
 	bug := func(string, string) bool { panic("a bug") }
-	_, err := k.Query(t.Context(), router.Query{Text: "echo", Origin: execution.Origin{Visible: bug}})
+	_, err := k.Query(t.Context(), router.Query{Text: "echo", Plan: json.RawMessage(`[{"tool":"peer__nope"}]`), Origin: execution.Origin{Visible: bug}})
 	log := k.logs.String()
 	if err == nil || !slices.Equal(seen, []string{router.OutcomeFailed}) || !strings.Contains(log, `msg="Query failed: internal error`) ||
 		!strings.Contains(log, "recovered from a panic") {

@@ -136,12 +136,12 @@ func (r *Record) madeGood(o plan.Outcome) int {
 	return found
 }
 
-// nameServers sets the server of steps with unknown tools if the tool's name contains it. servers are those that the
-// caller may see.
-func (r *Record) nameServers(servers []string) {
+// nameServers sets the server of steps with unknown tools. serverOf returns the server that a tool's name contains, or
+// an empty name.
+func (r *Record) nameServers(serverOf func(tool string) string) {
 	name := func(s *plan.Step) {
 		if s.Server == "" {
-			s.Server = serverOf(s.Tool, servers)
+			s.Server = serverOf(s.Tool)
 		}
 	}
 	for i := range r.Plan.Steps {

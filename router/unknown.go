@@ -2,7 +2,6 @@ package router
 
 import (
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -26,9 +25,9 @@ func (d *directory) explain(unknown *plan.Error, name string, catalog *downstrea
 	}
 	status := d.servers.Status()
 	var starting, lost []string
-	named := serverOf(name, d.servers.Servers())
+	server, _, qualified := d.qualified(name, visible)
 	for _, m := range missing(catalog, visible) {
-		if named != "" && m.Server != named {
+		if qualified && m.Server != server {
 			continue
 		}
 		if status[m.Server].Status == downstream.StateConnecting {
@@ -51,16 +50,6 @@ func (d *directory) explain(unknown *plan.Error, name string, catalog *downstrea
 		text += "; not listed: " + strings.Join(lost, ", ")
 	}
 	return &plan.Error{Reason: unknown.Reason, Message: text}
-}
-
-// serverOf returns the server in a tool's name; empty if the name has none.
-func serverOf(name string, servers []string) string {
-	for _, separator := range [...]string{"__", ":", "."} {
-		if server, _, ok := strings.Cut(name, separator); ok && slices.Contains(servers, server) {
-			return server
-		}
-	}
-	return ""
 }
 
 func others(starting []string) string {

@@ -85,12 +85,9 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 	return func() { budget.Release(caller, n) }, true
 }
 
-// ForceStream makes the response an event stream even if only the result is sent.
-func (x *Exchange) ForceStream() {
-	if x.out.outlet != nil {
-		x.out.outlet.Open()
-	}
-}
+// ForceStream makes the response an event stream even if only the result is sent. It reports false if the client
+// accepts none.
+func (x *Exchange) ForceStream() bool { return x.out.outlet != nil && x.out.outlet.Open() }
 
 // PreferStream makes the response an event stream if the client names that type. It sends nothing.
 func (x *Exchange) PreferStream() {

@@ -88,6 +88,11 @@ func (l listening) serve(ctx context.Context) {
 		s.p.opts.Fail(x, err)
 		return
 	}
+	if !x.ForceStream() {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "Invalid request: " + x.Message.Method + " needs Accept: application/json, text/event-stream"})
+		return
+	}
 	m := l.enter()
 	defer func() {
 		s.p.leave(m.session)

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,11 @@ func TestListenRefusals(t *testing.T) {
 		if got := a.refused + a.err; !strings.Contains(got, "-32602") || !strings.Contains(got, want) {
 			t.Errorf("%.60s: got %s %s, want %s", params, got, a.result, want)
 		}
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	a := w.modernWith(header, proxyPath, "subscriptions/listen", `{`+modernMeta+`,"notifications":{}}`, "")
+	if a.status != http.StatusBadRequest || !strings.Contains(a.refused, "-32600") {
+		t.Errorf("without an event stream: got %d %s, want 400 and -32600", a.status, a.refused)
 	}
 	c := w.newClient(proxyPath)
 	c.hello()

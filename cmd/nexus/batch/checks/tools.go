@@ -125,7 +125,7 @@ func differs(raw json.RawMessage, wanted map[string]json.RawMessage) string {
 		}
 		if !equal(got, decode(wanted[path])) {
 			text, _ := json.Marshal(got)
-			return fmt.Sprintf("%s is %s", path, shown(string(text)))
+			return fmt.Sprintf("%s is %s, not %s", path, shown(string(text)), shown(string(wanted[path])))
 		}
 	}
 	return ""

@@ -18,6 +18,9 @@ import (
 // compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
 // out.
 func (s *rounds) compose(ctx context.Context, late bool) {
+	if len(s.record.Outcomes) > 0 {
+		s.q.Report.station(atExecuted, "All tools complete")
+	}
 	s.record.Unmet = s.record.unmet(s.q.Text)
 	s.record.Unmet = append(s.record.Unmet, s.omitted()...)
 	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {

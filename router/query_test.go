@@ -238,8 +238,14 @@ func TestQueryEnds(t *testing.T) {
 		<-asked
 		cancel(gone)
 	}()
-	if _, err := k.Query(ctx, router.Query{Text: "q", Plan: wait, Elicit: silent}); !errors.Is(err, gone) {
+	var last string
+	report := router.NewReporter(func(_ float64, message string) { last = message })
+	defer report.Close()
+	if _, err := k.Query(ctx, router.Query{Text: "q", Plan: wait, Elicit: silent, Report: report}); !errors.Is(err, gone) {
 		t.Errorf("got %v, want the cause", err)
+	}
+	if want := "Executing 3 tools..."; last != want {
+		t.Errorf("the last progress of a cancelled query: got %q, want %q", last, want)
 	}
 }
 

@@ -84,9 +84,6 @@ func (s *rounds) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(s.record.Outcomes) > 0 {
-		s.q.Report.station(atExecuted, "All tools complete")
-	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (x *index) join(e *stored) {
 		e.share = &share{}
 		x.shares[key] = e.share
 	}
-	if e.entry != nil {
+	if e.entry != nil || e.series.calls > 0 { // keep has found the series
 		return
 	}
 	known := x.series[e.series.Series]

@@ -46,10 +46,12 @@ func (d *durations) create(name, about string, bounds []float64, labels ...attri
 	return created
 }
 
-func (d *duration) record(took time.Duration, v values) {
+func (d *duration) record(took time.Duration, v values) { d.add(d.of(v), took) }
+
+// add records a duration in one of the series.
+func (d *duration) add(t *times, took time.Duration) {
 	seconds := took.Seconds()
 	bucket := sort.SearchFloat64s(d.bounds, seconds)
-	t := d.of(v)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count == 0 || seconds < t.least {

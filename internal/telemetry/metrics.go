@@ -122,17 +122,26 @@ func (m *Metrics) ClientCall(ctx context.Context, c ClientCall) {
 	if m.Off() {
 		return
 	}
-	tool := c.Tool
-	switch {
-	case tool == "":
-	case !c.Listed:
-		tool = other
-	default:
-		tool = m.tools.label(c.Server, tool)
+	v := values{c.Server, method(c.Method), c.Tool, c.ErrorType}
+	series, ok := m.client.find(v)
+	if !ok {
+		v[2] = m.tool(c)
+		series = m.client.of(v)
 	}
-	m.client.record(c.Took, values{c.Server, method(c.Method), tool, c.ErrorType})
+	m.client.add(series, c.Took)
 	m.wait.record(c.Waited, values{c.Server})
 	m.retries.add(ctx, c.Retries, values{c.Server})
+}
+
+// tool returns the label of the tool of a call.
+func (m *Metrics) tool(c ClientCall) string {
+	switch {
+	case c.Tool == "":
+		return ""
+	case !c.Listed:
+		return other
+	}
+	return m.tools.label(c.Server, c.Tool)
 }
 
 // ServerCall counts a finished request of a client. tool is one of the router's own, or empty.

@@ -34,9 +34,15 @@ func newSeries[T any](create func(attribute.Set) T, names ...attribute.Key) *ser
 	return s
 }
 
+// find returns the data of the series with these values, if there is one.
+func (s *series[T]) find(v values) (T, bool) {
+	found, ok := (*s.known.Load())[v]
+	return found, ok
+}
+
 // of returns the data of the series with these values.
 func (s *series[T]) of(v values) T {
-	if found, ok := (*s.known.Load())[v]; ok {
+	if found, ok := s.find(v); ok {
 		return found
 	}
 	s.mu.Lock()

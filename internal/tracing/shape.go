@@ -45,28 +45,31 @@ type Shaped interface {
 	EndAt(time.Time)
 }
 
-// Shaper is a trace.Tracer that starts spans with a Shape at lower cost. Recorded ones are Shaped. own is an
-// attribute that the shape does not have.
+// Shaper is a trace.Tracer that starts spans with a Shape at lower cost. own is an attribute that the shape does not
+// have. The span is nil if it is not recorded.
 type Shaper interface {
 	StartShaped(
 		ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
-	) context.Context
+	) (context.Context, Shaped)
 }
 
 // StartShaped starts a child of the span in ctx with a shape.
 func (t Tracer) StartShaped(
 	ctx context.Context, shape *Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
 ) (context.Context, Shaped) {
-	switch {
-	case !t.on:
+	if !t.on {
 		return ctx, plain{noop.Span{}}
-	case t.shaper != nil:
-		ctx = t.shaper.StartShaped(ctx, shape, links, began, own)
-	default:
-		ctx, _ = t.tracer.Start(ctx, shape.Name, trace.WithSpanKind(shape.Kind), trace.WithLinks(links...),
-			trace.WithAttributes(shape.Attributes...), trace.WithAttributes(own), trace.WithTimestamp(began))
 	}
-	return ctx, Of(ctx)
+	if t.shaper == nil {
+		ctx, span := t.tracer.Start(ctx, shape.Name, trace.WithSpanKind(shape.Kind), trace.WithLinks(links...),
+			trace.WithAttributes(shape.Attributes...), trace.WithAttributes(own), trace.WithTimestamp(began))
+		return ctx, plain{span}
+	}
+	ctx, span := t.shaper.StartShaped(ctx, shape, links, began, own)
+	if span == nil {
+		return ctx, plain{noop.Span{}}
+	}
+	return ctx, span
 }
 
 // Of returns the span of ctx.

@@ -88,12 +88,20 @@ func With(attributes ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(attributes...)
 }
 
-// Named returns the name of the tool or prompt that a request names; empty for other requests.
-func Named(method string, params []byte) string {
+// Named returns the name of the tool or prompt that a request names; empty for other requests. It does not read what
+// follows the name, such as long arguments.
+func Named(method string, params []byte) (name string) {
 	if method != "tools/call" && method != "prompts/get" {
 		return ""
 	}
-	return jsonrpc.Text(jsonrpc.Get(params, "name"))
+	jsonrpc.Members(params, func(member []byte, value jsonrpc.Span) bool {
+		if string(member) != "name" {
+			return true
+		}
+		name = jsonrpc.Text(value.Of(params))
+		return false
+	})
+	return name
 }
 
 // Target returns the attributes for the tool or prompt that a request names.

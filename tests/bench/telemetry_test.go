@@ -26,22 +26,30 @@ type rival struct {
 }
 
 // BenchmarkTelemetry reports what telemetry and the history add to the CPU of a forwarded call: programs with none, and
-// with each and all of them, take turns. The ratios are those of the sums of all rounds. NEXUS_BEFORE may name the
-// binary of another version, which runs with none and with all.
+// with each and all of them, take turns. The ratios are those of the sums of all rounds. Turns are short, because equal
+// turns a second apart differ by half. NEXUS_BEFORE may name the binary of another
+// version, which runs with none and with all.
 func BenchmarkTelemetry(b *testing.B) {
-	const rounds, callers, calls = 40, 8, 2_000
+	const processes, rounds, callers, calls = 2, 180, 8, 400
 	traces := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector(b, 0)
 	bin := build(b)
-	rivals := []*rival{
-		{name: "off", program: run(b, bin, "shared", noMetrics+noHistory, answer)},
-		{name: "metrics", program: run(b, bin, "shared", noHistory, answer)},
-		{name: "history", program: run(b, bin, "shared", noMetrics, answer)},
-		{name: "traces", program: run(b, bin, "shared", noMetrics+noHistory, answer, traces)},
-		{name: "all", program: run(b, bin, "shared", "", answer, traces)},
+	kinds := []struct{ name, bin, settings, env string }{
+		{"off", bin, noMetrics + noHistory, ""},
+		{"metrics", bin, noHistory, ""},
+		{"history", bin, noMetrics, ""},
+		{"traces", bin, noMetrics + noHistory, traces},
+		{"all", bin, "", traces},
 	}
 	if before := os.Getenv("NEXUS_BEFORE"); before != "" {
-		rivals = append(rivals, &rival{name: "before-off", program: run(b, before, "shared", noMetrics+noHistory, answer)},
-			&rival{name: "before-all", program: run(b, before, "shared", "", answer, traces)})
+		kinds = append(kinds, kinds[0], kinds[4])
+		kinds[5].name, kinds[6].name = "before-off", "before-all"
+		kinds[5].bin, kinds[6].bin = before, before
+	}
+	var rivals []*rival
+	for range processes {
+		for _, k := range kinds {
+			rivals = append(rivals, &rival{name: k.name, program: run(b, k.bin, "shared", k.settings, answer, k.env)})
+		}
 	}
 	for b.Loop() {
 		takeTurns(rivals, rounds, func(p *program) {
@@ -58,10 +66,21 @@ func BenchmarkTelemetry(b *testing.B) {
 			all.Wait()
 		})
 	}
-	for _, r := range rivals {
-		b.ReportMetric(float64(sum(r.spent)/time.Nanosecond)/1000/float64(len(r.spent)*calls), r.name+"-µs/call")
-		b.ReportMetric(ratio(r.spent, rivals[0].spent), r.name+"/off")
+	for _, k := range kinds {
+		spent := spentBy(rivals, k.name)
+		b.ReportMetric(float64(sum(spent)/time.Nanosecond)/1000/float64(len(spent)*calls), k.name+"-µs/call")
+		b.ReportMetric(ratio(spent, spentBy(rivals, "off")), k.name+"/off")
 	}
+}
+
+// spentBy returns the CPU times of the rivals of a name.
+func spentBy(rivals []*rival, name string) (all []time.Duration) {
+	for _, r := range rivals {
+		if r.name == name {
+			all = append(all, r.spent...)
+		}
+	}
+	return all
 }
 
 // takeTurns has each rival work in each round. The first round warms up.

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"math"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -51,16 +50,17 @@ func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
 }
 
-func appendTime(b []byte, field protowire.Number, t time.Time) []byte {
-	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), nanos(t))
+func appendFixed(b []byte, field protowire.Number, n uint64) []byte {
+	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), n)
 }
 
-func appendFlags(b []byte, field protowire.Number, flags trace.TraceFlags, remote bool) []byte {
+// flagsOf returns the flags of a span or link; remote tells whether the parent or the linked span is.
+func flagsOf(flags trace.TraceFlags, remote bool) uint32 {
 	all := uint32(flags) | flagHasRemote
 	if remote {
 		all |= flagRemote
 	}
-	return protowire.AppendFixed32(protowire.AppendTag(b, field, protowire.Fixed32Type), all)
+	return all
 }
 
 // appendShape appends the fields that spans may share.
@@ -133,7 +133,8 @@ func appendLink(b []byte, l trace.Link) []byte {
 	b = appendBytes(b, 2, id[:])
 	b = appendString(b, 3, l.SpanContext.TraceState().String())
 	b = appendAttributes(b, 4, l.Attributes)
-	return appendFlags(b, 6, l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())
+	flags := flagsOf(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())
+	return protowire.AppendFixed32(protowire.AppendTag(b, 6, protowire.Fixed32Type), flags)
 }
 
 func appendStatus(b []byte, status codes.Code, description string) []byte {

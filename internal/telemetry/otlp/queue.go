@@ -13,26 +13,19 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
-
-	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// maxQueued limits the bytes of queued encoded spans.
+// maxQueued limits the encoded size in bytes of queued spans.
 const maxQueued = 16 << 20
 
-// Memory kept for reuse by batches and spans, and the initial memory of a span, in bytes.
-const (
-	maxSpare  = 1 << 20
-	maxBuffer = 4 << 10
-	usualSpan = 256
-)
+// maxSpare limits the bytes of further fields that are kept for reuse.
+const maxSpare = 1 << 20
 
-// queue holds encoded spans until their export. Beyond its limits spans are dropped: no caller waits for a collector.
+// queue holds ended spans until their export. Beyond its limits spans are dropped: no caller waits for a collector.
 type queue struct {
 	poster   *poster
 	envelope envelope
 	limits   limits
-	buffers  sync.Pool    // of *[]byte, for encoding spans
 	dropped  atomic.Int64 // spans that were not exported
 
 	mu      sync.Mutex
@@ -77,38 +70,22 @@ func newQueue(p *poster, about *resource.Resource, scope string) *queue {
 	return q
 }
 
-// buffer returns memory for encoding a span.
-func (q *queue) buffer() *[]byte {
-	if b, ok := q.buffers.Get().(*[]byte); ok {
-		return b
-	}
-	b := make([]byte, 0, usualSpan)
-	return &b
-}
-
-// add adds an ended span: its encoded fields, whose memory it recycles, and its shape, which may be nil.
-func (q *queue) add(fields *[]byte, shape *tracing.Shape) {
-	q.put(*fields, shape)
-	if cap(*fields) <= maxBuffer {
-		q.buffers.Put(fields)
-	}
-}
-
-func (q *queue) put(fields []byte, shape *tracing.Shape) {
+// add adds an ended span with further encoded fields, which it copies.
+func (q *queue) add(r record, more []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.waiting.spans == q.limits.queue || q.waiting.bytes >= maxQueued {
 		q.dropped.Add(1)
 		return
 	}
-	if n := len(q.batches); n == 0 || len(q.batches[n-1].ends) == q.limits.batch {
+	if n := len(q.batches); n == 0 || len(q.batches[n-1].spans) == q.limits.batch {
 		q.batches = append(q.batches, q.spare)
 		q.spare = batch{}
 	}
 	last := &q.batches[len(q.batches)-1]
 	q.waiting.spans++
-	q.waiting.bytes += last.add(fields, shape)
-	if len(last.ends) == q.limits.batch {
+	q.waiting.bytes += last.add(r, more)
+	if len(last.spans) == q.limits.batch {
 		select {
 		case q.full <- struct{}{}:
 		default:
@@ -120,12 +97,12 @@ func (q *queue) put(fields []byte, shape *tracing.Shape) {
 func (q *queue) take(all bool) (b batch, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.batches) == 0 || !all && len(q.batches[0].ends) < q.limits.batch {
+	if len(q.batches) == 0 || !all && len(q.batches[0].spans) < q.limits.batch {
 		return b, false
 	}
 	b = q.batches[0]
 	q.batches = slices.Delete(q.batches, 0, 1)
-	q.waiting.spans -= len(b.ends)
+	q.waiting.spans -= len(b.spans)
 	q.waiting.bytes -= b.bytes
 	return b, true
 }
@@ -134,9 +111,9 @@ func (q *queue) take(all bool) (b batch, ok bool) {
 func (q *queue) reuse(b batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if cap(b.own) <= maxSpare {
-		clear(b.ends) // release the shapes
-		q.spare = batch{own: b.own[:0], ends: b.ends[:0]}
+	if cap(b.more) <= maxSpare {
+		clear(b.spans) // release the shapes
+		q.spare = batch{spans: b.spans[:0], more: b.more[:0]}
 	}
 }
 
@@ -164,7 +141,7 @@ func (q *queue) run(ctx context.Context) {
 				q.reuse(b)
 			}
 			if err != nil {
-				q.dropped.Add(int64(len(b.ends)))
+				q.dropped.Add(int64(len(b.spans)))
 			}
 			if stopped {
 				q.lost = errors.Join(q.lost, err)

@@ -16,19 +16,27 @@ import (
 // maxEvents limits the events of a span. It is the SDK's default.
 const maxEvents = 128
 
-// span is a recorded span until its end. It encodes its data immediately instead of keeping it.
+// span is a recorded span until its end. It encodes attributes, events and links immediately instead of keeping them.
 type span struct {
 	embedded.Span
-	queue *queue
-	own   trace.SpanContext
+	queue  *queue
+	own    trace.SpanContext
+	parent trace.SpanID // zero = none
+	remote bool         // the parent is remote
+	began  uint64       // ns since 1970
 
 	mu          sync.Mutex
 	shape       *tracing.Shape // further data; nil = none
-	fields      *[]byte        // encoded fields, except those that may change; nil once the span has ended
+	fields      []byte         // further encoded fields, except those that may change
+	over        bool           // the span has ended
 	events      int32          // including dropped ones
 	status      codes.Code
 	description string
+	room        [usualFields]byte // the initial memory of fields
 }
+
+// usualFields is the size in bytes of the further fields of a forwarded request.
+const usualFields = 40
 
 // The router does not use these methods of trace.Span, so they do nothing.
 
@@ -37,24 +45,6 @@ func (*span) RecordError(error, ...trace.EventOption) {}
 func (*span) SetName(string)                          {}
 func (*span) TracerProvider() trace.TracerProvider    { return noop.NewTracerProvider() }
 
-// begin encodes the data known at the start of a span.
-func (s *span) begin(parent trace.SpanContext, links []trace.Link, began time.Time) {
-	id, own := s.own.TraceID(), s.own.SpanID()
-	b := appendBytes((*s.fields)[:0], 1, id[:])
-	b = appendBytes(b, 2, own[:])
-	b = appendString(b, 3, s.own.TraceState().String())
-	if parent.HasSpanID() {
-		id := parent.SpanID()
-		b = appendBytes(b, 4, id[:])
-	}
-	b = appendTime(b, 7, began)
-	b = appendFlags(b, 16, s.own.TraceFlags(), parent.IsRemote())
-	for _, l := range links {
-		b = appendMessage(b, 13, func(b []byte) []byte { return appendLink(b, l) })
-	}
-	*s.fields = b
-}
-
 // SpanContext implements trace.Span.
 func (s *span) SpanContext() trace.SpanContext { return s.own }
 
@@ -62,7 +52,7 @@ func (s *span) SpanContext() trace.SpanContext { return s.own }
 func (s *span) IsRecording() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fields != nil
+	return !s.over
 }
 
 // End implements trace.Span.
@@ -72,15 +62,16 @@ func (s *span) End(...trace.SpanEndOption) { s.EndAt(time.Now()) }
 func (s *span) EndAt(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fields == nil {
+	if s.over {
 		return
 	}
-	b := appendTime(*s.fields, 8, at)
+	s.over = true
 	if s.events > maxEvents {
-		b = appendNumber(b, 12, uint64(s.events-maxEvents))
+		s.fields = appendNumber(s.fields, 12, uint64(s.events-maxEvents))
 	}
-	*s.fields = appendStatus(b, s.status, s.description)
-	s.queue.add(s.fields, s.shape)
+	s.fields = appendStatus(s.fields, s.status, s.description)
+	s.queue.add(record{trace: s.own.TraceID(), id: s.own.SpanID(), parent: s.parent, began: s.began, ended: nanos(at),
+		shape: s.shape, flags: flagsOf(s.own.TraceFlags(), s.remote)}, s.fields)
 	s.fields = nil
 }
 
@@ -100,25 +91,25 @@ func (s *span) SetStatus(code codes.Code, description string) {
 func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fields == nil {
+	if s.over {
 		return
 	}
 	for i := range all {
 		if s.shape.Has(all[i].Key) {
-			*s.fields = append(*s.fields, s.shape.Encoded(encodeShape)...)
+			s.fields = append(s.fields, s.shape.Encoded(encodeShape)...)
 			s.shape = nil
 		}
-		*s.fields = without(*s.fields, all[i].Key)
+		s.fields = without(s.fields, all[i].Key)
 	}
-	*s.fields = appendAttributes(*s.fields, fieldAttribute, all)
+	s.fields = appendAttributes(s.fields, fieldAttribute, all)
 }
 
 // Add implements tracing.Shaped.
 func (s *span) Add(a attribute.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fields != nil {
-		*s.fields = appendAttribute(*s.fields, fieldAttribute, a)
+	if !s.over {
+		s.fields = appendAttribute(s.fields, fieldAttribute, a)
 	}
 }
 
@@ -127,14 +118,14 @@ func (s *span) AddEvent(name string, opts ...trace.EventOption) {
 	config := trace.NewEventConfig(opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fields == nil {
+	if s.over {
 		return
 	}
 	if s.events++; s.events > maxEvents {
 		return
 	}
-	*s.fields = appendMessage(*s.fields, 11, func(b []byte) []byte {
-		b = appendTime(b, 1, config.Timestamp())
+	s.fields = appendMessage(s.fields, 11, func(b []byte) []byte {
+		b = appendFixed(b, 1, nanos(config.Timestamp()))
 		b = appendString(b, 2, name)
 		return appendAttributes(b, 3, config.Attributes())
 	})

@@ -193,7 +193,7 @@ func TestShaped(t *testing.T) {
 		told.SetAttributes(c, d, attribute.String("a", "other"))
 		told.End()
 		for range 2 {
-			shaped := tracing.Of(tracer.StartShaped(ctx, shape, []trace.Link{link}, began, c))
+			_, shaped := tracer.StartShaped(ctx, shape, []trace.Link{link}, began, c)
 			shaped.Add(d)
 			shaped.SetAttributes(attribute.String("a", "other"))
 			shaped.EndAt(began.Add(time.Second))
@@ -302,7 +302,11 @@ func TestTracesReader(t *testing.T) {
 	var b batch
 	shape := &tracing.Shape{Name: "work", Attributes: []attribute.KeyValue{attribute.String("a", "x")}}
 	for i := range 100 {
-		b.add(appendNumber(nil, 12, uint64(i)), []*tracing.Shape{nil, shape}[i%2])
+		r := record{trace: trace.TraceID{1}, id: trace.SpanID{byte(i + 1)}, shape: []*tracing.Shape{nil, shape}[i%2]}
+		if i%3 == 0 {
+			r.parent = trace.SpanID{1}
+		}
+		b.add(r, appendNumber(nil, 12, uint64(i)))
 	}
 	m := newTraces(newEnvelope(resource.NewSchemaless(attribute.String("service.name", "nexus")), "the scope"), b)
 	whole, err := io.ReadAll(m.reader())

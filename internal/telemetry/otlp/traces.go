@@ -39,32 +39,31 @@ func (t *Tracer) Start(
 	ctx context.Context, name string, opts ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {
 	config := trace.NewSpanStartConfig(opts...)
-	ctx, s, parent := t.start(ctx)
+	ctx, s := t.start(ctx, config.Links(), time.Now())
 	if s == nil {
 		return ctx, trace.SpanFromContext(ctx)
 	}
-	s.begin(parent, config.Links(), time.Now())
-	*s.fields = appendShape(*s.fields, name, trace.ValidateSpanKind(config.SpanKind()), config.Attributes())
+	s.fields = appendShape(s.fields, name, trace.ValidateSpanKind(config.SpanKind()), config.Attributes())
 	return ctx, s
 }
 
 // StartShaped implements tracing.Shaper.
 func (t *Tracer) StartShaped(
 	ctx context.Context, shape *tracing.Shape, links []trace.Link, began time.Time, own attribute.KeyValue,
-) context.Context {
-	ctx, s, parent := t.start(ctx)
-	if s != nil {
-		s.begin(parent, links, began)
-		s.shape, *s.fields = shape, appendAttribute(*s.fields, fieldAttribute, own)
+) (context.Context, tracing.Shaped) {
+	ctx, s := t.start(ctx, links, began)
+	if s == nil {
+		return ctx, nil
 	}
-	return ctx
+	s.shape, s.fields = shape, appendAttribute(s.fields, fieldAttribute, own)
+	return ctx, s
 }
 
 func encodeShape(s *tracing.Shape) []byte { return appendShape(nil, s.Name, s.Kind, s.Attributes) }
 
 // start returns a child of the span in ctx, and ctx with it. The span is nil if it is not sampled.
-func (t *Tracer) start(ctx context.Context) (_ context.Context, s *span, parent trace.SpanContext) {
-	parent = trace.SpanContextFromContext(ctx)
+func (t *Tracer) start(ctx context.Context, links []trace.Link, began time.Time) (context.Context, *span) {
+	parent := trace.SpanContextFromContext(ctx)
 	id := parent.TraceID()
 	if !id.IsValid() {
 		parent = trace.SpanContext{}
@@ -76,10 +75,14 @@ func (t *Tracer) start(ctx context.Context) (_ context.Context, s *span, parent 
 		TraceFlags: parent.TraceFlags().WithSampled(record),
 	})
 	if !record {
-		return trace.ContextWithSpanContext(ctx, own), nil, parent
+		return trace.ContextWithSpanContext(ctx, own), nil
 	}
-	s = &span{queue: t.queue, own: own, fields: t.queue.buffer()}
-	return trace.ContextWithSpan(ctx, s), s, parent
+	s := &span{queue: t.queue, own: own, parent: parent.SpanID(), remote: parent.IsRemote(), began: nanos(began)}
+	s.fields = appendString(s.room[:0], 3, own.TraceState().String())
+	for _, l := range links {
+		s.fields = appendMessage(s.fields, 13, func(b []byte) []byte { return appendLink(b, l) })
+	}
+	return trace.ContextWithSpan(ctx, s), s
 }
 
 // Dropped returns the number of spans not exported, because the queue was full or the collector refused them.

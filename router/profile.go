@@ -72,6 +72,13 @@ func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 	case "subscriptions/listen": // mcp-go knows it, but fails
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: subscriptions/listen"})
 		return
+	case "tools/list":
+		if err := edge.OnePage(x.Message.Params); err != nil {
+			x.Fail(err)
+			return
+		}
+		p.protocol(ctx, x)
+		return
 	default:
 		p.protocol(ctx, x)
 		return

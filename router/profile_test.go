@@ -286,3 +286,14 @@ func TestHealth(t *testing.T) {
 		t.Errorf("a caller of peer alone: got %+v, %v, want that server", h, err)
 	}
 }
+
+// The list of tools has one page, so that no cursor is known, whatever it is.
+func TestList_RefusesCursors(t *testing.T) {
+	s := newKit(t, nil).session()
+	for cursor, want := range map[string]string{`"eA=="`: `-32602`, `"x"`: `-32602`, `""`: `-32602`, `null`: `"tools":[`} {
+		lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":` + cursor + `}}`)
+		if got := lines[len(lines)-1]; !strings.Contains(got, want) {
+			t.Errorf("the cursor %s: got %.200s, want %s", cursor, got, want)
+		}
+	}
+}

@@ -55,6 +55,15 @@ func Answered(m jsonrpc.Message, err error) (result, rpcErr []byte) {
 	return m.Result, m.Err
 }
 
+// OnePage returns the error of a request for a list with one page: every cursor is unknown, also an empty one (MCP
+// 2026-07-28, Pagination). It is nil without a cursor.
+func OnePage(params []byte) *jsonrpc.Error {
+	if cursor := jsonrpc.Get(params, "cursor"); cursor == nil || string(cursor) == "null" {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: unknown cursor; the list has one page"}
+}
+
 // routerError returns the error for a request that the router itself fails. The code depends on the negotiated
 // version, which may be unknown.
 func routerError(v protocol.Version, text, reason string, retryable bool) *jsonrpc.Error {

@@ -56,8 +56,8 @@ func (l lister) serve(ctx context.Context, x *edge.Exchange) {
 		l.s.forward(ctx, x, l.s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}
-	if cursor := jsonrpc.Get(x.Message.Params, "cursor"); cursor != nil && string(cursor) != "null" {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: unknown cursor; the list has one page"})
+	if err := edge.OnePage(x.Message.Params); err != nil {
+		x.Fail(err)
 		return
 	}
 	parts, err := l.gather(ctx, x, method)

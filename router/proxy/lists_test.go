@@ -74,8 +74,10 @@ func TestListsAreWholeAndOrdered(t *testing.T) {
 				}
 			}
 		}
-		if a := c.do("tools/list", `{"cursor":"x"}`); !strings.Contains(a.err, "-32602") {
-			t.Errorf("a cursor: got %s, want -32602", a.err)
+		for _, cursor := range []string{`"x"`, `""`} {
+			if a := c.do("tools/list", `{"cursor":`+cursor+`}`); !strings.Contains(a.err, "-32602") {
+				t.Errorf("the cursor %s: got %s, want -32602", cursor, a.err)
+			}
 		}
 		// A single server's pages are its own.
 		if pages > 0 {

@@ -4,5 +4,5 @@ package atomicfile
 
 import "context"
 
-// Lock does nothing here: these systems have no such locks.
+// Lock does nothing here: these systems have no flock. The documentation of the token store says what to do.
 func Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -105,6 +105,14 @@ func (m *Manager) Enabled() []string {
 // Configured reports whether a server of that name is configured.
 func (m *Manager) Configured(name string) bool { return m.servers.server(name) != nil }
 
+// ForwardedHeaders returns the names in forward_headers of all servers.
+func (m *Manager) ForwardedHeaders() (names []string) {
+	for _, s := range m.servers.all().order {
+		names = append(names, s.config.ForwardHeaders...)
+	}
+	return names
+}
+
 // ListedName returns the name under which clients see a tool.
 func (m *Manager) ListedName(server, tool string) string {
 	return Alias(server, tool, m.opts.NameLimit)

@@ -38,7 +38,8 @@ type Options struct {
 	Name, Version  string     // of the server, for unauthenticated clients
 	Keys           *auth.Keys // nil = no keys or tokens
 	Limits         limit.Config
-	AllowedOrigins []string // "https://app.example.com", or the host alone
+	AllowedOrigins []string        // "https://app.example.com", or the host alone
+	ForwardHeaders func() []string // names of headers that pages may send for servers; may be nil
 	TrustedProxies []netip.Prefix
 	Loopback       bool          // bound to loopback: the Host header must be loopback too
 	Public         bool          // bound to other addresses: without keys, Host must be an address or an allowed host
@@ -77,7 +78,7 @@ func New(o Options) *Edge {
 		log:     log,
 		name:    o.Name,
 		version: o.Version,
-		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins,
+		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins, Headers: o.ForwardHeaders,
 			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
 		limits: withDefaults(o.Limits),
 		tracer: tracer{Tracer: o.Tracer},

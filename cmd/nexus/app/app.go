@@ -140,7 +140,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	})
 	a.edge = edge.New(edge.Options{
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
-		AllowedOrigins: cfg.AllowedOrigins,
+		AllowedOrigins: cfg.AllowedOrigins, ForwardHeaders: a.servers.ForwardedHeaders,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 		Tracer: a.telemetry.Tracer(), Served: a.meter.requests(),
 	})

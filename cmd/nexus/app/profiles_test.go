@@ -107,6 +107,11 @@ func TestForwardedHeaders(t *testing.T) {
 			downstream.ServerConfig{Name: "new", Type: downstream.TransportHTTP, URL: streamable.URL + "/new", ForwardHeaders: names},
 			downstream.ServerConfig{Name: "old", Type: downstream.TransportSSE, URL: legacy.URL + "/sse", ForwardHeaders: names})
 	})
+	preflight, _ := r.raw("OPTIONS", "/mcp", "", map[string]string{"Origin": "http://localhost",
+		"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,X-TENANT,x-other"})
+	if allowed := preflight.Header.Get("Access-Control-Allow-Headers"); !strings.Contains(allowed, "x-tenant") || strings.Contains(allowed, "x-other") {
+		t.Errorf("got allowed headers %q, want x-tenant among them, and no x-other", allowed)
+	}
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%","arguments":`
 	for _, row := range []struct{ name, path, body, to string }{
 		{"run", "/mcp", strings.Replace(call, "%", "run", 1) + `{"tool":"new__echo"}}}`, "/new"},

@@ -30,7 +30,7 @@ func (p *Policy) CheckOrigin(w http.ResponseWriter, r *http.Request, methods str
 	h.Set("Allow", methods)
 	if r.Header.Get("Access-Control-Request-Method") != "" {
 		h.Set("Access-Control-Allow-Methods", methods)
-		h.Set("Access-Control-Allow-Headers", allowedHeaders(r.Header))
+		h.Set("Access-Control-Allow-Headers", p.allowedHeaders(r.Header))
 		h.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -89,12 +89,20 @@ func isAddress(name string) bool {
 const corsHeaders = "content-type, accept, authorization, x-api-key, mcp-session-id, mcp-protocol-version, " +
 	"mcp-method, mcp-name, last-event-id, traceparent, tracestate, baggage"
 
-// allowedHeaders returns the headers allowed by a preflight: corsHeaders and the requested Mcp-Param-* headers.
-func allowedHeaders(h http.Header) string {
+// allowedHeaders returns the headers allowed by a preflight: corsHeaders and, of the requested ones, those of servers
+// and Mcp-Param-*.
+func (p *Policy) allowedHeaders(h http.Header) string {
 	list := corsHeaders
+	forServers := map[string]bool{}
+	if p.headers != nil {
+		for _, name := range p.headers() {
+			forServers[strings.ToLower(name)] = true
+		}
+	}
 	for name := range strings.SplitSeq(h.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
-		if strings.HasPrefix(name, "mcp-param-") && len(name) < 128 && !strings.ContainsAny(name, "\r\n") {
+		param := strings.HasPrefix(name, "mcp-param-") && len(name) < 128 && !strings.ContainsAny(name, "\r\n")
+		if param || forServers[name] {
 			list += ", " + name
 		}
 	}

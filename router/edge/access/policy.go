@@ -12,8 +12,9 @@ import (
 
 // Options configure a Policy. The zero value admits every caller.
 type Options struct {
-	Keys           *auth.Keys // nil = no keys or tokens
-	AllowedOrigins []string   // "https://app.example.com", or the host alone
+	Keys           *auth.Keys      // nil = no keys or tokens
+	AllowedOrigins []string        // "https://app.example.com", or the host alone
+	Headers        func() []string // names of headers that pages may send for servers; may be nil
 	TrustedProxies []netip.Prefix
 	Loopback       bool // bound to loopback: the Host header must be loopback too
 	Public         bool // bound to other addresses: without keys, Host must be an address or an allowed host
@@ -25,6 +26,7 @@ type Policy struct {
 	trusted  []netip.Prefix
 	origins  map[string]bool
 	hosts    map[string]bool // of AllowedOrigins
+	headers  func() []string
 	loopback bool
 	public   bool
 }
@@ -36,6 +38,7 @@ func New(o Options) *Policy {
 		trusted:  o.TrustedProxies,
 		origins:  make(map[string]bool, len(o.AllowedOrigins)),
 		hosts:    make(map[string]bool, len(o.AllowedOrigins)),
+		headers:  o.Headers,
 		loopback: o.Loopback,
 		public:   o.Public,
 	}

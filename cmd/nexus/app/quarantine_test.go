@@ -9,7 +9,8 @@ import (
 
 // A definition that is of no use costs its server nothing; who calls the tool learns why, on every way to it.
 func TestQuarantinedTool(t *testing.T) {
-	r, _ := withPeer(t, nil, func(*app.Options) {}, echoTool("fine"), peerTool{"odd", `"inputSchema":"none"`, nil})
+	r, _ := withPeer(t, nil, func(*app.Options) {}, echoTool("fine"), peerTool{"odd", `"inputSchema":"none"`, nil},
+		peerTool{"even", `"inputSchema":7`, nil})
 	c := r.dial("", nil)
 	if got := c.call("run", `{"tool":"fine"}`, ""); got.Error != nil {
 		t.Errorf("another tool of the server: got %s, want an answer", got.Error)
@@ -37,7 +38,11 @@ func TestQuarantinedTool(t *testing.T) {
 		t.Errorf("process_query: got %s, want a step that failed as quarantined", got)
 	}
 	health := string(c.result(c.call("health_check", `{}`, "")).StructuredContent)
-	if !strings.Contains(health, `"quarantined_tools":[{"tool":"odd","reason":"its inputSchema is not an object"}]`) || !strings.Contains(health, `"status":"connected"`) {
+	if !strings.Contains(health, `,{"tool":"odd","reason":"its inputSchema is not an object"}]`) || !strings.Contains(health, `"status":"connected"`) {
 		t.Errorf("health_check: got %s, want the tool quarantined and the server connected", health)
+	}
+	_, now := r.raw("GET", "/ui/api/now", "", nil)
+	if want := `"text":"2 tools are quarantined, even among them: its inputSchema is not an object"`; strings.Count(now, "quarantined") != 1 || !strings.Contains(now, want) {
+		t.Errorf("the page: got %s, want one entry with %s", now, want)
 	}
 }

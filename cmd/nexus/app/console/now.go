@@ -123,9 +123,13 @@ func (n *nowView) server(name string, st downstream.Status, past []health.Transi
 	if st.Queued > 0 {
 		n.add(warn, name, fmt.Sprintf("%d calls wait for a free place", st.Queued), link, nil)
 	}
-	for _, q := range st.Quarantined {
-		tool := cmp.Or(q.Tool, "a tool without a name")
-		n.add(warn, name, fmt.Sprintf("%s is quarantined: %s", tool, q.Reason), link, nil)
+	if q := st.Quarantined; len(q) > 0 {
+		first := cmp.Or(q[0].Tool, "a tool without a name")
+		text := fmt.Sprintf("%s is quarantined: %s", first, q[0].Reason)
+		if len(q) > 1 {
+			text = fmt.Sprintf("%d tools are quarantined, %s among them: %s", len(q), first, q[0].Reason)
+		}
+		n.add(warn, name, text, link, nil)
 	}
 }
 

@@ -122,7 +122,8 @@ func TestDroppedCallsAreRecorded(t *testing.T) {
 		llmtest.Reply{Text: `{"steps":[{"id":"a","tool":"get_x","arguments":{"v":2}}]}`})
 	k.model.Answer(llmtest.Reply{Text: "All well."})
 	r := k.query(router.Query{})
-	if got, want := brief(r), `a=get_x{"v":2}; a-early-1=echo{"v":1}`; got != want || len(r.Plan.Steps) != 1 || r.Answer.Degraded || r.Called() != 2 {
+	got := strings.TrimSuffix(brief(r), " cancelled") // the early call may be under way when its plan is dropped
+	if want := `a=get_x{"v":2}; a-early-1=echo{"v":1}`; got != want || len(r.Plan.Steps) != 1 || r.Answer.Degraded || r.Called() != 2 {
 		t.Errorf("got %s, %d planned and %d called, want %s, one and two", got, len(r.Plan.Steps), r.Called(), want)
 	}
 	if want := "echo was called as step a while the plan was being written"; !strings.Contains(strings.Join(r.Warnings, "\n"), want) {

@@ -13,7 +13,7 @@ import (
 // BenchmarkTrouble reports what it costs queries that the collector or the disk of the history is in trouble: their CPU
 // and their time, as ratios to a program with all of it that is in none. All programs take turns. Disks need root.
 func BenchmarkTrouble(b *testing.B) {
-	const rounds, callers, queries = 40, 4, 400
+	const rounds, callers, queries = 400, 4, 40
 	const settings = "rate_limit: {tools: []}\n"
 	const query = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"Run it",
 		"plan":[{"tool":"tool"},{"tool":"tool","arguments":{"before":"$s1"}}]}}}`

@@ -35,6 +35,7 @@ type listing struct {
 	slow         bool          // the deadline ended the request
 	session      *link.Session // that the list was read in; nil for a disabled server
 	subscription int64         // to changes of the list, when it was requested; 0 = none
+	capability   string        // that the list belongs to
 	instructions string        // of the server
 	contents
 
@@ -78,7 +79,7 @@ func (l *listing) fresh(by reader, now time.Time) bool {
 	if by == forRouter && now.Sub(l.requested) < routerAge {
 		return true
 	}
-	return l.subscription != 0 && l.subscription == l.session.Watching()
+	return l.subscription != 0 && l.subscription == l.session.Watching(l.capability)
 }
 
 // contents are the items of a list. A server's sessions share the memory of equal contents.
@@ -116,11 +117,11 @@ func Member(method string) string { return listMethods[method].member }
 // subscription returns the number of the session's subscription to changes of a list; 0 if the server does not
 // announce them.
 func subscription(s *link.Session, method string) int64 {
-	announced := jsonrpc.Get(s.Initialized, "capabilities", listMethods[method].capability, "listChanged")
-	if string(announced) != "true" {
+	capability := listMethods[method].capability
+	if string(jsonrpc.Get(s.Initialized, "capabilities", capability, "listChanged")) != "true" {
 		return 0
 	}
-	return s.Watching()
+	return s.Watching(capability)
 }
 
 // maxInstructions limits the stored bytes of a server's instructions.

@@ -191,7 +191,8 @@ func (c *listCache) read(ctx context.Context, l *listing, method string) error {
 	if err != nil {
 		return err
 	}
-	l.session, l.subscription, l.instructions = session, subscription(session, method), instructions(session)
+	l.session, l.instructions = session, instructions(session)
+	l.subscription, l.capability = subscription(session, method), listMethods[method].capability
 	items, err := readPages(ctx, session, method)
 	switch {
 	case err == nil:

@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
+	"time"
 
 	gomcp "github.com/mark3labs/mcp-go/mcp"
 	gomcpserver "github.com/mark3labs/mcp-go/server"
@@ -14,6 +18,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // sdkServer is a server of the official SDK whose one tool reports progress and asks the client.
@@ -122,4 +127,51 @@ func TestModernServerOfOthers(t *testing.T) {
 	r.Client, r.Proxied = "c", true
 	call(r)
 	m.Sessions().Leave("c")
+}
+
+// A server of the official SDK that speaks 2026-07-28 alone announces changes of its lists, over HTTP and a stream.
+func TestModernServerOfOthersAnnounces(t *testing.T) {
+	for _, kind := range []string{downstream.TransportHTTP, downstream.TransportStdio} {
+		t.Run(kind, func(t *testing.T) {
+			options := &mcp.ServerOptions{
+				SupportedProtocolVersions: []string{"2026-07-28"},
+				Capabilities:              &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+			}
+			server := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, options)
+			changes := make(chan jsonrpc.Message, 16)
+			opts := downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: kind}}}
+			opts.OnMessage = func(m downstream.Message) { changes <- m.Message }
+			if kind == downstream.TransportHTTP {
+				srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+				defer srv.Close()
+				defer srv.CloseClientConnections()
+				opts.Servers[0].URL = srv.URL
+			} else {
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				opts.Embedded = map[string]downstream.DialFunc{"a": func(context.Context) (io.ReadWriteCloser, error) {
+					ours, theirs := net.Pipe()
+					wg.Go(func() { _ = server.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) })
+					return ours, nil
+				}}
+			}
+			m := downstream.New(opts)
+			m.Start()
+			defer m.Stop()
+			added := 0
+			mcptest.Eventually(t, "an announced change", func() bool {
+				added++
+				server.AddTool(&mcp.Tool{Name: fmt.Sprint("t", added), InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+				select {
+				case got := <-changes:
+					if got.Method != "notifications/tools/list_changed" || jsonrpc.Get(got.Params, "_meta") != nil {
+						t.Errorf("got %s, want a change of tools without _meta", got.Raw)
+					}
+					return true
+				case <-time.After(time.Second): // the SDK combines changes that follow each other
+					return false
+				}
+			})
+		})
+	}
 }

@@ -55,7 +55,8 @@ type calls struct {
 	first   int64 // the id of the first call
 	last    int64 // the id of the newest; first-1 before the first
 	byID    map[int64]*pending
-	drained chan struct{} // closed when the table is empty; nil if nobody waits
+	listens int           // open listen requests in byID, which len and drain ignore
+	drained chan struct{} // closed when no call is in flight; nil if nobody waits
 }
 
 // maxFirst limits the first id of a session. Servers may store ids as floats, which are exact below 1<<53.
@@ -80,6 +81,9 @@ func (t *calls) add(ctx context.Context, call *Call) *pending {
 	c.id = t.last
 	c.wire = jsonrpc.IntID(c.id)
 	t.byID[c.id] = c
+	if call.listens {
+		t.listens++
+	}
 	return c
 }
 
@@ -88,7 +92,10 @@ func (t *calls) remove(c *pending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byID, c.id)
-	if len(t.byID) == 0 && t.drained != nil {
+	if c.call.listens {
+		t.listens--
+	}
+	if len(t.byID) == t.listens && t.drained != nil {
 		close(t.drained)
 		t.drained = nil
 	}
@@ -97,7 +104,7 @@ func (t *calls) remove(c *pending) {
 // drain waits until no call is in flight.
 func (t *calls) drain(ctx context.Context) {
 	t.mu.Lock()
-	if len(t.byID) == 0 {
+	if len(t.byID) == t.listens {
 		t.mu.Unlock()
 		return
 	}
@@ -133,7 +140,7 @@ func (t *calls) endAll() {
 func (t *calls) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID)
+	return len(t.byID) - t.listens
 }
 
 // find returns the call with the raw id; nil if there is none, as for ids that are not integers.

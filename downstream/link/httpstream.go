@@ -64,7 +64,7 @@ func (t *httpTransport) events(ctx context.Context, a *answer, c *pending) (json
 			return m, nil
 		}
 		a.ReadCloser.Close()
-		final := last == "" || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
+		final := last == "" || c.call.listens || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
 		if final || !t.resume(ctx, a, last, retry) {
 			a.cancel()
 			return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
@@ -123,24 +123,8 @@ type place struct {
 
 // listen reads the standalone stream, if the server has one, until the session ends.
 func (t *httpTransport) listen(ctx context.Context) {
-	wait := streamWait
 	var place place
-	for {
-		began := time.Now()
-		retry, ok := t.listenOnce(ctx, &place)
-		if !ok {
-			return
-		}
-		if time.Since(began) > streamWaits {
-			wait = streamWait
-		}
-		select {
-		case <-time.After(max(wait, min(retry, streamWaits))):
-		case <-ctx.Done():
-			return
-		}
-		wait = min(2*wait, streamWaits)
-	}
+	reopen(ctx, func() (time.Duration, bool) { return t.listenOnce(ctx, &place) })
 }
 
 // listenOnce reads one standalone stream to its end. ok reports whether to open another.

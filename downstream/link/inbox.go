@@ -33,6 +33,13 @@ func (in *inbox) deliver(m *jsonrpc.Message) {
 // receive handles all messages except awaited responses. stream is the call on whose stream the message arrived, nil
 // on a shared stream.
 func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
+	if m.Method == methodAcknowledged {
+		in.s.listener.acknowledged(m.Params, stream)
+		return
+	}
+	if stream != nil && stream.call.listens {
+		stream = nil // what it carries belongs to no call
+	}
 	switch {
 	case m.IsResponse():
 		level, event := slog.LevelWarn, "response to an unknown request"
@@ -51,7 +58,8 @@ func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 			in.s.logger.Debug("server cancelled a request that is over", "server", in.s.server)
 		}
 	case stream == nil && m.Method != "notifications/message":
-		in.s.opts.Handler.Notified(m, nil) // on a shared stream, only log messages may belong to calls
+		// On a shared stream, only log messages may belong to calls.
+		in.s.opts.Handler.Notified(in.s.listener.withoutSubscription(m), nil)
 	default:
 		in.s.opts.Handler.Notified(m, in.suspects(stream))
 	}

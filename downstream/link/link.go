@@ -75,7 +75,8 @@ type Call struct {
 	Origin   any                  // the Handler's data about the cause
 	Header   http.Header          // added to the request's own, over HTTP; may be nil
 
-	probe bool // it tests whether the server knows the session
+	probe   bool // it tests whether the server knows the session
+	listens bool // it stays open for notifications and no caller waits for its end
 }
 
 // Reply is a server's response: a raw result or a raw error.
@@ -157,6 +158,9 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 		}
 		s.CloseWithin(limit)
 		return nil, s.asFailure(err)
+	}
+	if s.modern {
+		s.listener.start()
 	}
 	return s, nil
 }

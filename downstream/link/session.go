@@ -38,6 +38,7 @@ type Session struct {
 	calls     calls
 	inbox     inbox
 	unawaited unawaited
+	listener  listener
 	begun     atomic.Bool // notifications/initialized has been sent
 	batches   atomic.Bool // the server may send batches: it speaks 2025-03-26
 
@@ -52,6 +53,7 @@ func newSession(opts Options) *Session {
 	s := &Session{opts: opts, lifetime: newLifetime(opts.Server, opts.Logger)}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
 	s.unawaited = unawaited{s: s, said: make(chan struct{}, 1)}
+	s.listener.s = s
 	s.calls.start()
 	return s
 }
@@ -62,11 +64,14 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // Err returns why the session ended; nil while it is open.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
-// Watching returns 0 if notifications of the server do not arrive, else a number that changes whenever some may have
-// been missed.
-func (s *Session) Watching() int64 {
-	if s.Err() != nil || s.modern {
+// Watching returns 0 if announced changes of the list of a capability do not arrive, else a number that changes
+// whenever some may have been missed.
+func (s *Session) Watching(capability string) int64 {
+	switch {
+	case s.Err() != nil:
 		return 0
+	case s.modern:
+		return s.listener.watching(capability)
 	}
 	return s.transport.watching()
 }

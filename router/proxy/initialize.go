@@ -48,7 +48,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		return nil, err
 	}
 	for i, a := range answers {
-		answers[i] = withoutSubscriptions(a)
+		answers[i] = withoutSubscribe(a)
 	}
 	if s.only != "" && answers[0] != nil {
 		return s.offered(x, answers[0]), nil
@@ -73,13 +73,15 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 // items later.
 const assumedCapabilities = `{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}`
 
-// withoutSubscriptions removes from the answer of a server of 2026-07-28 the capabilities that need
-// subscriptions/listen, which the router does not send.
-func withoutSubscriptions(answer []byte) []byte {
+// withoutSubscribe removes from the answer of a server of 2026-07-28 the capability to subscribe to resources, because
+// the router does not.
+func withoutSubscribe(answer []byte) []byte {
 	if jsonrpc.Text(jsonrpc.Get(answer, "protocolVersion")) != string(protocol.V20260728) {
 		return answer
 	}
-	return replaced(answer, jsonrpc.Get(answer, "capabilities"), edge.WithoutSubscriptions)
+	return replaced(answer, jsonrpc.Get(answer, "capabilities"), func(capabilities []byte) []byte {
+		return without(capabilities, "resources", "subscribe")
+	})
 }
 
 // offered removes the capabilities for tasks if the surface does not relay those of this client.

@@ -62,9 +62,9 @@ func TestModernClients(t *testing.T) {
 				if strings.Contains(a.result, "protocolVersion") {
 					t.Errorf("%s discover: got %s, want no handshake version", path, a.result)
 				}
-				listens := strings.Contains(a.result, `"resources":{"subscribe":true,"listChanged":true}`)
-				if listens != (kind != "modern") {
-					t.Errorf("%s discover: got %s, want what needs subscriptions only if the router subscribes", path, a.result)
+				subscribe := strings.Contains(a.result, `"subscribe":true`)
+				if subscribe != (kind != "modern") || !strings.Contains(a.result, `"listChanged":true`) {
+					t.Errorf("%s discover: got %s, want subscribe only if the router subscribes, and listChanged", path, a.result)
 				}
 				for _, list := range kinds {
 					a := w.modern(path, list[0], "", "")

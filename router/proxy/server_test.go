@@ -300,8 +300,36 @@ func (s *server) serve(r *request) {
 	case r.Method == "tools/call":
 		// The bytes of the params, for comparison.
 		r.result(`{"content":[],"seen":` + string(r.Params) + `}`)
+	case s.modern && r.Method == "subscriptions/listen":
+		r.announce()
 	default:
 		r.fail(`{"code":-32601,"message":"Method not found"}`)
+	}
+}
+
+// announce serves subscriptions/listen until the request or its stream ends.
+func (r *request) announce() {
+	p, id := r.peer, string(r.ID)
+	tell := func(raw string) {
+		m, _ := jsonrpc.Parse([]byte(raw))
+		meta := jsonrpc.Set(jsonrpc.Get(m.Params, "_meta"), subscriptionID, []byte(id))
+		r.send(string(jsonrpc.Notification(m.Method, jsonrpc.Set(m.Params, "_meta", meta))))
+	}
+	cut := make(chan struct{})
+	p.mu.Lock()
+	tell(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":` +
+		string(jsonrpc.Get(r.Params, "notifications")) + `}}`)
+	p.out, p.cut = tell, sync.OnceFunc(func() { close(cut) })
+	p.mu.Unlock()
+	select {
+	case <-r.ctx.Done():
+	case <-cut:
+	}
+	p.mu.Lock()
+	p.out = nil
+	p.mu.Unlock()
+	if r.ctx.Err() == nil {
+		r.result(`{"resultType":"complete","_meta":{` + quote(subscriptionID) + `:` + id + `}}`)
 	}
 }
 
@@ -443,6 +471,9 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	var p *peer
 	switch {
+	case s.modern && m.Method == "subscriptions/listen":
+		p = s.open()
+		defer p.close()
 	case s.modern:
 		p = &peer{id: "modern", server: s, ctx: context.Background()}
 	case m.Method == "initialize":
@@ -460,7 +491,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	case !m.IsRequest():
 		s.take(r.Context(), p, m, nil)
 		w.WriteHeader(http.StatusAccepted)
-	case m.Method != "tools/call" || s.plain:
+	case m.Method != "tools/call" && m.Method != "subscriptions/listen" || s.plain:
 		w.Header().Set("Content-Type", "application/json")
 		s.take(r.Context(), p, m, func(raw string) { _, _ = io.WriteString(w, raw) })
 	default:
@@ -500,9 +531,11 @@ func (s *server) lines(in io.ReadCloser, out io.Writer) {
 		defer mu.Unlock()
 		_, _ = io.WriteString(out, raw+"\n") // the reader's end shows in the next read
 	}
-	p.mu.Lock()
-	p.out = write
-	p.mu.Unlock()
+	if !s.modern {
+		p.mu.Lock()
+		p.out = write
+		p.mu.Unlock()
+	}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')

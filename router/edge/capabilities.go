@@ -2,8 +2,8 @@ package edge
 
 import "github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 
-// WithoutSubscriptions removes the server capabilities that need subscriptions/listen (2026-07-28), which no surface
-// serves.
+// WithoutSubscriptions removes the server capabilities that need subscriptions/listen (2026-07-28), for profiles that
+// do not serve it.
 func WithoutSubscriptions(capabilities []byte) []byte {
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {
 		value := jsonrpc.Get(capabilities, kind)

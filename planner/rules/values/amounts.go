@@ -159,11 +159,14 @@ loop:
 		case operand && behind > 0:
 			operand = strings.HasSuffix(part, "(")
 			if n := len(parts); n > 0 && strings.Contains(part, " * ") && slices.Contains(tight, parts[n-1]) {
-				if operand {
+				switch {
+				case !operand && !r.raised(behind):
+					part = "(" + part + ")"
+				case parts[n-1] == " / " || parts[n-1] == " ^ ": // the end of the product is not known
 					break loop
 				}
-				part = "(" + part + ")"
-			} else if operand {
+			}
+			if operand {
 				opened++
 			}
 			parts, certain, j = append(parts, part), true, behind
@@ -289,5 +292,15 @@ func (r *figures) share(i int) (text string, next int) {
 	if after == v.next || next == 0 {
 		return "", 0
 	}
+	if r.raised(next) {
+		return string(decimal(factor)) + " * " + of, next
+	}
 	return of + " * " + string(decimal(factor)), next
+}
+
+// raised reports whether a power of what is before a token follows: squared, ^.
+func (r *figures) raised(i int) bool {
+	_, power := r.match(i, "power")
+	sign, _ := r.match(i, "op")
+	return power > 0 || sign == "^"
 }

@@ -149,6 +149,10 @@ func TestExpressions(t *testing.T) {
 		{"5 plus 3 squared", "expression 5 + 3 ^ 2; number 5; number 3"},
 		{"50 plus 2 minus 10%", "number 50; number 2; percent 10"},
 		{"5 times 3 minus 2 and 7 divided by 2", "expression 5 * 3 - 2; number 5; number 3; number 2; expression 7 / 2; number 7; number 2"},
+		{"10% of 50 squared", "expression 0.1 * 50 ^ 2; percent 10; number 50"},
+		{"20% off 3 ^ 2", "expression 0.8 * 3 ^ 2; percent 20; number 3; number 2"},
+		{"100 minus 10% of 50 squared", "expression 100 - 0.1 * 50 ^ 2; number 100; percent 10; number 50"},
+		{"100 minus 20% of (50 + 10)", "expression 100 - 0.2 * (50 + 10); number 100; percent 20; number 50; number 10"},
 		{"15% of 2500 - and who?", "expression 2500 * 0.15; percent 15; number 2500"},
 	})
 	for _, language := range []string{"de", "fr", "es"} { // the words are of no language alone

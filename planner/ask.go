@@ -64,6 +64,17 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 type draft struct {
 	plan     plan.Plan
 	problems []plan.Problem
+	written  []string // ids of the steps as in the model's text
+}
+
+// idOf returns the id of a step as in the model's text.
+func (d *draft) idOf(id string) string {
+	for i, s := range d.plan.Steps {
+		if s.ID == id {
+			return d.written[i]
+		}
+	}
+	return id
 }
 
 // run takes turns until there is a plan.
@@ -170,8 +181,8 @@ func (c *conversation) start(s plan.Step) {
 	if len(plan.Check(&alone, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)) > 0 {
 		return
 	}
-	if plan.WithoutRepeats(&alone, c.req.Outcomes, c.mayLookAgain); len(alone.Steps) == 0 {
-		return
+	if plan.WithoutRepeats(&alone, c.req.Outcomes, c.mayLookAgain); len(alone.Steps) == 0 || alone.Steps[0].ID != s.ID {
+		return // a new id depends on the other steps
 	}
 	s = alone.Steps[0]
 	tool, unknown := c.req.Tools.Lookup(s.Tool) // checking has given it its plan name
@@ -191,11 +202,15 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 		warnings = append(warnings, fmt.Sprintf("the plan has %d steps; only the first %d are taken", n, room))
 		p.Steps = p.Steps[:room]
 	}
+	written := make([]string, len(p.Steps))
+	for i, s := range p.Steps {
+		written[i] = s.ID
+	}
 	problems := plan.Check(&p, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)
 	if !c.req.Approved {
 		problems = append(problems, plan.Twins(&p, c.req.Tools.Lookup)...)
 	}
-	return &draft{p, problems}, warnings
+	return &draft{p, problems, written}, warnings
 }
 
 // room returns the number of steps that the query may still make.

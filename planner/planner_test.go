@@ -438,6 +438,29 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestRoundsWithIDsAgain: a model that counts from s1 again is told of its own ids, and a step whose new id depends on
+// the rest of the plan does not start early.
+func TestRoundsWithIDsAgain(t *testing.T) {
+	done := []plan.Outcome{
+		{Step: plan.Step{ID: "s1", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{"expression":"1"}`)}, Value: json.RawMessage(`1`)},
+		{Step: plan.Step{ID: "s2", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{"expression":"2"}`)}, Value: json.RawMessage(`2`)},
+	}
+	f := connect(t, nil)
+	f.Answer(llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"calculate","arguments":{"expression":"3"}},{"id":"s2","tool":"calculate","arguments":{}}]}`},
+		llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"calculate","arguments":{"expression":"3"}},{"id":"s2","tool":"calculate","arguments":{"expression":"4"}}]}`, Chunk: 7})
+	got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools(), Round: 2, MaxRounds: 2, Outcomes: done,
+		OnStep: func(s plan.Step) { t.Errorf("step %s started early", s.ID) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `model: s3=math/calculate{"expression":"3"}; s4=math/calculate{"expression":"4"}`; brief(got.Plan) != want {
+		t.Errorf("got %s, want %s", brief(got.Plan), want)
+	}
+	if r := f.Requests()[1]; !strings.Contains(r.Users[len(r.Users)-1], "step s2: invalid_arguments: ") {
+		t.Errorf("got repair turn %q, want the id in the model's plan", r.Users[len(r.Users)-1])
+	}
+}
+
 // TestLaterRoundFails: what has run stands, and nothing is planned twice.
 func TestLaterRoundFails(t *testing.T) {
 	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{"expression":"1"}`)}, Value: json.RawMessage(`1`)}}

@@ -40,7 +40,7 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 				lines = append(lines, fmt.Sprintf("and %d more", len(d.problems)-maxProblems))
 				break
 			}
-			lines = append(lines, fmt.Sprintf("step %s: %s: %s", p.Step, p.Error.Reason, p.Error.Message))
+			lines = append(lines, fmt.Sprintf("step %s: %s: %s", d.idOf(p.Step), p.Error.Reason, p.Error.Message))
 		}
 		next.Schemas = c.schemas(c.involved(ctx, d))
 	}

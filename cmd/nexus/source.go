@@ -75,7 +75,11 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	return app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Tape: t})
+	a, err := app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Tape: t})
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return a, nil
 }
 
 // stop stops an App within the grace period, even if the command's context has ended. The error means that calls of

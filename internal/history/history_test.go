@@ -289,22 +289,24 @@ func (b *broken) write(batch []record, kept []stored, gone []uint64) error {
 // A disk that blocks never blocks who adds: what does not fit into the queue is dropped and counted, by number and by
 // bytes.
 func TestBlocked(t *testing.T) {
-	for name, size := range map[string]int{"many": 0, "large": 1 << 20} {
+	for name, size := range map[string]int{"many calls": 0, "many": 1, "large": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, _ := logger()
 				s := &broken{memory: *newMemory(), block: make(chan struct{})}
 				l := start(s, nil, Config{Entries: 1 << 20, Bytes: 1 << 30, Age: time.Hour}, "", log)
-				const added = 3 * maxQueued
+				const added = 3 * maxCalls
+				most := maxQueries
 				for n := range added {
 					if size == 0 {
+						most = maxCalls
 						l.AddCall(call(n)) // returns, or the test ends as deadlocked
 					} else {
 						l.Add(query(n), nil, size)
 					}
 				}
 				synctest.Wait()
-				if l.Dropped() < added-maxQueued {
+				if l.Dropped() < added-most {
 					t.Errorf("got %d dropped of %d, want all that the queue has no room for", l.Dropped(), added)
 				}
 				if size > 0 && added-l.Dropped() > maxQueuedBytes/size {

@@ -16,9 +16,11 @@ func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, acces
 	return f.edge.access.Admit(in, src.caller)
 }
 
-// revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token.
+// revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token, but not
+// while it lingers: without rights the client receives no more notifications.
 func revoked(x *Exchange) bool {
-	return !x.edge.access.Valid(x.Caller) && !x.Caller.Expired() && !access.Open(x.Message.Method)
+	return !x.edge.access.Valid(x.Caller) && (!x.Caller.Expired() || x.out.lingers.Load()) &&
+		!access.Open(x.Message.Method)
 }
 
 // Access returns the policy that decides who may talk to the edge.

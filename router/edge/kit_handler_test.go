@@ -139,6 +139,9 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})
 	case "silent":
+	case "linger":
+		edge.Linger(ctx, x)
+		x.Reply([]byte(`{}`))
 	case "panic":
 		panic("oops")
 	case "tools/call":

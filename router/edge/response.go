@@ -17,6 +17,7 @@ type response struct {
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
 	left     atomic.Bool  // the client has hung up during a round trip
+	lingers  atomic.Bool  // see Linger
 	reserved atomic.Int64 // bytes charged in advance for the response; released once the exchange is served
 	free     func()       // see Exchange.Reuse
 	failure  string       // type of the error sent; empty for none

@@ -189,10 +189,10 @@ func (ss *Sessions) Filters(server string) bool {
 	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
 }
 
-// Subscribers returns the clients subscribed to a resource of a server or to one that contains it, because servers
-// may announce changes of parts.
+// Subscribers returns the clients subscribed, on the router's own session, to a resource of a server or to one that
+// contains it, because servers may announce changes of parts.
 func (ss *Sessions) Subscribers(server, uri string) []string {
-	return ss.clients.subscribers(server, uri)
+	return ss.clients.subscribers(server, uri, !ss.Shared(server))
 }
 
 // CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, using the tool's

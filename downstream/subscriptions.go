@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -14,6 +16,7 @@ import (
 const (
 	maxSubscriptions = 10_000 // per client, and per server on its shared session
 	restoring        = 16     // concurrent requests that replay or end subscriptions
+	maxLevels        = 64     // resources considered to contain an updated one, nearest first
 )
 
 // Hold charges n bytes to a caller until release, which must be called once. ok is false if the caller holds too
@@ -292,30 +295,32 @@ func (cs *clients) replay(server, id string, perClient bool) (calls []*link.Call
 	return calls
 }
 
-func (cs *clients) subscribers(server, uri string) []string {
+// subscribers returns the clients subscribed to a resource, or to one that contains it, on the router's own session.
+func (cs *clients) subscribers(server, uri string, perClient bool) []string {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	in := cs.interest[server]
 	if in == nil {
 		return nil
 	}
-	of := func(uri string) (ids []string) {
+	found := map[string]struct{}{}
+	add := func(uri string) {
 		if w := in.watches[uri]; w != nil {
 			for c := range w.clients {
-				ids = append(ids, c.id)
+				if !perClient || !c.entered() {
+					found[c.id] = struct{}{}
+				}
 			}
 		}
-		return ids
 	}
-	out := of(uri)
-	for end := len(uri); len(out) == 0 && end > 0; {
-		end = strings.LastIndexAny(uri[:end], "/?#")
-		if end < 0 {
+	add(uri)
+	end := len(uri)
+	for range maxLevels {
+		if end = strings.LastIndexAny(uri[:end], "/?#"); end < 0 {
 			break
 		}
-		if out = of(uri[:end+1]); len(out) == 0 {
-			out = of(uri[:end])
-		}
+		add(uri[:end+1])
+		add(uri[:end])
 	}
-	return out
+	return slices.Collect(maps.Keys(found))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -52,16 +53,25 @@ func (l *listener) send(message []byte) {
 
 // notification returns a notification with the id of the request.
 func (l *listener) notification(method string, params []byte) []byte {
-	meta := jsonrpc.Set(jsonrpc.Get(params, "_meta"), subscriptionID, []byte(l.x.Message.ID))
+	meta := jsonrpc.Get(params, "_meta")
+	if len(meta) > 0 && meta[0] != '{' {
+		meta = nil
+	}
+	meta = jsonrpc.Set(meta, subscriptionID, []byte(l.x.Message.ID))
 	return jsonrpc.Notification(method, jsonrpc.Set(params, "_meta", meta))
 }
 
-// acknowledge sends the accepted filter, which must precede all other notifications.
-func (l *listener) acknowledge(filter []byte, methods []string) {
+// acknowledge sends the accepted filter, which must precede all other notifications. It reports false if the caller's
+// memory limit forbids that.
+func (l *listener) acknowledge(filter []byte, methods []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.x.Notify(l.notification("notifications/subscriptions/acknowledged", jsonrpc.Set(nil, "notifications", filter)))
+	first := l.notification("notifications/subscriptions/acknowledged", jsonrpc.Set(nil, "notifications", filter))
+	if !edge.NotifyKept(l.x, first) {
+		return false
+	}
 	l.methods = methods
+	return true
 }
 
 // listening serves a subscriptions/listen request.
@@ -112,7 +122,11 @@ func (l listening) serve(ctx context.Context) {
 		filter, methods = jsonrpc.Set(filter, of.member, value), append(methods, of.method)
 	}
 	x.Sent() // later messages need not wait for it
-	m.listener.acknowledge(filter, methods)
+	if !m.listener.acknowledge(filter, methods) {
+		s.p.opts.Fail(x, &downstream.Failure{Reason: reason.Overloaded,
+			Message: "the caller holds too many bytes; read the pending responses"})
+		return
+	}
 	edge.Linger(ctx, x)
 	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, subscriptionID, []byte(x.Message.ID))))
 }

@@ -1,14 +1,19 @@
 package proxy_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -219,4 +224,105 @@ func TestChangesStayOutOfModernCalls(t *testing.T) {
 	if got := c.noted(a); !slices.Equal(got, []string{`{"jsonrpc":"2.0","method":"notifications/other"}`}) {
 		t.Errorf("got %q, want the other notification alone", got)
 	}
+}
+
+// An update of a part reaches those who subscribed to the whole, also while others subscribe to the part.
+func TestListenToContainers(t *testing.T) {
+	for _, transport := range []string{overHTTP, overPipe} {
+		t.Run(transport, func(t *testing.T) {
+			s := withResources("file:///d", "file:///d/x")
+			w := newWorld(t, nil, place{"hr", transport, s, ""})
+			w.wait("hr")
+			session := w.dial(proxyPath)
+			if a := session.do("resources/subscribe", `{"uri":"hr__file:///d/x"}`); a.result == "" {
+				t.Fatalf("resources/subscribe: got %s, want a result", a.err)
+			}
+			c := w.newClient(proxyPath)
+			a := c.listens("1", `{"resourceSubscriptions":["hr__file:///d","hr__file:///d/"]}`)
+			if transport != overPipe {
+				mcptest.Eventually(t, "both streams of the server", func() bool { return s.streams() == 2 })
+			}
+			for _, uri := range []string{"file:///d/x", "file:///d"} {
+				s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+			}
+			want := []string{"resources/updated hr__file:///d/x", "resources/updated hr__file:///d"}
+			mcptest.Eventually(t, "the updates", func() bool { return slices.Contains(told(c, a), want[1]) })
+			if got := told(c, a); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			mcptest.Eventually(t, "the update of the session", func() bool { return len(session.heard()) > 0 })
+		})
+	}
+}
+
+// A client on stdio that has not sent initialize shares the router's session with a server, and receives its updates.
+func TestUpdatesWithoutInitialize(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overHTTP, s, ""})
+	w.wait("hr")
+	mcptest.Eventually(t, "the stream of the server", func() bool { return s.streams() > 0 })
+	in, fromClient := io.Pipe()
+	fromRouter, out := io.Pipe()
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := w.edge.ServeStdio(t.Context(), in, out, w.all); err != nil {
+			t.Errorf("ServeStdio: got %v, want nil", err)
+		}
+		out.Close()
+	})
+	lines := bufio.NewReader(fromRouter)
+	_, _ = io.WriteString(fromClient, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"hr__file:///x"}}`+"\n")
+	if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, `"result"`) {
+		t.Fatalf("got %s, %v, want a result", got, err)
+	}
+	s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`)
+	defer time.AfterFunc(deadline, func() { out.CloseWithError(context.DeadlineExceeded) }).Stop()
+	if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, "hr__file:///x") {
+		t.Errorf("got %s, %v, want the update", got, err)
+	}
+	fromClient.Close()
+	served.Wait()
+}
+
+// An update with a very long URI is matched in bounded time.
+func TestUpdatesOfLongURIs(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourceSubscriptions":["hr__file:///x","hr__x:1","hr__x:2","hr__x:3","hr__x:4","hr__x:5","hr__x:6","hr__x:7","hr__x:8"]}`)
+	for _, uri := range []string{strings.Repeat("/", 2<<20), "file:///x"} {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+	}
+	mcptest.Eventually(t, "the second update", func() bool { return len(told(c, a)) == 1 })
+}
+
+// A notification whose _meta is no object is passed on with a valid one.
+func TestListenToInvalidMeta(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourcesListChanged":true}`)
+	for _, meta := range []string{`"{"`, `["{\"a\":1"]`, `null`, `1`} {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":` + meta + `}}`)
+	}
+	mcptest.Eventually(t, "the notifications", func() bool { return len(told(c, a)) == 4 })
+}
+
+// A caller whose requests take much of its memory limit is acknowledged.
+func TestListenWithLittleMemory(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, func(o *setup) {
+		o.edge.Limits = limit.Default()
+		o.edge.Limits.BodyBytes, o.edge.Limits.ResultBytes = 72<<20, 1<<20 // the caller may hold 136 MiB
+	}, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourceSubscriptions":["hr__file:///x"],"other":"`+strings.Repeat("x", 70<<20)+`"}`)
+	if got := acknowledged(c, a, "resourceSubscriptions"); got != `["hr__file:///x"]` {
+		t.Errorf("got %s, want file:///x", got)
+	}
+	c.close()
+	mcptest.Eventually(t, "the end of the request", func() bool { return w.edge.Held() == 0 })
 }

@@ -91,7 +91,7 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 
 // Deliver relays a server's notification to the clients that have not received it with a call. A session of one client
 // delivers to that client. On the router's own session, resource updates go to subscribers; all others go to all
-// clients that may see the server, or to those of one caller. If clients have sessions of their own, it delivers to
+// clients that may see the server, or to those of one caller. If clients have sessions of their own, these others go to
 // listeners alone, which have none.
 func (p *Proxy) Deliver(m downstream.Message) {
 	var to []*client
@@ -102,22 +102,18 @@ func (p *Proxy) Deliver(m downstream.Message) {
 			}
 		}
 	}
-	onlyListeners := m.Client == "" && !p.servers.Sessions().Shared(m.Server)
 	switch {
 	case m.Client != "":
 		named(m.Client)
 	case m.Message.Method == "notifications/resources/updated":
 		named(p.servers.Sessions().Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
-	case onlyListeners:
+	case !p.servers.Sessions().Shared(m.Server):
 		to = p.listeners()
 	default:
 		to = p.all()
 	}
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
-		if onlyListeners && c.listener == nil {
-			continue
-		}
 		if c.session == m.Told || !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
 			continue
 		}

@@ -290,6 +290,43 @@ func TestAsk(t *testing.T) {
 	p.Click(".answers a")
 	p.Wait(`document.querySelector("#step h2")?.textContent.includes("delete_order")`)
 	p.Check()
+
+	// The answer stays if its entry in the history cannot be read, and the link to the question does not say for ever
+	// that it waits.
+	visit(p, "#/ask", "Your question")
+	p.Click("form.ask button.primary")
+	p.Wait(`document.querySelector(".asked") && document.querySelector("#nav").textContent.includes("waits for you")`)
+	visit(p, "#/ask?q=Delete+order+7+again", "Your question")
+	p.Wait(`document.querySelector("#question").value.includes("again")`)
+	browser.Eval[bool](p, `(() => {
+		const real = fetch;
+		window.fetch = (url, options) => String(url).includes("api/queries") ? Promise.reject(new TypeError("lost")) : real(url, options);
+		document.querySelector("form.ask button.primary").click();
+		return true;
+	})()`)
+	if browser.Eval[bool](p, `document.querySelector("#nav").textContent.includes("waits for you")`) {
+		t.Error("a question that has been replaced still waits")
+	}
+	p.Click(".asked button.primary")
+	p.Wait(`document.querySelector(".answers h2, .answers .problem") && !document.querySelector("form.ask button.primary").disabled`)
+	if got := browser.Eval[string](p, `document.querySelector(".answers").textContent`); !strings.Contains(got, "It is done") {
+		t.Errorf("got the answer %q", got)
+	}
+}
+
+// A second form does not take the keys that are meant for the first.
+func TestTwoForms(t *testing.T) {
+	b, s := browser.Start(t), busySite(t)
+	p := b.Open(s.base+"/ui/#/tools", browser.Options{})
+	if !browser.Eval[bool](p, `import("./tools.js").then(({ elicited }) => {
+		const ask = (message) => elicited({ message, requestedSchema: { type: "object", properties: { code: { type: "string" } } } }, document.querySelector("main"));
+		ask("The first question");
+		const at = document.activeElement;
+		ask("The second question");
+		return at.name === "code" && document.activeElement === at && document.querySelectorAll(".asked").length === 2;
+	})`) {
+		t.Error("the second form has the focus, want the first")
+	}
 }
 
 // A tool that writes is called only after consent, with arguments that the form has checked.

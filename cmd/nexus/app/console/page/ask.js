@@ -5,6 +5,7 @@ import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
 
 let kept; // the last question that was sent; it goes on while other views are shown
+addEventListener("pagehide", () => kept?.end());
 
 // waits marks the link to this view while the router waits for the user.
 const waits = (on) => { document.querySelector('#nav a[href="#/ask"]').textContent = on ? "Ask (waits for you)" : "Ask"; };
@@ -23,7 +24,7 @@ export async function ask({ main, params }) {
   const run = async (args) => {
     if (kept !== mine) kept?.end();
     kept = mine;
-    addEventListener("pagehide", mine.end);
+    waits(false);
     abort = new AbortController();
     send.disabled = true; stop.hidden = progress.hidden = false;
     bar.value = 0; message.textContent = "Sending…"; put(forms);
@@ -39,7 +40,7 @@ export async function ask({ main, params }) {
     } catch (error) {
       put(out, abort.signal.aborted ? h("p", { class: "muted" }, "Stopped.") : h("p", { class: "problem" }, error.message));
     }
-    asks()?.remove();
+    for (const form of forms.querySelectorAll("form")) form.remove();
     if (kept === mine) waits(false);
     send.disabled = false; stop.hidden = progress.hidden = true;
   };
@@ -54,7 +55,8 @@ export async function ask({ main, params }) {
       } }, "Approve and run")) : "", link);
     say("The answer is complete");
     for (let i = 0; i < 10 && kept === mine; i++) { // the history is a moment behind
-      const found = (await get("queries", { kind: "query", limit: 10 })).entries.find((e) => e.trace_id === a.trace_id);
+      const page = await get("queries", { kind: "query", limit: 10 }).catch(() => ({ entries: [] })); // the answer stays
+      const found = page.entries.find((e) => e.trace_id === a.trace_id);
       if (found) { link.append(h("a", { href: `#/queries/${found.id}` }, `See how: ${count(a.steps.length, "step")}, times and sources`)); break; }
       await new Promise((r) => setTimeout(r, 200));
     }

@@ -88,6 +88,7 @@ export function elicited(params, place) {
     h("p", { class: "buttons" }, h("button", { class: "primary" }, asks ? "Send" : "Allow"), h("button", { type: "button", onclick: () => end({ action: "decline" }, "You declined.") }, "Decline")));
     place.append(box);
     say("Your answer is needed");
+    if (document.activeElement?.closest(".asked")) return; // what is typed there is not for this form
     box.querySelector(asks ? "input, select, textarea" : "p").focus(); // never a button, which a key meant for the text would press
   });
 }

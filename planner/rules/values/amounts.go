@@ -141,6 +141,9 @@ func (r *figures) expression(i int) (Value, bool) {
 	if i < r.calculated || !r.tok(i).gap && !r.mark(i-1, "(:=,?") && r.tok(i-1).kind != 'q' {
 		return Value{}, false
 	}
+	if r.mark(i-1, ",") && !r.tok(i).gap && r.tok(i-2).kind == 'd' { // 3,5 plus 2: is that 3.5?
+		return Value{}, false
+	}
 	var parts []string
 	operand, certain, opened, end, length, j := true, false, 0, 0, 0, i
 loop:

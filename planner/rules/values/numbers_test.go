@@ -153,6 +153,9 @@ func TestExpressions(t *testing.T) {
 		{"20% off 3 ^ 2", "expression 0.8 * 3 ^ 2; percent 20; number 3; number 2"},
 		{"100 minus 10% of 50 squared", "expression 100 - 0.1 * 50 ^ 2; number 100; percent 10; number 50"},
 		{"100 minus 20% of (50 + 10)", "expression 100 - 0.2 * (50 + 10); number 100; percent 20; number 50; number 10"},
+		{"3,5 plus 2", "number 3; number 5; number 2"},
+		{"3,5 % of 200", "number 3; percent 5; number 200"},
+		{"a,5 plus 2", "expression 5 + 2; number 5; number 2"},
 		{"15% of 2500 - and who?", "expression 2500 * 0.15; percent 15; number 2500"},
 	})
 	for _, language := range []string{"de", "fr", "es"} { // the words are of no language alone

@@ -1,7 +1,6 @@
 package downstream
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -20,7 +19,10 @@ func (c *calls) trace(next roundTrip) roundTrip {
 		on := c.opts.Tracer.On()
 		var span tracing.Shaped
 		if on {
-			name := cmp.Or(r.Tool, tracing.Named(r.Method, r.Params))
+			name := r.Tool
+			if name == "" {
+				name = tracing.Named(r.Method, r.Params)
+			}
 			shape := r.server.shapes.Of([4]string{r.Method, name}, func() *tracing.Shape { return r.shape(name) })
 			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now(), tracing.Attempt.Int(*r.Attempts))
 			c.opts.Tracer.Resource(span, r.Method, r.Params)

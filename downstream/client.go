@@ -49,6 +49,10 @@ type client struct {
 // holds clients.mu.
 func (c *client) entered() bool { return c.record.Initialize != nil }
 
+// shares reports whether the client uses the router's own session with a server. perClient tells whether the server
+// has a session per client. The caller holds clients.mu.
+func (c *client) shares(perClient bool) bool { return !perClient || !c.entered() }
+
 // clients owns the state of all clients. It refers to servers by name, so that subscriptions and levels survive
 // sessions and configurations.
 type clients struct {

@@ -196,7 +196,7 @@ func (cs *clients) unsubscribe(of resource, id string, perClient bool) (others i
 	}
 	if in := cs.interest[of.server]; in != nil && in.watches[of.uri] != nil {
 		for c := range in.watches[of.uri].clients {
-			if !perClient || !c.entered() {
+			if c.shares(perClient) {
 				others++
 			}
 		}
@@ -274,15 +274,14 @@ func (cs *clients) replay(server, id string, perClient bool) (calls []*link.Call
 			}
 		}
 	} else if in := cs.interest[server]; in != nil {
-		shares := func(c *client) bool { return !perClient || !c.entered() }
 		for c := range in.clients {
-			if l := c.record.Levels[server]; shares(c) && l.Turn > newest.Turn {
+			if l := c.record.Levels[server]; c.shares(perClient) && l.Turn > newest.Turn {
 				newest = l
 			}
 		}
 		for uri, w := range in.watches {
 			for c := range w.clients {
-				if shares(c) {
+				if c.shares(perClient) {
 					subscribe(c.record.Subscriptions[server][uri])
 					break
 				}
@@ -307,7 +306,7 @@ func (cs *clients) subscribers(server, uri string, perClient bool) []string {
 	add := func(uri string) {
 		if w := in.watches[uri]; w != nil {
 			for c := range w.clients {
-				if !perClient || !c.entered() {
+				if c.shares(perClient) {
 					found[c.id] = struct{}{}
 				}
 			}

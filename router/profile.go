@@ -77,8 +77,7 @@ func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 			x.Fail(err)
 			return
 		}
-		p.protocol(ctx, x)
-		return
+		fallthrough
 	default:
 		p.protocol(ctx, x)
 		return

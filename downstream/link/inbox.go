@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // inbox handles the messages that the server sends on its own initiative.
@@ -33,7 +34,7 @@ func (in *inbox) deliver(m *jsonrpc.Message) {
 // receive handles all messages except awaited responses. stream is the call on whose stream the message arrived, nil
 // on a shared stream.
 func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
-	if m.Method == methodAcknowledged {
+	if m.Method == protocol.MethodAcknowledged {
 		in.s.listener.acknowledged(m.Params, stream)
 		return
 	}

@@ -9,21 +9,9 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
-
-const (
-	methodListen       = "subscriptions/listen"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
-	metaSubscription   = "io.modelcontextprotocol/subscriptionId" // id of the request that a notification belongs to
-)
-
-// listMembers maps the capabilities with listChanged to the members of a filter.
-var listMembers = [...]struct{ capability, member string }{
-	{"tools", "toolsListChanged"},
-	{"prompts", "promptsListChanged"},
-	{"resources", "resourcesListChanged"},
-}
 
 // listener holds a subscriptions/listen request open at a server of 2026-07-28, which announces changes of its lists
 // only while it processes such a request.
@@ -39,8 +27,8 @@ type listener struct {
 func (l *listener) watching(capability string) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, of := range listMembers {
-		if of.capability == capability && slices.Contains(l.members, of.member) {
+	for _, of := range protocol.ListChanges {
+		if of.Kind == capability && slices.Contains(l.members, of.Member) {
 			return l.openings
 		}
 	}
@@ -61,9 +49,9 @@ func (l *listener) start() {
 
 // filter selects the lists whose changes the server announces; nil if there are none.
 func (l *listener) filter() (filter []byte) {
-	for _, of := range listMembers {
-		if string(jsonrpc.Get(l.s.Initialized, "capabilities", of.capability, "listChanged")) == "true" {
-			filter = jsonrpc.Set(filter, of.member, []byte("true"))
+	for _, of := range protocol.ListChanges {
+		if string(jsonrpc.Get(l.s.Initialized, "capabilities", of.Kind, of.Capability)) == "true" {
+			filter = jsonrpc.Set(filter, of.Member, []byte("true"))
 		}
 	}
 	return filter
@@ -71,7 +59,7 @@ func (l *listener) filter() (filter []byte) {
 
 // open sends a request and waits for its end. again reports whether to send another after a pause of at least retry.
 func (l *listener) open(params []byte) (retry time.Duration, again bool) {
-	reply, err := l.s.Call(l.s.ctx, &Call{Method: methodListen, Params: params, listens: true})
+	reply, err := l.s.Call(l.s.ctx, &Call{Method: protocol.MethodListen, Params: params, listens: true})
 	l.mu.Lock()
 	l.members = nil
 	l.mu.Unlock()
@@ -83,7 +71,7 @@ func (l *listener) open(params []byte) (retry time.Duration, again bool) {
 	code, _ := strconv.Atoi(string(jsonrpc.Get(reply.Err, "code")))
 	if code == jsonrpc.CodeMethodNotFound || f != nil && f.Reason == reason.Protocol {
 		l.s.logger.Warn("the server declares changes of lists, but does not announce them", "server", l.s.server,
-			"method", methodListen, "error", err, "answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+			"method", protocol.MethodListen, "error", err, "answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 		return 0, false
 	}
 	l.s.logger.Debug("the announcements of the server have ended", "server", l.s.server, "error", err, "code", code)
@@ -96,10 +84,10 @@ func (l *listener) open(params []byte) (retry time.Duration, again bool) {
 // acknowledged handles the first message of an accepted request. stream is the request if it has a stream of its own.
 func (l *listener) acknowledged(params []byte, stream *pending) {
 	if stream == nil {
-		stream = l.s.calls.find(jsonrpc.Get(params, "_meta", metaSubscription))
+		stream = l.s.calls.find(jsonrpc.Get(params, "_meta", protocol.MetaSubscription))
 	}
 	if stream == nil || !stream.call.listens {
-		l.s.logger.Debug("server acknowledged an unknown request", "server", l.s.server, "method", methodListen)
+		l.s.logger.Debug("server acknowledged an unknown request", "server", l.s.server, "method", protocol.MethodListen)
 		return
 	}
 	accepted := jsonrpc.Get(params, "notifications")
@@ -107,9 +95,9 @@ func (l *listener) acknowledged(params []byte, stream *pending) {
 	defer l.mu.Unlock()
 	l.openings++
 	l.members = []string{}
-	for _, of := range listMembers {
-		if string(jsonrpc.Get(accepted, of.member)) == "true" {
-			l.members = append(l.members, of.member)
+	for _, of := range protocol.ListChanges {
+		if string(jsonrpc.Get(accepted, of.Member)) == "true" {
+			l.members = append(l.members, of.Member)
 		}
 	}
 }
@@ -118,11 +106,11 @@ func (l *listener) acknowledged(params []byte, stream *pending) {
 // link's own.
 func (l *listener) withoutSubscription(m jsonrpc.Message) jsonrpc.Message {
 	meta := jsonrpc.Get(m.Params, "_meta")
-	id := jsonrpc.Get(meta, metaSubscription)
+	id := jsonrpc.Get(meta, protocol.MetaSubscription)
 	if id == nil || !l.s.calls.knew(id) {
 		return m
 	}
-	meta = jsonrpc.Remove(meta, metaSubscription)
+	meta = jsonrpc.Remove(meta, protocol.MetaSubscription)
 	params := jsonrpc.Remove(m.Params, "_meta")
 	if len(meta) > len("{}") {
 		params = jsonrpc.Set(m.Params, "_meta", meta)

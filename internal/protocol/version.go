@@ -1,4 +1,5 @@
-// Package protocol has the versions of the Model Context Protocol that the router speaks.
+// Package protocol has the versions of the Model Context Protocol that the router speaks, and the names of
+// subscriptions/listen, which it receives and sends.
 //
 // [Versions] is the list of all, [Version.AtLeast] orders them and [Negotiate] answers initialize.
 package protocol

@@ -63,13 +63,9 @@ func (x *Exchange) Wants(m jsonrpc.Message) bool {
 	if !x.Version.AtLeast(protocol.V20260728) {
 		return true
 	}
-	switch m.Method {
-	case "notifications/message":
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-		"notifications/resources/updated":
-		return false
-	default:
-		return true
+	if m.Method != "notifications/message" {
+		of := func(a protocol.Announcement) bool { return a.Method == m.Method }
+		return !slices.ContainsFunc(protocol.Announcements, of)
 	}
 	asked := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "_meta", mcp.MetaKeyLogLevel))
 	least := slices.Index(levels[:], asked)

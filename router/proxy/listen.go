@@ -21,17 +21,6 @@ const (
 	subscribing = 16   // concurrent requests that subscribe for it
 )
 
-// subscriptionID is the _meta member of notifications that names the subscriptions/listen request they belong to.
-const subscriptionID = "io.modelcontextprotocol/subscriptionId"
-
-// listenable maps the members of a filter to the capability that they need and the notifications that they select.
-var listenable = [...]struct{ member, kind, capability, method string }{
-	{"toolsListChanged", "tools", "listChanged", "notifications/tools/list_changed"},
-	{"promptsListChanged", "prompts", "listChanged", "notifications/prompts/list_changed"},
-	{"resourcesListChanged", "resources", "listChanged", "notifications/resources/list_changed"},
-	{"resourceSubscriptions", "resources", "subscribe", "notifications/resources/updated"},
-}
-
 // listener is a subscriptions/listen request of 2026-07-28. It receives what the router's own sessions with servers
 // receive, because its client has no session.
 type listener struct {
@@ -57,7 +46,7 @@ func (l *listener) notification(method string, params []byte) []byte {
 	if len(meta) > 0 && meta[0] != '{' {
 		meta = nil
 	}
-	meta = jsonrpc.Set(meta, subscriptionID, []byte(l.x.Message.ID))
+	meta = jsonrpc.Set(meta, protocol.MetaSubscription, []byte(l.x.Message.ID))
 	return jsonrpc.Notification(method, jsonrpc.Set(params, "_meta", meta))
 }
 
@@ -66,7 +55,7 @@ func (l *listener) notification(method string, params []byte) []byte {
 func (l *listener) acknowledge(filter []byte, methods []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := l.notification("notifications/subscriptions/acknowledged", jsonrpc.Set(nil, "notifications", filter))
+	first := l.notification(protocol.MethodAcknowledged, jsonrpc.Set(nil, "notifications", filter))
 	if !edge.NotifyKept(l.x, first) {
 		return false
 	}
@@ -109,17 +98,17 @@ func (l listening) serve(ctx context.Context) {
 		s.p.servers.Sessions().Leave(m.session)
 	}()
 	filter, methods := []byte("{}"), []string{}
-	for _, of := range listenable {
-		value := jsonrpc.Get(asked, of.member)
-		if string(jsonrpc.Get(answer, "capabilities", of.kind, of.capability)) != "true" || value == nil {
+	for _, of := range protocol.Announcements {
+		value := jsonrpc.Get(asked, of.Member)
+		if string(jsonrpc.Get(answer, "capabilities", of.Kind, of.Capability)) != "true" || value == nil {
 			continue
 		}
-		if of.member == "resourceSubscriptions" {
+		if of == protocol.ResourceUpdates {
 			value = encodeStrings(l.subscribe(ctx, m.session, uris))
 		} else if string(value) != "true" {
 			continue
 		}
-		filter, methods = jsonrpc.Set(filter, of.member, value), append(methods, of.method)
+		filter, methods = jsonrpc.Set(filter, of.Member, value), append(methods, of.Method)
 	}
 	x.Sent() // later messages need not wait for it
 	if !m.listener.acknowledge(filter, methods) {
@@ -128,7 +117,7 @@ func (l listening) serve(ctx context.Context) {
 		return
 	}
 	edge.Linger(ctx, x)
-	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, subscriptionID, []byte(x.Message.ID))))
+	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
 }
 
 // listened returns the URIs of a filter, or what is wrong with the filter.
@@ -136,20 +125,20 @@ func listened(filter []byte) (uris []string, problem string) {
 	if len(filter) == 0 || filter[0] != '{' {
 		return nil, "notifications must be an object"
 	}
-	for _, l := range listenable {
-		value := jsonrpc.Get(filter, l.member)
+	for _, l := range protocol.Announcements {
+		value := jsonrpc.Get(filter, l.Member)
 		switch {
 		case value == nil:
-		case l.member != "resourceSubscriptions":
+		case l != protocol.ResourceUpdates:
 			if v := string(value); v != "true" && v != "false" {
-				return nil, l.member + " must be true or false"
+				return nil, l.Member + " must be true or false"
 			}
 		case value[0] != '[':
-			return nil, l.member + " must be a list of URIs"
+			return nil, l.Member + " must be a list of URIs"
 		default:
 			for _, uri := range jsonrpc.Elements(value) {
 				if len(uri) == 0 || uri[0] != '"' {
-					return nil, l.member + " must be a list of URIs"
+					return nil, l.Member + " must be a list of URIs"
 				}
 				uris = append(uris, jsonrpc.Text(uri))
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -141,7 +142,7 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 		s.complete(ctx, x)
 	case "logging/setLevel":
 		s.setLevel(ctx, x)
-	case "subscriptions/listen":
+	case protocol.MethodListen:
 		listening{s, x}.serve(ctx)
 	default:
 		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {

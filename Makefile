@@ -28,7 +28,7 @@ race: ## all tests with the race detector, in random order
 property: ## SCHEDULES random interleavings through the proxy, against a model
 	PROXY_SCHEDULES=$(SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
 
-lint: ## golangci-lint, of the version that .ci/run names: formatting, vet, staticcheck, the import rules and more
+lint: ## golangci-lint, of the version that .ci/run names: formatting, vet, staticcheck and more
 	$(GO) run $$(sed -n 's/^linter=//p' .ci/run) run
 
 fuzz: ## every fuzz test for FUZZTIME

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -135,7 +133,7 @@ func stepResult(o plan.Outcome, full bool) StepResult {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processQuery serves process_query.
-func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args arguments) (*mcp.CallToolResult, error) {
+func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
 	q, full, err := readQuery(args)
 	if err != nil {
 		return nil, err
@@ -161,9 +159,7 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 		record.Warnings = append(record.Warnings,
 			fmt.Sprintf("left out %d images or links of tools: an answer has %d of them, of %d MiB, at most", left, maxBlocks, maxBlockBytes>>20))
 	}
-	out := result(record.Answer.Text, record.Content(full))
-	out.Content = append(out.Content, blocks...)
-	return out, nil
+	return result(record.Answer.Text, record.Content(full), blocks...), nil
 }
 
 func readQuery(args arguments) (q *Query, full bool, err error) {
@@ -199,7 +195,7 @@ func readQuery(args arguments) (q *Query, full bool, err error) {
 
 // passedOn returns the images and links that tools returned, up to maxBlocks and maxBlockBytes, and the number left
 // out.
-func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content, left int) {
+func passedOn(outcomes []plan.Outcome) (blocks []any, left int) {
 	bytes := 0
 	for _, o := range outcomes {
 		for _, c := range o.Calls() {
@@ -209,18 +205,9 @@ func passedOn(outcomes []plan.Outcome) (blocks []mcp.Content, left int) {
 					continue
 				}
 				bytes += len(raw)
-				blocks = append(blocks, rawContent{Raw: raw})
+				blocks = append(blocks, raw)
 			}
 		}
 	}
 	return blocks, left
 }
-
-// rawContent is a content block whose bytes pass through mcp-go unchanged.
-type rawContent struct {
-	mcp.TextContent // only implements the interface
-	Raw             json.RawMessage
-}
-
-// MarshalJSON implements json.Marshaler.
-func (c rawContent) MarshalJSON() ([]byte, error) { return c.Raw, nil }

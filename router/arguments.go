@@ -14,8 +14,19 @@ import (
 // arguments are the raw arguments of a call of a router tool. The getters name the argument in errors.
 type arguments map[string]json.RawMessage
 
-// argumentsOf reads the arguments of a tools/call.
-func argumentsOf(params []byte) (arguments, error) {
+// parameters are the names of the arguments of each router tool.
+type parameters map[string][]string
+
+// add reads the names from a tool's input schema.
+func (p parameters) add(tool string, schema []byte) {
+	jsonrpc.Members(jsonrpc.Get(schema, "properties"), func(name []byte, _ jsonrpc.Span) bool {
+		p[tool] = append(p[tool], string(name))
+		return true
+	})
+}
+
+// read returns the arguments of a call of a router tool.
+func (p parameters) read(tool string, params []byte) (arguments, error) {
 	raw := jsonrpc.Get(params, "arguments")
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -24,19 +35,7 @@ func argumentsOf(params []byte) (arguments, error) {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, refuse("Invalid arguments: arguments must be an object")
 	}
-	return a, nil
-}
-
-// parameters are the names of the arguments of each router tool.
-type parameters map[string][]string
-
-// arguments reads the arguments of a call of a router tool.
-func (p parameters) arguments(tool string, params []byte) (arguments, error) {
-	args, err := argumentsOf(params)
-	if err == nil {
-		err = p.check(tool, jsonrpc.Get(params, "arguments"))
-	}
-	return args, err
+	return a, p.check(tool, raw)
 }
 
 // check refuses unknown arguments: with dry_run misspelt, the call would otherwise run.

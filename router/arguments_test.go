@@ -14,11 +14,13 @@ func FuzzReadQuery(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	p := parameters{}
+	p.add(ToolProcessQuery, define(ToolProcessQuery).RawInputSchema)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
 			return
 		}
-		args, err := argumentsOf([]byte(`{"arguments":` + string(raw) + `}`))
+		args, err := p.read(ToolProcessQuery, []byte(`{"arguments":`+string(raw)+`}`))
 		var q *Query
 		if err == nil {
 			q, _, err = readQuery(args)

@@ -2,8 +2,13 @@ package router
 
 import (
 	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -36,39 +41,82 @@ type Profile struct {
 // NewProfile returns a Profile. The error names the invalid option.
 func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p := &Profile{
-		router: opts.Router, opts: opts,
+		router: opts.Router, opts: opts, parameters: parameters{},
 		exposed: lru.New[string, []string](maxExposed, maxExposedBytes),
-		loose:   lru.New[string, []string](maxLoose, maxExposedBytes), parameters: parameters{},
+		loose:   lru.New[string, []string](maxLoose, maxExposedBytes),
+	}
+	p.mcp = server.NewMCPServer(Name, opts.Router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
+		server.WithInstructions(instructions(opts.Tools.Tools)))
+	for _, name := range opts.Tools.Tools {
+		if _, known := tools[name]; !known {
+			return nil, fmt.Errorf("router.tools: unknown tool %s", name)
+		}
 	}
 	for name := range tools {
-		tool, err := define(name)
-		if err != nil {
-			return nil, err
+		tool := define(name)
+		p.parameters.add(name, tool.RawInputSchema)
+		if name == ToolSearchTools {
+			p.searchTool = []byte(encode(tool, ""))
 		}
-		jsonrpc.Members(jsonrpc.Get(tool.RawInputSchema, "properties"), func(parameter []byte, _ jsonrpc.Span) bool {
-			p.parameters[name] = append(p.parameters[name], string(parameter))
-			return true
-		})
+		if p.offers(name) {
+			p.mcp.AddTool(tool, nil) // mcp-go lists the tools, and Serve calls them
+		}
 	}
-	var err error
-	if p.mcp, err = p.newMCP(); err != nil {
-		return nil, err
-	}
-	tool, err := define(ToolSearchTools)
-	if err != nil {
-		return nil, err
-	}
-	p.searchTool = encodeResult(tool)
 	return p, nil
 }
 
 // Serve implements edge.Handler for the router profile.
 func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
-	if x.Message.IsNotification() {
-		return // the router itself needs none; servers behind run are not notified
+	switch {
+	case x.Message.IsNotification(): // the router itself needs none; servers behind run are not notified
+	case x.Message.Method == "tools/call":
+		p.call(ctx, x)
+	default:
+		p.protocol(ctx, x)
 	}
+}
+
+// call serves a call of a tool: one of the router's own, or a server's by its full name or alias.
+func (p *Profile) call(ctx context.Context, x *edge.Exchange) {
+	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
+	switch {
+	case !p.offers(name):
+		p.hidden(ctx, x, name)
+		return
+	case name == ToolRun:
+		p.run(ctx, x)
+		return
+	case p.Limited(x, name):
+		return
+	case name == ToolSearchTools:
+		p.ServeSearch(ctx, x)
+		return
+	}
+	x.Sent() // later messages need not wait for the call
+	args, err := p.parameters.read(name, x.Message.Params)
+	var result []byte
+	if err == nil {
+		switch name {
+		case ToolProcessQuery:
+			result, err = p.processQuery(ctx, x, args)
+		case ToolListTools:
+			result, err = p.listAvailableTools(ctx, x, args)
+		case ToolHealthCheck:
+			result, err = p.healthCheck(x, args)
+		}
+	}
+	if err != nil {
+		failTool(x, err)
+		return
+	}
+	x.Reply(result)
+}
+
+// protocol lets mcp-go answer the handshake, ping and lists.
+func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
+	x.Sent()
+	message := x.Message.Raw
 	switch x.Message.Method {
-	case "tools/call":
 	case "subscriptions/listen": // mcp-go knows it, but fails
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: subscriptions/listen"})
 		return
@@ -77,22 +125,24 @@ func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
 			x.Fail(err)
 			return
 		}
-		fallthrough
-	default:
-		p.protocol(ctx, x)
-		return
+	case "initialize": // mcp-go rejects params with unknown types; the edge has already validated them
+		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(string(x.Version))+
+			`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
 	}
-	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
-	switch {
-	case name == ToolRun && p.offers(ToolRun):
-		p.run(ctx, x)
-	case !p.offers(name):
-		p.hidden(ctx, x, name)
-	case p.Limited(x, name):
-	case name == ToolSearchTools:
-		p.ServeSearch(ctx, x)
-	default:
-		p.protocol(ctx, x)
+	switch m := p.mcp.HandleMessage(ctx, json.RawMessage(message)).(type) {
+	case mcp.JSONRPCError:
+		x.Fail(&jsonrpc.Error{Code: m.Error.Code, Message: m.Error.Message})
+	case mcp.JSONRPCResponse:
+		raw := []byte(encode(m.Result, ""))
+		switch x.Message.Method {
+		case "initialize":
+			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the negotiated version
+		case "server/discover":
+			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
+		case "tools/list":
+			raw = p.withExposed(ctx, x, raw)
+		}
+		x.Reply(raw)
 	}
 }
 
@@ -112,35 +162,6 @@ func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
 // Ended implements edge.Handler.
 func (p *Profile) Ended(session string) { p.exposed.Remove(session) }
 
-// hidden calls a server's tool by its full name or alias, whether or not it is listed.
-func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
-	if p.Limited(x, name, downstream.FullName(server, tool)) {
-		return
-	}
-	var err error
-	if full := false; !known {
-		if server, tool, full = downstream.SplitFull(name); full {
-			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
-		}
-	}
-	if known && err == nil {
-		err = p.router.tools.displaced(server, tool)
-	}
-	switch {
-	case err != nil:
-		Fail(x, err)
-	case !known:
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
-	default:
-		arguments := jsonrpc.Get(x.Message.Params, "arguments")
-		if arguments == nil {
-			arguments = []byte("{}")
-		}
-		p.forward(ctx, x, server, tool, arguments)
-	}
-}
-
 // clientOf identifies a client: by its session or, without one, by its caller and address.
 func clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
@@ -157,4 +178,112 @@ func asker(x *edge.Exchange) downstream.Asker {
 		}
 		return edge.Answered(x.Request(ctx, q.Method, q.Params))
 	}
+}
+
+// shown is the presentation of a router tool.
+type shown struct{ title, description string }
+
+var tools = map[string]shown{
+	ToolProcessQuery: {"Ask all servers", "Answer a question or do a task in plain language: plans which tools of the connected servers to call, calls them and composes one answer."},
+	ToolListTools:    {"List tools", "List the tools of all connected servers with their input schemas."},
+	ToolHealthCheck:  {"Check health", "Show the health of the connected servers and of the models."},
+	ToolSearchTools:  {"Search tools", "Find tools of the connected servers by what they should do. The tools found can then be called by their names."},
+	ToolRun:          {"Run a tool", "Call one tool of a connected server and return its result unchanged."},
+}
+
+// offers reports whether name is a router tool that is offered.
+func (p *Profile) offers(name string) bool { return slices.Contains(p.opts.Tools.Tools, name) }
+
+//go:embed schemas/*.json
+var schemas embed.FS
+
+// define returns the definition of a router tool.
+func define(name string) mcp.Tool {
+	in, _ := schemas.ReadFile("schemas/" + name + ".in.json")
+	tool := mcp.NewToolWithRawSchema(name, tools[name].description, in)
+	tool.Title = tools[name].title
+	readOnly := name != ToolProcessQuery && name != ToolRun
+	tool.Annotations = mcp.ToolAnnotation{Title: tool.Title, ReadOnlyHint: &readOnly}
+	tool.RawOutputSchema, _ = schemas.ReadFile("schemas/" + name + ".out.json") // run has none: its result comes from the server
+	return tool
+}
+
+// instructions tell a client's model how to use the router's own tools, as far as they are offered.
+func instructions(offered []string) string {
+	has := func(name string) bool { return slices.Contains(offered, name) }
+	text := "This router gives access to the tools of all connected MCP servers. "
+	if has(ToolProcessQuery) {
+		text += "For a question or a task in plain language call process_query: it plans, calls the tools that are needed " +
+			"and returns one answer with the result of each step. "
+	}
+	text += "To call tools yourself, "
+	finders := slices.DeleteFunc([]string{ToolSearchTools, ToolListTools}, func(name string) bool { return !has(name) })
+	if len(finders) > 0 {
+		text += "find them with " + strings.Join(finders, " or ") + " and "
+	}
+	text += "call each "
+	if has(ToolRun) {
+		text += "with run, or "
+	}
+	text += "by its server__tool name"
+	if has(ToolHealthCheck) {
+		text += "; health_check shows which servers are up"
+	}
+	return text + "."
+}
+
+// ToolInfo is an entry of list_available_tools.
+type ToolInfo struct {
+	Name        string          `json:"name"`
+	Server      string          `json:"server"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// toolName is an entry of list_available_tools with detail: names.
+type toolName struct {
+	Name   string `json:"name"`
+	Server string `json:"server"`
+}
+
+func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
+	name, err := args.text("server")
+	if err != nil {
+		return nil, err
+	}
+	detail, err := args.text("detail")
+	if err != nil {
+		return nil, err
+	}
+	if detail != "" && detail != "names" && detail != "full" {
+		return nil, refuse("Invalid argument: detail must be names or full")
+	}
+	tools, err := p.router.Tools(ctx, x.Visible, name)
+	if err != nil {
+		return nil, err
+	}
+	if detail == "names" {
+		names := make([]toolName, len(tools))
+		for i, t := range tools {
+			names[i] = toolName{t.Name, t.Server}
+		}
+		return result(encode(names, "  "), map[string]any{"tools": names}), nil
+	}
+	return result(encode(tools, "  "), map[string]any{"tools": tools}), nil
+}
+
+func (p *Profile) healthCheck(x *edge.Exchange, args arguments) ([]byte, error) {
+	name, err := args.text("server")
+	if err != nil {
+		return nil, err
+	}
+	health, err := p.router.Health(x.Visible, name)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]string, len(health.Servers))
+	for name, st := range health.Servers {
+		states[name] = st.Status
+	}
+	return result(encode(states, ""), health), nil
 }

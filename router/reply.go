@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -15,13 +13,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Fail answers a request with the JSON-RPC error for a failed call. Router tools report errors that the caller caused
-// as isError results instead, see failed.
+// Fail answers a request with the JSON-RPC error for a failed call. Router tools report errors as isError results
+// instead, see failTool.
 func Fail(x *edge.Exchange, err error) {
 	var unknown *plan.Error
 	switch {
 	case notAnswered(err):
-		// nobody waits for the response, or the edge writes it
 	case errors.As(err, &unknown):
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Message})
 	default:
@@ -29,27 +26,16 @@ func Fail(x *edge.Exchange, err error) {
 	}
 }
 
-// failTool answers a call of a router tool: with an isError result if the caller caused err, else like Fail.
+// failTool answers a call of a router tool with an isError result.
 func failTool(x *edge.Exchange, err error) {
 	if text, refused := refusalText(err); refused {
 		replyError(x, text)
-		return
+	} else if !cancelled(err) && !edge.Ended(err) { // else the edge answers, if anybody waits
+		replyError(x, err.Error())
 	}
-	Fail(x, err)
 }
 
-// failed returns the isError result of a router tool. It returns err if the client cancelled the request.
-func failed(err error) (*mcp.CallToolResult, error) {
-	if cancelled(err) {
-		return nil, err
-	}
-	if text, refused := refusalText(err); refused {
-		return mcp.NewToolResultError(text), nil
-	}
-	return mcp.NewToolResultError(err.Error()), nil
-}
-
-// notAnswered reports whether err ends a request that gets no response from here.
+// notAnswered reports whether err ends a request for which nobody waits, or which the edge answers.
 func notAnswered(err error) bool {
 	_, ok := errors.AsType[*edge.Cancelled](err)
 	return ok || edge.Ended(err)
@@ -74,29 +60,27 @@ func refusalText(err error) (string, bool) {
 	return "", false
 }
 
-// replyError answers with an isError result.
-func replyError(x *edge.Exchange, text string) { x.Reply(encodeResult(mcp.NewToolResultError(text))) }
-
-// result returns a tool result with text and structured content.
-func result(text string, structured any) *mcp.CallToolResult {
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{mcp.NewTextContent(text)},
-		StructuredContent: json.RawMessage(encode(structured, "")),
-	}
+// content is a text block of a result.
+type content struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
-// encodeResult encodes a result. mcp-go would escape &, < and > in tools and plans, but these must stay unchanged: a
+// replyError answers with an isError result.
+func replyError(x *edge.Exchange, text string) {
+	x.Reply([]byte(encode(struct {
+		Content []content `json:"content"`
+		IsError bool      `json:"isError"`
+	}{[]content{{"text", text}}, true}, "")))
+}
+
+// result returns a tool result with text, raw content blocks, and structured content. &, < and > stay unescaped: a
 // replayed plan makes the same calls.
-func encodeResult(v any) []byte {
-	if r, ok := v.(*mcp.CallToolResult); ok {
-		v = struct {
-			ResultType mcp.ResultType `json:"resultType,omitempty"`
-			Content    []mcp.Content  `json:"content"`
-			Structured any            `json:"structuredContent,omitempty"`
-			IsError    bool           `json:"isError,omitempty"`
-		}{r.ResultType, r.Content, r.StructuredContent, r.IsError}
-	}
-	return []byte(encode(v, ""))
+func result(text string, structured any, blocks ...any) []byte {
+	return []byte(encode(struct {
+		Content    []any `json:"content"`
+		Structured any   `json:"structuredContent"`
+	}{append([]any{content{"text", text}}, blocks...), structured}, ""))
 }
 
 // encode returns readable JSON that leaves &, < and > unescaped.

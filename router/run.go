@@ -45,6 +45,35 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
+// hidden calls a server's tool by its full name or alias, whether or not it is listed.
+func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
+	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
+	if p.Limited(x, name, downstream.FullName(server, tool)) {
+		return
+	}
+	var err error
+	if full := false; !known {
+		if server, tool, full = downstream.SplitFull(name); full {
+			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
+		}
+	}
+	if known && err == nil {
+		err = p.router.tools.displaced(server, tool)
+	}
+	switch {
+	case err != nil:
+		Fail(x, err)
+	case !known:
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
+	default:
+		arguments := jsonrpc.Get(x.Message.Params, "arguments")
+		if arguments == nil {
+			arguments = []byte("{}")
+		}
+		p.forward(ctx, x, server, tool, arguments)
+	}
+}
+
 // forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass
 // through unchanged.
 func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
@@ -81,5 +110,5 @@ func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool str
 	if problem != nil {
 		said["error"] = problem.Message
 	}
-	x.Reply(encodeResult(result(encode(said, "  "), said)))
+	x.Reply(result(encode(said, "  "), said))
 }

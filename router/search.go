@@ -41,7 +41,7 @@ func (f Found) As(name string) FoundTool {
 // ServeSearch serves search_available_tools. The tools found are listed for the caller from then on, and list_changed
 // precedes the result on the same stream.
 func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
-	args, err := p.parameters.arguments(ToolSearchTools, x.Message.Params)
+	args, err := p.parameters.read(ToolSearchTools, x.Message.Params)
 	var query string
 	var limit int
 	if err == nil {
@@ -83,7 +83,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 			p.exposures(x).Put(clientOf(x), exposed, weight)
 		}
 	}
-	raw := encodeResult(result(text, map[string]any{"tools": tools}))
+	raw := result(text, map[string]any{"tools": tools})
 	if !x.Version.AtLeast(protocol.V20260728) {
 		raw = jsonrpc.Set(raw, "is_error", []byte("false"))
 		x.ForceStream()

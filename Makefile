@@ -9,7 +9,7 @@ SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 WORDNET ?= /usr/share/wordnet
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults kills mutate soak bench eval wordnet ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks kills mutate soak bench eval wordnet ci image clean
 
 all: build test
 
@@ -43,6 +43,9 @@ fuzz-night: ## every fuzz test for 15 minutes
 
 faults: ## the fault suite, each fault RUNS times; writes the table of docs/reliability.md
 	$(GO) test -count=1 -timeout 0 ./tests/faults -args -runs $(RUNS) -write
+
+attacks: ## the attacks on a router by one of ten callers, in full size; the p99 of the others is logged
+	$(GO) test -count=1 -timeout 0 -run TestAttacks -v ./tests/faults -args -attacks
 
 kills: ## RUNS batches that are killed at random points and resumed
 	BATCH_KILLS=$(RUNS) $(GO) test -count=1 -timeout 0 -run TestBatchKill -v ./tests

@@ -40,7 +40,7 @@ func heap() uint64 {
 // Calls that are never answered expire. While they wait no more are tracked than may be, and afterwards
 // nothing is left of them; nor of their sessions once those have ended.
 func TestCallsThatNeverAnswer(t *testing.T) {
-	const sessions, perSession, tracked = 1000, 10, 3000
+	const sessions, perSession, tracked = 200, 10, 600
 	var places []place
 	for i := range 3 {
 		s := newServer("hang")
@@ -54,8 +54,8 @@ func TestCallsThatNeverAnswer(t *testing.T) {
 	}
 	w := newWorld(t, func(o *setup) {
 		o.quiet = true
-		o.config.Timeout = 8 * time.Second
-		o.config.ListDeadline = time.Minute // a thousand at once are not the matter here
+		o.config.Timeout = 3 * time.Second
+		o.config.ListDeadline = time.Minute // opening many sessions at once is not the matter here
 		o.edge.Limits = limit.Config{TrackedRequests: tracked}
 	}, places...)
 	forget := func() {

@@ -17,7 +17,7 @@ import (
 // on purpose, against a model: every response, notification and request reaches exactly its owner, once and
 // in order. PROXY_SCHEDULES says how many, PROXY_SEED runs one again.
 func TestInterleavings(t *testing.T) {
-	schedules := 2000 // make property runs more
+	schedules := 100 // make property runs more
 	if n, err := strconv.Atoi(os.Getenv("PROXY_SCHEDULES")); err == nil {
 		schedules = n
 	}

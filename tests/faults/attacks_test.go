@@ -71,7 +71,7 @@ var attacks = []attack{
 				n.Add(1), strings.Repeat("x", a.size(64<<10, mib))), session)
 		})
 	}},
-	{"as many requests as the router tracks", func(ctx context.Context, a *attacker) {
+	{quick, func(ctx context.Context, a *attacker) {
 		a.flood(ctx, a.size(600, 6000), func() { a.post(ctx, a.call("wait", 0), nil) })
 	}},
 	{"a flood of initialize", func(ctx context.Context, a *attacker) {
@@ -89,8 +89,12 @@ var attacks = []attack{
 	}},
 }
 
-// justLoad is no attack. Its ratio is what the load of the machine alone does to the others, as a baseline.
-const justLoad = "a process that only computes"
+const (
+	// justLoad is no attack. Its ratio is what the load of the machine alone does to the others, as a baseline.
+	justLoad = "a process that only computes"
+	// quick is the attack that runs without -attacks.
+	quick = "as many requests as the router tracks"
+)
 
 // TestAttacks has one of ten callers attack a router while the others call a tool. None of their calls may fail, and
 // the router's memory is bounded. The ratio of their 99th percentile to that without an attack is logged.
@@ -103,8 +107,8 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, at := range attacks {
 		t.Run(at.name, func(t *testing.T) {
-			if at.name == justLoad && !*full {
-				t.Skip("only measured beside attacks of full size")
+			if at.name != quick && !*full {
+				t.Skip("make attacks runs all attacks")
 			}
 			newAttacked(t, at).suffer()
 		})

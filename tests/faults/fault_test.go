@@ -41,7 +41,7 @@ const (
 )
 
 var (
-	runs  = flag.Int("runs", atOnce, "how often each fault is run, at least")
+	runs  = flag.Int("runs", 1, "how often each fault is run, at least")
 	write = flag.Bool("write", false, "write the table of docs/reliability.md")
 )
 
@@ -123,9 +123,9 @@ func TestFault(t *testing.T) {
 	for r.Runs < want && r.Failed == 0 {
 		size := atOnce
 		if f.waits {
-			size = min(want, waiting)
+			size = waiting
 		}
-		r.runBatch(t, f, size)
+		r.runBatch(t, f, min(size, want))
 		wantNoLeak(t, &r, goroutines, descriptors)
 	}
 	raw, err := json.Marshal(r)

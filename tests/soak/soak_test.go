@@ -16,7 +16,7 @@ const (
 )
 
 func TestSoak(t *testing.T) {
-	duration, callers := 3*time.Second, 8
+	duration, callers := time.Second, 8
 	var err error
 	if s := os.Getenv("SOAK_DURATION"); s != "" {
 		if duration, err = time.ParseDuration(s); err != nil {

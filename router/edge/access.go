@@ -17,9 +17,9 @@ func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, acces
 }
 
 // revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token, but not
-// while it lingers: without rights the client receives no more notifications.
+// while it listens: without rights the client receives no more notifications.
 func revoked(x *Exchange) bool {
-	return !x.edge.access.Valid(x.Caller) && (!x.Caller.Expired() || x.out.lingers.Load()) &&
+	return !x.edge.access.Valid(x.Caller) && (!x.Caller.Expired() || x.out.listens.Load()) &&
 		!access.Open(x.Message.Method)
 }
 

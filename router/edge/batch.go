@@ -88,9 +88,11 @@ func noBatches(v protocol.Version) *jsonrpc.Error {
 
 // serveBatch serves the messages of a batch in order. responds reports whether there will be a response; wait waits
 // for it.
-func (f *surface) serveBatch(src source, s *session, items []item, out output.Outlet) (responds bool, wait func()) {
+func (f *surface) serveBatch(
+	src source, s *session, items []item, sender func() output.Sender,
+) (responds bool, wait func()) {
 	e := f.edge
-	b := output.NewBatch(e.budget, src.caller.ID, out, len(items))
+	b := output.NewBatch(e.budget, src.caller.ID, sender, len(items))
 	var queue []batched
 	for i := range items {
 		it := &items[i]
@@ -115,7 +117,7 @@ func (f *surface) serveBatch(src source, s *session, items []item, out output.Ou
 		responds = true
 		x := &Exchange{}
 		ctx := f.fill(x, src, s, &it.in)
-		x.out.outlet = b.Outlet(i)
+		x.out.sender = b.Sender(i)
 		if err := e.track(x); err != nil {
 			x.abort(nil)
 			b.Set(i, output.Error(it.in.ID, wireError(err)))
@@ -200,9 +202,10 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	e.life.begin() // until the response is written
 	defer e.life.done()
 	resp := &output.Response{}
-	resp.Begin(&e.out, w, r, nil)
-	responds, wait := t.serveBatch(src, s, items, resp)
+	resp.Begin(&e.out, w, r, nil, nil)
+	responds, wait := t.serveBatch(src, s, items, resp.Sender)
 	if !responds {
+		resp.Discard()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}

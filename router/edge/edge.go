@@ -87,7 +87,7 @@ func New(o Options) *Edge {
 		life:   newLifetime(log),
 	}
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
-	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat, Now: e.now,
+	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat,
 		Spawn: e.life.spawn, Stopping: e.life.stopping.Load}
 	if e.out.Heartbeat <= 0 {
 		e.out.Heartbeat = 15 * time.Second
@@ -186,9 +186,9 @@ func (e *Edge) Request(ctx context.Context, session, method string, params []byt
 // now returns the time since the edge was created.
 func (e *Edge) now() time.Duration { return time.Since(e.epoch) }
 
-// watch runs periodic work until the edge stops: heartbeats, the expiry of sessions and the revocation of keys.
+// watch runs periodic work until the edge stops: the expiry of sessions and the revocation of keys.
 func (e *Edge) watch() {
-	tick := time.NewTicker(max(min(time.Second, e.out.Heartbeat/4, e.limits.SessionIdle/4), time.Millisecond))
+	tick := time.NewTicker(max(min(time.Second, e.limits.SessionIdle/4), time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -197,21 +197,20 @@ func (e *Edge) watch() {
 		case <-tick.C:
 		}
 		now := e.now()
-		e.checkSessionless(now)
+		e.checkSessionless()
 		for _, s := range e.sessions.store.All() {
 			s.check(now)
 		}
 	}
 }
 
-// checkSessionless sends heartbeats and cancels requests of revoked keys.
-func (e *Edge) checkSessionless(now time.Duration) {
+// checkSessionless cancels requests of revoked keys.
+func (e *Edge) checkSessionless() {
 	defer safe.Recover(e.log, "watching requests", nil)
-	e.sessionless.tick(now, e.out.Heartbeat)
 	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
-// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client or that Linger. Until
+// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client or that Listen. Until
 // ctx ends, it waits for the other requests in flight and for clients to read their responses. Then it cancels the
 // rest, ends all sessions and closes their streams. The error tells what did not end in time. Stop may be called more
 // than once.

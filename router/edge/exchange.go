@@ -4,12 +4,16 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
@@ -42,11 +46,10 @@ type Exchange struct {
 // session's own stream if that is read. Notify does not wait for the client: beyond 1,000 unwritten messages or the
 // caller's memory limit, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
-	outlet := x.out.outlet
-	if outlet == nil || x.out.state.Load() != live {
+	if x.out.sender == nil || x.out.state.Load() != live {
 		return false
 	}
-	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || outlet.Open() {
+	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || x.out.sender.Open() {
 		return x.send(output.Whole(message), false)
 	}
 	return x.session.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
@@ -83,12 +86,12 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 
 // ForceStream makes the response an event stream even if only the result is sent. It reports false if the client
 // accepts none.
-func (x *Exchange) ForceStream() bool { return x.out.outlet != nil && x.out.outlet.Open() }
+func (x *Exchange) ForceStream() bool { return x.out.sender != nil && x.out.sender.Open() }
 
 // PreferStream makes the response an event stream if the client names that type. It sends nothing.
 func (x *Exchange) PreferStream() {
-	if x.out.outlet != nil {
-		x.out.outlet.PreferStream()
+	if x.out.sender != nil {
+		x.out.sender.PreferStream()
 	}
 }
 
@@ -107,12 +110,12 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	x.Sent()
-	outlet := x.out.outlet
-	if outlet == nil || !outlet.Open() {
+	sender := x.out.sender
+	if sender == nil || !sender.Open() {
 		return x.edge.Request(ctx, x.session.id, method, params)
 	}
 	return x.session.requests.call(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
-		return outlet.Lost(), x.out.state.Load() == live && x.send(m, false)
+		return sender.Lost(), x.out.state.Load() == live && x.send(m, false)
 	})
 }
 
@@ -138,3 +141,183 @@ func (x *Exchange) abort(cause error) { x.cancel(cause) }
 
 // size returns the bytes charged for the exchange itself.
 func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }
+
+// response is the reply path of an exchange.
+type response struct {
+	sender   output.Sender   // nil for notifications
+	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
+	state    atomic.Uint32
+	left     atomic.Bool  // the client has hung up during a round trip
+	listens  atomic.Bool  // see Listen
+	reserved atomic.Int64 // bytes charged in advance for the response; released once the exchange is served
+	free     func()       // see Exchange.Reuse
+	failure  string       // type of the error sent; empty for none
+	code     []byte       // raw code of the JSON-RPC error sent; nil for none
+}
+
+// States of a request. The first of response and cancellation wins.
+const (
+	live uint32 = iota
+	succeeded
+	failed
+	cancelled
+)
+
+// released is the value of response.reserved after which nothing can be reserved.
+const released = -1
+
+// Reply answers with a raw result. Since 2026-07-28, a result without a resultType is marked complete.
+func (x *Exchange) Reply(rawResult []byte) { x.Relay(rawResult, jsonrpc.AnyName) }
+
+// Relay is like Reply, for a result in which only the given names may occur.
+func (x *Exchange) Relay(rawResult []byte, names jsonrpc.Names) {
+	member := func(name string, is jsonrpc.Names) string {
+		if !names.Has(is) {
+			return ""
+		}
+		return string(jsonrpc.Get(rawResult, name))
+	}
+	failure := ""
+	if x.Message.Method == "tools/call" && member("isError", jsonrpc.NameIsError) == "true" {
+		failure = tracing.ErrorOfTool
+	}
+	if x.Version.AtLeast(protocol.V20260728) && member("resultType", jsonrpc.NameResultType) == "" {
+		rawResult = jsonrpc.Set(rawResult, "resultType", []byte(`"complete"`))
+	}
+	x.respond(output.Result(x.Message.ID, rawResult), succeeded, failure, nil)
+}
+
+// Fail answers with an error.
+func (x *Exchange) Fail(err *jsonrpc.Error) { x.FailRaw(err.Encode()) }
+
+// FailRaw answers with a raw error object.
+func (x *Exchange) FailRaw(err []byte) {
+	code := jsonrpc.Get(err, "code")
+	x.respond(output.RawError(x.Message.ID, err), failed, tracing.TypeOfCode(code), code)
+}
+
+// Reserve charges the caller for a result of n bytes in total while it is being read. If it reports false, the caller
+// holds too much: drop the result and fail the request.
+func (x *Exchange) Reserve(n int) bool {
+	reserved := &x.out.reserved
+	for {
+		have := reserved.Load()
+		switch more := n - int(have); {
+		case have == released:
+			return false
+		case more <= 0:
+			return true
+		case !x.edge.budget.Reserve(x.Caller.ID, more):
+			return false
+		case reserved.CompareAndSwap(have, int64(n)):
+			return true
+		default:
+			x.edge.budget.Release(x.Caller.ID, more)
+		}
+	}
+}
+
+// Reuse calls free once the result is written and its memory is unused. A result kept for replay is not freed. Reuse
+// must precede Reply.
+func (x *Exchange) Reuse(free func()) { x.out.free = free }
+
+func (x *Exchange) respond(m output.Message, state uint32, failure string, code []byte) {
+	if x.out.sender == nil || !x.out.state.CompareAndSwap(live, state) {
+		return
+	}
+	if failure != "" && hungUp(x) { // the failure is its consequence, and nobody reads the response
+		failure, code = reason.Cancelled, nil
+	}
+	x.out.failure, x.out.code = failure, code
+	if x.mrtr != nil {
+		var ok bool
+		if m.ID, ok = x.mrtr.awaitRoundTrip(); !ok {
+			return
+		}
+	}
+	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
+		x.edge.refusals.overloaded.Add(1)
+		x.out.failure, x.out.code = reason.TooLarge, nil
+		const text = "The result and the caller's unread responses exceed the caller's memory limit"
+		m = output.Error(m.ID, routerError(x.Version, text, reason.TooLarge, false))
+	} else if len(m.Body) > output.ReplayBytes {
+		m.Free = x.out.free
+	}
+	m.Paid = int(max(0, x.out.reserved.Swap(0)))
+	x.entry.table.freeID(x)
+	if !x.send(m, true) {
+		m.Free = nil // others may still refer to it
+		m.Payer = x.Caller.ID
+		output.Settle(x.edge.budget, m)
+	}
+}
+
+func (x *Exchange) send(m output.Message, last bool) bool {
+	m.Payer = x.Caller.ID
+	logSent(x.edge.log, x.session, m)
+	return x.out.sender.Send(m, last)
+}
+
+// RelayProgress returns a function that relays the params of a server's progress notifications to the client with the
+// client's own token. Without a token it does nothing.
+func (x *Exchange) RelayProgress() func(params []byte) {
+	return func(params []byte) {
+		if x.ProgressToken != nil {
+			params = jsonrpc.Set(params, "progressToken", x.ProgressToken)
+			x.Notify(jsonrpc.Notification("notifications/progress", params))
+		}
+	}
+}
+
+// Progress returns a function that reports progress from 0 to 1 to the client; nil if the client wants none.
+func (x *Exchange) Progress() func(fraction float64, message string) {
+	if x.ProgressToken == nil {
+		return nil
+	}
+	return func(fraction float64, message string) {
+		params := append([]byte(`{"progressToken":`), x.ProgressToken...)
+		params = strconv.AppendFloat(append(params, `,"progress":`...), fraction, 'f', -1, 64)
+		params = append(append(params, `,"total":1.0,"message":`...), jsonrpc.StringID(message)...)
+		x.Notify(jsonrpc.Notification("notifications/progress", append(params, '}')))
+	}
+}
+
+// NotifyKept is like Exchange.Notify, for a message that must not be dropped for newer ones. It reports false if the
+// response has been sent, or if a large message exceeds the caller's memory limit.
+func NotifyKept(x *Exchange, message []byte) bool {
+	m := output.Whole(message)
+	m.Keep = true
+	return x.out.sender != nil && x.out.state.Load() == live && x.send(m, false)
+}
+
+// Listen waits as long as the client may receive notifications on the stream of x: until ctx ends, the session of x
+// accepts no more messages, or the edge stops. Meanwhile ctx also ends when the caller's access token expires.
+func Listen(ctx context.Context, x *Exchange) {
+	x.out.listens.Store(true)
+	var closing <-chan struct{}
+	if x.session != nil {
+		closing = x.session.life.closing
+	}
+	select {
+	case <-ctx.Done():
+	case <-closing:
+	case <-x.edge.life.stopped:
+	}
+}
+
+// largeMessage is the size in bytes from which a message waits for its caller's turn before it is parsed or passed on.
+// Cancellations and most answers are smaller, and do not wait.
+const largeMessage = 64 << 10
+
+// Turn waits for the turn of the caller of x if the message is large, see limit.Budget.Turn.
+func Turn(ctx context.Context, x *Exchange) (done func()) {
+	return turn(ctx, x.edge.budget, x.Caller.ID, len(x.Message.Raw))
+}
+
+// turn waits for a caller's turn to work on a message of n bytes.
+func turn(ctx context.Context, budget *limit.Budget, caller string, n int) (done func()) {
+	if n < largeMessage {
+		return func() {}
+	}
+	return budget.Turn(ctx, caller)
+}

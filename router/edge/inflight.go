@@ -2,7 +2,6 @@ package edge
 
 import (
 	"sync"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -174,19 +173,18 @@ func (t *inFlight) cancel(cause error, chosen func(*Exchange) bool) {
 
 func all(*Exchange) bool { return true }
 
-// tick sends due heartbeats for all exchanges. It reports whether any of them still has its connection.
-func (t *inFlight) tick(now, heartbeat time.Duration) (connected bool) {
+// connected reports whether any exchange still has its connection.
+func (t *inFlight) connected() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for x := t.first; x != nil; x = x.entry.next {
-		if x.out.outlet != nil {
-			x.out.outlet.KeepAlive(now, heartbeat)
-		}
 		select {
 		case <-x.out.conn:
 		default:
-			connected = connected || x.out.conn != nil
+			if x.out.conn != nil {
+				return true
+			}
 		}
 	}
-	return connected
+	return false
 }

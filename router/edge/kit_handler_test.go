@@ -139,8 +139,8 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})
 	case "silent":
-	case "linger":
-		edge.Linger(ctx, x)
+	case "listen":
+		edge.Listen(ctx, x)
 		x.Reply([]byte(`{}`))
 	case "panic":
 		panic("oops")

@@ -17,7 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// mrtr is a multi round-trip request (MCP 2026-07-28) and its outlet. A request to the client ends the current round
+// mrtr is a multi round-trip request (MCP 2026-07-28) and its Sender. A request to the client ends the current round
 // trip with an input_required result while the handler waits. The client retries with its input, which starts the
 // next round trip.
 type mrtr struct {
@@ -38,11 +38,10 @@ type mrtr struct {
 
 // roundTrip is one HTTP or stdio request of an mrtr.
 type roundTrip struct {
-	id    jsonrpc.ID
-	token []byte // progress token, raw; nil = none
-	out   output.Outlet
-	lane  output.Lane
-	done  chan struct{} // closed when it is answered or abandoned
+	id     jsonrpc.ID
+	token  []byte // progress token, raw; nil = none
+	sender output.Sender
+	done   chan struct{} // closed when it is answered or abandoned
 }
 
 // inputRequest is a request to the client that waits for its response.
@@ -57,14 +56,14 @@ const (
 	retryTimeout = 10 * time.Minute // for the client to start the next round trip
 )
 
-func newRoundTrip(in *inbound.Message, out output.Outlet) *roundTrip {
-	return &roundTrip{id: in.ID, token: in.ProgressToken, out: out, done: make(chan struct{})}
+func newRoundTrip(in *inbound.Message, sender output.Sender) *roundTrip {
+	return &roundTrip{id: in.ID, token: in.ProgressToken, sender: sender, done: make(chan struct{})}
 }
 
 // finish sends the last message of a round trip.
 func (r *roundTrip) finish(m output.Message) bool {
 	defer close(r.done)
-	return r.out.Send(&r.lane, m, true)
+	return r.sender.Send(m, true)
 }
 
 // newMRTR turns x, whose context is ctx, into a multi round-trip request.
@@ -73,12 +72,12 @@ func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *m
 	if x.session != nil {
 		t.closing = x.session.life.closing
 	}
-	x.mrtr, x.out.outlet = t, t
+	x.mrtr, x.out.sender = t, t
 	return t
 }
 
-// Send implements output.Outlet. It uses the lane of the round trip instead of the given one.
-func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
+// Send implements output.Sender.
+func (t *mrtr) Send(m output.Message, last bool) bool {
 	t.mu.Lock()
 	r := t.round
 	if last {
@@ -92,7 +91,7 @@ func (t *mrtr) Send(_ *output.Lane, m output.Message, last bool) bool {
 		return r.finish(m)
 	}
 	m, ok := t.withToken(r, m)
-	return ok && r.out.Send(&r.lane, m, false)
+	return ok && r.sender.Send(m, false)
 }
 
 // withToken puts the token of a later round trip into a progress notification. It reports false if that round trip
@@ -115,27 +114,20 @@ func (t *mrtr) current() *roundTrip {
 	return t.round
 }
 
-// Open implements output.Outlet.
+// Open implements output.Sender.
 func (t *mrtr) Open() bool {
 	r := t.current()
-	return r != nil && r.out.Open()
+	return r != nil && r.sender.Open()
 }
 
-// PreferStream implements output.Outlet.
+// PreferStream implements output.Sender.
 func (t *mrtr) PreferStream() {
 	if r := t.current(); r != nil {
-		r.out.PreferStream()
+		r.sender.PreferStream()
 	}
 }
 
-// KeepAlive implements output.Outlet.
-func (t *mrtr) KeepAlive(now, heartbeat time.Duration) {
-	if r := t.current(); r != nil {
-		r.out.KeepAlive(now, heartbeat)
-	}
-}
-
-// Lost implements output.Outlet.
+// Lost implements output.Sender.
 func (t *mrtr) Lost() <-chan struct{} { return t.ctx.Done() }
 
 // awaitRoundTrip waits for a current round trip and returns its id. It reports false if the client does not retry in
@@ -302,20 +294,33 @@ func (t *mrtr) end() {
 	}
 }
 
-// findMRTR returns the request that in continues; nil if in is a new request. A requestState is valid once, for the
-// same request of the same caller.
-func (f *surface) findMRTR(caller auth.Caller, in *inbound.Message) (*mrtr, *jsonrpc.Error) {
+// isRetry reports whether a request continues a multi round-trip request of the edge.
+func isRetry(in *inbound.Message) bool {
+	return in.Version != nil &&
+		strings.HasPrefix(jsonrpc.Text(jsonrpc.Get(in.Params, "requestState")), statePrefix)
+}
+
+// retry starts the next round trip of the request that in continues. A requestState is valid once, for the same
+// request of the same caller.
+func (f *surface) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip, *jsonrpc.Error) {
+	stale := inbound.InvalidParams("unknown or expired requestState; call again without it")
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
-	if in.Version == nil || !strings.HasPrefix(state, statePrefix) {
-		return nil, nil
-	}
 	found, _ := f.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
 	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || !sameRequest(&t.x.Message, &in.Message) ||
 		!f.edge.mrtrs.byState.CompareAndDelete(state, t) {
-		return nil, staleState()
+		return nil, nil, stale
 	}
-	return t, nil
+	table := t.x.entry.table
+	if !table.rename(t.x, in.ID) {
+		return nil, nil, inFlightError(in.ID)
+	}
+	r := newRoundTrip(in, sender)
+	if !t.resume(r, jsonrpc.Get(in.Params, "inputResponses")) {
+		table.freeID(t.x)
+		return nil, nil, stale
+	}
+	return t, r, nil
 }
 
 // sameRequest reports whether two requests have the same method and name.
@@ -326,50 +331,44 @@ func sameRequest(a, b *jsonrpc.Message) bool {
 	return a.Method == b.Method && same("name") && same("uri")
 }
 
-func staleState() *jsonrpc.Error {
-	return inbound.InvalidParams("unknown or expired requestState; call again without it")
-}
-
-// serveMRTR serves a retry, and the first request of a client that answers requests: both may be round trips of an
-// mrtr. It reports false for other requests.
-func (t *streamable) serveMRTR(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
+// retryHTTP serves a retry.
+func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
 	e := t.edge
-	m, err := t.findMRTR(src.caller, in)
-	switch {
-	case err != nil:
-		t.reply.error(w, http.StatusBadRequest, in.ID, err)
-		return true
-	case m == nil && !in.TakesRequests():
-		return false
-	}
 	e.life.begin() // until the response is written
 	defer e.life.done()
 	resp := &output.Response{}
-	resp.Begin(&e.out, w, r, inbound.HTTPStatus)
-	round := newRoundTrip(in, resp)
-	switch {
-	case m == nil:
-	case m.resume(round, jsonrpc.Get(in.Params, "inputResponses")):
-		m.writeRoundTrip(r, round, resp)
-		return true
-	default:
-		t.reply.error(w, http.StatusBadRequest, in.ID, staleState())
-		return true
+	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
+	m, round, err := t.retry(src.caller, in, resp)
+	if err != nil {
+		resp.Discard()
+		t.reply.error(w, http.StatusBadRequest, in.ID, err)
+		return
 	}
+	m.writeRoundTrip(r, round, resp)
+}
+
+// firstRoundTrip serves a request whose client answers requests. Its handler outlives its round trips.
+func (t *streamable) firstRoundTrip(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
+	e := t.edge
+	e.life.begin() // until the response is written
+	defer e.life.done()
+	resp := &output.Response{}
+	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
+	round := newRoundTrip(in, resp)
 	x := &Exchange{}
-	src.ctx = context.WithoutCancel(src.ctx) // the handler outlives its round trips
+	src.ctx = context.WithoutCancel(src.ctx)
 	ctx := t.fill(x, src, nil, in)
-	m = t.newMRTR(ctx, x, round)
+	m := t.newMRTR(ctx, x, round)
 	if err := e.track(x); err != nil {
+		resp.Discard()
 		t.reply.refused(w, x, err)
-		return true
+		return
 	}
 	e.life.spawn("serving a request", func() {
 		defer e.untrack(x)
 		t.serveRequest(ctx, x)
 	})
 	m.writeRoundTrip(r, round, resp)
-	return true
 }
 
 // writeRoundTrip waits for the end of a round trip and writes its response. A client that hangs up cancels the request.

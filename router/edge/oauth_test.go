@@ -193,13 +193,13 @@ func TestCallOutlivesItsToken(t *testing.T) {
 	}
 }
 
-// A request that lingers for notifications ends when its token has expired, and not before.
-func TestLingerEndsWithItsToken(t *testing.T) {
+// A request that listens for notifications ends when its token has expired, and not before.
+func TestListenEndsWithItsToken(t *testing.T) {
 	w := newTokenWire(t, nil)
 	h := w.bearer(nil)
 	_, opened, _ := w.post(initialize("2025-11-25"), h)
 	for name, h := range map[string]header{"without a session": h, "session": with(h, "Mcp-Session-Id", opened.Get("Mcp-Session-Id"))} {
-		resp := w.do(t.Context(), "POST", "/mcp", request("7", "linger", ""), h)
+		resp := w.do(t.Context(), "POST", "/mcp", request("7", "listen", ""), h)
 		events := readEvents(t, resp.Body)
 		for range 3 { // looked at several times meanwhile
 			if f, open := events.next(); !open || f.data != "" {

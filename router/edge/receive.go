@@ -10,7 +10,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
-	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // surface is one endpoint of the router with its handler. A session belongs to the surface that it was opened on.
@@ -151,17 +150,17 @@ func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
 // of track.
 func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
 	e := f.edge
-	outlet := s.own.Outlet()
-	if m, err := f.findMRTR(src.caller, in); err != nil {
-		return err
-	} else if m != nil {
-		return m.resumeShared(s, in, outlet)
-	}
 	x := &Exchange{}
+	x.out.sender = s.own.Sender()
+	if isRetry(in) {
+		if _, _, err := f.retry(src.caller, in, x.out.sender); err != nil {
+			return err
+		}
+		return nil
+	}
 	ctx := f.fill(x, src, s, in)
-	x.out.outlet = outlet
 	if in.TakesRequests() {
-		f.newMRTR(ctx, x, newRoundTrip(in, outlet))
+		f.newMRTR(ctx, x, newRoundTrip(in, x.out.sender))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)
@@ -175,17 +174,5 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		f.serveRequest(ctx, x)
 		s.touch()
 	})
-	return nil
-}
-
-// resumeShared starts the next round trip of an mrtr on the session's own stream.
-func (t *mrtr) resumeShared(s *session, in *inbound.Message, outlet output.Outlet) error {
-	if !s.inFlight.rename(t.x, in.ID) {
-		return inFlightError(in.ID)
-	}
-	if !t.resume(newRoundTrip(in, outlet), jsonrpc.Get(in.Params, "inputResponses")) {
-		s.inFlight.freeID(t.x)
-		return staleState()
-	}
 	return nil
 }

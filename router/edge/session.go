@@ -118,13 +118,13 @@ func (s *session) outlived(caller auth.Caller) bool {
 // reports false if the owner holds too much.
 func (s *session) keep(bytes int) bool { return s.kept.set(s.surface.edge.budget, s.owner.ID, bytes) }
 
-// check sends heartbeats, cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
+// check cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
 // After the owner's token has expired, requests in flight go on; then the session ends if it has a stream. Without a
 // stream nothing reaches the client, which may return with another token.
 func (s *session) check(now time.Duration) {
 	e := s.surface.edge
 	defer safe.Recover(e.log, "watching a session", nil)
-	inUse := s.inFlight.tick(now, e.out.Heartbeat)
+	inUse := s.inFlight.connected()
 	if !s.local {
 		s.inFlight.cancel(ErrKeyRevoked, revoked)
 		if !e.access.Valid(s.owner) && (!s.owner.Expired() || s.Attached() && !inUse) {

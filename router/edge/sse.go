@@ -179,7 +179,7 @@ func (t *sse) batch(w http.ResponseWriter, r *http.Request, src source, s *sessi
 		t.reply.unauthorized(w, r, "", v == access.KeyWrong)
 	default:
 		t.completeHandshake(s, src, "")
-		t.serveBatch(src, s, items, s.own.Outlet())
+		t.serveBatch(src, s, items, s.own.Sender)
 		accepted(w)
 	}
 }

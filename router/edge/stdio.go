@@ -121,7 +121,7 @@ func (t *stdio) line(line []byte) {
 			t.reject("", err)
 			return
 		}
-		t.serveBatch(t.src, s, items, s.own.Outlet())
+		t.serveBatch(t.src, s, items, s.own.Sender)
 		return
 	}
 	in, err := inbound.Parse(line)

@@ -124,10 +124,22 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 		}
 		t.completeHandshake(s, src, in.Method) // for a revived session
 	}
-	if in.IsRequest() {
-		t.request(w, r, src, s, in)
-		return
+	switch {
+	case !in.IsRequest():
+		t.notification(w, src, s, in)
+	case in.Method == "initialize" && in.Version == nil:
+		t.open(w, r, src, s, in)
+	case isRetry(in):
+		t.retryHTTP(w, r, src, in)
+	case in.TakesRequests():
+		t.firstRoundTrip(w, r, src, in)
+	default:
+		t.request(w, r, src, s, in, false)
 	}
+}
+
+// notification serves a notification or a response.
+func (t *streamable) notification(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	switch err := t.accept(src, s, in); {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
@@ -152,30 +164,38 @@ func statusOf(v protocol.Version) func(code int) int {
 	return nil
 }
 
-// request serves one request and writes its response.
-func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
-	e := t.edge
-	opening := false
-	if in.Method == "initialize" && in.Version == nil {
-		var err *jsonrpc.Error
-		if s, opening, err = t.initialize(s, src, in.Params); err != nil {
-			t.reply.error(w, initializeStatus(err), in.ID, err)
-			return
+// open serves initialize, which opens a session unless there is one.
+func (t *streamable) open(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
+	s, opening, err := t.initialize(s, src, in.Params)
+	if err != nil {
+		status := http.StatusBadRequest
+		if err.Code == jsonrpc.CodeServer {
+			status = http.StatusServiceUnavailable
 		}
-		w.Header()["Mcp-Session-Id"] = []string{s.id}
-	}
-	if t.serveMRTR(w, r, src, in) {
+		t.reply.error(w, status, in.ID, err)
 		return
 	}
+	w.Header()["Mcp-Session-Id"] = []string{s.id}
+	t.request(w, r, src, s, in, opening)
+}
+
+// request serves one request and writes its response. If it is opening the session, the session ends unless the request
+// succeeds.
+func (t *streamable) request(
+	w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message, opening bool,
+) {
+	e := t.edge
 	c := &httpExchange{}
 	x := &c.Exchange
 	ctx := t.fill(x, src, s, in)
-	c.response.Begin(&e.out, w, r, statusOf(x.Version))
+	var own *output.SessionStream
 	if s != nil {
-		c.response.UseReplay(&s.own)
+		own = &s.own
 	}
-	x.out.outlet = &c.response
+	c.response.Begin(&e.out, w, r, statusOf(x.Version), own)
+	x.out.sender = &c.response
 	if err := e.track(x); err != nil {
+		c.response.Discard()
 		if opening {
 			s.end(ErrSessionEnded)
 			w.Header().Del("Mcp-Session-Id")
@@ -197,13 +217,6 @@ func (t *streamable) request(w http.ResponseWriter, r *http.Request, src source,
 		}
 	}
 	c.response.Finish()
-}
-
-func initializeStatus(err *jsonrpc.Error) int {
-	if err.Code == jsonrpc.CodeServer {
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusBadRequest
 }
 
 // bodyless checks a GET or DELETE and returns its source and session id. If it reports false, it has answered.

@@ -116,7 +116,7 @@ func (l listening) serve(ctx context.Context) {
 			Message: "the caller holds too many bytes; read the pending responses"})
 		return
 	}
-	edge.Linger(ctx, x)
+	edge.Listen(ctx, x)
 	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
 }
 

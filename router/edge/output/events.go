@@ -1,9 +1,12 @@
 package output
 
 import (
+	"context"
 	"errors"
-	"io"
+	"net"
 	"net/http"
+	"sync"
+	"time"
 )
 
 // eventSink writes messages as server-sent events.
@@ -14,9 +17,6 @@ type eventSink struct {
 	cursor *cursor // numbers the events of a resumable stream; else nil
 	conn   *conn   // sends flushed bytes in one piece; may be nil
 }
-
-// largeBody is the size from which a body is written directly instead of being copied.
-const largeBody = 32 << 10
 
 func newEventSink(w http.ResponseWriter, c *cursor, on *conn) *eventSink {
 	return &eventSink{w: w, rc: http.NewResponseController(w), cursor: c, conn: on}
@@ -35,7 +35,7 @@ func (s *eventSink) writeLast(m Message) error {
 	if err := s.putEvents([]Message{m}); err != nil {
 		return err
 	}
-	return s.put(s.buf)
+	return writePieces(s.w, s.buf)
 }
 
 // putEvents writes large events and leaves the rest in buf.
@@ -50,7 +50,7 @@ func (s *eventSink) putEvents(ms []Message) error {
 			s.buf = s.cursor.append(s.buf, m)
 		}
 		var err error
-		if s.buf, err = m.put(append(s.buf, "data: "...), s.put); err != nil {
+		if s.buf, err = m.put(append(s.buf, "data: "...), s.w); err != nil {
 			return err
 		}
 		s.buf = append(s.buf, "\n\n"...)
@@ -89,11 +89,9 @@ func (s *eventSink) heartbeat() error {
 	return s.flush()
 }
 
-func (s *eventSink) put(b []byte) error { return writePieces(s.w, b) }
-
 func (s *eventSink) flush() error {
 	s.conn.hold()
-	err := s.put(s.buf)
+	err := writePieces(s.w, s.buf)
 	if err == nil {
 		err = s.rc.Flush()
 	}
@@ -106,17 +104,104 @@ func (s *eventSink) flush() error {
 	return err
 }
 
-// pieceSize is the number of bytes of a large body per write, each within one writeTimeout.
-const pieceSize = 1 << 20
+// CoalesceWrites makes an HTTP server send each event in one piece: net/http splits writes at its 4 KiB buffer, and
+// simple clients treat each read as a whole event. It also sets a deadline for every write, so that a client that
+// does not read loses its connection. It is optional; without it events may be split and writes have no deadline.
+func CoalesceWrites(s *http.Server, l net.Listener) net.Listener {
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	return coalescing{l}
+}
 
-// writePieces writes a large body in pieces, so that the write deadline applies to each.
-func writePieces(w io.Writer, body []byte) error {
-	for len(body) > 0 {
-		n, err := w.Write(body[:min(len(body), pieceSize)])
-		if err != nil {
-			return err
-		}
-		body = body[n:]
+type coalescing struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l coalescing) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return &conn{Conn: c}, nil
+}
+
+type connKey struct{}
+
+// connOf returns the connection of a request; nil without CoalesceWrites.
+func connOf(r *http.Request) *conn {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	return c
+}
+
+// conn is a connection that can collect writes, and whose writes have a deadline.
+type conn struct {
+	net.Conn
+	mu      sync.Mutex
+	holding bool
+	held    []byte
+	until   time.Time // the write deadline
+}
+
+// SetWriteDeadline implements net.Conn. net/http clears the deadline between requests; the last one is kept, because
+// the next write sets its own.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// writeTimeout limits one write. Some writes get only half of it, see conn.write.
+const writeTimeout = 30 * time.Second
+
+// write writes within writeTimeout. It renews the deadline only after half of it has passed, because setting it costs
+// as much as most writes. The caller holds c.mu.
+func (c *conn) write(b []byte) (int, error) {
+	if now := time.Now(); c.until.Sub(now) < writeTimeout/2 {
+		c.until = now.Add(writeTimeout)
+		_ = c.Conn.SetWriteDeadline(c.until) // Write returns the error
+	}
+	return c.Conn.Write(b)
+}
+
+// Write implements net.Conn. While writes are collected it never fails; release reports their error.
+func (c *conn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.holding {
+		return c.write(b)
+	}
+	c.held = append(c.held, b...)
+	return len(b), nil
+}
+
+// hold collects writes until release. A nil conn does nothing.
+func (c *conn) hold() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holding = true
+}
+
+// release writes the collected bytes. If that fails it closes the connection, because net/http considers them
+// written.
+func (c *conn) release() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.held
+	c.holding, c.held = false, nil
+	if len(held) == 0 {
+		return nil
+	}
+	_, err := c.write(held)
+	if err != nil {
+		c.Conn.Close()
+	}
+	return err
 }

@@ -1,6 +1,9 @@
 package output
 
 import (
+	"io"
+	"sync"
+
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
@@ -14,11 +17,9 @@ const (
 	failure             // body is the error of a response
 )
 
-// Message is one outgoing message or batch. The parts of a response are written in sequence, so that a large result
-// is never copied.
+// Message is one outgoing message. The parts of a response are written in sequence, so that a large result is never
+// copied.
 type Message struct {
-	batch []Message // written as an array instead of Body; nil for a single message
-
 	form form
 	Keep bool // not to be dropped for newer messages
 	ID   jsonrpc.ID
@@ -32,42 +33,6 @@ type Message struct {
 // SmallMessage is the size in bytes up to which undroppable messages are charged even beyond the payer's limit.
 // Admitting a request charges as much for its response.
 const SmallMessage = 1 << 10
-
-// pay charges the message to its payer once. It reports false if that exceeds the payer's limit.
-func (m *Message) pay(b *limit.Budget) bool {
-	size := m.Size()
-	switch {
-	case m.Paid > 0, m.batch != nil: // the parts of a batch are already charged
-		return true
-	case !m.Keep:
-		if !b.ReserveSpare(m.Payer, size) {
-			return false
-		}
-	case size <= SmallMessage:
-		b.Charge(m.Payer, size)
-	case !b.Reserve(m.Payer, size):
-		return false
-	}
-	m.Paid = size
-	return true
-}
-
-// Settle releases the charges of messages that are written or dropped.
-func Settle(b *limit.Budget, ms ...Message) {
-	for i := 0; i < len(ms); {
-		payer, sum := ms[i].Payer, 0
-		for ; i < len(ms) && ms[i].Payer == payer; i++ {
-			sum += ms[i].Paid
-			if ms[i].Free != nil {
-				ms[i].Free()
-			}
-			Settle(b, ms[i].batch...)
-		}
-		if sum > 0 {
-			b.Release(payer, sum)
-		}
-	}
-}
 
 // Whole returns the message for a complete notification or request.
 func Whole(b []byte) Message { return Message{Body: b} }
@@ -86,12 +51,49 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 }
 
 // Size returns the approximate bytes that the message takes in memory.
-func (m Message) Size() int {
-	size := len(m.Body) + len(m.ID) + 64
-	for i := range m.batch {
-		size += m.batch[i].Size()
+func (m Message) Size() int { return len(m.Body) + len(m.ID) + 64 }
+
+// pay charges the message to its payer once. It reports false if that exceeds the payer's limit.
+func (m *Message) pay(b *limit.Budget) bool {
+	size := m.Size()
+	switch {
+	case m.Paid > 0:
+		return true
+	case !m.Keep:
+		if !b.ReserveSpare(m.Payer, size) {
+			return false
+		}
+	case size <= SmallMessage:
+		b.Charge(m.Payer, size)
+	case !b.Reserve(m.Payer, size):
+		return false
 	}
-	return size
+	m.Paid = size
+	return true
+}
+
+// charge charges the message to its payer regardless of the limits, unless it is charged already.
+func (m *Message) charge(b *limit.Budget) {
+	if m.Paid == 0 {
+		m.Paid = m.Size()
+		b.Charge(m.Payer, m.Paid)
+	}
+}
+
+// Settle releases the charges of messages that are written or dropped.
+func Settle(b *limit.Budget, ms ...Message) {
+	for i := 0; i < len(ms); {
+		payer, sum := ms[i].Payer, 0
+		for ; i < len(ms) && ms[i].Payer == payer; i++ {
+			sum += ms[i].Paid
+			if ms[i].Free != nil {
+				ms[i].Free()
+			}
+		}
+		if sum > 0 {
+			b.Release(payer, sum)
+		}
+	}
 }
 
 // appendHead appends the bytes before the body.
@@ -120,43 +122,126 @@ func (m Message) tail() string {
 
 // Append appends the whole message to b.
 func (m Message) Append(b []byte) []byte {
-	if m.batch == nil {
-		return append(append(m.appendHead(b), m.Body...), m.tail()...)
-	}
-	for i, part := range m.batch {
-		b = part.Append(append(b, separator(i)))
-	}
-	return append(b, ']')
+	return append(append(m.appendHead(b), m.Body...), m.tail()...)
 }
 
-// separator returns the byte that precedes item i of a batch.
-func separator(i int) byte {
-	if i == 0 {
-		return '['
-	}
-	return ','
-}
+// largeBody is the size from which a body is written directly instead of being copied.
+const largeBody = 32 << 10
 
 // put appends the message to b with its body on a single line. If the body is large, it writes b and the body instead
 // and returns the rest.
-func (m Message) put(b []byte, write func(b []byte) error) ([]byte, error) {
-	if m.batch != nil {
-		for i, part := range m.batch {
-			var err error
-			if b, err = part.put(append(b, separator(i)), write); err != nil {
-				return b, err
-			}
-		}
-		return append(b, ']'), nil
-	}
+func (m Message) put(b []byte, w io.Writer) ([]byte, error) {
 	b = m.appendHead(b)
 	body := jsonrpc.SingleLine(m.Body)
 	if len(body) < largeBody {
 		return append(append(b, body...), m.tail()...), nil
 	}
-	err := write(b)
+	_, err := w.Write(b)
 	if err == nil {
-		err = write(body)
+		err = writePieces(w, body)
 	}
 	return append(b[:0], m.tail()...), err
+}
+
+// pieceSize is the number of bytes of a large body per write, each within one writeTimeout.
+const pieceSize = 1 << 20
+
+// writePieces writes a large body in pieces, so that the write deadline applies to each.
+func writePieces(w io.Writer, body []byte) error {
+	for len(body) > 0 {
+		n, err := w.Write(body[:min(len(body), pieceSize)])
+		if err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return nil
+}
+
+// Batch collects the responses to a batch of requests and sends them as one array when the last is complete.
+type Batch struct {
+	budget *limit.Budget
+	payer  string        // charged for the array
+	sender func() Sender // for the array or for one request
+	mu     sync.Mutex
+	parts  []Message // without a body until they are set
+	open   int       // requests that are not done
+}
+
+// NewBatch returns a batch of n messages. sender returns a Sender to the stream of the batch. The calling function
+// counts as one request until it calls Done.
+func NewBatch(budget *limit.Budget, payer string, sender func() Sender, n int) *Batch {
+	return &Batch{budget: budget, payer: payer, sender: sender, parts: make([]Message, n), open: 1}
+}
+
+// batchSender sends the messages of one request of a batch. Only the response is collected; other messages are sent at
+// once.
+type batchSender struct {
+	Sender
+	batch  *Batch
+	index  int
+	mu     sync.Mutex
+	closed bool
+}
+
+// Sender returns the Sender of the request at an index.
+func (b *Batch) Sender(i int) Sender { return &batchSender{Sender: b.sender(), batch: b, index: i} }
+
+// Send implements Sender.
+func (s *batchSender) Send(m Message, last bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return false
+	case !last:
+		return s.Sender.Send(m, false)
+	}
+	s.closed = true
+	s.batch.Set(s.index, m)
+	return true
+}
+
+// Add adds one pending request.
+func (b *Batch) Add() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open++
+}
+
+// Set sets the response to the request at an index.
+func (b *Batch) Set(i int, m Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.Paid == 0 {
+		m.Payer = b.payer
+	}
+	m.charge(b.budget)
+	b.parts[i] = m
+}
+
+// Done completes one request. The last call sends the array unless it is empty.
+func (b *Batch) Done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open--; b.open > 0 {
+		return
+	}
+	m := Message{Keep: true, Payer: b.payer}
+	separator := byte('[')
+	for _, part := range b.parts {
+		if part.Body != nil { // cancelled requests have none
+			m.Body = part.Append(append(m.Body, separator))
+			separator = ','
+		}
+	}
+	if m.Body == nil {
+		return
+	}
+	m.Body = append(m.Body, ']')
+	m.charge(b.budget)
+	Settle(b.budget, b.parts...)
+	if !b.sender().Send(m, true) {
+		Settle(b.budget, m)
+	}
 }

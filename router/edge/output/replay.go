@@ -1,7 +1,6 @@
 package output
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,19 +9,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// ReplayBytes limits the bytes of events, and of one unread response, that a session keeps for replay.
+// ReplayBytes limits the bytes of the events that a session keeps for replay.
 const ReplayBytes = 1 << 20
 
-// Further limits of replay.
-const (
-	replayEvents  = 256 // events per session
-	replayStreams = 16  // finished unread responses per session
-)
+// replayEvents limits the number of these events.
+const replayEvents = 256
 
 // retryAfter is the reconnection delay of clients in milliseconds.
 const retryAfter = "1000"
 
-// replay keeps the latest events of a session's streams, and the responses whose connection was lost.
+// replay keeps the latest events of a session's streams.
 type replay struct {
 	budget *limit.Budget
 	payer  string // the caller of the session
@@ -31,8 +27,7 @@ type replay struct {
 	numbers uint64
 	events  Queue[event]
 	bytes   int
-	streams map[uint64]*Response // open responses, and finished responses not fully read
-	orphans []uint64             // finished ones, oldest first
+	streams map[uint64]*Response // that are being written
 	over    bool
 }
 
@@ -58,20 +53,33 @@ func (c *cursor) appendPriming(b []byte) []byte {
 	return append(c.lines(b, c.seq), "data:\n\n"...)
 }
 
-// newCursor returns the cursor of a new response. Number 0 is the stream of the session.
-func (r *replay) newCursor(a *Response) *cursor {
+// newCursor returns the cursor of a new response, which can be resumed until forget. resp may be nil. Number 0 is the
+// stream of the session.
+func (r *replay) newCursor(resp *Response) *cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.numbers++
-	if r.over {
-		return &cursor{replay: r, stream: r.numbers}
+	if resp != nil && !r.over {
+		if r.streams == nil {
+			r.streams = make(map[uint64]*Response)
+		}
+		r.streams[r.numbers] = resp
 	}
-	if r.streams == nil {
-		r.streams = make(map[uint64]*Response)
-	}
-	r.streams[r.numbers] = a
 	return &cursor{replay: r, stream: r.numbers}
 }
+
+// logSink writes messages to the replay log alone.
+type logSink struct{ cursor *cursor }
+
+func (s logSink) write(ms []Message) error {
+	for _, m := range ms {
+		s.cursor.seq++
+		s.cursor.replay.keep(event{s.cursor.stream, s.cursor.seq, m})
+	}
+	return nil
+}
+
+func (s logSink) heartbeat() error { return nil }
 
 // append appends the id line of a new event and keeps the event.
 func (c *cursor) append(b []byte, m Message) []byte {
@@ -111,9 +119,6 @@ func (r *replay) keep(e event) {
 	if r.over || size > ReplayBytes {
 		return
 	}
-	if e.data.batch != nil {
-		e.data.form, e.data.Body = whole, e.data.Append(nil)
-	}
 	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
 	for r.events.Len() >= replayEvents || r.bytes+size > ReplayBytes || !e.data.pay(r.budget) {
 		if r.events.Len() == 0 {
@@ -140,64 +145,28 @@ func (r *replay) after(stream, seq uint64) []event {
 	return events
 }
 
-// find returns the response of a stream; nil if it is fully read or unknown.
+// find returns the response of a stream that is being written; else nil.
 func (r *replay) find(stream uint64) *Response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[stream]
 }
 
-// forget drops a response that is fully read.
+// forget drops a response that is written.
 func (r *replay) forget(stream uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.streams, stream)
-	if i := slices.Index(r.orphans, stream); i >= 0 {
-		r.orphans = slices.Delete(r.orphans, i, i+1)
-	}
-}
-
-// orphan keeps a finished response that is not fully read. Beyond replayStreams the oldest one is abandoned. It
-// reports false if the response cannot be kept.
-func (r *replay) orphan(stream uint64, size int) bool {
-	r.mu.Lock()
-	if r.over || size > ReplayBytes {
-		delete(r.streams, stream)
-		r.mu.Unlock()
-		return false
-	}
-	if !slices.Contains(r.orphans, stream) {
-		r.orphans = append(r.orphans, stream)
-	}
-	var oldest *Response
-	if len(r.orphans) > replayStreams {
-		oldest = r.streams[r.orphans[0]]
-		delete(r.streams, r.orphans[0])
-		r.orphans = r.orphans[1:]
-	}
-	r.mu.Unlock() // unlock: newCursor is called with a response locked
-	if oldest != nil {
-		oldest.abandonUnread()
-	}
-	return true
 }
 
 // clear drops everything after the session has ended.
 func (r *replay) clear() {
 	r.mu.Lock()
-	var unread []*Response
-	for _, stream := range r.orphans {
-		unread = append(unread, r.streams[stream])
-	}
+	defer r.mu.Unlock()
 	for r.events.Len() > 0 {
 		Settle(r.budget, r.events.Pop().data)
 	}
-	r.over, r.bytes = true, 0
-	r.streams, r.orphans = nil, nil
-	r.mu.Unlock() // unlock: newCursor is called with a response locked
-	for _, a := range unread {
-		a.abandonUnread()
-	}
+	r.over, r.bytes, r.streams = true, 0, nil
 }
 
 // ParseEventID splits an event id into stream and number.

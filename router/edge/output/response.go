@@ -20,10 +20,12 @@ const (
 	finished                       // Finish has begun; an event stream stays streaming
 )
 
-// Response is the HTTP response to one POST. It becomes an event stream as soon as a message precedes the final one;
-// else Finish decides its form. It is an Outlet. The mutex of the stream guards the fields.
+// Response is the HTTP response to one POST. It becomes an event stream as soon as a message precedes the final one, or
+// when nothing was sent for one heartbeat; else Finish decides its form. It is a Sender. The mutex of the stream guards
+// the fields.
 type Response struct {
 	stream
+	queue  requestQueue
 	state  responseState
 	out    *Outputs
 	w      http.ResponseWriter
@@ -31,39 +33,90 @@ type Response struct {
 	conn   *conn           // see CoalesceWrites
 	accept Accept
 	status func(code int) int // HTTP status for an error code; nil = 200
-	replay *replay
-	began  time.Duration
+	quiet  *time.Timer        // opens the stream after one heartbeat
+	replay *replay            // of the session; nil if the response is not resumable
 
 	preferStream bool // prefer a stream if the client accepts both
 	cursor       *cursor
-	written      chan struct{} // of a stream: closed when this connection's writer ends
+	written      chan struct{} // of a stream: closed when the writer of this connection ends
 	final        Message       // while held
 }
 
 // Begin prepares the response to r. status returns the HTTP status of a JSON response for an error code; nil means
-// 200.
-func (resp *Response) Begin(out *Outputs, w http.ResponseWriter, r *http.Request, status func(code int) int) {
+// 200. The response is resumable if session is; session may be nil.
+func (resp *Response) Begin(
+	out *Outputs, w http.ResponseWriter, r *http.Request, status func(code int) int, session *SessionStream,
+) {
 	resp.out = out
 	resp.w = w
 	resp.gone = r.Context().Done()
 	resp.conn = connOf(r)
 	resp.accept = ParseAccept(r.Header)
 	resp.status = status
-	resp.began = out.Now()
+	if session != nil {
+		resp.replay = session.replay
+	}
+	resp.quiet = time.AfterFunc(out.Heartbeat, func() {
+		resp.mu.Lock()
+		defer resp.mu.Unlock()
+		if resp.state == undecided {
+			resp.openLocked(true)
+		}
+	})
 }
 
-// Open implements Outlet.
+// Open implements Sender.
 func (resp *Response) Open() bool {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
 	return resp.openLocked(false)
 }
 
-// PreferStream implements Outlet.
+// PreferStream implements Sender.
 func (resp *Response) PreferStream() {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
 	resp.preferStream = true
+}
+
+// Lost implements Sender.
+func (resp *Response) Lost() <-chan struct{} {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	return resp.lost
+}
+
+// Send implements Sender. A final message that comes first is held for Finish.
+func (resp *Response) Send(m Message, last bool) bool { return resp.send(&resp.queue, m, last) }
+
+// Sender returns a Sender to the response with a queue of its own, for one request of a batch.
+func (resp *Response) Sender() Sender { return &responseSender{Response: resp} }
+
+type responseSender struct {
+	*Response
+	queue requestQueue
+}
+
+// Send implements Sender.
+func (s *responseSender) Send(m Message, last bool) bool { return s.send(&s.queue, m, last) }
+
+func (resp *Response) send(q *requestQueue, m Message, last bool) bool {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	switch {
+	case q.closed:
+		return false
+	case resp.state == streaming, !last && resp.openLocked(false):
+		return resp.putLocked(q, m, last)
+	case !last || resp.state != undecided:
+		return false
+	}
+	q.closed = true
+	if m.Size() > SmallMessage {
+		m.charge(resp.out.Budget)
+	}
+	resp.state, resp.final = held, m
+	return true
 }
 
 // openLocked makes an undecided response an event stream and reports whether it is one. With beat it sends a heartbeat
@@ -83,113 +136,41 @@ func (resp *Response) openLocked(beat bool) bool {
 	to := newEventSink(resp.w, resp.cursor, resp.conn)
 	resp.out.Spawn("writing a stream", func() {
 		defer close(resp.written)
-		resp.serve(resp.attach(), to, resp.gone, beat)
+		w := resp.attach()
+		if beat {
+			_ = to.heartbeat() // later writes report a broken connection
+		}
+		resp.serve(w, resp.gone, to, resp.out.Heartbeat)
 	})
 	return true
 }
 
-// serve writes the stream to a connection until one of them ends. With beat it sends a heartbeat first.
-func (resp *Response) serve(w *writer, to *eventSink, gone <-chan struct{}, beat bool) {
+// serve writes the stream to a connection until one of them ends. After that, a resumable response is written to the
+// replay log until its client resumes it.
+func (resp *Response) serve(w *writer, gone <-chan struct{}, to sink, heartbeat time.Duration) {
 	err := context.Canceled // if writing panics
 	defer func() {
-		if errors.Is(err, errReplaced) || err == nil && resp.cursor == nil { // everything has been written
-			resp.detach(w)
-		} else {
-			resp.leave(w)
+		switch {
+		case resp.cursor != nil && err != nil && !errors.Is(err, errReplaced):
+			resp.out.Spawn("keeping a stream", func() { resp.serve(w, nil, logSink{resp.cursor}, 0) })
+			return
+		case resp.cursor != nil && err == nil:
+			resp.replay.forget(resp.cursor.stream)
+		case resp.cursor == nil && err != nil:
+			resp.Abandon()
 		}
+		resp.detach(w)
 	}()
-	if beat {
-		_ = to.heartbeat() // later writes report a broken connection
-	}
-	err = resp.run(w, gone, to, resp.out.Heartbeat)
+	err = resp.run(w, gone, to, heartbeat)
 }
-
-// leave detaches a writer without a successor. Resumable messages are kept.
-func (resp *Response) leave(w *writer) {
-	resp.detach(w)
-	if resp.cursor == nil {
-		resp.Abandon()
-		return
-	}
-	resp.mu.Lock()
-	resp.bound = ReplayBytes
-	finished := resp.closed
-	resp.mu.Unlock()
-	if finished {
-		resp.keep()
-	}
-}
-
-// keep keeps unread messages for a client that resumes the stream.
-func (resp *Response) keep() {
-	resp.mu.Lock()
-	unread, size, attached := resp.order.Len() > 0, resp.bytes, resp.writer != nil
-	resp.mu.Unlock()
-	switch {
-	case attached:
-	case !unread:
-		resp.replay.forget(resp.cursor.stream)
-	case !resp.replay.orphan(resp.cursor.stream, size):
-		resp.Abandon()
-	}
-}
-
-// KeepAlive implements Outlet. It opens the stream, which sends a heartbeat, if nothing was sent for one interval.
-func (resp *Response) KeepAlive(now, heartbeat time.Duration) {
-	resp.mu.Lock()
-	defer resp.mu.Unlock()
-	if resp.state == undecided && now-resp.began >= heartbeat {
-		resp.openLocked(true)
-	}
-}
-
-// Lost implements Outlet.
-func (resp *Response) Lost() <-chan struct{} {
-	resp.mu.Lock()
-	defer resp.mu.Unlock()
-	return resp.lost
-}
-
-// Send implements Outlet. A final message that comes first is held for Finish.
-func (resp *Response) Send(l *Lane, m Message, last bool) bool {
-	resp.mu.Lock()
-	defer resp.mu.Unlock()
-	switch {
-	case l.closed:
-		return false
-	case resp.state == streaming, !last && resp.openLocked(false):
-		return resp.putLocked(l, m, last)
-	case !last || resp.state != undecided:
-		return false
-	}
-	l.closed = true
-	if m.Paid == 0 && m.batch == nil && m.Size() > SmallMessage {
-		m.Paid = m.Size()
-		resp.out.Budget.Charge(m.Payer, m.Paid)
-	}
-	resp.state, resp.final = held, m
-	return true
-}
-
-// Streaming reports whether the response is an event stream whose headers have been sent.
-func (resp *Response) Streaming() bool {
-	resp.mu.Lock()
-	defer resp.mu.Unlock()
-	return resp.state == streaming
-}
-
-// UseReplay makes the response resumable on the session of s. It must follow Begin.
-func (resp *Response) UseReplay(s *SessionStream) { resp.replay = s.replay }
 
 // Finish completes the response once all handlers have returned. Without a final message, as for cancelled requests,
 // the response just ends.
 func (resp *Response) Finish() {
+	resp.quiet.Stop()
 	switch state, final := resp.finish(); {
 	case state == streaming:
 		<-resp.written
-		if resp.cursor != nil {
-			resp.keep()
-		}
 	case state == held:
 		defer Settle(resp.out.Budget, final)
 		if resp.accept.JSON && !(resp.preferStream && resp.accept.Named) {
@@ -210,7 +191,7 @@ func (resp *Response) finish() (before responseState, final Message) {
 	resp.mu.Lock()
 	defer resp.mu.Unlock()
 	before, final = resp.state, resp.final
-	resp.final = Message{} // stopped timers may still refer to the request, but must not retain its result
+	resp.final = Message{} // a late handler may still refer to the response, but must not retain its result
 	resp.closed = true
 	if before == streaming {
 		resp.signal()
@@ -220,13 +201,19 @@ func (resp *Response) finish() (before responseState, final Message) {
 	return before, final
 }
 
-// finishAsStream writes the final message that was held as an event stream.
+// Discard refuses further messages. The caller answers the request itself.
+func (resp *Response) Discard() {
+	resp.quiet.Stop()
+	resp.finish()
+}
+
+// finishAsStream writes the final message that was held as an event stream. It is kept for replay only if writing it
+// fails.
 func (resp *Response) finishAsStream(final Message) {
 	resp.out.SetEventHeaders(resp.w.Header())
 	if resp.replay != nil {
-		resp.cursor = resp.replay.newCursor(resp)
+		resp.cursor = resp.replay.newCursor(nil)
 		resp.cursor.prime, resp.cursor.once = resp.preferStream, true
-		defer resp.replay.forget(resp.cursor.stream)
 	}
 	err := newEventSink(resp.w, resp.cursor, nil).writeLast(final)
 	if resp.replay != nil && (err != nil || resp.isGone()) {
@@ -242,6 +229,13 @@ func (resp *Response) isGone() bool {
 	default:
 		return false
 	}
+}
+
+// Streaming reports whether the response is an event stream whose headers have been sent.
+func (resp *Response) Streaming() bool {
+	resp.mu.Lock()
+	defer resp.mu.Unlock()
+	return resp.state == streaming
 }
 
 // httpStatus returns the status of a JSON response.

@@ -15,7 +15,7 @@ const sessionBytes = 1 << 20
 // to no request; on HTTP+SSE and stdio it carries all messages.
 type SessionStream struct {
 	stream
-	lane    Lane         // of messages that belong to no request
+	queue   requestQueue // messages that belong to no request
 	replay  *replay      // of all streams of the session; nil if not resumable
 	cursor  *cursor      // used only by the writer; nil if not resumable
 	readers atomic.Int32 // number of reading connections
@@ -53,13 +53,24 @@ func (s *SessionStream) Attached() bool { return s.readers.Load() > 0 }
 func (s *SessionStream) Lost() <-chan struct{} { return s.lost }
 
 // Send queues a message that belongs to no request.
-func (s *SessionStream) Send(m Message) bool { return s.put(&s.lane, m, false) }
+func (s *SessionStream) Send(m Message) bool { return s.put(&s.queue, m, false) }
 
 // Respond queues a response that belongs to no exchange.
-func (s *SessionStream) Respond(m Message) { s.put(&Lane{}, m, true) }
+func (s *SessionStream) Respond(m Message) { s.put(&requestQueue{}, m, true) }
 
-// Outlet returns the outlet of requests whose responses go to the stream.
-func (s *SessionStream) Outlet() Outlet { return streamOutlet{&s.stream} }
+// Sender returns the Sender of a request whose response goes to the stream.
+func (s *SessionStream) Sender() Sender { return &streamSender{stream: &s.stream} }
+
+// streamSender sends the messages of one request on the stream of its session.
+type streamSender struct {
+	stream *stream
+	queue  requestQueue
+}
+
+func (s *streamSender) Send(m Message, last bool) bool { return s.stream.put(&s.queue, m, last) }
+func (s *streamSender) Open() bool                     { return true }
+func (s *streamSender) PreferStream()                  {}
+func (s *streamSender) Lost() <-chan struct{}          { return s.stream.lost }
 
 // End ends the stream once it is written, at once if nobody reads it, and drops kept events.
 func (s *SessionStream) End() {
@@ -74,9 +85,9 @@ func (s *SessionStream) End() {
 func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http.Request, last bool, seq uint64) {
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
-	turn := s.attach()
+	writer := s.attach()
 	defer s.abandonUnread() // of a session that has ended meanwhile
-	defer s.detach(turn)
+	defer s.detach(writer)
 	out.SetEventHeaders(w.Header())
 	sink := newEventSink(w, s.cursor, connOf(r))
 	var missed []event
@@ -84,19 +95,19 @@ func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http
 		missed = s.replay.after(0, seq)
 	}
 	if sink.resend(missed) == nil {
-		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
+		_ = s.run(writer, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
 	}
 }
 
 // WriteEndpoint writes an endpoint event and then the stream to its only connection until one of them ends.
 func (s *SessionStream) WriteEndpoint(out *Outputs, w http.ResponseWriter, r *http.Request, endpoint string) {
 	s.readers.Add(1)
-	turn := s.attach()
-	defer s.detach(turn)
+	writer := s.attach()
+	defer s.detach(writer)
 	out.SetEventHeaders(w.Header())
 	sink := newEventSink(w, nil, connOf(r))
 	if sink.event("endpoint", endpoint) == nil {
-		_ = s.run(turn, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
+		_ = s.run(writer, r.Context().Done(), sink, out.Heartbeat) // the client sees the end of the stream
 	}
 	s.Abandon()
 }
@@ -104,19 +115,19 @@ func (s *SessionStream) WriteEndpoint(out *Outputs, w http.ResponseWriter, r *ht
 // WriteLines attaches w and returns a function that writes the stream to it as lines until one of them ends.
 func (s *SessionStream) WriteLines(w io.Writer) func() error {
 	s.readers.Add(1)
-	turn := s.attach()
+	writer := s.attach()
 	return func() error {
 		defer s.Abandon()
-		defer s.detach(turn)
-		return s.run(turn, nil, &lineSink{w: w}, 0)
+		defer s.detach(writer)
+		return s.run(writer, nil, &lineSink{w: w}, 0)
 	}
 }
 
 // Resume writes the unread part of a response, after event seq of stream number, to a connection. It reports false if
 // there is none.
 func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Request, number, seq uint64) bool {
-	a := s.replay.find(number)
-	if a == nil {
+	resp := s.replay.find(number)
+	if resp == nil {
 		events := s.replay.after(number, seq)
 		if len(events) == 0 {
 			return false
@@ -128,13 +139,10 @@ func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Requ
 	}
 	s.readers.Add(1)
 	defer s.readers.Add(-1)
-	turn := a.attach()
+	writer := resp.attach()
 	out.SetEventHeaders(w.Header())
-	sink := newEventSink(w, a.cursor, connOf(r))
-	if sink.resend(s.replay.after(number, seq)) != nil {
-		a.leave(turn)
-		return true
-	}
-	a.serve(turn, sink, r.Context().Done(), false)
+	sink := newEventSink(w, resp.cursor, connOf(r))
+	_ = sink.resend(s.replay.after(number, seq)) // later writes report a broken connection
+	resp.serve(writer, r.Context().Done(), sink, out.Heartbeat)
 	return true
 }

@@ -2,23 +2,81 @@ package output
 
 import (
 	"context"
+	"errors"
+	"io"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// stream is the queue before the only writer of a connection. Each message waits in its lane; order lists the lane
-// once per message. Messages leave in order of arrival; in a full lane the newest takes the place of a dropped one.
-// Queued bytes and bytes being written are charged to their payers.
+// Queue is a first-in, first-out queue that reuses its memory. The zero value is empty.
+type Queue[T any] struct {
+	items []T
+	off   int
+}
+
+// Len returns the number of values.
+func (q *Queue[T]) Len() int { return len(q.items) - q.off }
+
+// Push adds a value.
+func (q *Queue[T]) Push(v T) {
+	if q.off > 0 && len(q.items) == cap(q.items) && q.off >= len(q.items)/2 {
+		n := copy(q.items, q.items[q.off:])
+		clear(q.items[n:])
+		q.items, q.off = q.items[:n], 0
+	}
+	q.items = append(q.items, v)
+}
+
+// Pop removes and returns the oldest value. There must be one.
+func (q *Queue[T]) Pop() T {
+	var zero T
+	v := q.items[q.off]
+	q.items[q.off] = zero
+	if q.off++; q.off == len(q.items) {
+		q.items, q.off = q.items[:0], 0
+	}
+	return v
+}
+
+// queuedMessages limits the messages of one request that wait to be written.
+const queuedMessages = 1000
+
+// requestQueue holds the messages of one request, or of the session itself, on a stream. The zero value is empty. The
+// mutex of its stream guards it.
+type requestQueue struct {
+	Queue[Message]
+	vacant int  // entries of stream.order whose messages were dropped
+	closed bool // the last message is queued or written
+}
+
+// dropOldest removes the oldest droppable message. It reports false if there is none.
+func (q *requestQueue) dropOldest() (dropped Message, ok bool) {
+	i := slices.IndexFunc(q.items[q.off:], func(m Message) bool { return !m.Keep })
+	if i < 0 {
+		return Message{}, false
+	}
+	dropped = q.items[q.off+i]
+	copy(q.items[q.off+1:q.off+i+1], q.items[q.off:q.off+i])
+	q.Pop()
+	q.vacant++
+	return dropped, true
+}
+
+// stream is the queue before the only writer of a connection. Each message waits in the queue of its request; order
+// lists that queue once per message. Messages leave in order of arrival; in a full queue the newest takes the position
+// of a dropped one. Queued bytes and bytes being written are charged to their payers.
 type stream struct {
 	budget *limit.Budget
 	mu     sync.Mutex
 	space  sync.Cond // signals that messages were taken, or that the stream is gone
-	order  Queue[*Lane]
+	order  Queue[*requestQueue]
 	bytes  int
 	kept   int           // undroppable messages, queued or being written
 	taken  int           // of these, messages being written
-	bound  int           // bytes; beyond it lanes drop their oldest messages, and responses wait
+	bound  int           // bytes; beyond it queues drop their oldest messages, and responses wait
 	wake   chan struct{} // holds one token while there may be something to write
 	lost   chan struct{} // closed when nobody can read the stream
 	writer *writer       // the present one; nil if there is none
@@ -36,20 +94,20 @@ func (s *stream) init(budget *limit.Budget, bound int) {
 	s.lost = make(chan struct{})
 }
 
-// put queues m in l and reports whether m, or a newer message, will be written. last closes the lane. To make room
-// for m, droppable messages are dropped, oldest first. On shared streams a last message waits while the queue exceeds
-// its bound, or while the queue is not empty and the payer's limit is reached.
-func (s *stream) put(l *Lane, m Message, last bool) bool {
+// put queues m in q and reports whether m, or a newer message, will be written. last closes the queue. To make room
+// for m, droppable messages are dropped, oldest first. On shared streams a last message waits while the stream exceeds
+// its bound, or while the stream is not empty and the payer's limit is reached.
+func (s *stream) put(q *requestQueue, m Message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.putLocked(l, m, last)
+	return s.putLocked(q, m, last)
 }
 
-func (s *stream) putLocked(l *Lane, m Message, last bool) bool {
-	if l.closed {
+func (s *stream) putLocked(q *requestQueue, m Message, last bool) bool {
+	if q.closed {
 		return false
 	}
-	l.closed = last
+	q.closed = last
 	prepaid := m.Paid > 0
 	for last && s.shared && !s.gone && s.bytes > 0 && (s.bytes > s.bound || !m.pay(s.budget)) {
 		s.space.Wait()
@@ -60,8 +118,8 @@ func (s *stream) putLocked(l *Lane, m Message, last bool) bool {
 		}
 		return false
 	}
-	for !last && (l.queue.Len() >= laneMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
-		old, ok := l.dropOldest()
+	for !last && (q.Len() >= queuedMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
+		old, ok := q.dropOldest()
 		if !ok {
 			return false
 		}
@@ -69,19 +127,16 @@ func (s *stream) putLocked(l *Lane, m Message, last bool) bool {
 		Settle(s.budget, old)
 		s.budget.Drop()
 	}
-	if m.Paid == 0 && m.batch == nil {
-		m.Paid = m.Size()
-		s.budget.Charge(m.Payer, m.Paid)
-	}
+	m.charge(s.budget)
 	s.bytes += m.Size()
 	if m.Keep {
 		s.kept++
 	}
-	l.queue.Push(m)
-	if l.vacant > 0 {
-		l.vacant--
+	q.Push(m)
+	if q.vacant > 0 {
+		q.vacant--
 	} else {
-		s.order.Push(l)
+		s.order.Push(q)
 	}
 	s.signal()
 	return true
@@ -125,9 +180,9 @@ func (s *stream) abandonLocked() {
 	}
 	s.gone = true
 	for s.order.Len() > 0 {
-		l := s.order.Pop()
-		Settle(s.budget, l.queue.items[l.queue.off:]...)
-		l.queue, l.vacant = Queue[Message]{}, 0
+		q := s.order.Pop()
+		Settle(s.budget, q.items[q.off:]...)
+		q.Queue, q.vacant = Queue[Message]{}, 0
 	}
 	s.bytes = 0
 	close(s.lost)
@@ -165,12 +220,12 @@ func (s *stream) take(ms []Message) (_ []Message, done bool) {
 	s.kept -= s.taken
 	s.taken = 0
 	for n := 0; s.order.Len() > 0 && len(ms) < takeMessages && n < takeBytes; {
-		l := s.order.Pop()
-		if l.queue.Len() == 0 {
-			l.vacant--
+		q := s.order.Pop()
+		if q.Len() == 0 {
+			q.vacant--
 			continue
 		}
-		m := l.queue.Pop()
+		m := q.Pop()
 		n += m.Size()
 		s.bytes -= m.Size()
 		if m.Keep {
@@ -180,4 +235,117 @@ func (s *stream) take(ms []Message) (_ []Message, done bool) {
 	}
 	s.space.Broadcast()
 	return ms, len(ms) == 0 && (s.closed || s.gone)
+}
+
+// sink writes to one connection.
+type sink interface {
+	write([]Message) error // writes and flushes all messages
+	heartbeat() error      // writes a no-op, such as a comment
+}
+
+// lineSink writes messages as lines.
+type lineSink struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (s *lineSink) write(ms []Message) (err error) {
+	s.buf = s.buf[:0]
+	for _, m := range ms {
+		if s.buf, err = m.put(s.buf, s.w); err != nil {
+			return err
+		}
+		s.buf = append(s.buf, '\n')
+	}
+	_, err = s.w.Write(s.buf)
+	return err
+}
+
+func (s *lineSink) heartbeat() error { return nil }
+
+// writer is the exclusive right to write a stream.
+type writer struct {
+	stop chan struct{} // closed when another writer is to replace it
+	done chan struct{} // closed when it has ended
+}
+
+// errReplaced ends a writer whose stream is now read on another connection.
+var errReplaced = errors.New("the stream is read on another connection")
+
+// attach returns the writer of s after stopping the previous one and waiting for it. detach ends the writer.
+func (s *stream) attach() *writer {
+	w := &writer{stop: make(chan struct{}), done: make(chan struct{})}
+	s.mu.Lock()
+	former := s.writer
+	s.writer = w
+	s.mu.Unlock()
+	if former != nil {
+		close(former.stop)
+		<-former.done
+	}
+	return w
+}
+
+func (s *stream) detach(w *writer) {
+	s.mu.Lock()
+	if s.writer == w {
+		s.writer = nil
+	}
+	s.mu.Unlock()
+	close(w.done)
+}
+
+// run writes queued messages until the stream ends, the writer is replaced, the connection ends (gone is closed) or
+// writing fails. It sends a heartbeat whenever nothing was written for that long; 0 means never.
+func (s *stream) run(w *writer, gone <-chan struct{}, to sink, heartbeat time.Duration) error {
+	var quiet <-chan time.Time
+	var timer *time.Timer
+	if heartbeat > 0 {
+		timer = time.NewTimer(heartbeat)
+		defer timer.Stop()
+		quiet = timer.C
+	}
+	var ms []Message
+	for {
+		select {
+		case <-w.stop:
+			return errReplaced
+		case <-gone:
+			return context.Canceled
+		default:
+		}
+		var last bool
+		ms, last = s.take(ms[:0])
+		if last {
+			return nil
+		}
+		if len(ms) > 0 {
+			if err := s.write(to, ms); err != nil {
+				return err
+			}
+			if timer != nil {
+				timer.Reset(heartbeat)
+			}
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-gone:
+		case <-w.stop:
+		case <-quiet:
+			if err := to.heartbeat(); err != nil {
+				return err
+			}
+			timer.Reset(heartbeat)
+		}
+	}
+}
+
+// write writes and settles messages, also if the sink panics.
+func (s *stream) write(to sink, ms []Message) error {
+	defer func() {
+		Settle(s.budget, ms...)
+		clear(ms)
+	}()
+	return to.write(ms)
 }

@@ -2,12 +2,8 @@ package llm
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"regexp"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
 // anthropicVersion is the version of the Messages API.
@@ -28,16 +24,48 @@ var thinkingBudgets = map[string]int{
 // budgeted matches models that need a thinking budget. Later models derive it from the effort.
 var budgeted = regexp.MustCompile(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20[0-9]{6})?$)`)
 
-// messageSettings adds the settings to a request of the Messages API. A thinking model accepts no temperature.
-func (c Config) messageSettings(out object, d dialect) {
-	limit := cmp.Or(c.MaxTokens, usualTokens)
+const messagesPath = "/v1/messages"
+
+// messages is the protocol of Anthropic's Messages API.
+type messages struct {
+	*answer
+	stop   string
+	reason string // the model's reason for refusing
+}
+
+// request implements protocol. The system prompt ends with a cache mark.
+func (m *messages) request(cfg Config, req Request, d dialect) object {
+	out := object{"messages": req.Messages}
+	if !d.noTemperature {
+		out["temperature"] = cfg.temperature()
+	}
+	if req.System != "" {
+		out["system"] = []object{{"type": "text", "text": req.System, "cache_control": object{"type": "ephemeral"}}}
+	}
+	output := object{}
+	if req.Schema != nil && d.form == formStrict {
+		output["format"] = object{"type": "json_schema", "schema": req.Schema.Strict}
+	}
+	if effort := m.thinking(out, cfg, d); effort != "" {
+		output["effort"] = effort
+	}
+	if len(output) > 0 {
+		out["output_config"] = output
+	}
+	return out
+}
+
+// thinking adds the token limit and the thinking to a request. It returns the effort for models that derive the
+// thinking from it. A thinking model accepts no temperature.
+func (m *messages) thinking(out object, cfg Config, d dialect) (effort string) {
+	limit := cmp.Or(cfg.MaxTokens, usualTokens)
 	switch {
-	case c.ReasoningEffort == "" || d.noEffort:
-	case c.ReasoningEffort == "none":
+	case cfg.ReasoningEffort == "" || d.noEffort:
+	case cfg.ReasoningEffort == "none":
 		out["thinking"] = object{"type": "disabled"}
-	case budgeted.MatchString(family(c.Model)):
-		budget := thinkingBudgets[c.ReasoningEffort]
-		if c.MaxTokens == 0 {
+	case budgeted.MatchString(family(cfg.Model)):
+		budget := thinkingBudgets[cfg.ReasoningEffort]
+		if cfg.MaxTokens == 0 {
 			limit = budget + answerTokens
 		} else {
 			budget = min(budget, limit/2)
@@ -47,152 +75,128 @@ func (c Config) messageSettings(out object, d dialect) {
 			delete(out, "temperature")
 		}
 	default:
-		effort := c.ReasoningEffort
+		out["thinking"] = object{"type": "adaptive"}
+		delete(out, "temperature")
+		effort = cfg.ReasoningEffort
 		if effort == "minimal" {
 			effort = "low"
 		}
-		out["thinking"], out["output_config"] = object{"type": "adaptive"}, object{"effort": effort}
-		delete(out, "temperature")
 	}
 	out["max_tokens"] = limit
+	return effort
 }
 
-// messageRequest returns a request of the Messages API. The system prompt ends with a cache mark.
-func (c *Client) messageRequest(req Request) anthropic.MessageNewParams {
-	out := anthropic.MessageNewParams{Model: c.cfg.Model}
-	if req.System != "" {
-		cached := anthropic.NewCacheControlEphemeralParam()
-		out.System = []anthropic.TextBlockParam{{Text: req.System, CacheControl: cached}}
+// The parts of messages and events that matter. Thinking is not decoded.
+type (
+	message struct {
+		Type        string         `json:"type"`
+		Content     []contentBlock `json:"content"`
+		StopReason  string         `json:"stop_reason"`
+		StopDetails stopDetails    `json:"stop_details"`
+		Usage       messageUsage   `json:"usage"`
 	}
-	for _, m := range req.Messages {
-		text := anthropic.NewTextBlock(m.Content)
-		if m.Role == RoleAssistant {
-			out.Messages = append(out.Messages, anthropic.NewAssistantMessage(text))
-		} else {
-			out.Messages = append(out.Messages, anthropic.NewUserMessage(text))
+	contentBlock struct {
+		Type  string          `json:"type"`
+		Text  string          `json:"text"`
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	stopDetails struct {
+		Explanation string `json:"explanation"`
+	}
+	messageUsage struct {
+		Input      int `json:"input_tokens"`
+		CacheWrite int `json:"cache_creation_input_tokens"`
+		CacheRead  int `json:"cache_read_input_tokens"`
+		Output     int `json:"output_tokens"`
+	}
+	messageEvent struct {
+		Index        int          `json:"index"`
+		Message      message      `json:"message"`
+		ContentBlock contentBlock `json:"content_block"`
+		Delta        struct {
+			Text        string      `json:"text"`
+			PartialJSON string      `json:"partial_json"`
+			StopReason  string      `json:"stop_reason"`
+			StopDetails stopDetails `json:"stop_details"`
+		} `json:"delta"`
+		Usage messageUsage `json:"usage"`
+	}
+)
+
+// event implements protocol.
+func (m *messages) event(data []byte) (bool, error) {
+	kind, err := eventType(data)
+	if err != nil {
+		return false, err
+	}
+	switch kind {
+	case "message_start", "content_block_start", "content_block_delta", "message_delta":
+	default:
+		return kind == "message_stop", nil
+	}
+	var ev messageEvent
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return false, err
+	}
+	switch kind {
+	case "message_start":
+		return false, m.start(ev.Message)
+	case "content_block_start":
+		if block := ev.ContentBlock; block.Type == "tool_use" {
+			return false, m.startCall(ev.Index, block.ID, block.Name, string(block.Input))
 		}
+		return false, m.add(ev.ContentBlock.Text)
+	case "content_block_delta":
+		if ev.Delta.PartialJSON != "" {
+			return false, m.addCall(ev.Index, "", "", ev.Delta.PartialJSON)
+		}
+		return false, m.add(ev.Delta.Text)
 	}
-	return out
+	m.stop, m.reason = ev.Delta.StopReason, ev.Delta.StopDetails.Explanation
+	m.output = max(m.output, ev.Usage.Output) // the count is cumulative
+	return false, nil
 }
 
-// message calls the Messages API and reads the events up to the last one. It disables the library's use of
-// environment variables, spans and retries.
-func message(
-	ctx context.Context, request anthropic.MessageNewParams, schema *Schema, d dialect, t *transcript,
-) (completion, error) {
-	g := t.guard
-	g.named = true
-	g.edit = func(body map[string]json.RawMessage) {
-		if schema != nil && d.form == formStrict {
-			format := object{"type": "json_schema", "schema": schema.Strict}
-			body["output_config"], _ = json.Marshal(object{"format": format}) // a valid schema always marshals
-		}
-		if d.whole {
-			delete(body, "stream")
-		}
-	}
-	g.whole = startOfMessage
-	g.keep = messageEventMatters
-	service := anthropic.NewMessageService(option.WithBaseURL(g.baseURL+"/"), option.WithHTTPClient(g),
-		option.WithMaxRetries(0), option.WithoutOpenTelemetry())
-	stream := service.NewStreaming(ctx, request)
-	defer stream.Close()
-	var m messageReader
-	for stream.Next() {
-		if err := m.read(stream.Current(), t); err != nil {
-			return m.completion, err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return m.completion, frameTrouble(err)
-	}
-	return m.finish(t)
-}
-
-// messageReader reads the events of a message.
-type messageReader struct {
-	completion
-	stop   anthropic.StopReason
-	reason string // the model's reason for refusing
-}
-
-func (m *messageReader) read(event anthropic.MessageStreamEventUnion, t *transcript) error {
-	switch ev := event.AsAny().(type) {
-	case anthropic.MessageStartEvent:
-		u := ev.Message.Usage
-		m.input = int(u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens)
-		m.output, m.stop = int(u.OutputTokens), ev.Message.StopReason
-		m.reason = ev.Message.StopDetails.Explanation
-		for i, block := range ev.Message.Content { // the message is not streamed
-			if block.Type == "tool_use" {
-				if err := t.addCall(i, block.ID, block.Name, string(block.Input)); err != nil {
-					return err
-				}
-			}
-			if err := t.add(block.Text); err != nil {
+// start reads a message: the empty one at the start of a stream, or a whole one.
+func (m *messages) start(msg message) error {
+	u := msg.Usage
+	m.input, m.output = u.Input+u.CacheWrite+u.CacheRead, u.Output
+	m.stop, m.reason = msg.StopReason, msg.StopDetails.Explanation
+	for i, block := range msg.Content {
+		if block.Type == "tool_use" {
+			if err := m.addCall(i, block.ID, block.Name, string(block.Input)); err != nil {
 				return err
 			}
 		}
-	case anthropic.ContentBlockStartEvent:
-		if block := ev.ContentBlock; block.Type == "tool_use" {
-			return t.startCall(int(ev.Index), block.ID, block.Name, block.JSON.Input.Raw())
+		if err := m.add(block.Text); err != nil {
+			return err
 		}
-		return t.add(ev.ContentBlock.Text)
-	case anthropic.ContentBlockDeltaEvent:
-		if ev.Delta.Type == "input_json_delta" {
-			return t.addCall(int(ev.Index), "", "", ev.Delta.PartialJSON)
-		}
-		return t.add(ev.Delta.Text)
-	case anthropic.MessageDeltaEvent:
-		m.stop, m.reason = ev.Delta.StopReason, ev.Delta.StopDetails.Explanation
-		m.output = max(m.output, int(ev.Usage.OutputTokens)) // the count is cumulative
 	}
 	return nil
 }
 
-// finish distinguishes a complete response from an incomplete one.
-func (m *messageReader) finish(t *transcript) (completion, error) {
+// document implements protocol.
+func (m *messages) document(data []byte) error {
+	var msg message
+	if err := json.Unmarshal(data, &msg); err != nil || msg.Type != "message" {
+		return failure(Invalid, "the endpoint answered with JSON that is not a message: %s", head(data))
+	}
+	return m.start(msg)
+}
+
+// finish implements protocol.
+func (m *messages) finish() error {
 	switch m.stop {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
-		return t.complete(m.completion)
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
-		return m.completion, failure(Truncated, "the answer reached the length limit")
-	case anthropic.StopReasonRefusal:
-		return m.completion, refusal(cmp.Or(m.reason, "the model declines to answer"))
+	case "end_turn", "stop_sequence", "tool_use":
+		return m.complete()
+	case "max_tokens", "model_context_window_exceeded":
+		return failure(Truncated, "the answer reached the length limit")
+	case "refusal":
+		return refusal(cmp.Or(m.reason, "the model declines to answer"))
 	case "":
-		return m.completion, failure(Cut, "the stream ended before the answer was complete")
+		return failure(Cut, "the stream ended before the answer was complete")
 	}
-	return m.completion, failure(Invalid, "the answer stopped with %q", m.stop)
-}
-
-// messageEventMatters reports whether an event carries text, usage or the end of the response. Thinking is not
-// decoded.
-func messageEventMatters(data []byte) bool {
-	var event struct {
-		Type  string `json:"type"`
-		Delta struct {
-			Type string `json:"type"`
-		} `json:"delta"`
-	}
-	if json.Unmarshal(data, &event) != nil {
-		return true
-	}
-	switch event.Type {
-	case "message_start", "content_block_start", "message_delta":
-		return true
-	}
-	kind := event.Delta.Type
-	return event.Type == "content_block_delta" && (kind == "text_delta" || kind == "input_json_delta")
-}
-
-// startOfMessage converts a message without streaming into the first event of a stream.
-func startOfMessage(body []byte) ([]byte, error) {
-	var whole struct {
-		Type    string            `json:"type"`
-		Content []json.RawMessage `json:"content"`
-	}
-	if err := json.Unmarshal(body, &whole); err != nil || whole.Type != "message" {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is not a message: %s", head(body))
-	}
-	return json.Marshal(map[string]any{"type": "message_start", "message": json.RawMessage(body)})
+	return failure(Invalid, "the answer stopped with %q", m.stop)
 }

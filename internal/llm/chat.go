@@ -1,113 +1,95 @@
 package llm
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
+	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/sashabaranov/go-openai"
 )
 
-func (c *Client) chatRequest(req Request, d dialect) openai.ChatCompletionRequest {
-	out := openai.ChatCompletionRequest{Model: c.cfg.Model}
-	if !d.noUsage {
-		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
-	}
+const chatPath = "/chat/completions"
+
+// chat is the protocol of OpenAI's Chat Completions API.
+type chat struct {
+	*answer
+	reason openai.FinishReason
+}
+
+// request implements protocol.
+func (c *chat) request(cfg Config, req Request, d dialect) object {
+	turns := req.Messages
 	if req.System != "" {
-		system := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System}
-		out.Messages = append(out.Messages, system)
+		turns = append([]Message{{Role: "system", Content: req.System}}, turns...)
 	}
-	for _, m := range req.Messages {
-		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
+	out := object{"messages": turns}
+	if !d.noUsage && !d.whole {
+		out["stream_options"] = object{"include_usage": true}
 	}
 	if req.Schema != nil {
-		out.ResponseFormat = chatFormat(req.Schema, d.form)
+		switch d.form {
+		case formStrict, formSchema:
+			out["response_format"] = object{"type": "json_schema", "json_schema": req.Schema.format(d.form)}
+		case formObject:
+			out["response_format"] = object{"type": "json_object"}
+		}
+	}
+	if cfg.MaxTokens > 0 {
+		out[cfg.limitName(d)] = cfg.MaxTokens
+	}
+	if cfg.ReasoningEffort != "" && !d.noEffort {
+		out["reasoning_effort"] = cfg.ReasoningEffort
+	}
+	if cfg.Verbosity != "" && !d.noVerbosity {
+		out["verbosity"] = cfg.Verbosity
+	}
+	if !d.noTemperature {
+		out["temperature"] = cfg.temperature()
 	}
 	return out
 }
 
-func chatFormat(schema *Schema, f form) *openai.ChatCompletionResponseFormat {
-	switch f {
-	case formStrict, formSchema:
-		raw := schema.Loose
-		if f == formStrict {
-			raw = schema.Strict
-		}
-		return &openai.ChatCompletionResponseFormat{
-			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: schema.Name, Schema: raw, Strict: f == formStrict},
-		}
-	case formObject:
-		return &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
+// format returns the members that name a JSON schema in requests of OpenAI's APIs.
+func (s *Schema) format(f form) object {
+	if f == formStrict {
+		return object{"name": s.Name, "schema": s.Strict, "strict": true}
 	}
-	return nil
+	return object{"name": s.Name, "schema": s.Loose, "strict": false}
 }
 
-// chat requests a chat completion and reads the stream to its end.
-func chat(
-	ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, d dialect, t *transcript,
-) (completion, error) {
-	t.guard.edit = func(body map[string]json.RawMessage) {
-		if d.whole {
-			body["stream"] = json.RawMessage("false")
-			delete(body, "stream_options")
-		}
+// limitName returns the name of the token limit. OpenAI's reasoning models refuse the older name, which other
+// endpoints use.
+func (c Config) limitName(d dialect) string {
+	u, err := url.Parse(c.BaseURL)
+	newer := err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
+	if (newer || reasoningModel.MatchString(family(c.Model))) != d.otherLimit {
+		return "max_completion_tokens"
 	}
-	t.guard.whole = chunkOfCompletion
-	stream, err := client.CreateChatCompletionStream(ctx, request)
-	if err != nil {
-		return completion{}, err
-	}
-	defer stream.Close()
-	var a completion
-	var finish openai.FinishReason
-	for {
-		chunk, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return a, frameTrouble(err)
-		}
-		if chunk.Usage != nil {
-			a.input, a.output = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
-		}
-		if len(chunk.Choices) == 0 {
-			continue
-		}
-		choice := chunk.Choices[0]
-		if choice.FinishReason != "" {
-			finish = choice.FinishReason
-		}
-		t.refused += choice.Delta.Refusal
-		for i, call := range choice.Delta.ToolCalls {
-			if call.Index != nil {
-				i = *call.Index
-			}
-			if err := t.addCall(i, call.ID, call.Function.Name, call.Function.Arguments); err != nil {
-				return a, err
-			}
-		}
-		if err := t.add(choice.Delta.Content); err != nil {
-			return a, err
-		}
-	}
-	switch {
-	case finish == openai.FinishReasonLength:
-		return a, failure(Truncated, "the answer reached the length limit")
-	case finish == openai.FinishReasonContentFilter:
-		return a, failure(Refused, "the endpoint's content filter stopped the answer")
-	case finish == "" && !t.guard.done:
-		return a, failure(Cut, "the stream ended before the answer was complete")
-	}
-	return t.complete(a)
+	return "max_tokens"
 }
 
-// chunkOfCompletion converts a chat completion without streaming into a chunk of a stream.
-func chunkOfCompletion(body []byte) ([]byte, error) {
+var reasoningModel = regexp.MustCompile(`^(gpt-[5-9]|o[0-9])`)
+
+// event implements protocol.
+func (c *chat) event(data []byte) (bool, error) {
+	var chunk openai.ChatCompletionStreamResponse
+	if err := json.Unmarshal(data, &chunk); err != nil {
+		return false, err
+	}
+	c.count(chunk.Usage)
+	if len(chunk.Choices) == 0 {
+		return false, nil
+	}
+	choice := chunk.Choices[0]
+	c.reason = cmp.Or(choice.FinishReason, c.reason)
+	return false, c.read(choice.Delta.Content, choice.Delta.Refusal, choice.Delta.ToolCalls)
+}
+
+// document implements protocol.
+func (c *chat) document(data []byte) error {
 	var whole struct {
-		Model   string `json:"model"`
 		Choices []struct {
 			Message *struct {
 				Content   json.RawMessage   `json:"content"`
@@ -118,24 +100,35 @@ func chunkOfCompletion(body []byte) ([]byte, error) {
 		} `json:"choices"`
 		Usage *openai.Usage `json:"usage"`
 	}
-	if err := json.Unmarshal(body, &whole); err != nil {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is not a completion: %v", err)
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return failure(Invalid, "the endpoint answered with JSON that is not a completion: %v", err)
 	}
 	if len(whole.Choices) == 0 || whole.Choices[0].Message == nil {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is not a completion: %s", head(body))
+		return failure(Invalid, "the endpoint answered with JSON that is not a completion: %s", head(data))
 	}
+	c.count(whole.Usage)
 	choice := whole.Choices[0]
-	return json.Marshal(openai.ChatCompletionStreamResponse{
-		Model: whole.Model,
-		Choices: []openai.ChatCompletionStreamChoice{{
-			Delta: openai.ChatCompletionStreamChoiceDelta{
-				Content: contentText(choice.Message.Content), Refusal: choice.Message.Refusal,
-				ToolCalls: choice.Message.ToolCalls,
-			},
-			FinishReason: choice.FinishReason,
-		}},
-		Usage: whole.Usage,
-	})
+	c.reason = choice.FinishReason
+	return c.read(contentText(choice.Message.Content), choice.Message.Refusal, choice.Message.ToolCalls)
+}
+
+func (c *chat) count(u *openai.Usage) {
+	if u != nil {
+		c.input, c.output = u.PromptTokens, u.CompletionTokens
+	}
+}
+
+func (c *chat) read(text, refused string, calls []openai.ToolCall) error {
+	c.refused += refused
+	for i, call := range calls {
+		if call.Index != nil {
+			i = *call.Index
+		}
+		if err := c.addCall(i, call.ID, call.Function.Name, call.Function.Arguments); err != nil {
+			return err
+		}
+	}
+	return c.add(text)
 }
 
 // contentText returns the text of a message whose content is a string or a list of parts.
@@ -155,12 +148,15 @@ func contentText(raw json.RawMessage) string {
 	return text
 }
 
-// frameTrouble returns errors of the stream guard unchanged; other errors mean an event of the wrong form.
-func frameTrouble(err error) error {
-	var shape *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	if errors.As(err, &shape) || errors.As(err, &syntax) {
-		return failure(Invalid, "the stream has an event of an unexpected form: %v", err)
+// finish implements protocol.
+func (c *chat) finish() error {
+	switch {
+	case c.reason == openai.FinishReasonLength:
+		return failure(Truncated, "the answer reached the length limit")
+	case c.reason == openai.FinishReasonContentFilter:
+		return failure(Refused, "the endpoint's content filter stopped the answer")
+	case c.reason == "" && !c.ended:
+		return failure(Cut, "the stream ended before the answer was complete")
 	}
-	return err
+	return c.complete()
 }

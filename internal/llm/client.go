@@ -15,12 +15,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/sashabaranov/go-openai"
 )
 
 // Options of a Client. The zero value works.
@@ -92,7 +90,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	if probe {
 		waits.left = 0
 	}
-	answer, err := backoff.RetryNotifyWithData(func() (completion, error) {
+	got, err := backoff.RetryNotifyWithData(func() (*answer, error) {
 		a, err := c.attempt(ctx, req, &usage)
 		var e *Error
 		if err != nil && (!errors.As(err, &e) || !e.Retryable()) {
@@ -112,11 +110,15 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	}
 	c.breaker.done(time.Now(), probe, err)
 	c.record(ctx, err)
-	return Response{Text: answer.text, Calls: answer.calls, Usage: usage}, err
+	out := Response{Usage: usage}
+	if err == nil {
+		out.Text, out.Calls = got.response()
+	}
+	return out, err
 }
 
 // attempt sends the request once; it sends it again only if the endpoint refuses parameters.
-func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (completion, error) {
+func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (*answer, error) {
 	asked := shape{form: req.Schema != nil, tools: len(req.Tools) > 0}
 	d := c.known(asked)
 	for refused := false; ; refused = true {
@@ -132,12 +134,12 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 		}
 		var e *Error
 		if !errors.As(err, &e) {
-			return completion{}, err
+			return nil, err
 		}
 		e.finish(c.cfg.Model, c.endpoint.secrets)
 		next, ok := d.plainer(e, asked)
 		if !ok {
-			return completion{}, e
+			return nil, e
 		}
 		if setting := d.drops(next); setting != "" && (setting != "temperature" || c.cfg.Temperature != nil) {
 			c.log.WarnContext(ctx, "The endpoint refuses a setting; retrying without it", "model", c.cfg.Model, "setting", setting, "error", e)
@@ -151,80 +153,101 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (comple
 	}
 }
 
-// completion is the result of one request.
-type completion struct {
-	text          string
-	calls         []Call
-	input, output int // tokens
-}
-
-// ask sends one request and reads its response.
-func (c *Client) ask(ctx context.Context, req Request, d dialect) (completion, error) {
+// ask sends one request and reads its response. The answer has its token counts also with an error.
+func (c *Client) ask(ctx context.Context, req Request, d dialect) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, c.cfg.Timeout, errSlow)
 	defer stop()
-	g := &streamGuard{endpoint: c.endpoint, cancel: cancel, idle: c.cfg.Timeout / 4}
-	g.extra = []map[string]json.RawMessage{c.cfg.settings(d), c.cfg.Extra}
-	library := openai.DefaultConfig("")
-	library.BaseURL = c.endpoint.baseURL
-	library.HTTPClient = g
-	client := openai.NewClientWithConfig(library)
+	a := &answer{onDelta: req.OnDelta}
+	p, path := c.protocol(a)
+	body := p.request(c.cfg, req, d)
+	body["model"], body["stream"] = c.cfg.Model, !d.whole
 	if len(req.Tools) > 0 {
-		tools := map[string]json.RawMessage{"tools": toolList(c.cfg.API, req.Tools, d)}
-		g.extra = append([]map[string]json.RawMessage{tools}, g.extra...)
+		body["tools"] = toolList(c.cfg.API, req.Tools, d)
 	}
-	t := &transcript{guard: g, onDelta: req.OnDelta}
-	var a completion
-	var err error
+	members, err := c.cfg.Extra.merge(body)
+	if err != nil {
+		return a, err
+	}
+	resp, err := c.endpoint.send(ctx, http.MethodPost, path, members)
+	if err != nil {
+		return a, networkError(ctx, err, Unreachable)
+	}
+	defer resp.Body.Close()
+	bounded := &boundedBody{body: resp.Body, answer: a, idle: c.cfg.Timeout / 4, cancel: cancel}
+	if err := read(resp, bounded, p, a); err != nil {
+		return a, networkError(ctx, err, Cut)
+	}
+	return a, nil
+}
+
+// protocol returns the protocol that reads into an answer, and its path.
+func (c *Client) protocol(a *answer) (protocol, string) {
 	switch c.cfg.API {
 	case APIAnthropic:
-		a, err = message(ctx, c.messageRequest(req), req.Schema, d, t)
+		return &messages{answer: a}, messagesPath
 	case APIResponses:
-		a, err = respond(ctx, client, c.responsesRequest(req, d), d, t)
-	default:
-		a, err = chat(ctx, client, c.chatRequest(req, d), d, t)
+		return &responses{answer: a}, responsesPath
 	}
-	if err != nil {
-		return a, networkError(ctx, err, Invalid)
-	}
-	return a, nil
+	return &chat{answer: a}, chatPath
 }
 
-// transcript collects the pieces of a response within limits.
-type transcript struct {
-	text    strings.Builder
-	calls   calls
-	called  int    // total bytes of the calls
-	refused string // text of the model's refusal
-	guard   *streamGuard
-	onDelta func(string)
+// toolList encodes tools for an API. An endpoint that refuses a schema gets open schemas and the plain descriptions.
+func toolList(api string, tools []Tool, d dialect) []object {
+	list := make([]object, len(tools))
+	for i, t := range tools {
+		schema, description := t.Schema, t.Description
+		if d.openTools {
+			schema, description = json.RawMessage(`{"type":"object"}`), cmp.Or(t.Plain, description)
+		}
+		list[i] = object{"name": t.Name, "description": description}
+		switch api {
+		case APIAnthropic:
+			list[i]["input_schema"] = schema
+		case APIResponses:
+			list[i]["type"], list[i]["parameters"], list[i]["strict"] = "function", schema, false
+		default:
+			list[i]["parameters"] = schema
+			list[i] = object{"type": "function", "function": list[i]}
+		}
+	}
+	return list
 }
 
-func (t *transcript) add(piece string) error {
-	if piece == "" {
-		return nil
-	}
-	if t.text.Len()+len(piece) > maxText {
-		return failure(Invalid, "the answer is larger than %d bytes", maxText)
-	}
-	t.guard.started = true
-	t.text.WriteString(piece)
-	if t.onDelta != nil {
-		t.onDelta(piece)
-	}
-	return nil
+// waits are the pauses between the attempts of one request: as long as the endpoint requests, else growing with
+// jitter. They end after the last attempt, or if the next pause would exceed the deadline.
+type waits struct {
+	grow     *backoff.ExponentialBackOff
+	left     int
+	asked    time.Duration // requested by the endpoint for the next pause; negative = none
+	deadline time.Time     // zero = none
 }
 
-// complete adds the text to a completion whose stream ended properly.
-func (t *transcript) complete(a completion) (completion, error) {
-	a.calls = t.calls.done()
-	switch empty := t.text.Len() == 0 && len(a.calls) == 0; {
-	case empty && t.refused != "":
-		return a, refusal(t.refused)
-	case empty:
-		return a, failure(Invalid, "the answer is empty")
-	}
-	a.text = t.text.String()
-	return a, nil
+func newWaits(first time.Duration, deadline time.Time) *waits {
+	return &waits{left: attempts - 1, asked: -1, deadline: deadline, grow: backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(first),
+		backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.25),
+		backoff.WithMaxElapsedTime(0),
+	)}
 }
+
+// NextBackOff implements backoff.BackOff.
+func (w *waits) NextBackOff() time.Duration {
+	if w.left == 0 {
+		return backoff.Stop
+	}
+	w.left--
+	wait := w.grow.NextBackOff()
+	if w.asked >= 0 {
+		wait, w.asked = w.asked, -1
+	}
+	if !w.deadline.IsZero() && time.Until(w.deadline) <= wait {
+		return backoff.Stop
+	}
+	return wait
+}
+
+// Reset implements backoff.BackOff. It does nothing, because waits serve one request.
+func (w *waits) Reset() {}

@@ -2,7 +2,9 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,3 +65,101 @@ type EmbeddingsConfig struct {
 func DefaultEmbeddings() EmbeddingsConfig {
 	return EmbeddingsConfig{BaseURL: Default().BaseURL, Model: "text-embedding-3-small", Timeout: time.Second}
 }
+
+// Efforts returns the values of Config.ReasoningEffort. Each model supports some of them.
+func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
+
+// Verbosities returns the values of Config.Verbosity.
+func Verbosities() []string { return []string{"low", "medium", "high"} }
+
+// MaxTemperature returns the highest temperature that endpoints of an API accept.
+func MaxTemperature(api string) float64 {
+	if api == APIAnthropic {
+		return 1
+	}
+	return 2
+}
+
+// Members of a request that Extra must not contain: those that a Client writes, and those with a setting.
+var (
+	written = []string{"model", "messages", "input", "instructions", "system", "stream", "stream_options", "tools",
+		"tool_choice", "response_format", "text.format", "output_config.format"}
+	settable = []string{"temperature", "max_tokens", "reasoning_effort", "verbosity"}
+)
+
+// Refused returns the path of a member that Extra must not contain, and the reason; empty if there is none.
+func (e Extra) Refused() (path, why string) {
+	for _, path := range written {
+		if e.has(path) {
+			return path, "is written by the router; leave it out"
+		}
+	}
+	for _, path := range settable {
+		if e.has(path) {
+			return path, "has its own setting: write " + path + " beside extra"
+		}
+	}
+	return "", ""
+}
+
+// has reports whether there is a member at a path such as "text.format".
+func (e Extra) has(path string) bool {
+	name, rest, nested := strings.Cut(path, ".")
+	raw, ok := e[name]
+	if !ok || !nested {
+		return ok
+	}
+	var inner Extra
+	return json.Unmarshal(raw, &inner) == nil && inner.has(rest)
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// family returns the name of a model without its provider, in lower case.
+func family(model string) string {
+	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+}
+
+// temperature returns the configured temperature or, for models known to work well with it, 0; nil means none is
+// sent. Many reasoning models refuse a temperature or repeat themselves at 0.
+func (c Config) temperature() *float64 {
+	if c.Temperature == nil && steadyModel.MatchString(family(c.Model)) {
+		return new(float64)
+	}
+	return c.Temperature
+}
+
+// steadyModel matches models that work well with a temperature of 0.
+var steadyModel = regexp.MustCompile(`^(gpt-3\.5|gpt-4|chatgpt-4o|gemini-[12]|gemma|llama|mistral|mixtral|ministral|codestral)`)
+
+// merge returns a request body with the members of Extra. Objects are merged member by member; anything else is replaced.
+func (e Extra) merge(body object) (any, error) {
+	if len(e) == 0 {
+		return body, nil
+	}
+	members := make(map[string]json.RawMessage, len(body)+len(e))
+	for name, value := range body {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("writing the request: %w", err)
+		}
+		members[name] = raw
+	}
+	mergeObjects(members, e)
+	return members, nil
+}
+
+func mergeObjects(into, from map[string]json.RawMessage) {
+	for name, value := range from {
+		var before, more map[string]json.RawMessage
+		if isObject(into[name]) && isObject(value) &&
+			json.Unmarshal(into[name], &before) == nil && json.Unmarshal(value, &more) == nil {
+			mergeObjects(before, more)
+			value, _ = json.Marshal(before) // raw members always marshal
+		}
+		into[name] = value
+	}
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sashabaranov/go-openai"
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/agenticnexus/agenticnexus/internal/secret"
@@ -106,7 +105,7 @@ func authHeader(baseURL, key string) http.Header {
 	switch {
 	case key == "":
 	case isAzureDeployment(baseURL):
-		h.Set(openai.AzureAPIKeyHeader, key)
+		h.Set("Api-Key", key)
 	default:
 		h.Set("Authorization", "Bearer "+key)
 	}
@@ -140,7 +139,7 @@ func (e endpoint) send(ctx context.Context, method, path string, content any) (*
 		return nil, failure(Unreachable, "base_url is not a URL")
 	}
 	e.prepare(req)
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -150,7 +149,7 @@ func (e endpoint) send(ctx context.Context, method, path string, content any) (*
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, statusError(resp, resp.Body)
+		return nil, statusError(resp)
 	}
 	return resp, nil
 }

@@ -69,3 +69,20 @@ func (u *Usage) Add(other Usage) {
 	u.OutputTokens += other.OutputTokens
 	u.Calls += other.Calls
 }
+
+// Tool is a tool that a model may call.
+type Tool struct {
+	Name        string          // 1 to MaxToolName letters, digits, "_" and "-"
+	Description string          // may be empty
+	Schema      json.RawMessage // JSON Schema of the arguments, an object
+	Plain       string          // the description for endpoints that refuse schemas; "" = Description
+}
+
+// MaxToolName is the length of the longest tool name that all endpoints accept.
+const MaxToolName = 64
+
+// Call is a tool call requested by a model. It is not validated.
+type Call struct {
+	Name      string
+	Arguments string // as written by the model; should be a JSON object
+}

@@ -1,93 +1,102 @@
 package llm
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
+	"maps"
+	"strings"
 
 	"github.com/sashabaranov/go-openai"
 )
 
-func (c *Client) responsesRequest(req Request, d dialect) openai.CreateResponseRequest {
-	var store bool
-	input := make([]openai.ResponseInputMessage, len(req.Messages))
-	for i, m := range req.Messages {
-		input[i] = openai.ResponseInputMessage{Role: m.Role, Content: m.Content}
-	}
-	out := openai.CreateResponseRequest{Model: c.cfg.Model, Instructions: req.System, Input: input, Store: &store}
+const responsesPath = "/responses"
+
+// responses is the protocol of OpenAI's Responses API.
+type responses struct {
+	*answer
+	last *openai.CreateResponseResponse // nil until it has ended
+}
+
+// request implements protocol.
+func (r *responses) request(cfg Config, req Request, d dialect) object {
+	out := object{"instructions": req.System, "input": req.Messages, "store": false}
+	text := object{}
 	if req.Schema != nil && d.form < formPrompt {
-		out.Text = &openai.ResponseTextConfig{Format: responsesFormat(req.Schema, d.form)}
+		format := object{"type": "json_object"}
+		if d.form < formObject {
+			format["type"] = "json_schema"
+			maps.Copy(format, req.Schema.format(d.form))
+		}
+		text["format"] = format
+	}
+	if cfg.Verbosity != "" && !d.noVerbosity {
+		text["verbosity"] = cfg.Verbosity
+	}
+	if len(text) > 0 {
+		out["text"] = text
+	}
+	if cfg.MaxTokens > 0 {
+		out["max_output_tokens"] = cfg.MaxTokens
+	}
+	if cfg.ReasoningEffort != "" && !d.noEffort {
+		out["reasoning"] = object{"effort": cfg.ReasoningEffort}
+	}
+	if !d.noTemperature {
+		out["temperature"] = cfg.temperature()
 	}
 	return out
 }
 
-func responsesFormat(schema *Schema, f form) *openai.ResponseTextFormat {
-	switch f {
-	case formStrict:
-		return &openai.ResponseTextFormat{Type: "json_schema", Name: schema.Name, Schema: schema.Strict, Strict: true}
-	case formSchema:
-		return &openai.ResponseTextFormat{Type: "json_schema", Name: schema.Name, Schema: schema.Loose}
-	}
-	return &openai.ResponseTextFormat{Type: "json_object"}
-}
-
-// respond calls the Responses API and reads the events up to the last one.
-func respond(
-	ctx context.Context, client *openai.Client, request openai.CreateResponseRequest, d dialect, t *transcript,
-) (completion, error) {
-	t.guard.edit = func(body map[string]json.RawMessage) {
-		if d.whole {
-			delete(body, "stream")
-		}
-	}
-	t.guard.whole = eventOfResponse
-	t.guard.keep = responseEventMatters
-	stream, err := client.CreateResponseStream(ctx, request)
+// event implements protocol.
+func (r *responses) event(data []byte) (bool, error) {
+	kind, err := eventType(data)
 	if err != nil {
-		return completion{}, err
+		return false, err
 	}
-	defer stream.Close()
-	var a completion
-	for {
-		ev, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return a, failure(Cut, "the stream ended before the answer was complete")
-		}
-		if err != nil {
-			return a, frameTrouble(err)
-		}
-		switch ev.Type {
-		case openai.ResponseStreamEventOutputTextDelta:
-			if err := t.add(ev.Delta); err != nil {
-				return a, err
-			}
-			continue
-		case openai.ResponseStreamEventRefusalDelta:
-			t.refused += ev.Delta
-			continue
-		}
-		if ev.Response == nil {
-			return a, failure(Invalid, "the event %s has no response", ev.Type)
-		}
-		if u := ev.Response.Usage; u != nil {
-			a.input, a.output = u.InputTokens, u.OutputTokens
-		}
-		if t.text.Len() == 0 && ev.Type == openai.ResponseStreamEventCompleted {
-			if err := t.add(ev.Response.GetOutputText()); err != nil {
-				return a, err
-			}
-		}
-		if err := t.addOutput(ev.Response.Output); err != nil {
-			return a, err
-		}
-		return a.finish(ev, t)
+	name := openai.ResponseStreamEventType(kind)
+	switch name {
+	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta,
+		openai.ResponseStreamEventCompleted, openai.ResponseStreamEventIncomplete, openai.ResponseStreamEventFailed:
+	default:
+		return false, nil
 	}
+	var ev openai.ResponseStreamEvent
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return false, err
+	}
+	switch {
+	case name == openai.ResponseStreamEventOutputTextDelta:
+		return false, r.add(ev.Delta)
+	case name == openai.ResponseStreamEventRefusalDelta:
+		r.refused += ev.Delta
+		return false, nil
+	case ev.Response == nil:
+		return false, failure(Invalid, "the event %s has no response", kind)
+	}
+	ev.Response.Status = openai.ResponseStatus(strings.TrimPrefix(kind, "response."))
+	return true, r.end(ev.Response)
 }
 
-// addOutput adds the calls of a response after its end, because only complete calls count.
-func (t *transcript) addOutput(items []any) error {
-	for i, item := range items {
+// document implements protocol.
+func (r *responses) document(data []byte) error {
+	var whole openai.CreateResponseResponse
+	if err := json.Unmarshal(data, &whole); err != nil || whole.Object != "response" {
+		return failure(Invalid, "the endpoint answered with JSON that is not a response: %s", head(data))
+	}
+	return r.end(&whole)
+}
+
+// end reads the response at its end. Calls are read only here, because only complete ones count.
+func (r *responses) end(last *openai.CreateResponseResponse) error {
+	r.last = last
+	if last.Usage != nil {
+		r.input, r.output = last.Usage.InputTokens, last.Usage.OutputTokens
+	}
+	if r.text.Len() == 0 && last.Status == "completed" {
+		if err := r.add(last.GetOutputText()); err != nil {
+			return err
+		}
+	}
+	for i, item := range last.Output {
 		fields, _ := item.(map[string]any)
 		if kind, _ := fields["type"].(string); kind != "function_call" {
 			continue
@@ -95,58 +104,31 @@ func (t *transcript) addOutput(items []any) error {
 		id, _ := fields["call_id"].(string)
 		name, _ := fields["name"].(string)
 		arguments, _ := fields["arguments"].(string)
-		if err := t.addCall(i, id, name, arguments); err != nil {
+		if err := r.addCall(i, id, name, arguments); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// finish reads the last event of a response.
-func (a completion) finish(ev openai.ResponseStreamEvent, t *transcript) (completion, error) {
-	switch ev.Type {
-	case openai.ResponseStreamEventFailed:
-		if e := ev.Response.Error; e != nil {
-			return a, complaint{Message: e.Message, Code: e.Code}.err(0)
+// finish implements protocol.
+func (r *responses) finish() error {
+	if r.last == nil {
+		return failure(Cut, "the stream ended before the answer was complete")
+	}
+	switch r.last.Status {
+	case "completed":
+		return r.complete()
+	case "failed":
+		if e := r.last.Error; e != nil {
+			return complaint{Message: e.Message, Code: e.Code}.err(0)
 		}
-		return a, failure(Server, "the response failed")
-	case openai.ResponseStreamEventIncomplete:
-		if d := ev.Response.IncompleteDetails; d != nil && d.Reason == "content_filter" {
-			return a, failure(Refused, "the endpoint's content filter stopped the answer")
+		return failure(Server, "the response failed")
+	case "incomplete":
+		if d := r.last.IncompleteDetails; d != nil && d.Reason == "content_filter" {
+			return failure(Refused, "the endpoint's content filter stopped the answer")
 		}
-		return a, failure(Truncated, "the answer reached the length limit")
+		return failure(Truncated, "the answer reached the length limit")
 	}
-	return t.complete(a)
-}
-
-// responseEventMatters reports whether an event carries text or ends the response. Other events are not decoded.
-func responseEventMatters(data []byte) bool {
-	var kind struct {
-		Type openai.ResponseStreamEventType `json:"type"`
-	}
-	if json.Unmarshal(data, &kind) != nil {
-		return true
-	}
-	switch kind.Type {
-	case openai.ResponseStreamEventOutputTextDelta, openai.ResponseStreamEventRefusalDelta,
-		openai.ResponseStreamEventCompleted, openai.ResponseStreamEventIncomplete, openai.ResponseStreamEventFailed:
-		return true
-	}
-	return false
-}
-
-// eventOfResponse converts a response without streaming into the last event of a stream.
-func eventOfResponse(body []byte) ([]byte, error) {
-	var whole struct {
-		Object string `json:"object"`
-		Status string `json:"status"`
-	}
-	if err := json.Unmarshal(body, &whole); err != nil || whole.Object != "response" {
-		return nil, failure(Invalid, "the endpoint answered with JSON that is not a response: %s", head(body))
-	}
-	switch whole.Status {
-	case "completed", "incomplete", "failed":
-		return json.Marshal(map[string]any{"type": "response." + whole.Status, "response": json.RawMessage(body)})
-	}
-	return nil, failure(Cut, "the response is %s", whole.Status)
+	return failure(Cut, "the response is %s", r.last.Status)
 }

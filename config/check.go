@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/size"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -37,7 +38,7 @@ func (d *decoder) check(s *Settings) {
 	}
 	d.oneOf("discovery", s.Discovery, downstream.DiscoveryLazy, downstream.DiscoveryEager)
 	d.oneOf("name_conflicts", s.NameConflicts,
-		downstream.ConflictNamespace, downstream.ConflictLastWins, downstream.ConflictError)
+		catalog.ConflictNamespace, catalog.ConflictLastWins, catalog.ConflictError)
 	for i, tool := range s.Router.Tools {
 		if known := router.DefaultTools().Tools; !slices.Contains(known, tool) {
 			quoted := d.places[item("router.tools", i)].quoted()

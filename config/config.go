@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -103,7 +104,7 @@ func Default() Config {
 	return Config{Settings: Settings{
 		Listen:        "127.0.0.1:8002",
 		Discovery:     downstream.DiscoveryLazy,
-		NameConflicts: downstream.ConflictNamespace,
+		NameConflicts: catalog.ConflictNamespace,
 		Router:        router.DefaultTools(),
 		Proxy:         proxy.Default(),
 		Query:         router.DefaultQuery(),

@@ -142,7 +142,7 @@ func callMirrored(
 		}
 	}
 	forwarded := call.Header
-	call.Header = sl.lists.tool(tool).paramHeaders(forwarded, call.Params)
+	call.Header = sl.lists.tool(tool).ParamHeaders(forwarded, call.Params)
 	reply, err := session.Call(ctx, call)
 	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != strconv.Itoa(jsonrpc.CodeHeaderMismatch) {
 		return reply, err
@@ -151,7 +151,7 @@ func callMirrored(
 		return reply, nil
 	}
 	again := *call
-	again.Header = sl.lists.tool(tool).paramHeaders(forwarded, call.Params)
+	again.Header = sl.lists.tool(tool).ParamHeaders(forwarded, call.Params)
 	if maps.EqualFunc(call.Header, again.Header, slices.Equal) {
 		return reply, nil
 	}

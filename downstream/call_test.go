@@ -535,3 +535,23 @@ func TestValidate(t *testing.T) {
 		t.Errorf("got %v, %v; want nothing to be known of an unknown tool", bad, err)
 	}
 }
+
+// Progress that a server reports while a client is asked does not begin the limit of the call anew: it stands still.
+func TestProgressWhileAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(tool("ask"))
+		m := start(t, pipes([]string{"a"}, s))
+		defer m.Stop()
+		r := request("a", "ask")
+		r.Step, r.Client = true, "c"
+		r.Ask = func(_ context.Context, _ downstream.ServerRequest) (result, err []byte) {
+			token := jsonrpc.Get([]byte(s.params("tools/call")[0]), "_meta", "progressToken")
+			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":` + string(token) + `}}`)
+			time.Sleep(9 * time.Minute)
+			return []byte(`"well"`), nil
+		}
+		if reply, err := m.Call(t.Context(), r); err != nil || !strings.Contains(resultText(reply), "well") {
+			t.Errorf("got %s, %v, want the answer of the client", resultText(reply), err)
+		}
+	})
+}

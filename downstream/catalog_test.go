@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
@@ -123,7 +124,7 @@ func TestNames(t *testing.T) {
 		policy, names string
 		lookups       map[string]string // name → server/tool, or the reason
 	}{
-		{downstream.ConflictNamespace, "search@a a.both@a x__y@a x:y@a x.y@a b.both@b other@b b.a__search@b b.a.both@b", map[string]string{
+		{catalog.ConflictNamespace, "search@a a.both@a x__y@a x:y@a x.y@a b.both@b other@b b.a__search@b b.a.both@b", map[string]string{
 			"search": "a/search", "a__search": "a/search", "a:search": "a/search", "a.search": "a/search",
 			"both": reason.AmbiguousTool, "a.both": "a/both", "b__both": "b/both",
 			"x__y": "a/x__y", "a__x__y": "a/x__y", "a:x__y": "a/x__y", "a.x__y": "a/x__y",
@@ -132,10 +133,10 @@ func TestNames(t *testing.T) {
 			"b__a__search": "b/a__search", "b.a.both": "b/a.both", "b:a__search": "b/a__search",
 			"nothing": reason.UnknownTool, "a__other": reason.UnknownTool, "": reason.UnknownTool, "a__": reason.UnknownTool, "__search": reason.UnknownTool,
 		}},
-		{downstream.ConflictLastWins, "search@a a.both@a x__y@a x:y@a x.y@a both@b other@b b.a__search@b b.a.both@b", map[string]string{
+		{catalog.ConflictLastWins, "search@a a.both@a x__y@a x:y@a x.y@a both@b other@b b.a__search@b b.a.both@b", map[string]string{
 			"both": "b/both", "a.both": "a/both", "a__both": "a/both", "b:both": "b/both",
 		}},
-		{downstream.ConflictError, "search@a both@a x__y@a x:y@a x.y@a other@b b.a__search@b b.a.both@b", map[string]string{
+		{catalog.ConflictError, "search@a both@a x__y@a x:y@a x.y@a other@b b.a__search@b b.a.both@b", map[string]string{
 			"both": "a/both", "b__both": "quarantined",
 		}},
 	} {
@@ -172,8 +173,8 @@ func TestNames(t *testing.T) {
 					t.Errorf("Lookup(%q): got %s, want %s", name, got, want)
 				}
 			}
-			conflicts := catalogOf(t, m).Conflicts()
-			if tc.policy != downstream.ConflictError {
+			conflicts := catalogOf(t, m).Conflicts
+			if tc.policy != catalog.ConflictError {
 				if len(conflicts) > 0 {
 					t.Errorf("got conflicts %v", conflicts)
 				}

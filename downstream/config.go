@@ -2,6 +2,8 @@ package downstream
 
 import (
 	"net/http"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
@@ -19,13 +21,6 @@ const (
 const (
 	SessionShared    = "shared"
 	SessionPerClient = "per_client"
-)
-
-// Policies for equal bare tool names of several servers.
-const (
-	ConflictNamespace = "namespace" // both are listed as server.tool
-	ConflictLastWins  = "last_wins" // the server later in the configuration gets the bare name
-	ConflictError     = "error"     // start-up fails; a conflict that appears later quarantines the later tool
 )
 
 // Which processes of a cluster connect to a server.
@@ -134,6 +129,15 @@ func (c ServerConfig) TrustsAnnotations() bool {
 type ToolFilter struct {
 	Allow []string `yaml:"allow"`
 	Deny  []string `yaml:"deny"`
+}
+
+// allows reports whether the filter admits a tool. The config loader has checked the patterns.
+func (f ToolFilter) allows(tool string) bool {
+	matches := func(p string) bool {
+		ok, _ := path.Match(p, tool)
+		return ok
+	}
+	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches)) && !slices.ContainsFunc(f.Deny, matches)
 }
 
 // ExecutionConfig limits the steps of a plan.

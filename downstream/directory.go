@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -26,8 +27,7 @@ const (
 // directory holds the tools of all servers.
 type directory struct {
 	servers   *servers
-	policy    string // for equal names
-	nameLimit int    // maximum length of listed names
+	options   catalog.Options
 	logger    *slog.Logger
 	validator *plan.Validator
 	refreshes *rate.Limiter
@@ -38,7 +38,8 @@ type directory struct {
 
 func newDirectory(o *Options, servers *servers) *directory {
 	d := &directory{
-		servers: servers, policy: o.NameConflicts, nameLimit: o.NameLimit, logger: o.Logger, validator: o.Validator,
+		servers: servers, options: catalog.Options{Policy: o.NameConflicts, NameLimit: o.NameLimit},
+		logger: o.Logger, validator: o.Validator,
 		refreshes: rate.NewLimiter(1, refreshBurst),
 	}
 	if d.validator == nil {
@@ -98,7 +99,9 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 		}
 		lost := Missing{
 			Server: f.order[i].config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
-			last: f.order[i].own.lists.last("tools/list"),
+		}
+		if last := f.order[i].own.lists.last("tools/list"); last != nil {
+			lost.Last = last.tools
 		}
 		failure := f.order[i].own.starting() // includes the time elapsed
 		if failure != nil || errors.As(failed[i], &failure) {
@@ -118,7 +121,7 @@ func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool
 	var wg sync.WaitGroup
 	for _, m := range missing {
 		quick := m.Reason == reason.Unavailable || m.Reason == reason.Disconnected
-		if s := d.servers.enabled(m.Server); s != nil && quick && m.last != nil {
+		if s := d.servers.enabled(m.Server); s != nil && quick && m.Last != nil {
 			wg.Go(func() {
 				defer s.rescue("connecting", nil)
 				ctx, cancel := context.WithTimeout(ctx, min(s.deadline, reconnectTime))
@@ -154,38 +157,48 @@ func (s *snapshot) fresh(f *set) bool {
 	return true
 }
 
-// build returns the catalog of the lists, or a later one built by another caller. If the lists are unchanged it
-// returns the last catalog; else it processes only servers whose tools have changed.
+// build returns the catalog of the lists, or a later one built by another caller.
 func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog {
 	d.building.Lock()
 	defer d.building.Unlock()
 	var former *Catalog
-	if s := d.snapshot.Load(); s != nil && s.set == f {
-		former = s.catalog
+	var conflicts []catalog.Conflict
+	if s := d.snapshot.Load(); s != nil {
+		former, conflicts = s.catalog, s.catalog.Conflicts
 		for i, l := range lists {
+			if s.set != f {
+				break
+			}
 			if last := s.lists[i]; l != nil && last != nil && last.turn > l.turn {
 				lists[i] = last
 			}
 		}
-	} else {
-		former = newCatalog(f.configs(), d.policy)
-		former.nameLimit = d.nameLimit
 	}
-	catalog := former.with(lists, missing)
-	d.snapshot.Store(&snapshot{catalog, f, lists})
-	for _, c := range catalog.conflicts {
-		same := func(old Conflict) bool { return old.Tool == c.Tool && slices.Equal(old.Servers, c.Servers) }
-		if !slices.ContainsFunc(former.conflicts, same) {
-			d.logger.Warn("tool quarantined", "tool", c.Tool, "server", c.Servers[len(c.Servers)-1], "error", c.Error())
+	sources := make([]catalog.Source, len(lists))
+	for i, l := range lists {
+		sources[i].Server = f.order[i].config.Name
+		if l != nil {
+			sources[i].List, sources[i].Instructions = l.tools, l.instructions
 		}
 	}
-	return catalog
+	c := catalog.Build(former, d.options, sources, missing)
+	d.snapshot.Store(&snapshot{c, f, lists})
+	for _, conflict := range c.Conflicts {
+		same := func(old catalog.Conflict) bool {
+			return old.Tool == conflict.Tool && slices.Equal(old.Servers, conflict.Servers)
+		}
+		if !slices.ContainsFunc(conflicts, same) {
+			d.logger.Warn("tool quarantined", "tool", conflict.Tool,
+				"server", conflict.Servers[len(conflict.Servers)-1], "error", conflict.Error())
+		}
+	}
+	return c
 }
 
 // conflicts returns the conflicts in the last catalog.
-func (d *directory) conflicts() []Conflict {
+func (d *directory) conflicts() []catalog.Conflict {
 	if last := d.snapshot.Load(); last != nil {
-		return last.catalog.conflicts
+		return last.catalog.Conflicts
 	}
 	return nil
 }
@@ -195,7 +208,7 @@ func (d *directory) conflicts() []Conflict {
 func (d *directory) Displaced(server, tool string) *link.Failure {
 	for _, c := range d.conflicts() {
 		if c.Tool == tool && slices.Contains(c.Servers[1:], server) {
-			return quarantined(server, tool, "its name is also used by another server")
+			return catalog.Quarantine(server, tool, "its name is also used by another server")
 		}
 	}
 	return nil
@@ -220,17 +233,17 @@ func (d *directory) Has(ctx context.Context, server, client, tool string, visibl
 		return true, nil
 	}
 	l, err := lists.getWith(ctx, "tools/list", time.Now(), func(l *listing) bool {
-		_, useless := l.quarantined[tool]
-		return useless || l.tool(tool) != nil
+		_, useless := l.tools.Quarantined[tool]
+		return useless || l.tools.Tool(tool) != nil
 	})
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case err != nil || l.tool(tool) != nil:
+	case err != nil || l.tools.Tool(tool) != nil:
 		return true, nil
 	}
-	if why, ok := l.quarantined[tool]; ok {
-		return false, quarantined(server, tool, why)
+	if why, ok := l.tools.Quarantined[tool]; ok {
+		return false, catalog.Quarantine(server, tool, why)
 	}
 	return false, nil
 }
@@ -249,7 +262,7 @@ func (d *directory) Validate(ctx context.Context, server, tool string, arguments
 	if l == nil {
 		return nil, nil
 	}
-	t := l.tool(tool)
+	t := l.tools.Tool(tool)
 	if t == nil {
 		return nil, nil
 	}

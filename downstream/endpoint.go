@@ -40,8 +40,7 @@ func (e *endpoint) through(base http.RoundTripper) http.RoundTripper {
 
 // lists reports whether the server lists a tool.
 func (e *endpoint) lists(tool string) bool {
-	known := e.known.last("tools/list")
-	return known.tool(tool) != nil
+	return e.known.last("tools/list").tools.Tool(tool) != nil
 }
 
 func newEndpoint(c ServerConfig, o *Options, clients *clients) *endpoint {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -20,7 +21,7 @@ func ExampleManager_Call() {
 	defer m.Stop()
 	reply, err := m.Call(context.Background(), &downstream.Request{
 		Server: "files", Method: "tools/call", Tool: "echo",
-		Params: downstream.ToolParams("echo", []byte(`{"id":9007199254740993}`), nil),
+		Params: catalog.Params("echo", []byte(`{"id":9007199254740993}`), nil),
 	})
 	fmt.Println(string(jsonrpc.Get(reply.Result, "content")), err)
 

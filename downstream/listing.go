@@ -4,13 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/short"
@@ -20,8 +19,6 @@ const (
 	maxPages = 1000      // pages of one list
 	maxItems = 100_000   // items of one list
 	maxBytes = 256 << 20 // of all pages of one list
-	maxKept  = 1000      // quarantined tools kept per list
-	maxName  = 1024      // bytes of their names; longer ones are not kept
 )
 
 // listing is one request of a list, and then the list. It is immutable once done is closed, but for outdated.
@@ -84,19 +81,8 @@ func (l *listing) fresh(by reader, now time.Time) bool {
 
 // contents are the items of a list. A server's sessions share the memory of equal contents.
 type contents struct {
-	items  []json.RawMessage // nil if the method is unknown; only valid and allowed tools
-	tools  []Tool            // of tools/list
-	byName map[string]int    // own name to index in tools
-
-	quarantined map[string]string // tool name to the fault of its definition
-}
-
-// tool returns a tool by its own name; nil if it was not listed.
-func (l *contents) tool(name string) *Tool {
-	if i, ok := l.byName[name]; ok {
-		return &l.tools[i]
-	}
-	return nil
+	items []json.RawMessage // nil if the method is unknown
+	tools *catalog.List     // of tools/list: the valid and allowed items
 }
 
 // listMethods describes the lists of MCP by method.
@@ -175,7 +161,8 @@ func (k *known) intern(of *identity, method string, items []json.RawMessage, tur
 	if last.turn == 0 || last.digest != digest {
 		c = contents{items: items}
 		if method == "tools/list" {
-			c.readTools(of.config, of.logger)
+			c.tools = of.readTools(items)
+			c.items = c.tools.Items
 		}
 	}
 	k.mu.Lock()
@@ -184,6 +171,14 @@ func (k *known) intern(of *identity, method string, items []json.RawMessage, tur
 		k.byMethod[method] = knownList{digest, c, turn}
 	}
 	return c
+}
+
+// readTools reads the definitions of the server's tools.
+func (i *identity) readTools(items []json.RawMessage) *catalog.List {
+	return catalog.Read(i.config.Name, items, i.config.TrustsAnnotations(), i.config.Tools.allows,
+		func(tool string, fault error) {
+			i.logger.Warn("tool quarantined", "server", i.config.Name, "tool", tool, "error", fault)
+		})
 }
 
 // readPages requests all pages of a list.
@@ -227,42 +222,4 @@ func readPages(ctx context.Context, s *link.Session, method string) (items []jso
 		seen[string(cursor)] = true
 	}
 	return nil, fmt.Errorf("%s has more than %d pages", method, maxPages)
-}
-
-// readTools reads the tool definitions and quarantines invalid ones.
-func (l *contents) readTools(config ServerConfig, logger *slog.Logger) {
-	items := l.items
-	l.items = nil
-	l.tools = make([]Tool, 0, len(items))
-	l.byName = make(map[string]int, len(items))
-	for _, def := range items {
-		t, err := readTool(config.Name, def)
-		if !config.TrustsAnnotations() {
-			t.Annotations = t.Annotations.Distrusted()
-		}
-		if err == nil && l.tool(t.Tool.Tool) != nil {
-			err = errors.New("its name is listed twice")
-		}
-		if err != nil {
-			name := jsonrpc.Text(jsonrpc.Get(def, "name"))
-			logger.Warn("tool quarantined", "server", config.Name, "tool", name, "error", err)
-			l.quarantine(name, err)
-			continue
-		}
-		if config.Tools.allows(t.Tool.Tool) {
-			l.items = append(l.items, def)
-			l.tools = append(l.tools, t)
-			l.byName[t.Tool.Tool] = len(l.tools) - 1
-		}
-	}
-}
-
-// quarantine records why a definition is invalid, for callers of the tool.
-func (l *contents) quarantine(name string, why error) {
-	if l.quarantined == nil {
-		l.quarantined = map[string]string{}
-	}
-	if len(name) <= maxName && len(l.quarantined) < maxKept && l.tool(name) == nil {
-		l.quarantined[name] = why.Error()
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -24,13 +25,13 @@ type listCache struct {
 	requests map[string]*listing // by method: the last request, unless its list is outdated; it may be in progress
 	results  map[string]*listing // by method: the last list that was read, in any session; it may be outdated
 	rereads  *rate.Limiter       // limits requests for lists that lack an item
-	none     listing             // list of a disabled server
+	none     listing             // list of a disabled server; always the same, so that the catalog does not change
 }
 
 func newListCache(sl *slot) *listCache {
 	return &listCache{
 		slot: sl, requests: map[string]*listing{}, results: map[string]*listing{},
-		rereads: rate.NewLimiter(rereadRate, rereadMost),
+		rereads: rate.NewLimiter(rereadRate, rereadMost), none: listing{contents: contents{tools: new(catalog.List)}},
 	}
 }
 
@@ -39,7 +40,7 @@ func newListCache(sl *slot) *listCache {
 // one. If the server was replaced before the request, the error is admission.ErrRetired.
 func (c *listCache) get(ctx context.Context, method string, by reader) (*listing, error) {
 	if c.slot.s.config.Disabled {
-		return &c.none, nil // always the same, so that the catalog does not change
+		return &c.none, nil
 	}
 	l, err := c.request(method, by)
 	if err != nil {
@@ -133,14 +134,13 @@ func (c *listCache) last(method string) *listing {
 
 // tool returns a tool's last definition in the slot or, without one, in any session with the server, so that a client
 // need not list before its first call. It is nil if the tool was never listed.
-func (c *listCache) tool(name string) *Tool {
+func (c *listCache) tool(name string) *catalog.Tool {
 	if l := c.last("tools/list"); l != nil {
-		if t := l.tool(name); t != nil {
+		if t := l.tools.Tool(name); t != nil {
 			return t
 		}
 	}
-	known := c.slot.s.known.last("tools/list")
-	return known.tool(name)
+	return c.slot.s.known.last("tools/list").tools.Tool(name)
 }
 
 // fill completes a request.

@@ -7,25 +7,22 @@
 // All methods are safe for concurrent use. Start does not block, and a server that is down delays no other. Apply
 // replaces the configuration of the servers while calls are in flight. Stop waits for every goroutine and child
 // process.
-//
-// The files form layers, the lowest first; a test in tests counts the references that point upward:
-//
-//   - config, names, timing, latency, messages, failure, identity: values
-//   - tool, listing, options: tools, and what servers list
-//   - client, subscriptions: what clients have asked of servers
-//   - monitor, endpoint, mail: one server, as all its sessions share it
-//   - slot, supervise, lists: one session with a server
-//   - server, reload: all sessions with one server, and all servers
-//   - owners, catalog, shelves, directory: the tools of all servers
-//   - request, admit, mrtr, retry, subscribe, timelimit, call: requests and their middleware
-//   - inbound, dial, sessions, manager, status: what servers send, and the public surface
 package downstream
 
 import (
 	"context"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+)
+
+// The types of package catalog that the methods of Manager take and return.
+type (
+	Catalog = catalog.Catalog
+	Missing = catalog.Missing
+	Tool    = catalog.Tool
+	Visible = catalog.Visible
 )
 
 // Manager owns the downstream servers.
@@ -115,5 +112,5 @@ func (m *Manager) ForwardedHeaders() (names []string) {
 
 // ListedName returns the name under which clients see a tool.
 func (m *Manager) ListedName(server, tool string) string {
-	return Alias(server, tool, m.opts.NameLimit)
+	return catalog.Alias(server, tool, m.opts.NameLimit)
 }

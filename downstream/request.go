@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
@@ -86,7 +87,7 @@ func (c *calls) serverFor(r *Request) (*server, error) {
 	case s == nil || s.config.Disabled:
 		return nil, &UnknownError{"server", r.Server}
 	case r.Tool != "" && (!s.config.Tools.allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
-		return nil, &UnknownError{"tool", FullName(r.Server, r.Tool)}
+		return nil, &UnknownError{"tool", catalog.FullName(r.Server, r.Tool)}
 	}
 	return s, nil
 }

@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -202,18 +200,5 @@ func (ss *Sessions) CheckParamHeaders(server, client, tool string, h http.Header
 	if s == nil {
 		return nil
 	}
-	t := s.slot(client).lists.tool(tool)
-	if t == nil || t.mirrored == nil {
-		return nil
-	}
-	err := mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
-		sent := h.Values(name)
-		return strings.Join(sent, ", "), len(sent) > 0
-	}, t.mirrored, params)
-	var mismatch mcp.HeaderMismatchError
-	if !errors.As(err, &mismatch) {
-		return nil
-	}
-	message := "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason
-	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: message}
+	return s.slot(client).lists.tool(tool).CheckParamHeaders(h, params)
 }

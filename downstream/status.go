@@ -91,15 +91,16 @@ func (s *server) status(see Visible) Status {
 		st.ProtocolVersion = session.Version
 		st.Sessions++
 	}
-	known := s.known.last("tools/list")
-	for i := range known.tools {
-		if see == nil || see(s.config.Name, known.tools[i].Tool.Tool) {
-			st.Tools++
+	if list := s.known.last("tools/list").tools; list != nil {
+		for i := range list.Tools {
+			if see == nil || see(s.config.Name, list.Tools[i].Tool.Tool) {
+				st.Tools++
+			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(known.quarantined)) {
-		if see == nil || see(s.config.Name, name) {
-			st.quarantine(name, known.quarantined[name])
+		for _, name := range slices.Sorted(maps.Keys(list.Quarantined)) {
+			if see == nil || see(s.config.Name, name) {
+				st.quarantine(name, list.Quarantined[name])
+			}
 		}
 	}
 	st.Sessions += s.sessions()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -13,11 +14,11 @@ import (
 // name.
 func (d *directory) aliased(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
 	ok bool) {
-	if server, tool, full := downstream.SplitFull(name); full && d.servers.Listed(server, "", tool) {
+	if server, tool, full := catalog.SplitFull(name); full && d.servers.Listed(server, "", tool) {
 		return "", "", false
 	}
 	for _, server := range d.serversFor(visible) {
-		if !downstream.MayBeAlias(name, server) {
+		if !catalog.MayBeAlias(name, server) {
 			continue
 		}
 		// A server that cannot be listed is skipped; the caller reports it if nothing else has the name.

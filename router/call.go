@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -16,7 +17,7 @@ func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessag
 		return nil, err
 	}
 	reply, err := r.servers.Call(ctx, &downstream.Request{
-		Server: server, Tool: tool, Method: "tools/call", Params: downstream.ToolParams(tool, arguments, nil),
+		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
 	})
 	if err != nil {
 		return nil, err

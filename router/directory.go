@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
@@ -51,7 +52,7 @@ func (d *directory) lookAgain(ctx context.Context, since time.Time, names []stri
 // qualified splits a name that begins with a visible server. A hidden server is treated like an unknown one, so that
 // response times do not reveal it.
 func (d *directory) qualified(name string, visible downstream.Visible) (server, tool string, ok bool) {
-	for server, tool := range downstream.Splits(name) {
+	for server, tool := range catalog.Splits(name) {
 		if d.servers.Configured(server) && (visible == nil || visible(server, "")) {
 			return server, tool, true
 		}
@@ -106,7 +107,7 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 	if server, tool, ok := d.aliased(ctx, name, visible); ok {
 		return server, tool, d.displaced(server, tool)
 	}
-	for server, tool := range downstream.Splits(name) {
+	for server, tool := range catalog.Splits(name) {
 		known, err := d.servers.Has(ctx, server, "", tool, visible)
 		if known && err == nil {
 			err = d.displaced(server, tool)

@@ -25,7 +25,7 @@ func (x *indexing) follow(c *downstream.Catalog) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.known.Load()
-	if known == c || known != nil && known.Later(c) {
+	if known == c || known != nil && known.Number > c.Number {
 		return
 	}
 	for server, tools := range c.Changed(known) {

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -146,7 +147,7 @@ func TestRun(t *testing.T) {
 // Under name_conflicts: error, the later of two equal tools is not used, by its full name either.
 func TestRunQuarantined(t *testing.T) {
 	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
-		o.NameConflicts = downstream.ConflictError
+		o.NameConflicts = catalog.ConflictError
 		for _, name := range []string{"other", "third"} {
 			server := &mcptest.Server{}
 			server.SetTools(`[{"name":"echo",` + anything + `},{"name":"do.it",` + anything + `},{"name":"of ` + name + `",` + anything + `}]`)
@@ -159,7 +160,7 @@ func TestRunQuarantined(t *testing.T) {
 		lines := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`)
 		return lines[len(lines)-1]
 	}
-	alias := downstream.Alias("third", "do.it", 0)
+	alias := catalog.Alias("third", "do.it", 0)
 	for _, got := range []string{
 		ask("run", `{"tool":"other__echo"}`), ask("run", `{"tool":"other.echo"}`), ask("other__echo", `{}`),
 		ask("run", `{"tool":"`+alias+`"}`), ask(alias, `{}`),
@@ -169,7 +170,7 @@ func TestRunQuarantined(t *testing.T) {
 		}
 	}
 	for _, got := range []string{ask("run", `{"tool":"echo"}`), ask("peer__echo", `{}`), ask("run", `{"tool":"other:of other"}`),
-		ask(downstream.Alias("other", "do.it", 0), `{}`), ask(downstream.Alias("third", "of third", 0), `{}`)} {
+		ask(catalog.Alias("other", "do.it", 0), `{}`), ask(catalog.Alias("third", "of third", 0), `{}`)} {
 		if !strings.Contains(got, `"result"`) {
 			t.Errorf("other tools: got %s, want a result", got)
 		}

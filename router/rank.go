@@ -105,28 +105,28 @@ func (r Ranking) find(ctx context.Context, question string, tools planner.Tools,
 
 // Rank implements planner.Ranker.
 func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
-	return catalog{r, tools, false}.Ask(ctx, query, limit)
+	return searcher{r, tools, false}.Ask(ctx, query, limit)
 }
 
-// catalog searches the tools that one query may use.
-type catalog struct {
+// searcher searches the tools that one query may use.
+type searcher struct {
 	ranking Ranking
 	tools   planner.Tools
 	literal bool // for the rules, which act on what is found
 }
 
 // Ask implements rules.Catalog.
-func (c catalog) Ask(ctx context.Context, question string, limit int) []plan.Tool {
+func (c searcher) Ask(ctx context.Context, question string, limit int) []plan.Tool {
 	return c.found(c.ranking.find(ctx, question, c.tools, limit, c.literal))
 }
 
 // Look implements rules.Catalog.
-func (c catalog) Look(words string, limit int) []plan.Tool {
+func (c searcher) Look(words string, limit int) []plan.Tool {
 	opts := search.SearchOptions{Limit: limit, Allow: c.tools.Has, Literal: c.literal}
 	return c.found(c.ranking.Finder.Index().Search(words, opts))
 }
 
-func (c catalog) found(hits []search.Hit) []plan.Tool {
+func (c searcher) found(hits []search.Hit) []plan.Tool {
 	out := make([]plan.Tool, 0, len(hits))
 	for _, h := range hits {
 		if t, unknown := c.tools.Lookup(h.ID); unknown == nil {
@@ -144,5 +144,5 @@ type RulesFallback struct {
 
 // Plan implements planner.Fallback.
 func (f RulesFallback) Plan(ctx context.Context, req planner.Request) (plan.Plan, error) {
-	return f.Rules.Plan(ctx, req.Query, catalog{f.Ranking, req.Tools, true})
+	return f.Rules.Plan(ctx, req.Query, searcher{f.Ranking, req.Tools, true})
 }

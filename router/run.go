@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -37,7 +38,7 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 	switch {
 	case err != nil:
 		Fail(x, err)
-	case p.Limited(x, ToolRun, downstream.FullName(server, tool)):
+	case p.Limited(x, ToolRun, catalog.FullName(server, tool)):
 	case string(dry) == "true":
 		p.dryRun(ctx, x, server, tool, parameters)
 	default:
@@ -48,12 +49,12 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 // hidden calls a server's tool by its full name or alias, whether or not it is listed.
 func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
-	if p.Limited(x, name, downstream.FullName(server, tool)) {
+	if p.Limited(x, name, catalog.FullName(server, tool)) {
 		return
 	}
 	var err error
 	if full := false; !known {
-		if server, tool, full = downstream.SplitFull(name); full {
+		if server, tool, full = catalog.SplitFull(name); full {
 			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
 		}
 	}
@@ -79,7 +80,7 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
 	reply, err := p.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call",
-		Params:  downstream.ToolParams(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
+		Params:  catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
 			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve, Header: x.Header,

@@ -34,6 +34,7 @@ func arrows() []arrow {
 		{"internal/lines", nil},
 		{"internal/sse", []string{"internal/lines"}},
 		{"downstream/admission", nil},
+		{"downstream/catalog", []string{"downstream/link", "internal/jsonrpc", "internal/plan", "internal/reason"}},
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},

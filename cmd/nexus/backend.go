@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -165,7 +166,7 @@ func (h *state) idle() bool {
 
 // serverOf returns the server in a qualified tool name, or "" for a bare name.
 func (h *state) serverOf(tool string) string {
-	for server := range downstream.Splits(tool) {
+	for server := range catalog.Splits(tool) {
 		if _, known := h.Servers[server]; known {
 			return server
 		}

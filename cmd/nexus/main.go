@@ -19,7 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 )
 
 // Exit codes.
@@ -107,7 +107,7 @@ func run(w *world, args []string) int {
 func report(stderr io.Writer, err error) int {
 	var exit *exitError
 	var wrong *config.Error
-	var conflict *downstream.Conflict
+	var conflict *catalog.Conflict
 	var mistakes *cases.Error
 	var unreadable *results.Error
 	code := exitFailed

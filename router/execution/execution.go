@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -198,7 +199,7 @@ func (x *Executor) call(
 	defer answer.end()
 	reply, err := x.servers.Call(ctx, &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool.Tool, Method: "tools/call", Step: true,
-		Params:  downstream.ToolParams(tool.Tool.Tool, arguments, r.Origin.Meta),
+		Params:  catalog.Params(tool.Tool.Tool, arguments, r.Origin.Meta),
 		Visible: r.Origin.Visible, Client: r.Origin.Client, Caller: r.Origin.Caller, Attempts: &out.Attempts,
 		Hooks: downstream.Hooks{Ask: r.Origin.Ask, Header: r.Origin.Header, Reserve: answer.reserve,
 			Progress: func(params []byte) {

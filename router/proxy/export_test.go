@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -14,7 +14,7 @@ func NewNaming(c Config, servers []string) *Naming { return &Naming{newNaming(c,
 // Name returns how a tool is listed, and whether it could be told from that to be one of the server.
 func (n *Naming) Name(server, tool string) (listed string, found bool) {
 	listed = n.n.name(server, tool)
-	return listed, downstream.MayBeAlias(listed, server)
+	return listed, catalog.MayBeAlias(listed, server)
 }
 
 // URI returns how a resource is called.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -25,7 +25,7 @@ func (f finder) tool(ctx context.Context, x *edge.Exchange, name string) (server
 		}
 		return f.s.only, name, nil
 	}
-	server, tool, full := downstream.SplitFull(name)
+	server, tool, full := catalog.SplitFull(name)
 	if !full || !f.s.p.servers.Listed(server, session, tool) { // a tool's own name comes before an alias
 		server, tool, err := f.toolAlias(ctx, x, name, time.Time{})
 		if server != "" {
@@ -56,7 +56,7 @@ func (f finder) alias(
 	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
 ) (server, own string, err error) {
 	for _, server := range f.s.reach(x) {
-		if !downstream.MayBeAlias(alias, server) {
+		if !catalog.MayBeAlias(alias, server) {
 			continue
 		}
 		item, ok, failed := f.s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
@@ -79,9 +79,9 @@ func (f finder) prompt(ctx context.Context, x *edge.Exchange, name string) (serv
 	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
 		return server, own, true
 	}
-	server, own, ok = downstream.SplitFull(name)
+	server, own, ok = catalog.SplitFull(name)
 	ok = ok && slices.Contains(f.s.reach(x), server)
-	if ok && !downstream.MayBeAlias(name, server) || ok && f.hasPrompt(ctx, x, server, own) {
+	if ok && !catalog.MayBeAlias(name, server) || ok && f.hasPrompt(ctx, x, server, own) {
 		return server, own, true
 	}
 	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
@@ -39,8 +39,8 @@ func FuzzNames(f *testing.F) {
 		}
 		n := proxy.NewNaming(c, append([]string{server}, neighbours...))
 
-		full := downstream.FullName(server, own)
-		if s, tool, ok := downstream.SplitFull(full); !ok || s != server || tool != own {
+		full := catalog.FullName(server, own)
+		if s, tool, ok := catalog.SplitFull(full); !ok || s != server || tool != own {
 			t.Errorf("%q: got server %q and tool %q, %t, want %q and %q", full, s, tool, ok, server, own)
 		}
 		listed, found := n.Name(server, own)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -122,7 +123,7 @@ func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	key := l.key(x, "tools/list")
 	key.partly = false // parts are filtered already
 	x.Reply(key.merge(permitted(parts, func(server, tool string) bool {
-		return slices.Contains(exposed, downstream.FullName(server, tool))
+		return slices.Contains(exposed, catalog.FullName(server, tool))
 	}), nil).raw)
 }
 

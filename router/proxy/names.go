@@ -3,7 +3,7 @@ package proxy
 import (
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 )
 
 // naming converts the names of tools, prompts and resources between servers and a surface. The zero value leaves
@@ -38,7 +38,7 @@ func (n *naming) name(server, name string) string {
 	if !n.prefixed {
 		return name
 	}
-	return downstream.Alias(server, name, n.limit)
+	return catalog.Alias(server, name, n.limit)
 }
 
 // uri returns the listed URI of a resource or resource template.
@@ -49,7 +49,7 @@ func (n *naming) uri(server, uri string) string {
 	if scheme := schemeOf(server); n.scheme && n.schemes[strings.ToLower(scheme)] == server && hasScheme(uri) {
 		return scheme + "+" + uri
 	}
-	return downstream.FullName(server, uri)
+	return catalog.FullName(server, uri)
 }
 
 // splitURI finds the server and its own URI behind either form.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -29,7 +29,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	case server == "":
 		unknown(x, "tool", name)
 	case s.mismatched(x, server, tool):
-	case s.limited(x, downstream.FullName(server, tool)):
+	case s.limited(x, catalog.FullName(server, tool)):
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)
 	default:

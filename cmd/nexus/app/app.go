@@ -23,6 +23,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
@@ -202,19 +203,19 @@ func (a *App) ProbeModels(ctx context.Context) {
 func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout }
 
 // Connect starts to connect to the servers, once. With discovery: eager it also lists their tools. The error is a
-// *downstream.Conflict.
+// *catalog.Conflict.
 func (a *App) Connect(ctx context.Context) error {
 	a.lifecycle.begin.Do(a.servers.Start)
 	a.lifecycle.begun.Store(true)
 	cfg := a.opts.Config
-	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != downstream.ConflictError {
+	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != catalog.ConflictError {
 		return nil
 	}
 	catalog, err := a.servers.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the tools: %w", err)
 	}
-	if conflicts := catalog.Conflicts(); len(conflicts) > 0 {
+	if conflicts := catalog.Conflicts; len(conflicts) > 0 {
 		return &conflicts[0]
 	}
 	if a.models.embeddings != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
@@ -260,8 +261,8 @@ func TestNameConflicts(t *testing.T) {
 		listed  []string
 		results map[string]string // by name for run; "" = an error
 	}{
-		{downstream.ConflictNamespace, []string{"a.same", "only", "b.same"}, map[string]string{"a.same": "A", "b.same": "B", "a__same": "A", "b:same": "B", "same": "", "only": "O"}},
-		{downstream.ConflictLastWins, []string{"a.same", "only", "same"}, map[string]string{"a.same": "A", "b.same": "B", "a__same": "A", "b:same": "B", "same": "B", "only": "O"}},
+		{catalog.ConflictNamespace, []string{"a.same", "only", "b.same"}, map[string]string{"a.same": "A", "b.same": "B", "a__same": "A", "b:same": "B", "same": "", "only": "O"}},
+		{catalog.ConflictLastWins, []string{"a.same", "only", "same"}, map[string]string{"a.same": "A", "b.same": "B", "a__same": "A", "b:same": "B", "same": "B", "only": "O"}},
 	} {
 		t.Run(row.policy, func(t *testing.T) {
 			a, b := newPeer(textTool("same", object, "A"), textTool("only", object, "O")), newPeer(textTool("same", object, "B"))
@@ -289,10 +290,10 @@ func TestNameConflicts(t *testing.T) {
 			}
 		})
 	}
-	t.Run(downstream.ConflictError, func(t *testing.T) {
+	t.Run(catalog.ConflictError, func(t *testing.T) {
 		a, b := newPeer(textTool("same", object, "A")), newPeer(textTool("same", object, "B"))
 		r := prepare(t, func(o *app.Options) {
-			o.Config.NameConflicts = downstream.ConflictError
+			o.Config.NameConflicts = catalog.ConflictError
 			o.Config.Servers = append(o.Config.Servers, server("a", a.serve(t).URL), server("b", b.serve(t).URL))
 		})
 		err := r.Listen(t.Context())
@@ -303,7 +304,7 @@ func TestNameConflicts(t *testing.T) {
 	t.Run("unreachable server", func(t *testing.T) {
 		a := newPeer(textTool("same", object, "A"))
 		r := start(t, func(o *app.Options) {
-			o.Config.NameConflicts = downstream.ConflictError
+			o.Config.NameConflicts = catalog.ConflictError
 			o.Config.Servers = append(o.Config.Servers, server("a", a.serve(t).URL), server("b", "http://127.0.0.1:1/"))
 		})
 		if got := r.dial("", nil).result(r.dial("", nil).call("run", `{"tool":"same"}`, "")).text(); got != "A" {

@@ -1,4 +1,4 @@
-package downstream
+package catalog
 
 import (
 	"crypto/sha256"
@@ -16,13 +16,10 @@ func SplitFull(name string) (server, tool string, ok bool) {
 	return server, tool, ok && server != "" && tool != ""
 }
 
-// separators are the separators between the server's name and the tool's.
-var separators = [...]string{"__", ":", "."}
-
 // Splits yields each way to split a qualified name: server__tool, server:tool (at the first colon) and server.tool.
 func Splits(name string) iter.Seq2[string, string] {
 	return func(yield func(server, tool string) bool) {
-		for _, sep := range separators {
+		for _, sep := range [...]string{"__", ":", "."} {
 			if server, tool, ok := strings.Cut(name, sep); ok && server != "" && tool != "" && !yield(server, tool) {
 				return
 			}
@@ -35,29 +32,21 @@ func Splits(name string) iter.Seq2[string, string] {
 // six hexadecimal digits of its hash. A limit of 0 means none.
 func Alias(server, name string, limit int) string {
 	full := FullName(server, name)
-	if (limit == 0 || len(full) <= limit) && plain(full) {
-		return full
-	}
-	sum := sha256.Sum256([]byte(full))
-	suffix := "_" + hex.EncodeToString(sum[:3])
 	kept := strings.Map(func(r rune) rune {
-		if plainRune(r) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
 		}
 		return '_'
 	}, full)
+	if kept == full && (limit == 0 || len(full) <= limit) {
+		return full
+	}
+	sum := sha256.Sum256([]byte(full))
+	suffix := "_" + hex.EncodeToString(sum[:3])
 	if limit > 0 {
 		kept = kept[:min(len(kept), limit-len(suffix))]
 	}
 	return kept + suffix
-}
-
-func plain(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !plainRune(r) }) < 0
-}
-
-func plainRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
 // MayBeAlias reports whether a name could be the alias of a tool or a prompt of the server.

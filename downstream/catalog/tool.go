@@ -1,0 +1,194 @@
+// Package catalog holds the tools of all servers and their names.
+//
+// [Read] reads what one server lists. [Build] combines these lists to a [Catalog], an immutable snapshot that answers
+// which tools a caller may see and which tool a name means. [FullName], [Splits] and [Alias] define the names.
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+const (
+	maxToolDef     = 256 << 10 // bytes of one definition; larger ones are quarantined
+	maxQuarantined = 1000      // quarantined tools kept per list
+	maxName        = 1024      // bytes of their names; longer ones are not kept
+)
+
+// Tool is a tool of a downstream server.
+type Tool struct {
+	plan.Tool
+	Raw json.RawMessage // the definition, unchanged
+
+	mirrored *mcp.Tool // arguments repeated in headers; nil if none
+}
+
+// Full is the tool's name on the proxy surface.
+func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
+
+// readTool reads the parts of a definition that the router uses. The error tells why the tool is quarantined.
+func readTool(server string, raw json.RawMessage) (Tool, error) {
+	if len(raw) > maxToolDef {
+		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
+	}
+	var def struct {
+		Name         string           `json:"name"`
+		Title        string           `json:"title"`
+		Description  string           `json:"description"`
+		InputSchema  json.RawMessage  `json:"inputSchema"`
+		OutputSchema json.RawMessage  `json:"outputSchema"`
+		Annotations  plan.Annotations `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &def); err != nil {
+		return Tool{}, fmt.Errorf("its definition cannot be read: %w", err)
+	}
+	switch {
+	case def.Name == "":
+		return Tool{}, errors.New("it has no name")
+	case len(def.InputSchema) == 0 || def.InputSchema[0] != '{':
+		return Tool{}, errors.New("its inputSchema is not an object")
+	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
+		def.OutputSchema = nil
+	}
+	return Tool{Raw: raw, mirrored: mirrored(def.InputSchema), Tool: plan.Tool{
+		Name: def.Name, Server: server, Tool: def.Name, Title: def.Title, Description: def.Description,
+		InputSchema: def.InputSchema, OutputSchema: def.OutputSchema, Annotations: def.Annotations,
+	}}, nil
+}
+
+// List holds the tools that one server lists. It is immutable. A nil List is empty.
+type List struct {
+	Items       []json.RawMessage // definitions of the tools
+	Tools       []Tool
+	Quarantined map[string]string // tool name to the fault of its definition; at most maxQuarantined
+
+	byName map[string]int // own name to index in Tools
+}
+
+// Read returns the tools of the definitions that a server lists and keep admits. It quarantines invalid ones and
+// passes their faults to report. Without trust, annotations cannot make a tool safer than without them.
+func Read(
+	server string, items []json.RawMessage, trust bool, keep func(tool string) bool, report func(tool string, fault error),
+) *List {
+	l := &List{Tools: make([]Tool, 0, len(items)), byName: make(map[string]int, len(items)), Quarantined: map[string]string{}}
+	if items != nil {
+		l.Items = []json.RawMessage{}
+	}
+	for _, item := range items {
+		t, err := readTool(server, item)
+		name := t.Tool.Tool
+		if err != nil {
+			name = jsonrpc.Text(jsonrpc.Get(item, "name"))
+		}
+		if !keep(name) {
+			continue
+		}
+		if err == nil && l.Tool(name) != nil {
+			err = errors.New("its name is listed twice")
+		}
+		if err != nil {
+			report(name, err)
+			if len(name) <= maxName && len(l.Quarantined) < maxQuarantined && l.Tool(name) == nil {
+				l.Quarantined[name] = err.Error()
+			}
+			continue
+		}
+		if !trust {
+			t.Annotations = t.Annotations.Distrusted()
+		}
+		l.byName[name] = len(l.Tools)
+		l.Tools = append(l.Tools, t)
+		l.Items = append(l.Items, item)
+	}
+	return l
+}
+
+// Tool returns a tool by its own name; nil if it was not listed.
+func (l *List) Tool(name string) *Tool {
+	if l == nil {
+		return nil
+	}
+	if i, ok := l.byName[name]; ok {
+		return &l.Tools[i]
+	}
+	return nil
+}
+
+func (l *List) all() []Tool {
+	if l == nil {
+		return nil
+	}
+	return l.Tools
+}
+
+func (l *List) quarantined() map[string]string {
+	if l == nil {
+		return nil
+	}
+	return l.Quarantined
+}
+
+// mirrored returns the arguments that are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28). It is nil if there
+// are none, or if the schema names an invalid header.
+func mirrored(schema json.RawMessage) *mcp.Tool {
+	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+		return nil
+	}
+	t := &mcp.Tool{RawInputSchema: schema}
+	if mcp.ValidateParamHeaderAnnotations(t) != nil || len(mcp.ExtractParamHeaderBindings(t)) == 0 {
+		return nil
+	}
+	return t
+}
+
+// ParamHeaders returns others with the headers for a call of the tool added; t may be nil.
+func (t *Tool) ParamHeaders(others http.Header, params []byte) http.Header {
+	if t == nil || t.mirrored == nil {
+		return others
+	}
+	h := http.Header{}
+	maps.Copy(h, others)
+	for name, value := range mcp.GenerateParamHeaders(t.mirrored, params) {
+		h.Set(name, value)
+	}
+	return h
+}
+
+// CheckParamHeaders compares the headers of a call with the arguments that they repeat. It returns nil if they agree;
+// t may be nil.
+func (t *Tool) CheckParamHeaders(h http.Header, params []byte) *jsonrpc.Error {
+	if t == nil || t.mirrored == nil {
+		return nil
+	}
+	err := mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
+		sent := h.Values(name)
+		return strings.Join(sent, ", "), len(sent) > 0
+	}, t.mirrored, params)
+	var mismatch mcp.HeaderMismatchError
+	if !errors.As(err, &mismatch) {
+		return nil
+	}
+	message := "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason
+	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: message}
+}
+
+// Params returns the params of a tools/call. tool is the tool's own name; arguments and meta are raw JSON that is
+// copied unchanged. With a nil meta, _meta is left out.
+func Params(tool string, arguments, meta []byte) []byte {
+	params := append([]byte(`{"name":`), jsonrpc.StringID(tool)...)
+	params = append(append(params, `,"arguments":`...), arguments...)
+	if meta != nil {
+		params = append(append(params, `,"_meta":`...), meta...)
+	}
+	return append(params, '}')
+}

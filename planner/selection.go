@@ -3,10 +3,9 @@ package planner
 import (
 	"context"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // Bounds of the descriptions of tools in a prompt, in bytes.
@@ -202,7 +201,7 @@ func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room,
 // meantServers returns the servers of ranked tools that the question names, or that have most of the best five tools.
 func meantServers(query string, ranked []plan.Tool) (meant []string) {
 	const best, most, least = 5, 3, 3
-	words := wordsOf(query)
+	words := segment.Words(query)
 	among := map[string]int{}
 	for i, t := range ranked {
 		if i < best {
@@ -211,7 +210,7 @@ func meantServers(query string, ranked []plan.Tool) (meant []string) {
 		if slices.Contains(meant, t.Server) {
 			continue
 		}
-		name := wordsOf(t.Server)
+		name := segment.Words(t.Server)
 		stated := len(t.Server) >= least && len(name) > 0 && !slices.ContainsFunc(name, func(w string) bool {
 			return !slices.Contains(words, w)
 		})
@@ -220,10 +219,4 @@ func meantServers(query string, ranked []plan.Tool) (meant []string) {
 		}
 	}
 	return meant
-}
-
-func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
 }

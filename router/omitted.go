@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
 )
 
@@ -57,7 +58,7 @@ func (w *wordSet) add(texts ...string) {
 		*w = wordSet{}
 	}
 	for _, text := range texts {
-		for _, word := range search.Words(text) {
+		for _, word := range segment.Words(text) {
 			if !search.IsStopWord(word) {
 				(*w)[search.Stem(word)] = true
 			}

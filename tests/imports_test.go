@@ -27,9 +27,8 @@ func arrows() []arrow {
 	const anything = "..."
 	return []arrow{
 		// Leaves.
-		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/short"}},
-		{"internal/search", []string{"internal/lru", "internal/schema", "internal/short"}},
-		{"internal/search/wordnet", []string{"internal/search"}},
+		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/segment", "internal/short"}},
+		{"internal/search", []string{"internal/lru", "internal/schema", "internal/segment", "internal/short"}},
 		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short", "internal/sse"}},
 		{"internal/lines", nil},
 		{"internal/sse", []string{"internal/lines"}},
@@ -49,6 +48,7 @@ func arrows() []arrow {
 		{"internal/schema", nil},
 		{"internal/plan/expression", nil},
 		{"internal/secret", nil},
+		{"internal/segment", []string{"internal/short"}},
 		{"internal/size", nil},
 		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/secret"}},
 		{"internal/bearer", []string{"internal/lru"}},

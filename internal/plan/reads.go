@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -19,8 +19,8 @@ func (t Tool) Reads() bool {
 	case a.DestructiveHint != nil && *a.DestructiveHint:
 		return false
 	}
-	words := lowerWords(t.Tool)
-	own := lowerWords(t.Tool[strings.LastIndexAny(t.Tool, "./:")+1:]) // without the module in front
+	words := segment.Words(t.Tool)
+	own := segment.Words(t.Tool[strings.LastIndexAny(t.Tool, "./:")+1:]) // without the module in front
 	switch {
 	case len(words) > 0 && reads(words[0]), len(own) > 0 && reads(own[0]):
 		return !actsToo(words)
@@ -29,7 +29,7 @@ func (t Tool) Reads() bool {
 	case slices.ContainsFunc(words, reads):
 		return true
 	}
-	words = lowerWords(short.Prefix(t.Description, 300))
+	words = segment.Words(short.Prefix(t.Description, 300))
 	for i, w := range words[:min(len(words), 6)] {
 		switch {
 		case reads(w):
@@ -48,9 +48,9 @@ func (t Tool) Cumulative() bool {
 	if t.Reads() || t.Annotations.Repeatable() {
 		return false
 	}
-	about := lowerWords(short.Prefix(t.Description, 300))
+	about := segment.Words(short.Prefix(t.Description, 300))
 	return t.Annotations.ReadOnlyHint != nil || t.Annotations.Destructive() ||
-		slices.ContainsFunc(slices.Concat(lowerWords(t.Tool), about[:min(len(about), 6)]), Acts)
+		slices.ContainsFunc(slices.Concat(segment.Words(t.Tool), about[:min(len(about), 6)]), Acts)
 }
 
 // actsToo reports whether words join an acting verb to a reading verb, as in "find_and_replace".
@@ -118,31 +118,4 @@ func verbSet(words string) map[string]bool {
 		set[w] = true
 	}
 	return set
-}
-
-// lowerWords splits text at everything that is not a letter and at the capitals of camelCase.
-func lowerWords(text string) []string {
-	var words []string
-	start, previous := -1, ' '
-	runes := []rune(text)
-	cut := func(end int) {
-		if start >= 0 {
-			words = append(words, strings.ToLower(string(runes[start:end])))
-			start = -1
-		}
-	}
-	for i, r := range runes {
-		switch {
-		case !unicode.IsLetter(r):
-			cut(i)
-		case start < 0:
-			start = i
-		case unicode.IsUpper(r) && unicode.IsLower(previous):
-			cut(i)
-			start = i
-		}
-		previous = r
-	}
-	cut(len(runes))
-	return words
 }

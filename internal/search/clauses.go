@@ -2,9 +2,8 @@ package search
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -13,119 +12,18 @@ import (
 // does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
 func Clauses(text string) []string {
 	var out []string
-	for _, s := range sentences(text) {
+	for _, s := range segment.Sentences(text) {
 		out = appendClauses(out, s)
 	}
 	return out
 }
 
-// sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence, not a number, an abbreviation or a
-// name.
-func sentences(text string) []string {
-	var out []string
-	start := 0
-	quotes := quoteTracker{}
-	for i, r := range text {
-		inside := quotes.step(text, i, r)
-		end := false
-		switch r {
-		case '\n', ';', '。', '？', '！', '؟':
-			end = r != ';' || !inside
-		case '?', '!':
-			end = !inside && followedBySpace(text, i)
-		case '.':
-			end = !inside && followedBySpace(text, i) && !abbreviation(text[start:i])
-		}
-		if end {
-			if s := strings.TrimSpace(text[start : i+utf8.RuneLen(r)]); s != "" {
-				out = append(out, s)
-			}
-			start = i + utf8.RuneLen(r)
-			quotes = quoteTracker{}
-		}
-	}
-	if s := strings.TrimSpace(text[start:]); s != "" {
-		out = append(out, s)
-	}
-	return out
-}
-
-func followedBySpace(text string, i int) bool {
-	rest := text[i+1:]
-	if rest == "" {
-		return true
-	}
-	r, _ := utf8.DecodeRuneInString(rest)
-	return unicode.IsSpace(r) || r == '"' || r == '\'' || r == ')'
-}
-
-// abbreviation reports whether the text ends with a word after which a dot does not end a sentence.
-func abbreviation(text string) bool {
-	i := strings.LastIndexFunc(text, unicode.IsSpace)
-	w := strings.ToLower(strings.TrimLeft(text[i+1:], "(\"'"))
-	return abbreviations[w] || utf8.RuneCountInString(w) == 1 && unicode.IsLetter(rune(w[0])) && w != "i"
-}
-
-var abbreviations = set(`mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max
-	u.s u.k a.m p.m`)
-
-// quoteTracker tracks quotation marks and brackets.
-type quoteTracker struct {
-	close rune
-	depth int
-}
-
-// step consumes the rune at text[i] and reports whether it is inside quotation marks or brackets.
-func (q *quoteTracker) step(text string, i int, r rune) bool {
-	switch {
-	case q.close != 0:
-		if r == q.close && (r != '\'' || !letterAt(text, i+1)) {
-			q.close = 0
-		}
-		return true
-	case r == '"':
-		q.close = closingMark(text, i, '"')
-	case r == '“':
-		q.close = closingMark(text, i, '”')
-	case r == '\'' && !letterBefore(text, i):
-		q.close = closingMark(text, i, '\'')
-	case r == '(' || r == '[' || r == '{':
-		q.depth++
-	case (r == ')' || r == ']' || r == '}') && q.depth > 0:
-		q.depth--
-	}
-	return q.depth > 0 || q.close != 0
-}
-
-// maxQuoted limits the distance to a closing mark.
-const maxQuoted = 400
-
-func closingMark(text string, i int, mark rune) rune {
-	if rest := short.Prefix(text[i+1:], maxQuoted); strings.ContainsRune(rest, mark) {
-		return mark
-	}
-	return 0
-}
-
-func letterAt(text string, i int) bool {
-	if i >= len(text) {
-		return false
-	}
-	r, _ := utf8.DecodeRuneInString(text[i:])
-	return unicode.IsLetter(r)
-}
-
-func letterBefore(text string, i int) bool {
-	r, _ := utf8.DecodeLastRuneInString(text[:i])
-	return i > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
-}
-
 // appendClauses splits one sentence at its conjunctions.
 func appendClauses(out []string, sentence string) []string {
 	start := 0
-	quotes := quoteTracker{}
+	var quotes segment.Quotes
 	for i, r := range sentence {
-		if quotes.step(sentence, i, r) || i <= start || r != ' ' && r != ',' && r != ':' {
+		if quotes.Inside(sentence, i, r) || i <= start || r != ' ' && r != ',' && r != ':' {
 			continue
 		}
 		n := conjunction(sentence[i:])
@@ -180,7 +78,7 @@ var conjunctions = set(`and then also plus but additionally finally afterwards a
 
 // contentful reports whether a clause has a word that may match a tool.
 func contentful(s string) bool {
-	for _, w := range Words(s) {
+	for _, w := range segment.Words(s) {
 		if !IsStopWord(w) && !RequestVerb(w) {
 			return true
 		}
@@ -191,7 +89,7 @@ func contentful(s string) bool {
 // opensRequest reports whether a clause begins like a request: with an imperative, a question word
 // or a phrase such as "I need" or "could you".
 func opensRequest(s string) bool {
-	words := Words(short.Prefix(s, 80))
+	words := segment.Words(short.Prefix(s, 80))
 	for i, w := range words {
 		switch {
 		case i >= 5:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -73,7 +74,7 @@ func analyze(t Tool) document {
 
 // take removes the stems of a name from weights and returns them.
 func take(weights map[string]float64, name string) (taken []weighted) {
-	for _, w := range Words(name) {
+	for _, w := range segment.Words(name) {
 		stem := Stem(w)
 		if weight, ok := weights[stem]; ok && !IsStopWord(w) {
 			taken = append(taken, weighted{stem, float32(weight)})
@@ -88,7 +89,7 @@ func weigh(weights map[string]float64, field int, texts ...string) {
 	rule := fieldRules[field]
 	counts, n := map[string]float64{}, 0
 	for _, s := range texts {
-		for _, w := range Words(s) {
+		for _, w := range segment.Words(s) {
 			if n >= maxFieldWords {
 				break
 			}
@@ -99,7 +100,7 @@ func weigh(weights map[string]float64, field int, texts ...string) {
 			counts[Stem(w)]++
 		}
 		if field <= fieldServer {
-			for _, w := range joined(s) {
+			for _, w := range segment.Joined(s) {
 				counts[Stem(w)]++
 			}
 		}

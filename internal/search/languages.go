@@ -9,6 +9,8 @@ import (
 	"github.com/blevesearch/snowballstem/french"
 	"github.com/blevesearch/snowballstem/german"
 	"github.com/blevesearch/snowballstem/spanish"
+
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 //go:embed lexicon.txt
@@ -68,5 +70,5 @@ func snowball(word, language string) string {
 	case "es":
 		spanish.Stem(env)
 	}
-	return strings.Join(Words(env.Current()), "")
+	return strings.Join(segment.Words(env.Current()), "")
 }

@@ -21,8 +21,6 @@ const (
 const (
 	saturation    = 3.0  // k1 of BM25
 	synonymWeight = 0.5  // weight of a thesaurus word; words of the question have 1
-	expandedTerms = 8    // number of question words up to which WordNet relations count in full
-	leastRelated  = 0.05 // weight of a WordNet relation
 	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
 	pathWeight    = 1.0  // weight of the words for a path
 	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
@@ -37,7 +35,7 @@ type SearchOptions struct {
 	Limit int                            // maximum number of hits, at most 200; 0 means 10
 	Allow func(server, name string) bool // which tools may be found; nil means all
 
-	// Literal ignores words related only by WordNet. It is for callers that use hits without a further check.
+	// Literal finds no tool by meaning alone. It is for callers that use hits without a further check.
 	Literal bool
 }
 
@@ -61,7 +59,7 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	defer x.mu.RUnlock()
 	b := x.board()
 	defer x.boards.Put(b)
-	x.list(b, q, opts.Literal)
+	x.list(b, q)
 	x.pool(b, max(2*limit, poolSize), opts.Allow)
 	b.explain(len(q.terms))
 	x.addNameShare(b)
@@ -78,10 +76,9 @@ type postingList struct {
 }
 
 // list collects the posting lists of a question and the words that may occur in tool names.
-func (x *Index) list(b *board, q question, literal bool) {
+func (x *Index) list(b *board, q question) {
 	lists := b.lists[:0]
 	clear(b.asked)
-	share := min(1, expandedTerms/float64(len(q.terms)))
 	for i, t := range q.terms {
 		ceiling := math.Inf(1)
 		if own := x.terms[t.stem]; own != nil {
@@ -94,18 +91,6 @@ func (x *Index) list(b *board, q question, literal bool) {
 				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.own))
 				lists = append(lists, postingList{other.postings, i, gain, false})
 				b.asked[other] = max(b.asked[other], synonymWeight)
-			}
-		}
-		if literal || RequestVerb(t.word) {
-			continue
-		}
-		for s, weight := range wordnetRelated(t.stem) {
-			if weight *= share; weight < leastRelated {
-				break
-			}
-			if other := x.terms[s]; other != nil {
-				gain := weight * t.weight * min(ceiling, x.idf(other.own))
-				lists = append(lists, postingList{other.postings, i, gain, false})
 			}
 		}
 	}

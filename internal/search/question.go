@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -54,14 +55,14 @@ func parseQuestion(text string) question {
 			}
 			return " "
 		})
-		for _, w := range Words(topic) {
+		for _, w := range segment.Words(topic) {
 			weight := 1.0
 			if RequestVerb(w) {
 				weight = verbWeight
 			}
 			add(w, weight)
 		}
-		for _, w := range joined(topic) {
+		for _, w := range segment.Joined(topic) {
 			add(w, 1)
 		}
 		q.clauses++
@@ -75,11 +76,11 @@ func parseQuestion(text string) question {
 // pathWords returns words that describe a path: the kind of file by its extension, or a URL.
 func pathWords(path string) []string {
 	if strings.Contains(path, "://") {
-		return append(Words(path), "url")
+		return append(segment.Words(path), "url")
 	}
 	words := []string{"file"}
 	if i := strings.LastIndexByte(path, '.'); i > strings.LastIndexByte(path, '/') {
-		words = append(words, Words(path[i+1:])...)
+		words = append(words, segment.Words(path[i+1:])...)
 	}
 	return words
 }

@@ -1,7 +1,7 @@
 // Package search finds the tools for a question among thousands.
 //
 // An [Index] is an in-memory inverted index over tool names, servers and their instructions, descriptions and
-// parameters. It ranks by BM25F with stemming, a small thesaurus and WordNet relations, for the whole question and
+// parameters. It ranks by BM25F with stemming and a small thesaurus, for the whole question and
 // for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this order with
 // that of embeddings.
 //

@@ -159,18 +159,6 @@ func TestAllowAndLimit(t *testing.T) {
 	}
 }
 
-// A question may say the same in other words, unless the hits are acted on.
-func TestRelatedWordsFindTools(t *testing.T) {
-	x := filled()
-	x.Update("legal", []Tool{tool("legal", "find_solicitor", "Attorneys of a town")})
-	if got := ids(x.Search("jurist", SearchOptions{})); !slices.Equal(got, []string{"legal::find_solicitor"}) {
-		t.Errorf("another word: got %v", got)
-	}
-	if got := ids(x.Search("jurist", SearchOptions{Literal: true})); len(got) != 0 {
-		t.Errorf("literally: got %v", got)
-	}
-}
-
 func TestNamesAreFoundInOnePiece(t *testing.T) {
 	x := filled()
 	x.Update("PayPal", []Tool{tool("PayPal", "invoice", "")})

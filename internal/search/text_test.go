@@ -6,23 +6,6 @@ import (
 	"testing"
 )
 
-func TestWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"getHTTPServer_config2": "get http server config 2",
-		"list-all URLs":         "list all urls",
-		"s3 mp3 3d":             "s3 mp3 3d",
-		"Café über":             "cafe uber",
-		"don't John's I'd":      "dont john i",
-		"天气预报":                  "天气 气预 预报",
-		"":                      "",
-		"(((":                   "",
-	} {
-		if got := strings.Join(Words(text), " "); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestStemJoinsForms(t *testing.T) {
 	for _, forms := range []string{
 		"day days", "city cities", "retrieve retrieves retrieving retrieved", "calculate calculator calculation calculating", "buy bought buys buying",

@@ -24,6 +24,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/keep"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // Bounds of a Store: some 10 MB.
@@ -196,7 +197,7 @@ func (c *caller) weight(tool string, day int) (sum float64) {
 
 // terms returns the hashes of the significant words of a question.
 func (s *Store) terms(question string) (terms []term) {
-	for _, w := range search.Words(question) {
+	for _, w := range segment.Words(question) {
 		if len(terms) == maxAsked {
 			break
 		}

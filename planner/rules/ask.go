@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
@@ -133,7 +134,7 @@ func medium(ext string) string {
 // verbStems are what the verb of a clause may be called in a catalog.
 func verbStems(c intent.Clause) []string {
 	var out []string
-	for _, w := range search.Words(c.Verb) {
+	for _, w := range segment.Words(c.Verb) {
 		out = append(out, search.Stem(w))
 	}
 	stems, _ := search.StemsIn(c.Verb, c.Language)
@@ -218,7 +219,7 @@ func (a ask) mayCall(f *profile) bool {
 
 // opposed reports whether a tool's name has a particle such as "on" and a clause its opposite. Of both "off" decides.
 func (a ask) opposed(f *profile, c intent.Clause) bool {
-	name, said := search.Words(f.tool.Tool), verbStems(c)
+	name, said := segment.Words(f.tool.Tool), verbStems(c)
 	for _, w := range a.words {
 		if c.Start <= w.start && w.end <= c.End {
 			said = append(said, w.stems...)

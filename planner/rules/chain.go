@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // reference stands for a field of another call's result.
@@ -142,7 +142,7 @@ func (l *filler) references(q param) (out []choice) {
 			continue
 		}
 		for _, o := range c.f.outputs {
-			named := "the " + strings.ToLower(strings.Join(search.Words(o.path), " "))
+			named := "the " + strings.ToLower(strings.Join(segment.Words(o.path), " "))
 			taken := strings.Contains(strings.ToLower(l.a.clauses[0].Text), named)
 			if s := fits(q, o, c.f); s > fitsPartly && (q.identifies() || taken || akin(l.f, c.f, q)) {
 				if c.f.shared[o.stems[0]] > 0 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/planner/rules/values"
 )
 
@@ -110,7 +111,7 @@ func (l *filler) flags(q param) []choice {
 	if hit == 0 || hit/all < 0.6 {
 		return nil
 	}
-	value := !slices.ContainsFunc(search.Words(l.a.text[max(0, at.start-25):at.start]),
+	value := !slices.ContainsFunc(segment.Words(l.a.text[max(0, at.start-25):at.start]),
 		func(w string) bool { return list("negators")[w] })
 	return []choice{{value: value, score: flagged + flaggedWord*hit, start: at.start, end: at.start}}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // Bounds of what is read of a tool.
@@ -65,7 +66,7 @@ type profiler struct {
 // stems returns the stems of a text's words in their order, without stop words.
 func (r *profiler) stems(text string) []string {
 	var out []string
-	for _, w := range search.Words(text) {
+	for _, w := range segment.Words(text) {
 		if !search.IsStopWord(w) {
 			own, _ := search.StemsIn(w, r.lang) // for a catalog in the language of the question
 			out = append(out, search.Stem(w), own[0])
@@ -82,10 +83,10 @@ func (r *profiler) profile(t plan.Tool) *profile {
 		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
 	if m := byDoing().FindStringSubmatch(clip(t.Description, 300)); m != nil && !list("changes")[f.verb] {
 		f.by = search.Stem(m[1])
-	} else if words := search.Words(clip(t.Description, 300)); len(words) > 0 && !f.reads {
+	} else if words := segment.Words(clip(t.Description, 300)); len(words) > 0 && !f.reads {
 		f.by = search.Stem(strings.TrimSuffix(words[0], "s")) // remove_from_cart: "Takes a product out of the cart"
 	}
-	if words := search.Words(t.Tool); len(words) > 0 {
+	if words := segment.Words(t.Tool); len(words) > 0 {
 		f.first = search.Stem(words[0])
 	}
 	if i := strings.LastIndexAny(t.Tool, "./:"); i > 0 {
@@ -183,8 +184,8 @@ func choices(s *schema.Schema) []string {
 // toolVerb is the stem of what a tool does: the first verb of its name, else that of its description.
 func toolVerb(t plan.Tool) string {
 	sentence, _, _ := strings.Cut(clip(t.Description, 300), ". ")
-	name := search.Words(t.Tool)
-	for k, words := range [][]string{name, search.Words(sentence)} {
+	name := segment.Words(t.Tool)
+	for k, words := range [][]string{name, segment.Words(sentence)} {
 		for i, w := range words[:min(len(words), 8)] {
 			if search.RequestVerb(w) || i == 0 && k > 0 {
 				return search.Stem(strings.TrimSuffix(w, "s"))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // maxWords bounds how much of a question is read; a longer one is planned by its beginning.
@@ -45,7 +46,7 @@ func newWord(text string, start, end int, lang string) word {
 	if i := strings.IndexByte(w.lower, '\''); lang == "fr" && i > 0 && i <= 2 {
 		w.lower = w.lower[i+1:] // the article belongs to the next word: "l'issue"
 	}
-	parts := search.Words(own)
+	parts := segment.Words(own)
 	for _, part := range parts {
 		w.stems = append(w.stems, search.Stem(part))
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -133,8 +133,7 @@ func shares(a, b map[string]bool) bool {
 // words returns the words of a text that have a digit or more than three letters, in lower case.
 func words(text string) map[string]bool {
 	all := map[string]bool{}
-	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), between) {
+	for _, word := range segment.Words(text) {
 		if len(word) > 3 || strings.ContainsAny(word, "0123456789") {
 			all[word] = true
 		}

@@ -1,4 +1,5 @@
-package search
+// Package segment splits text into words and sentences.
+package segment
 
 import (
 	"iter"
@@ -23,9 +24,9 @@ func Words(text string) []string {
 	return words
 }
 
-// joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal, because
+// Joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal, because
 // questions often spell them that way.
-func joined(text string) []string {
+func Joined(text string) []string {
 	var words, parts []string
 	for run := range runs(text) {
 		if !strings.ContainsFunc(run[1:], unicode.IsUpper) || strings.ContainsFunc(run, dense) {

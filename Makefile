@@ -7,9 +7,8 @@ SEED ?= 1
 MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
-WORDNET ?= /usr/share/wordnet
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks kills mutate soak bench eval wordnet ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks kills mutate soak bench eval ci image clean
 
 all: build test
 
@@ -76,9 +75,6 @@ eval: build ## the figures of docs/evaluation.md, from the data and scorer in th
 		printf "$$kind %-24s " "$$(basename "$$tasks" .dev.jsonl)"; \
 		python3 $(EVAL)/score.py $$kind "$$tasks" bin/eval/out.jsonl --json || exit 1; \
 	done; done
-
-wordnet: ## the table of related words that the search uses, from the WordNet 3.0 database (Debian: wordnet-base) in the folder WORDNET
-	$(GO) run ./internal/search/wordnet $(WORDNET) internal/search/wordnet.txt
 
 ci: ## what continuous integration runs
 	bash .ci/run

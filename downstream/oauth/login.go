@@ -11,10 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
 
@@ -38,7 +36,7 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	t := newToken(s, found)
 	t.Scopes = wanted(s, found)
 	if t.Client.ID == "" {
-		if t.Client, err = register(ctx, found, back.url(), t.Scopes); err != nil {
+		if t.Client, err = found.register(ctx, back.url(), t.Scopes); err != nil {
 			return nil, err
 		}
 	}
@@ -49,9 +47,6 @@ func Login(ctx context.Context, s Server, show func(url string)) (*Token, error)
 	}
 	address := ask.AuthCodeURL(
 		back.state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", t.Resource))
-	if u, err := url.Parse(address); err != nil || unsafeURL(u) != "" {
-		return nil, fmt.Errorf("the authorization endpoint %.200q of its authorization server is not an https URL", found.meta.AuthorizationEndpoint)
-	}
 	show(address)
 	code, err := back.wait(ctx, found.meta)
 	if err != nil {
@@ -74,37 +69,6 @@ func wanted(s Server, found *site) []string {
 		scopes = append(scopes, lasting)
 	}
 	return scopes
-}
-
-// register registers the router as a client of the authorization server (RFC 7591).
-func register(ctx context.Context, found *site, redirect string, scopes []string) (client, error) {
-	issuer := found.meta.Issuer
-	if found.meta.RegistrationEndpoint == "" {
-		return client{}, fmt.Errorf("%s does not support client registration; register one there, with a redirect to http://127.0.0.1 on any port, and set client_id",
-			issuer)
-	}
-	got, err := oauthex.RegisterClient(ctx, found.meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none", ApplicationType: "native",
-		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-		ClientName: "AgenticNexus", Scope: strings.Join(scopes, " "),
-	}, found.guard.client())
-	if err == nil {
-		return client{
-			ID: got.ClientID, Secret: got.ClientSecret, Registered: true,
-			InHeader: got.TokenEndpointAuthMethod == "" || got.TokenEndpointAuthMethod == "client_secret_basic",
-		}, nil
-	}
-	var refused *oauthex.ClientRegistrationError
-	var unreachable *url.Error
-	switch {
-	case errors.As(err, &refused):
-		return client{}, fmt.Errorf("%s does not register the router: %s; register a client there and set client_id",
-			issuer, said(refused.ErrorCode, refused.ErrorDescription))
-	case errors.As(err, &unreachable):
-		return client{}, fmt.Errorf("cannot reach %s to register: %w", host(found.meta.RegistrationEndpoint), unreachable.Err)
-	}
-	// The error may contain the whole response, and with it a secret.
-	return client{}, fmt.Errorf("%s does not register the router; register a client there and set client_id", issuer)
 }
 
 // redirect is the redirect URI of one login: a local port that receives the authorization code from the browser.
@@ -160,7 +124,7 @@ func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // wait returns the code once the browser has delivered it.
-func (r *redirect) wait(ctx context.Context, meta *oauthex.AuthServerMeta) (string, error) {
+func (r *redirect) wait(ctx context.Context, meta issuerMetadata) (string, error) {
 	var answer url.Values
 	select {
 	case answer = <-r.answers:
@@ -169,7 +133,7 @@ func (r *redirect) wait(ctx context.Context, meta *oauthex.AuthServerMeta) (stri
 	}
 	// RFC 9207: the response must be from the authorization server of the request.
 	issuer := answer.Get("iss")
-	if issuer != meta.Issuer && (issuer != "" || meta.AuthorizationResponseIssParameterSupported) {
+	if issuer != meta.Issuer && (issuer != "" || meta.NamesIssuer) {
 		return "", fmt.Errorf("the response is from issuer %.200q instead of %s; nothing was sent to either", issuer, meta.Issuer)
 	}
 	if code := answer.Get("error"); code != "" {

@@ -126,7 +126,7 @@ func TestLogin_Refuses(t *testing.T) {
 		"plain tokens":      {&mcptest.OAuth{Change: elsewhere("token_endpoint", "http://evil.example/t")}, "token_endpoint"},
 		"other resource":    {&mcptest.OAuth{Resource: elsewhere("resource", "https://other.example/mcp")}, "metadata"},
 		"metadata afar":     {&mcptest.OAuth{Challenge: `Bearer resource_metadata="https://evil.example/meta"`}, "not on the server itself"},
-		"inside a network":  {&mcptest.OAuth{Resource: func(m map[string]any) { m["authorization_servers"] = []string{"https://169.254.169.254"} }}, "non-public"},
+		"inside a network":  {&mcptest.OAuth{Resource: func(m map[string]any) { m["authorization_servers"] = []string{"https://169.254.169.254"} }}, "more private network"},
 		"no server":         {&mcptest.OAuth{Resource: func(m map[string]any) { m["authorization_servers"] = nil }}, "names no authorization server"},
 		"no registration":   {&mcptest.OAuth{Change: func(m map[string]any) { m["registration_endpoint"] = nil }}, "client_id"},
 		"answer of another": {&mcptest.OAuth{Back: func(a url.Values) { a.Set("iss", "https://evil.example") }}, "issuer"},

@@ -4,8 +4,8 @@
 // [Login] gets a token with a browser (authorization code with PKCE) or with a secret (client credentials). A [Store]
 // keeps tokens in files that only the router's user can read. A [Source] adds the token of one server to its requests
 // and renews it before it expires, once for all waiting requests. It picks up a token that another process has
-// stored. [Logout] revokes and deletes a token. The official MCP SDK (oauthex) reads metadata, registrations and
-// challenges, and golang.org/x/oauth2 requests tokens; a [guard] first checks the URLs that servers name.
+// stored. [Logout] revokes and deletes a token. golang.org/x/oauth2 requests tokens; a [guard] sends all requests to
+// URLs that servers name, and checks them first.
 //
 // A token is bound to the URL of its server and to the client_id that got it. Tokens and secrets never appear in
 // errors or logs. Everything is safe for concurrent use.

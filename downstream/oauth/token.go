@@ -76,12 +76,17 @@ type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
+// secret returns the secret of the client: the configured one, or the one of its registration.
+func (t *Token) secret(s Server) string {
+	if s.ClientID == t.Client.ID {
+		return s.ClientSecret.Reveal()
+	}
+	return t.Client.Secret
+}
+
 // request requests a token with a grant and returns a copy of t with it.
 func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Values) (*Token, error) {
-	secret := t.Client.Secret
-	if s.ClientID != "" {
-		secret = s.ClientSecret.Reveal()
-	}
+	secret := t.secret(s)
 	style := oauth2.AuthStyleInParams
 	if t.Client.InHeader && secret != "" {
 		style = oauth2.AuthStyleInHeader
@@ -155,11 +160,8 @@ func host(address string) string {
 	return u.Host
 }
 
-// renew returns the next token.
+// renew returns the next token, had with the refresh token.
 func (t *Token) renew(ctx context.Context, s Server) (*Token, error) {
-	if t.byCredentials() {
-		return byCredentials(ctx, s)
-	}
 	g, err := newGuard(ctx, s.URL)
 	if err != nil {
 		return nil, err
@@ -186,7 +188,7 @@ func byCredentials(ctx context.Context, s Server) (*Token, error) {
 
 // newToken returns a token with everything except the results of a request.
 func newToken(s Server, found *site) *Token {
-	methods := found.meta.TokenEndpointAuthMethodsSupported
+	methods := found.meta.TokenAuthMethods
 	t := &Token{
 		Server: s.Name, URL: s.URL, Flow: FlowCode, Issuer: found.meta.Issuer, Resource: found.resource,
 		Endpoint: found.meta.TokenEndpoint, Revoker: found.meta.RevocationEndpoint,
@@ -197,4 +199,65 @@ func newToken(s Server, found *site) *Token {
 		t.Flow = FlowClientCredentials
 	}
 	return t
+}
+
+// Logout revokes the stored token of a server if the authorization server supports it (RFC 7009), and always deletes
+// it. known is false if there is no token. The error tells why it could not be revoked or deleted.
+func Logout(ctx context.Context, s Server, store Store) (known bool, err error) {
+	unlock, err := store.lock(ctx, s.Name)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	t, err := store.Load(s.Name)
+	if err != nil || t == nil {
+		return false, err
+	}
+	revoked := t.revoke(ctx, s)
+	if err := store.delete(s.Name); err != nil {
+		return true, err
+	}
+	return true, revoked
+}
+
+// revoke revokes the refresh token first, then the access token.
+func (t *Token) revoke(ctx context.Context, s Server) error {
+	if t.Revoker == "" {
+		return nil
+	}
+	g, err := newGuard(ctx, t.URL)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []struct{ hint, token string }{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if kind.token == "" {
+			continue
+		}
+		form := url.Values{"token": {kind.token}, "token_type_hint": {kind.hint}}
+		secret := t.secret(s)
+		inHeader := t.Client.InHeader && secret != ""
+		if !inHeader {
+			form.Set("client_id", t.Client.ID)
+			if secret != "" {
+				form.Set("client_secret", secret)
+			}
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revoker, strings.NewReader(form.Encode()))
+		if err != nil {
+			return fmt.Errorf("%s does not support revocation", t.Issuer)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if inHeader {
+			req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(secret))
+		}
+		resp, err := g.client().Do(req)
+		if err != nil {
+			return fmt.Errorf("cannot reach %s to revoke it: %w", host(t.Revoker), cause(err))
+		}
+		discard(resp)
+		if resp.StatusCode >= 300 {
+			return fmt.Errorf("%s did not revoke it: it answered %d", host(t.Revoker), resp.StatusCode)
+		}
+	}
+	return nil
 }

@@ -2,10 +2,9 @@ package downstream
 
 import (
 	"context"
-	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -16,37 +15,37 @@ import (
 // forwarded for clients stay unchanged.
 func (c *calls) trace(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
-		on := c.opts.Tracer.On()
-		var span tracing.Shaped
-		if on {
-			name := r.Tool
-			if name == "" {
-				name = tracing.Named(r.Method, r.Params)
-			}
-			shape := r.server.shapes.Of([4]string{r.Method, name}, func() *tracing.Shape { return r.shape(name) })
-			ctx, span = c.opts.Tracer.StartShaped(ctx, shape, nil, time.Now(), tracing.Attempt.Int(*r.Attempts))
-			c.opts.Tracer.Resource(span, r.Method, r.Params)
-			defer span.End()
-		}
+		ctx, span := c.startSpan(ctx, r)
+		defer span.End()
 		if r.Step {
 			own := *r
 			own.Params = tracing.Inject(ctx, r.Params)
 			r = &own
 		}
 		reply, err := next(ctx, r)
-		if on {
+		if span.IsRecording() {
 			c.describe(span, reply, err)
 		}
 		return reply, err
 	}
 }
 
-// shape returns the shared shape of the spans of similar attempts. name is that of the tool or prompt.
-func (r *Request) shape(name string) *tracing.Shape {
-	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, r.Method), tracing.Server.String(r.Server)}
-	out = append(out, tracing.Target(r.Method, name)...)
-	return &tracing.Shape{Name: tracing.Name(r.Method, name), Kind: trace.SpanKindClient,
-		Attributes: append(out, r.server.where...)}
+func (c *calls) startSpan(ctx context.Context, r *Request) (context.Context, trace.Span) {
+	if !c.opts.Tracer.On() {
+		return ctx, noop.Span{}
+	}
+	name := r.Tool
+	if name == "" {
+		name = tracing.Named(r.Method, r.Params)
+	}
+	ctx, span := c.opts.Tracer.Start(ctx, tracing.Name(r.Method, name), trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		attributes := append(tracing.Target(r.Method, name), tracing.Text(tracing.MethodName, r.Method),
+			tracing.Server.String(r.Server), tracing.Attempt.Int(*r.Attempts))
+		span.SetAttributes(append(attributes, r.server.where...)...)
+		c.opts.Tracer.Resource(span, r.Method, r.Params)
+	}
+	return ctx, span
 }
 
 // describe records in a span how its attempt ended.

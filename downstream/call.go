@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -117,7 +119,7 @@ func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
 		return link.Reply{}, err
 	}
 	if c.opts.Tracer.On() {
-		tracing.Of(ctx).Add(tracing.ProtocolVersion.String(session.Version))
+		trace.SpanFromContext(ctx).SetAttributes(tracing.ProtocolVersion.String(session.Version))
 	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,

@@ -19,7 +19,6 @@ type identity struct {
 	config ServerConfig
 	logger *slog.Logger
 	where  []attribute.KeyValue // attributes of spans
-	shapes tracing.Shapes       // shapes of attempt spans
 }
 
 // perClient reports whether each client has its own session on the proxy surfaces.

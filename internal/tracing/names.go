@@ -11,8 +11,6 @@ const (
 	SpanSynthesis = "synthesis"
 	SpanSearch    = "search_tools"
 	SpanTool      = "execute_tool"
-	SpanChat      = "chat"
-	SpanEmbed     = "embeddings"
 )
 
 // Attributes of the OpenTelemetry semantic conventions for generative AI and MCP
@@ -39,7 +37,6 @@ const (
 	RequestModel   = attribute.Key("gen_ai.request.model")
 	InputTokens    = attribute.Key("gen_ai.usage.input_tokens")
 	OutputTokens   = attribute.Key("gen_ai.usage.output_tokens")
-	TokenType      = attribute.Key("gen_ai.token.type")
 	Instructions   = attribute.Key("gen_ai.system_instructions") // content
 	InputMessages  = attribute.Key("gen_ai.input.messages")      // content
 	OutputMessages = attribute.Key("gen_ai.output.messages")     // content
@@ -60,10 +57,6 @@ const (
 	TransportPipe   = "pipe"
 	TokenInput      = "input"
 	TokenOutput     = "output"
-	OperationClient = "mcp.client.operation.duration"
-	OperationServer = "mcp.server.operation.duration"
-	OperationModel  = "gen_ai.client.operation.duration"
-	OperationToken  = "gen_ai.client.token.usage"
 )
 
 // Attributes of the router itself.

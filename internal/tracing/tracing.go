@@ -2,13 +2,15 @@
 //
 // A [Tracer] is a value. Its zero value starts no spans. If nothing is exported, Start costs one comparison;
 // [Tracer.Root] still gives a query its trace id. Content, such as arguments and results, is recorded only if
-// enabled, and redacted. The package is safe for concurrent use and starts no goroutines.
+// enabled, and redacted. Texts that others choose are cut, which bounds the bytes of a span. The package is safe for
+// concurrent use and starts no goroutines.
 package tracing
 
 import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -28,7 +30,6 @@ const maxName = 200
 // Tracer starts spans.
 type Tracer struct {
 	tracer  trace.Tracer // nil = no spans
-	shaper  Shaper       // nil = tracer is not a Shaper
 	on      bool
 	content func(text string) string
 }
@@ -36,8 +37,7 @@ type Tracer struct {
 // New returns a Tracer. exported reports whether spans of tracer are exported. content redacts recorded queries,
 // arguments and results; nil records none.
 func New(tracer trace.Tracer, exported bool, content func(text string) string) Tracer {
-	shaper, _ := tracer.(Shaper)
-	return Tracer{tracer, shaper, exported, content}
+	return Tracer{tracer, exported, content}
 }
 
 // On reports whether spans are exported. If not, Start returns spans that do nothing.
@@ -61,6 +61,47 @@ func (t Tracer) Root(
 	}
 	ctx, span := t.tracer.Start(ctx, name, opts...)
 	return ctx, span, span.SpanContext().TraceID()
+}
+
+// Lazy is a span that starts with the first part of its work. A nil Lazy is no span.
+type Lazy struct {
+	start func() trace.Span
+	once  sync.Once
+	span  trace.Span // nil until it starts; stays nil if it ends first
+}
+
+// Lazy returns an unstarted child of the span in ctx.
+func (t Tracer) Lazy(ctx context.Context, name string, opts ...trace.SpanStartOption) *Lazy {
+	if !t.on {
+		return nil
+	}
+	return &Lazy{start: func() trace.Span {
+		_, span := t.tracer.Start(ctx, name, opts...)
+		return span
+	}}
+}
+
+// Within starts the span if necessary and returns ctx with it.
+func (l *Lazy) Within(ctx context.Context) context.Context {
+	if l == nil {
+		return ctx
+	}
+	l.once.Do(func() { l.span = l.start() })
+	if l.span == nil {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, l.span)
+}
+
+// End ends the span if it has started.
+func (l *Lazy) End() {
+	if l == nil {
+		return
+	}
+	l.once.Do(func() {})
+	if l.span != nil {
+		l.span.End()
+	}
 }
 
 // Name returns the name of a span with a target, which may be untrusted.

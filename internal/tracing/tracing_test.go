@@ -4,13 +4,10 @@ import (
 	"context"
 	"net/http"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -151,45 +148,6 @@ func TestLazy(t *testing.T) {
 	}
 }
 
-// Spans of a shape have what it has and what is theirs. Shapes are made once each, for a bounded number of texts.
-func TestShapes(t *testing.T) {
-	tracer, spans := recorder(nil)
-	var shapes tracing.Shapes
-	made, began := 0, time.Unix(1000, 0)
-	of := func(text string) *tracing.Shape {
-		return shapes.Of([4]string{text}, func() *tracing.Shape {
-			made++
-			return &tracing.Shape{Name: text, Kind: trace.SpanKindClient, Attributes: []attribute.KeyValue{tracing.Server.String(text)}}
-		})
-	}
-	for range 2 {
-		_, span := tracer.StartShaped(t.Context(), of("x"), nil, began, tracing.Attempt.Int(2))
-		span.Add(tracing.Round.Int(3))
-		span.EndAt(began.Add(time.Second))
-	}
-	got := spans.GetSpans()
-	if len(got) != 2 || got[1].Name != "x" || got[1].SpanKind != trace.SpanKindClient || len(got[1].Attributes) != 3 || made != 1 ||
-		!got[1].StartTime.Equal(began) || got[1].EndTime.Sub(began) != time.Second {
-		t.Errorf("got %+v and %d shapes, want two spans of one shape", got, made)
-	}
-	long := strings.Repeat("x", 1<<20)
-	if kept := of(long); kept == of(long) {
-		t.Error("a shape is kept under a long text")
-	}
-	for n := range 3000 {
-		if got := of(strconv.Itoa(n)).Name; got != strconv.Itoa(n) {
-			t.Fatalf("got the shape of %s, want that of %d", got, n)
-		}
-	}
-	if first := made; of("0") == nil || of("2999") == nil || made != first+1 {
-		t.Errorf("got %d shapes made for one that is kept and one that is not, want 1", made-first)
-	}
-	var off tracing.Tracer
-	if ctx, span := off.StartShaped(t.Context(), of("x"), nil, began, tracing.Attempt.Int(1)); ctx != t.Context() || span.IsRecording() {
-		t.Error("got a span without an exporter")
-	}
-}
-
 func TestTypeOfCode(t *testing.T) {
 	for code, want := range map[string]string{"-32602": "-32602", "-32000": "-32000", "7": "_OTHER", `"x"`: "_OTHER", "": "_OTHER"} {
 		if got := tracing.TypeOfCode([]byte(code)); got != want {
@@ -199,14 +157,18 @@ func TestTypeOfCode(t *testing.T) {
 }
 
 // What others choose is cut in spans, and what is left does not keep the whole in memory: a queue of spans would hold
-// as many requests.
+// as many requests. Of a huge text no more is redacted than may be recorded.
 func TestLongNames(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	const spans = 100
 	var kept []sdktrace.ReadOnlySpan
-	tracer, _ := recorder(func(text string) string { return text })
+	redacted := 0
+	tracer, _ := recorder(func(text string) string {
+		redacted = max(redacted, len(text))
+		return text
+	})
 	for range spans {
 		huge := strings.Repeat("x", 1<<20)
 		remote := tracing.Remote{Parent: []byte(`"` + inMeta + `"`), State: []byte(`"v=1` + strings.Repeat(",", 1<<20) + `"`)}
@@ -222,24 +184,10 @@ func TestLongNames(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > spans*64<<10 {
 		t.Errorf("%d spans keep %d bytes, want at most 64 KiB each", len(kept), grown)
 	}
-	if n := len(kept[0].Name()); n > 500 {
-		t.Errorf("got a name of %d bytes, want at most 500", n)
+	if n := len(kept[0].Name()); n > 500 || redacted > 64<<10 {
+		t.Errorf("got a name of %d bytes, want at most 500; redacted %d bytes, want at most 64 KiB", n, redacted)
 	}
 	runtime.KeepAlive(kept)
-}
-
-// Of a huge message no more is redacted than may be recorded.
-func TestFailReadsLittle(t *testing.T) {
-	most := 0
-	tracer, _ := recorder(func(text string) string {
-		most = max(most, len(text))
-		return text
-	})
-	_, span := tracer.Start(t.Context(), "x")
-	tracer.Fail(span, "timeout", strings.Repeat("x", 10<<20))
-	if most > 64<<10 {
-		t.Errorf("%d bytes were redacted, want at most 64 KiB", most)
-	}
 }
 
 // Exporters lose whole batches that have a text which is no UTF-8.

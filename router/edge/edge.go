@@ -55,7 +55,7 @@ type Edge struct {
 	version string
 	access  *access.Policy
 	limits  limit.Config
-	tracer  tracer
+	tracer  tracing.Tracer
 	served  func(Served) // may be nil
 	epoch   time.Time    // origin of all times
 
@@ -81,7 +81,7 @@ func New(o Options) *Edge {
 		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins, Headers: o.ForwardHeaders,
 			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
 		limits: withDefaults(o.Limits),
-		tracer: tracer{Tracer: o.Tracer},
+		tracer: o.Tracer,
 		served: o.Served,
 		epoch:  time.Now(),
 		life:   newLifetime(log),

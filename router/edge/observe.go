@@ -21,17 +21,11 @@ type Served struct {
 	Duration  time.Duration
 }
 
-// tracer starts the spans of requests.
-type tracer struct {
-	tracing.Tracer
-	stdio, others tracing.Shapes
-}
-
 // observed is a request that is being served. Its zero value is not observed.
 type observed struct {
 	name  string // of the tool or prompt
 	began time.Time
-	span  tracing.Shaped // nil = none
+	span  trace.Span // nil = none
 }
 
 // observe starts the span of a request. The client's trace context comes from _meta or the headers.
@@ -47,14 +41,11 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 	o.began = time.Now()
 	o.name = tracing.Named(x.Message.Method, x.Message.Params)
 	if e.tracer.On() {
-		choice := [4]string{x.Message.Method, o.name, x.Caller.ID, string(x.Version)}
-		shapes := &e.tracer.others
-		if x.Header == nil {
-			shapes = &e.tracer.stdio
+		ctx, o.span = e.tracer.Start(ctx, tracing.Name(x.Message.Method, o.name),
+			trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(links...))
+		if o.span.IsRecording() {
+			o.span.SetAttributes(attributesOf(x, o.name)...)
 		}
-		shape := shapes.Of(choice, func() *tracing.Shape { return shapeOf(x, o.name) })
-		id := tracing.Text(tracing.RequestID, x.Message.ID.Text())
-		ctx, o.span = e.tracer.StartShaped(ctx, shape, links, o.began, id)
 		e.tracer.Resource(o.span, x.Message.Method, x.Message.Params)
 	}
 	return ctx, o
@@ -65,7 +56,7 @@ func (f *surface) ended(x *Exchange, o observed) {
 	if o.began.IsZero() {
 		return
 	}
-	kind, now := failureOf(x), time.Now()
+	kind := failureOf(x)
 	if o.span != nil {
 		if kind != "" {
 			f.edge.tracer.Fail(o.span, kind, "")
@@ -73,24 +64,22 @@ func (f *surface) ended(x *Exchange, o observed) {
 		if x.out.code != nil {
 			o.span.SetAttributes(tracing.Code(x.out.code))
 		}
-		o.span.EndAt(now)
+		o.span.End()
 	}
 	if f.edge.served != nil {
-		f.edge.served(Served{Method: x.Message.Method, Name: o.name, ErrorType: kind, Duration: now.Sub(o.began)})
+		f.edge.served(Served{Method: x.Message.Method, Name: o.name, ErrorType: kind, Duration: time.Since(o.began)})
 	}
 }
 
-// shapeOf returns the shape of the span, shared by similar requests. It omits the session id, which is a credential.
-func shapeOf(x *Exchange, name string) *tracing.Shape {
+// attributesOf returns the attributes of a request's span. They omit the session id, which is a credential.
+func attributesOf(x *Exchange, name string) []attribute.KeyValue {
 	transport := tracing.TransportTCP
 	if x.Header == nil {
 		transport = tracing.TransportPipe
 	}
-	out := []attribute.KeyValue{tracing.Text(tracing.MethodName, x.Message.Method),
-		tracing.ProtocolVersion.String(string(x.Version)), tracing.Caller.String(x.Caller.ID),
-		tracing.Transport.String(transport)}
-	out = append(out, tracing.Target(x.Message.Method, name)...)
-	return &tracing.Shape{Name: tracing.Name(x.Message.Method, name), Kind: trace.SpanKindServer, Attributes: out}
+	return append(tracing.Target(x.Message.Method, name), tracing.Text(tracing.MethodName, x.Message.Method),
+		tracing.Text(tracing.RequestID, x.Message.ID.Text()), tracing.ProtocolVersion.String(string(x.Version)),
+		tracing.Caller.String(x.Caller.ID), tracing.Transport.String(transport))
 }
 
 // trusted reports whether spans may have the client's span as parent: it has a key or is on this machine.

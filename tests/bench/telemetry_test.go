@@ -32,23 +32,30 @@ type rival struct {
 func BenchmarkTelemetry(b *testing.B) {
 	const processes, rounds, callers, calls = 2, 180, 8, 400
 	traces := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector(b, 0)
+	const every = "OTEL_TRACES_SAMPLER=parentbased_always_on"
 	bin := build(b)
-	kinds := []struct{ name, bin, settings, env string }{
-		{"off", bin, noMetrics + noHistory, ""},
-		{"metrics", bin, noHistory, ""},
-		{"history", bin, noMetrics, ""},
-		{"traces", bin, noMetrics + noHistory, traces},
-		{"all", bin, "", traces},
+	kinds := []struct {
+		name, bin, settings string
+		env                 []string
+	}{
+		{"off", bin, noMetrics + noHistory, nil},
+		{"metrics", bin, noHistory, nil},
+		{"history", bin, noMetrics, nil},
+		{"tenth", bin, noMetrics + noHistory, []string{traces}},
+		{"every-trace", bin, noMetrics + noHistory, []string{traces, every}},
+		{"all", bin, "", []string{traces}}, // metrics, history and a tenth of the traces
 	}
 	if before := os.Getenv("NEXUS_BEFORE"); before != "" {
-		kinds = append(kinds, kinds[0], kinds[4])
-		kinds[5].name, kinds[6].name = "before-off", "before-all"
-		kinds[5].bin, kinds[6].bin = before, before
+		for _, k := range []int{0, 5} {
+			kinds = append(kinds, kinds[k])
+			last := &kinds[len(kinds)-1]
+			last.name, last.bin = "before-"+last.name, before
+		}
 	}
 	var rivals []*rival
 	for range processes {
 		for _, k := range kinds {
-			rivals = append(rivals, &rival{name: k.name, program: run(b, k.bin, "shared", k.settings, answer, k.env)})
+			rivals = append(rivals, &rival{name: k.name, program: run(b, k.bin, "shared", k.settings, answer, k.env...)})
 		}
 	}
 	for b.Loop() {

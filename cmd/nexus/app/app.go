@@ -103,9 +103,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
 		return nil, err
 	}
-	if a.meter, err = newMeter(a.telemetry, cfg.Prices); err != nil {
-		return nil, err
-	}
+	a.meter = newMeter(a.telemetry.Registry(), cfg.Prices)
 	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
@@ -143,16 +141,19 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins, ForwardHeaders: a.servers.ForwardedHeaders,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
-		Tracer: a.telemetry.Tracer(), Served: a.meter.requests(),
+		Tracer: a.telemetry.Tracer(), Served: a.meter.served(),
 	})
 	a.proxy.Attach(a.edge)
-	return a, a.meter.Watch(opts.Version, func() telemetry.Readings { return readingsOf(a) })
+	if r := a.telemetry.Registry(); r != nil {
+		return a, r.Register(state{a})
+	}
+	return a, nil
 }
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.models.finder(a.log)
-	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.Search, Liked: a.models.liked}
+	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search, Liked: a.models.liked}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},

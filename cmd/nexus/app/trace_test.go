@@ -64,6 +64,7 @@ func exportTo(t *testing.T, url string) {
 		}
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url)
+	t.Setenv("OTEL_TRACES_SAMPLER", "parentbased_always_on")
 }
 
 // tree writes the spans below a parent: name, kind of server or client spans, attributes that are asked for, and error.

@@ -67,7 +67,7 @@ func (s *rounds) confirm(r *round) execution.Confirm {
 	return c.confirm
 }
 
-func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
+func (c *confirming) confirm(ctx context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
 	if c.approved || c.source == plan.SourceGiven || !tool.Cumulative() {
 		return c.decide(ctx, tool, calls, false)
 	}
@@ -81,21 +81,21 @@ func (c *confirming) confirm(ctx context.Context, tool *downstream.Tool, calls [
 
 // decide returns nil if the calls may be made. twice means that one of them was made before.
 func (c *confirming) decide(
-	ctx context.Context, tool *downstream.Tool, calls []json.RawMessage, twice bool,
+	ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool,
 ) *plan.Error {
 	switch {
 	case c.mode == downstream.ConfirmNever && twice:
 		return unapproved(tool, "this exact call was made before")
 	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.resembles(tool, calls):
 		return unapproved(tool, "it was called before with nearly the same arguments")
-	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool.Tool):
+	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool):
 		return nil
 	}
 	return c.ask(ctx, tool, calls, twice)
 }
 
 // ask asks the user whether the calls of a step may be made.
-func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []json.RawMessage, twice bool) *plan.Error {
+func (c *confirming) ask(ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool) *plan.Error {
 	record := c.s.record
 	if c.s.q.Elicit == nil {
 		record.Consents.Unanswered.Add(1)
@@ -129,9 +129,9 @@ func (c *confirming) ask(ctx context.Context, tool *downstream.Tool, calls []jso
 // resembles reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier success
 // counts, because the model must not repeat what the user asked for once. In other rounds only calls with an unknown
 // outcome count.
-func (c *confirming) resembles(tool *downstream.Tool, calls []json.RawMessage) bool {
+func (c *confirming) resembles(tool plan.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
-		if c.toolOf(o.Step) != tool {
+		if earlier, ok := c.toolOf(o.Step); !ok || earlier.Server != tool.Server || earlier.Tool != tool.Tool {
 			continue
 		}
 		for _, earlier := range o.Calls() {
@@ -148,29 +148,29 @@ func (c *confirming) resembles(tool *downstream.Tool, calls []json.RawMessage) b
 func (c *confirming) earlier() map[callKey]bool {
 	keys := map[callKey]bool{}
 	for _, o := range c.s.record.Outcomes {
-		tool := c.toolOf(o.Step)
-		if tool == nil || !tool.Cumulative() {
+		tool, ok := c.toolOf(o.Step)
+		if !ok || !tool.Cumulative() {
 			continue
 		}
 		for _, call := range o.Calls() {
 			if call.Reached() {
-				keys[plan.CallKey(tool.Server, tool.Tool.Tool, call.Sent)] = true
+				keys[plan.CallKey(tool.Server, tool.Tool, call.Sent)] = true
 			}
 		}
 	}
 	return keys
 }
 
-// toolOf returns the tool that a step of an earlier round called, or nil if it no longer exists. It tries the
+// toolOf returns the tool that a step of an earlier round called; ok is false if it no longer exists. It tries the
 // qualified name first, because the meaning of bare names may have changed since.
-func (c *confirming) toolOf(step plan.Step) *downstream.Tool {
+func (c *confirming) toolOf(step plan.Step) (tool plan.Tool, ok bool) {
 	for _, name := range []string{step.Server + "." + step.Tool, step.Tool} {
-		tool, unknown := c.s.catalog.Lookup(name, c.s.q.Origin.Visible)
+		tool, unknown := c.s.usable().Lookup(name)
 		if unknown == nil && tool.Server == step.Server {
-			return tool
+			return tool, true
 		}
 	}
-	return nil
+	return plan.Tool{}, false
 }
 
 // callKey identifies equal calls of one tool.
@@ -184,11 +184,11 @@ type writes struct {
 }
 
 // note records calls. It returns the new ones and reports whether any was recorded before or occurs twice.
-func (w *writes) note(tool *downstream.Tool, calls []json.RawMessage) (noted []callKey, twice bool) {
+func (w *writes) note(tool plan.Tool, calls []json.RawMessage) (noted []callKey, twice bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, arguments := range calls {
-		key := plan.CallKey(tool.Server, tool.Tool.Tool, arguments)
+		key := plan.CallKey(tool.Server, tool.Tool, arguments)
 		if w.seen[key] {
 			twice = true
 			continue
@@ -208,7 +208,7 @@ func (w *writes) forget(calls []callKey) {
 	}
 }
 
-func unapproved(tool *downstream.Tool, why string) *plan.Error {
+func unapproved(tool plan.Tool, why string) *plan.Error {
 	return &plan.Error{
 		Reason:  reason.NeedsApproval,
 		Message: fmt.Sprintf("%s was not called: it needs your approval, and %s", printable(tool.Name, maxShownName), why),
@@ -224,12 +224,12 @@ const (
 
 // consentMessage lists the calls to approve. Names and arguments come from servers and planners, so each has a line
 // of its own and cannot forge other lines.
-func consentMessage(tool *downstream.Tool, calls []json.RawMessage) string {
+func consentMessage(tool plan.Tool, calls []json.RawMessage) string {
 	ask := "Allow this call?"
 	if len(calls) > 1 {
 		ask = fmt.Sprintf("Allow these %d calls?", len(calls))
 	}
-	message := fmt.Sprintf("%s\nServer: %s\nTool: %s", ask, tool.Server, printable(tool.Tool.Tool, maxShownName))
+	message := fmt.Sprintf("%s\nServer: %s\nTool: %s", ask, tool.Server, printable(tool.Tool, maxShownName))
 	for i, arguments := range calls {
 		if i > 0 && len(message) > maxShownCalls {
 			message += fmt.Sprintf("\n… and %d calls that are not shown", len(calls)-i)

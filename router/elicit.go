@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -99,8 +98,12 @@ func (s *rounds) askMissing(ctx context.Context, r *round) {
 			continue
 		}
 		step := r.plan.Step(p.Step)
-		tool, schema := formFor(step, p.Missing, s.catalog, s.q.Origin.Visible)
-		if schema == nil {
+		tool, unknown := s.usable().Lookup(step.Tool)
+		if unknown != nil {
+			continue
+		}
+		schema, ok := form(tool.InputSchema, p.Missing)
+		if !ok {
 			continue // the problem already names the arguments
 		}
 		asked[p.Step] = true
@@ -153,22 +156,10 @@ func (r *round) removeUnasked(served map[string]plan.Unmet, asked map[string]boo
 	})
 }
 
-// formFor returns the tool of a step, and the schema of a form that asks for arguments; nil if none can.
-func formFor(
-	step *plan.Step, missing []string, catalog *downstream.Catalog, visible downstream.Visible,
-) (tool *downstream.Tool, schema []byte) {
-	tool, unknown := catalog.Lookup(step.Tool, visible)
-	if unknown != nil {
-		return nil, nil
-	}
-	schema, _ = form(tool.InputSchema, missing)
-	return tool, schema
-}
-
 // ask shows a form for the missing arguments of a step and adds what the user enters. The error becomes the step's
 // error if the user gives nothing.
 func (s *rounds) ask(
-	ctx context.Context, step *plan.Step, tool *downstream.Tool, schema []byte, missing []string,
+	ctx context.Context, step *plan.Step, tool plan.Tool, schema []byte, missing []string,
 ) *plan.Error {
 	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
 	var none *unanswered
@@ -189,9 +180,9 @@ func (s *rounds) ask(
 }
 
 // formMessage explains why a form is shown.
-func formMessage(tool *downstream.Tool, step *plan.Step, missing []string) string {
+func formMessage(tool plan.Tool, step *plan.Step, missing []string) string {
 	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.",
-		printable(tool.Tool.Tool, maxShownName), tool.Server, enumerate(missing))
+		printable(tool.Tool, maxShownName), tool.Server, enumerate(missing))
 	if known := string(step.Arguments); known != "{}" {
 		text += " Known so far: " + printable(known, 500)
 	}

@@ -34,7 +34,7 @@ func (s *rounds) unsatisfied(r *round) bool {
 
 // reads reports whether the tool of a step only reads.
 func (s *rounds) reads(step plan.Step) bool {
-	tool, unknown := s.catalog.Lookup(step.Tool, s.q.Origin.Visible)
+	tool, unknown := s.usable().Lookup(step.Tool)
 	return unknown == nil && tool.Reads()
 }
 

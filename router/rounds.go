@@ -47,14 +47,14 @@ type planning struct {
 
 // round is one round of planning and execution.
 type round struct {
-	number      int
-	replan      bool // the round before failed or found nothing
-	more        bool // its plan asks for another round
-	plan        plan.Plan
-	problems    []plan.Problem
-	span        *tracing.Lazy          // of the execution
-	speculation *execution.Speculation // steps started before the plan is complete
-	outcomes    []plan.Outcome
+	number    int
+	replan    bool // the round before failed or found nothing
+	more      bool // its plan asks for another round
+	plan      plan.Plan
+	problems  []plan.Problem
+	span      *tracing.Lazy // of the execution
+	execution *execution.Round
+	outcomes  []plan.Outcome
 }
 
 func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
@@ -132,8 +132,9 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 	s.last = r
 	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
 	defer r.span.End()
-	r.speculation = s.router.executor.Speculate(ctx, s.request(r))
-	defer s.dropSpeculation(r)
+	r.execution = s.router.executor.Begin(ctx, execution.Request{Origin: s.q.Origin, Began: s.began,
+		Done: s.record.Outcomes, Results: s.results, Calls: s.calls, Span: r.span})
+	defer s.endExecution(r)
 	if err := s.plan(ctx, r); err != nil {
 		return err
 	}
@@ -155,21 +156,17 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 	return nil
 }
 
-// dropSpeculation stops the speculative calls that are not in the plan and records them, because they were made.
-func (s *rounds) dropSpeculation(r *round) {
-	r.speculation.Stop()
-	for _, o := range r.speculation.Dropped() {
+// endExecution stops the early calls that are not in the plan and records them, because they were made.
+func (s *rounds) endExecution(r *round) {
+	for _, o := range r.execution.Stop() {
 		s.record.Dropped = append(s.record.Dropped, o)
 		s.warn("%s was called as step %s while the plan was being written, and is not part of the plan", o.Step.Tool,
 			o.Step.ID)
 	}
 }
 
-// request returns what all steps of a round share.
-func (s *rounds) request(r *round) execution.Request {
-	return execution.Request{Catalog: s.catalog, Origin: s.q.Origin, Began: s.began, Results: s.results, Calls: s.calls,
-		Span: r.span}
-}
+// usable returns the tools that the query may use.
+func (s *rounds) usable() usable { return usable{s.catalog, s.q.Origin.Visible, s.q.Origin.Caller} }
 
 // plan obtains and checks the plan of a round.
 func (s *rounds) plan(ctx context.Context, r *round) error {
@@ -182,13 +179,17 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		r.plan = *s.given
 	} else {
 		request := planner.Request{
-			Query: s.q.Text, Context: s.q.Context, Tools: usable{s.catalog, s.q.Origin.Visible, s.q.Origin.Caller},
+			Query: s.q.Text, Context: s.q.Context, Tools: s.usable(),
 			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
 			Tokens: s.carried.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 			Shown: &s.carried.shown,
 		}
 		if !s.q.DryRun {
-			request.OnStep = r.speculation.Start
+			request.OnStep = func(step plan.Step) {
+				if tool, unknown := request.Tools.Lookup(step.Tool); unknown == nil {
+					r.execution.Start(step, tool)
+				}
+			}
 		}
 		result, err := s.router.planner.Plan(ctx, request)
 		s.record.PlannerUsage.Add(result.Usage)
@@ -242,7 +243,7 @@ func (r *round) unknown() (names []string) {
 }
 
 func (s *rounds) check(r *round) []plan.Problem {
-	return s.router.executor.Check(&r.plan, s.catalog, s.q.Origin.Visible, s.record.Outcomes)
+	return plan.Check(&r.plan, s.router.opts.Validator, s.usable().Lookup, s.record.Outcomes)
 }
 
 // model returns the client's model if it may replace a model that is not configured.
@@ -268,11 +269,10 @@ func (s *rounds) execute(ctx context.Context, r *round) {
 		hi = lo + (atExecuted-lo)/2
 	}
 	s.share = hi
-	e := s.request(r)
-	e.Plan, e.Problems, e.Done, e.Speculation = r.plan, r.problems, s.record.Outcomes, r.speculation
-	e.Progress = progress.Func(s.q.Report.step).Span(lo, hi)
-	e.Confirm = s.confirm(r)
-	r.outcomes = s.router.executor.Execute(ctx, e)
+	r.outcomes = r.execution.Execute(ctx, execution.Work{
+		Plan: r.plan, Problems: r.problems, Lookup: s.usable().Lookup, Confirm: s.confirm(r),
+		Progress: progress.Func(s.q.Report.step).Span(lo, hi),
+	})
 	s.record.add(r.outcomes)
 	s.record.Timings.Executing += s.record.phase(PhaseExecution, s.began, began)
 	describeOutcomes(trace.SpanFromContext(ctx), r.outcomes)

@@ -94,6 +94,9 @@ type Router struct {
 // New returns a Router. The error names the invalid option.
 func New(opts Options) (*Router, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Validator == nil {
+		opts.Validator = plan.NewValidator()
+	}
 	if opts.Follow == nil {
 		opts.Follow = func(*Query, time.Time, string) func(*Record, string, error) { return func(*Record, string, error) {} }
 	}

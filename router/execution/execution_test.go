@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +14,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
-	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestExecute(t *testing.T) {
@@ -40,11 +37,13 @@ func TestExecute(t *testing.T) {
 		{"id":"four","tool":"number","arguments":{"n":"x"}},
 		{"id":"five","tool":"nowhere"},
 		{"id":"six","tool":"echo","after":["five"]}]}`,
-		execution.Request{Origin: execution.Origin{Meta: []byte(`{"user":"u","big":9007199254740993}`)}, Progress: func(x float64, message string) {
-			mu.Lock()
-			defer mu.Unlock()
-			messages = append(messages, message)
-		}})
+		execution.Origin{Meta: []byte(`{"user":"u","big":9007199254740993}`)}, func(w *execution.Work) {
+			w.Progress = func(_ float64, message string) {
+				mu.Lock()
+				defer mu.Unlock()
+				messages = append(messages, message)
+			}
+		})
 	want := []string{"", "", "", reason.InvalidArguments, reason.UnknownTool, reason.DependencyFailed}
 	for i, o := range out {
 		got := ""
@@ -76,7 +75,7 @@ func TestExecute(t *testing.T) {
 func TestFailedSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t, nil, script(tool("hang"), tool("fail"), tool("refuse"), tool("nonsense"), tool("die")), script(tool("far")))
-		out := k.execute(t.Context(), `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, execution.Request{})
+		out := k.execute(t.Context(), `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, execution.Origin{})
 		for i, want := range []struct{ reason, text string }{
 			{reason.Timeout, "Error: Tool execution timed out after 30s"},
 			{reason.ToolError, "Error: no luck"},
@@ -87,7 +86,7 @@ func TestFailedSteps(t *testing.T) {
 				t.Errorf("%s: got %+v with text %q, want %s, %q", o.Step.Tool, o.Err, o.Text, want.reason, want.text)
 			}
 		}
-		out = k.execute(t.Context(), `[{"tool":"die"}]`, execution.Request{})
+		out = k.execute(t.Context(), `[{"tool":"die"}]`, execution.Origin{})
 		if o := out[0]; o.OK() || o.Err.Reason != reason.OutcomeUnknown {
 			t.Errorf("die: got %+v", o.Err)
 		}
@@ -105,7 +104,7 @@ func TestFailedSteps(t *testing.T) {
 		} {
 			ctx, cancel := tc.ctx()
 			began := time.Now()
-			out := k.execute(ctx, `[{"tool":"hang"}]`, execution.Request{})
+			out := k.execute(ctx, `[{"tool":"hang"}]`, execution.Origin{})
 			cancel()
 			if out[0].OK() || out[0].Err.Reason != tc.reason || time.Since(began) != time.Second {
 				t.Errorf("%s: got %+v after %v", tc.name, out[0].Err, time.Since(began))
@@ -120,17 +119,17 @@ func TestConfirm(t *testing.T) {
 	k := newKit(t, nil, s)
 	var mu sync.Mutex
 	var asked []string
-	confirm := func(_ context.Context, tool *downstream.Tool, calls []json.RawMessage) *plan.Error {
+	confirm := func(_ context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, fmt.Sprintf("%s%s", tool.Full(), calls))
+		asked = append(asked, fmt.Sprintf("%s%s", catalog.FullName(tool.Server, tool.Tool), calls))
 		if strings.Contains(string(calls[0]), "no") {
 			return &plan.Error{Reason: reason.Declined, Message: "the user said no"}
 		}
 		return nil
 	}
 	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
-	out := k.execute(t.Context(), given, execution.Request{Confirm: confirm})
+	out := k.execute(t.Context(), given, execution.Origin{}, func(w *execution.Work) { w.Confirm = confirm })
 	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.Declined || out[1].Text != "Error: the user said no" || out[1].Attempts != 0 {
 		t.Errorf("got %+v and %+v, want the second declined", out[0].Err, out[1].Err)
 	}
@@ -142,56 +141,12 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A step that writes is not started before its plan is complete.
-func TestSpeculation_StartsOnlyReads(t *testing.T) {
-	s := script(tool("look", readOnly), tool("drop"), tool("get_drop", `,"annotations":{"destructiveHint":true}`))
-	k := newKit(t, nil, s)
-	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"drop"},{"tool":"get_drop"},{"tool":"look"}]`)}
-	r.Speculation = k.Speculate(t.Context(), r)
-	for _, step := range r.Plan.Steps {
-		r.Speculation.Start(step)
-	}
-	mcptest.Eventually(t, "a call", func() bool { return len(s.params()) > 0 })
-	r.Speculation.Stop()
-	if got := s.params(); len(got) != 1 || !strings.Contains(got[0], "look") {
-		t.Errorf("got the calls %q, want look alone", got)
-	}
-}
-
 func TestHiddenToolsAreNoSteps(t *testing.T) {
 	s := script(tool("open"), tool("hidden"))
 	k := newKit(t, nil, s)
-	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Request{Origin: execution.Origin{Visible: func(_, tool string) bool { return tool != "hidden" }}})
+	out := k.execute(t.Context(), `[{"tool":"hidden"},{"tool":"open"}]`, execution.Origin{Visible: func(_, tool string) bool { return tool != "hidden" }})
 	if out[0].OK() || out[0].Err.Reason != reason.UnknownTool || !out[1].OK() {
 		t.Errorf("got %+v and %+v, want the hidden tool to be unknown", out[0].Err, out[1].Err)
-	}
-}
-
-// A panic in a step that was started before its plan was complete fails this step and nothing else.
-func TestSpeculativeStepsPanicAlone(t *testing.T) {
-	var log mcptest.Log
-	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
-	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `[{"tool":"look"},{"tool":"see"}]`)}
-	r.Confirm = func(_ context.Context, tool *downstream.Tool, _ []json.RawMessage) *plan.Error {
-		if tool.Name == "look" {
-			panic("no such thing")
-		}
-		return nil
-	}
-	r.Speculation = k.Speculate(t.Context(), r)
-	defer r.Speculation.Stop()
-	for _, step := range r.Plan.Steps {
-		r.Speculation.Start(step)
-	}
-	out := k.Execute(t.Context(), r)
-	if o := out[0]; o.OK() || o.Err.Reason != reason.Internal || !strings.HasPrefix(o.Text, "Error: internal error") {
-		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, reason.Internal)
-	}
-	if !out[1].OK() {
-		t.Errorf("the other step: got %+v, want success", out[1].Err)
-	}
-	if !log.Has("Step panicked") {
-		t.Error("log: got no line of the panic, want one")
 	}
 }
 
@@ -221,7 +176,7 @@ func TestInputOfSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, nil, modern(tool("form")))
-			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Request{Origin: execution.Origin{Ask: row.ask}})[0]
+			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Origin{Ask: row.ask})[0]
 			reason := "<nil>"
 			if out.Err != nil {
 				reason = out.Err.Reason
@@ -250,55 +205,12 @@ func TestStepsAreCharged(t *testing.T) {
 	}
 	const size = 100_000
 	text := `[{"tool":"echo","arguments":{"v":"` + strings.Repeat("x", size) + `"}}]`
-	if out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}}); out[0].Err != nil || most < size || held != 0 {
+	if out := k.execute(t.Context(), text, execution.Origin{Hold: hold}); out[0].Err != nil || most < size || held != 0 {
 		t.Errorf("got %v, %d bytes at most and %d in the end, want success, at least %d and none", out[0].Err, most, held, size)
 	}
 	free = size / 2
-	out := k.execute(t.Context(), text, execution.Request{Origin: execution.Origin{Hold: hold}})
+	out := k.execute(t.Context(), text, execution.Origin{Hold: hold})
 	if err := out[0].Err; err == nil || err.Reason != reason.TooLarge || held != 0 {
 		t.Errorf("without room: got %v and %d bytes in the end, want too_large and none", err, held)
-	}
-}
-
-// limited counts the calls under way.
-type limited struct {
-	execution.Caller
-	now, most atomic.Int64
-}
-
-func (l *limited) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
-	n := l.now.Add(1)
-	defer l.now.Add(-1)
-	for most := l.most.Load(); n > most && !l.most.CompareAndSwap(most, n); most = l.most.Load() {
-	}
-	select { // long enough for others to come
-	case <-time.After(20 * time.Millisecond):
-	case <-ctx.Done():
-	}
-	return l.Caller.Call(ctx, r)
-}
-
-// Steps that began early and the others share one limit. What is not in the plan gives its places back.
-func TestOneLimit(t *testing.T) {
-	k := newKit(t, nil, script(tool("look", readOnly), tool("hang", readOnly)))
-	calls := &limited{Caller: k.servers}
-	x := execution.New(execution.Options{Servers: calls, MaxParallel: 3})
-	var steps []string
-	for i := range 12 {
-		steps = append(steps, fmt.Sprintf(`{"id":"n%d","tool":"look","arguments":{"n":%[1]d}}`, i))
-	}
-	r := execution.Request{Catalog: k.catalog(), Began: time.Now(), Plan: planOf(t, `{"steps":[`+strings.Join(steps, ",")+`]}`)}
-	r.Speculation = x.Speculate(t.Context(), r)
-	defer r.Speculation.Stop()
-	r.Speculation.Start(planOf(t, `[{"tool":"hang","arguments":{}}]`).Steps[0])
-	r.Speculation.Start(r.Plan.Steps[0])
-	r.Speculation.Start(r.Plan.Steps[1])
-	for _, o := range x.Execute(t.Context(), r) {
-		if !o.OK() {
-			t.Errorf("step %s: got %+v, want success", o.Step.ID, o.Err)
-		}
-	}
-	if got := calls.most.Load(); got > 3 {
-		t.Errorf("got %d calls at a time, want three at most", got)
 	}
 }

@@ -1,8 +1,10 @@
 package execution_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,8 +18,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -46,24 +50,59 @@ func newKit(t *testing.T, log *slog.Logger, servers ...*scripted) *kit {
 	return k
 }
 
-func (k *kit) catalog() *downstream.Catalog {
+// lookup finds tools for a caller.
+func (k *kit) lookup(visible downstream.Visible) plan.Lookup {
 	k.t.Helper()
 	c, err := k.servers.Catalog(k.t.Context())
 	if err != nil {
 		k.t.Fatalf("Catalog: %v", err)
 	}
-	return c
+	return func(name string) (plan.Tool, *plan.Error) {
+		tool, unknown := c.Lookup(name, visible)
+		if unknown != nil {
+			return plan.Tool{}, unknown
+		}
+		return tool.Tool, nil
+	}
+}
+
+// check reads and checks a plan.
+func (k *kit) check(text string, visible downstream.Visible) execution.Work {
+	k.t.Helper()
+	w := execution.Work{Plan: planOf(k.t, text), Lookup: k.lookup(visible)}
+	w.Problems = plan.Check(&w.Plan, plan.NewValidator(), w.Lookup, nil)
+	return w
+}
+
+// begin begins a round that ends with the test.
+func (k *kit) begin() *execution.Round {
+	r := k.Begin(k.t.Context(), execution.Request{Began: time.Now()})
+	k.t.Cleanup(func() { r.Stop() })
+	return r
+}
+
+// start starts the steps of a plan early.
+func (k *kit) start(r *execution.Round, w execution.Work) {
+	for _, step := range w.Plan.Steps {
+		if tool, unknown := w.Lookup(step.Tool); unknown == nil {
+			r.Start(step, tool)
+		}
+	}
 }
 
 // execute checks and runs a plan.
-func (k *kit) execute(ctx context.Context, text string, r execution.Request) []plan.Outcome {
+func (k *kit) execute(ctx context.Context, text string, origin execution.Origin, change ...func(*execution.Work)) []plan.Outcome {
 	k.t.Helper()
-	r.Plan, r.Catalog, r.Began = planOf(k.t, text), k.catalog(), time.Now()
-	r.Problems = k.Check(&r.Plan, r.Catalog, r.Origin.Visible, nil)
-	return k.Execute(ctx, r)
+	w := k.check(text, origin.Visible)
+	for _, f := range change {
+		f(&w)
+	}
+	r := k.Begin(ctx, execution.Request{Origin: origin, Began: time.Now()})
+	defer r.Stop()
+	return r.Execute(ctx, w)
 }
 
-func planOf(t *testing.T, text string) plan.Plan {
+func planOf(t testing.TB, text string) plan.Plan {
 	t.Helper()
 	p, err := plan.ParseJSON(json.RawMessage(text))
 	if err != nil {
@@ -170,4 +209,68 @@ func (s *scripted) answer(m mcptest.Message, write func(raw string)) bool {
 		result(`{"content":[],"structuredContent":` + string(call.Arguments) + `}`)
 	}
 	return true
+}
+
+// called returns the tools and arguments of the calls so far.
+func (s *scripted) called() string {
+	var all strings.Builder
+	for _, p := range s.params() {
+		all.WriteString(jsonrpc.Text(jsonrpc.Get([]byte(p), "name")) + string(jsonrpc.Get([]byte(p), "arguments")) + " ")
+	}
+	return all.String()
+}
+
+// serve is a Caller without servers: it returns the value that a tool returns, or the text of the tool's failure.
+type serve func(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (value string, err error)
+
+// Call implements execution.Caller.
+func (f serve) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
+	*r.Attempts = 1
+	value, err := f(ctx, r.Tool, jsonrpc.Get(r.Params, "arguments"), func(fraction float64, message string) {
+		params, _ := json.Marshal(map[string]any{"progress": fraction, "total": 1, "message": message})
+		r.Hooks.Progress(params)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return link.Reply{}, ctx.Err()
+	case err != nil:
+		text, _ := json.Marshal(err.Error())
+		return link.Reply{Result: []byte(`{"isError":true,"content":[{"type":"text","text":` + string(text) + `}]}`)}, nil
+	}
+	return link.Reply{Result: []byte(`{"content":[],"structuredContent":` + value + `}`)}, nil
+}
+
+// echo returns the arguments; the tool "fail" fails.
+func echo(_ context.Context, tool string, arguments json.RawMessage, _ progress.Func) (string, error) {
+	if tool == "fail" {
+		return "", errors.New("no luck")
+	}
+	return string(arguments), nil
+}
+
+// runs says how a plan without servers runs. The tool "number" takes only an object with a number x.
+type runs struct {
+	parallel int // 0 = no limit
+	request  execution.Request
+	work     execution.Work
+	log      *slog.Logger
+}
+
+// run runs a plan without servers.
+func (f serve) run(ctx context.Context, p plan.Plan, r runs) []plan.Outcome {
+	x := execution.New(execution.Options{Servers: f, MaxParallel: cmp.Or(r.parallel, 1000), Logger: r.log})
+	if r.request.Began.IsZero() {
+		r.request.Began = time.Now()
+	}
+	r.work.Plan = p
+	r.work.Lookup = func(name string) (plan.Tool, *plan.Error) {
+		t := plan.Tool{Name: name, Tool: name}
+		if name == "number" {
+			t.InputSchema = []byte(`{"properties":{"x":{"type":"number"}}}`)
+		}
+		return t, nil
+	}
+	round := x.Begin(ctx, r.request)
+	defer round.Stop()
+	return round.Execute(ctx, r.work)
 }

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // DAGOptions are the options of DAG.
@@ -150,23 +150,31 @@ func execute(ctx context.Context, tasks []task, progress func(done int)) ([]floa
 // run executes one graph and returns the wall time in milliseconds.
 func run(ctx context.Context, t task) float64 {
 	var p plan.Plan
-	latency := map[string]time.Duration{}
+	latency := sleeper{}
 	for _, n := range t.Nodes {
-		p.Steps = append(p.Steps, plan.Step{ID: n.ID, Tool: n.Tool, Arguments: json.RawMessage(`{}`), After: n.DependsOn})
+		p.Steps = append(p.Steps, plan.Step{ID: n.ID, Tool: n.ID, Arguments: json.RawMessage(`{}`), After: n.DependsOn})
 		latency[n.ID] = time.Duration(n.Latency * float64(time.Millisecond))
 	}
 	start := time.Now()
-	dataflow.Run(ctx, p, dataflow.Options{
-		Call: func(ctx context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
-			select {
-			case <-time.After(latency[s.ID]):
-				return plan.Outcome{Step: s, Value: json.RawMessage(`{}`), Attempts: 1}
-			case <-ctx.Done():
-				return plan.Outcome{Step: s, Err: &plan.Error{Reason: reason.ToolError, Message: "cancelled"}, Attempts: 1}
-			}
-		},
-	})
+	round := execution.New(execution.Options{Servers: latency, MaxParallel: len(p.Steps)}).Begin(ctx, execution.Request{Began: start})
+	defer round.Stop()
+	round.Execute(ctx, execution.Work{Plan: p, Lookup: func(name string) (plan.Tool, *plan.Error) {
+		return plan.Tool{Name: name, Tool: name}, nil
+	}})
 	return float64(time.Since(start).Microseconds()) / 1000
+}
+
+// sleeper has the latencies of tools.
+type sleeper map[string]time.Duration
+
+// Call implements execution.Caller.
+func (s sleeper) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
+	select {
+	case <-time.After(s[r.Tool]):
+		return link.Reply{Result: []byte(`{"content":[]}`)}, nil
+	case <-ctx.Done():
+		return link.Reply{}, ctx.Err()
+	}
 }
 
 // time sums up the wall times.

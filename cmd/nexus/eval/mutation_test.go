@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // mutant is a right plan with one mistake.
@@ -168,30 +168,43 @@ func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools pl
 }
 
 // called runs a plan and returns the steps whose tools were called.
-func called(ctx context.Context, v *plan.Validator, p plan.Plan, problems []plan.Problem, m mutant, tools planner.List) []string {
-	var mu sync.Mutex
-	var ran []string
-	dataflow.Run(ctx, p, dataflow.Options{
-		Problems: problems,
-		Validate: func(s plan.Step, arguments json.RawMessage) *plan.Error {
-			if tool, unknown := tools.Lookup(s.Tool); unknown == nil && s.ID == m.at {
-				return v.Validate(tool.InputSchema, arguments)
-			}
-			return nil
-		},
-		Call: func(_ context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
-			mu.Lock()
-			defer mu.Unlock()
-			ran = append(ran, s.ID)
-			tool, _ := tools.Lookup(s.Tool)
-			value := example(tool)
-			if s.ID == m.failing {
-				value = json.RawMessage(`"Error: not found"`)
-			}
-			return plan.Outcome{Value: value, Attempts: 1}
-		},
-	})
+func called(ctx context.Context, p plan.Plan, problems []plan.Problem, m mutant, tools planner.List) (ran []string) {
+	p.Steps = slices.Clone(p.Steps)
+	of := map[string]plan.Tool{} // the tools by their steps
+	for i, s := range p.Steps {
+		of[s.ID], _ = tools.Lookup(s.Tool)
+		p.Steps[i].Tool = s.ID
+	}
+	round := execution.New(execution.Options{Servers: examples{of, m.failing}}).Begin(ctx, execution.Request{})
+	defer round.Stop()
+	for _, o := range round.Execute(ctx, execution.Work{Plan: p, Problems: problems, Lookup: func(id string) (plan.Tool, *plan.Error) {
+		t := plan.Tool{Name: id, Tool: id}
+		if id == m.at {
+			t.InputSchema = of[id].InputSchema
+		}
+		return t, nil
+	}}) {
+		if o.Attempts > 0 {
+			ran = append(ran, o.Step.ID)
+		}
+	}
 	return ran
+}
+
+// examples returns the example of a step's tool, or the text of an error.
+type examples struct {
+	tools   map[string]plan.Tool
+	failing string
+}
+
+// Call implements execution.Caller.
+func (e examples) Call(_ context.Context, r *downstream.Request) (link.Reply, error) {
+	*r.Attempts = 1
+	value := example(e.tools[r.Tool])
+	if r.Tool == e.failing {
+		value = json.RawMessage(`"Error: not found"`)
+	}
+	return link.Reply{Result: []byte(`{"structuredContent":` + string(value) + `}`)}, nil
 }
 
 // after returns a step and all that depend on it.
@@ -245,7 +258,7 @@ func TestMutations(t *testing.T) {
 						counts[mutation.name] = c
 					}
 					p, problems := checked(t, validator, m.steps, tools)
-					ran := called(t.Context(), validator, p, problems, m, tools)
+					ran := called(t.Context(), p, problems, m, tools)
 					c.made++
 					if len(problems) > 0 {
 						c.before++

@@ -8,17 +8,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
-	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
 
@@ -66,20 +64,33 @@ func randomPlan(r *rand.Rand) plan.Plan {
 
 // ran executes a plan in which one step fails, and returns the steps that were called.
 func ran(p plan.Plan, fails string) map[string]bool {
-	var mu sync.Mutex
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		p.Steps[i].Tool = p.Steps[i].ID
+	}
+	round := execution.New(execution.Options{Servers: failing(fails)}).Begin(context.Background(), execution.Request{})
+	defer round.Stop()
 	called := map[string]bool{}
-	dataflow.Run(context.Background(), p, dataflow.Options{
-		Call: func(_ context.Context, s plan.Step, _ json.RawMessage, _ progress.Func) plan.Outcome {
-			mu.Lock()
-			defer mu.Unlock()
-			called[s.ID] = true
-			if s.ID == fails {
-				return plan.Outcome{Err: &plan.Error{Reason: reason.ToolError, Message: "as the test wants it"}}
-			}
-			return plan.Outcome{Value: json.RawMessage(`{"items":[1,2]}`)}
-		},
-	})
+	for _, o := range round.Execute(context.Background(), execution.Work{Plan: p, Lookup: func(name string) (plan.Tool, *plan.Error) {
+		return plan.Tool{Name: name, Tool: name}, nil
+	}}) {
+		if o.Attempts > 0 {
+			called[o.Step.ID] = true
+		}
+	}
 	return called
+}
+
+// failing is the name of a tool that fails.
+type failing string
+
+// Call implements execution.Caller.
+func (f failing) Call(_ context.Context, r *downstream.Request) (link.Reply, error) {
+	*r.Attempts = 1
+	if r.Tool == string(f) {
+		return link.Reply{Result: []byte(`{"isError":true}`)}, nil
+	}
+	return link.Reply{Result: []byte(`{"structuredContent":{"items":[1,2]}}`)}, nil
 }
 
 // The edges of the graph are those that the executor goes by: what does not run because a step fails is what the graph

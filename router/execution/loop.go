@@ -1,4 +1,4 @@
-package dataflow
+package execution
 
 import (
 	"cmp"
@@ -32,8 +32,8 @@ type element struct {
 }
 
 // prepare determines the calls of a loop. If there are none, the returned outcome is that of the step.
-func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop) {
-	scope := step.Scope(r.isStep, r.value)
+func (s *schedule) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop) {
+	scope := step.Scope(s.isStep, s.value)
 	if !scope.PerElement() {
 		if wanted, err := scope.Wanted(ctx, nil); err != nil || !wanted {
 			return plan.Outcome{Err: err, Skipped: err == nil}, nil
@@ -44,14 +44,14 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 		return plan.Outcome{Err: err}, nil
 	}
 	l := &loop{scope: scope, outcomes: make([]plan.Outcome, len(items)), settled: make([]bool, len(items)),
-		began: r.opts.Elapsed()}
+		began: s.elapsed()}
 	var calls []json.RawMessage
 	size := 0
 	for i, item := range items {
 		if ctx.Err() != nil {
 			return plan.Outcome{Err: ended(ctx)}, nil
 		}
-		arguments, o, ready := r.arguments(ctx, scope, step, &item)
+		arguments, o, ready := s.arguments(ctx, scope, step, &item)
 		if size += len(arguments); size > maxLoopArguments {
 			return plan.Outcome{Err: &plan.Error{Reason: reason.TooLarge, Message: "the arguments of this loop exceed 64 MiB in total; nothing was called"}}, nil
 		}
@@ -66,20 +66,20 @@ func (r *run) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *loop)
 	}
 	l.open = len(calls)
 	if l.open == 0 {
-		return l.outcome(r), nil
+		return l.outcome(s), nil
 	}
-	if refused := r.allow(ctx, step, calls); refused.Err != nil {
-		o := l.cut(r, refused.Err)
-		o.Err, o.Value = refused.Err, nil // replaces failures of single elements: no call was made
+	if refused := s.allow(ctx, step, calls); refused != nil {
+		o := l.cut(s, refused)
+		o.Err, o.Value = refused, nil // replaces failures of single elements: no call was made
 		return o, nil
 	}
 	return plan.Outcome{}, l
 }
 
 // unroll makes the calls of a loop ready to run.
-func (r *run) unroll(i int, l *loop) {
-	r.loops[i] = l
-	l.tracker = r.tracker.within(i, len(l.elements))
+func (s *schedule) unroll(i int, l *loop) {
+	s.loops[i] = l
+	l.tracker = s.tracker.within(i, len(l.elements))
 	var units []unit
 	for k := range l.elements {
 		if l.settled[k] {
@@ -88,34 +88,34 @@ func (r *run) unroll(i int, l *loop) {
 		}
 		units = append(units, unit{i, k})
 	}
-	r.enqueue(units...)
+	s.enqueue(units...)
 }
 
 // finishElement records the outcome of one call of a loop. The last one completes the step.
-func (r *run) finishElement(u unit, o plan.Outcome) {
-	l := r.loops[u.step]
+func (s *schedule) finishElement(u unit, o plan.Outcome) {
+	l := s.loops[u.step]
 	l.outcomes[u.element], l.settled[u.element] = o, true
 	l.tracker.finish(u.element)
 	if l.open--; l.open == 0 {
-		r.finish(u.step, l.outcome(r))
+		s.finish(u.step, l.outcome(s))
 	}
 }
 
 // cut ends a loop early: its open calls fail with err.
-func (l *loop) cut(r *run, err *plan.Error) plan.Outcome {
+func (l *loop) cut(s *schedule, err *plan.Error) plan.Outcome {
 	for i := range l.outcomes {
 		if !l.settled[i] {
-			l.outcomes[i] = r.failure(err)
+			l.outcomes[i] = s.failure(err)
 			l.outcomes[i].Sent = l.elements[i].arguments
 			l.settled[i] = true
 		}
 	}
-	return l.outcome(r)
+	return l.outcome(s)
 }
 
 // outcome joins the outcomes of the calls. The step fails only if every call failed.
-func (l *loop) outcome(r *run) plan.Outcome {
-	o := plan.Outcome{Elements: l.outcomes, Started: l.began, Duration: r.opts.Elapsed() - l.began}
+func (l *loop) outcome(s *schedule) plan.Outcome {
+	o := plan.Outcome{Elements: l.outcomes, Started: l.began, Duration: s.elapsed() - l.began}
 	var first *plan.Error
 	failed, skipped, same := 0, 0, true
 	for i := range l.outcomes {

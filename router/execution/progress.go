@@ -1,4 +1,4 @@
-package dataflow
+package execution
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 type tracker struct {
 	*output
 	parent *tracker // nil for the plan
-	place  int      // in the parent
+	slice  int      // in the parent
 
 	slices   []float64
 	finished []bool
@@ -38,7 +38,7 @@ func newTracker(n int, report progress.Func) *tracker {
 
 // within returns a tracker whose n slices together form slice i of t.
 func (t *tracker) within(i, n int) *tracker {
-	return &tracker{output: t.output, parent: t, place: i, slices: make([]float64, n), finished: make([]bool, n)}
+	return &tracker{output: t.output, parent: t, slice: i, slices: make([]float64, n), finished: make([]bool, n)}
 }
 
 // step returns the progress function of step i. Reports after the step has finished are dropped.
@@ -46,7 +46,7 @@ func (t *tracker) step(i int, tool string) progress.Func {
 	return func(fraction float64, message string) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.finished[i] || t.parent != nil && t.parent.finished[t.place] {
+		if t.finished[i] || t.parent != nil && t.parent.finished[t.slice] {
 			return
 		}
 		t.fill(i, progress.Fraction(fraction, 1))
@@ -68,7 +68,7 @@ func (t *tracker) fill(i int, fraction float64) {
 		t.slices[i] = fraction
 	}
 	if t.parent != nil {
-		t.parent.fill(t.place, t.fraction())
+		t.parent.fill(t.slice, t.fraction())
 	}
 }
 

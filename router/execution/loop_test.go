@@ -1,10 +1,11 @@
-package dataflow_test
+package execution_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/router/execution/dataflow"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // calls writes the outcomes of the calls of each step.
@@ -50,12 +51,12 @@ func calls(outcomes []plan.Outcome) string {
 }
 
 // uneven fails for odd numbers.
-func uneven(ctx context.Context, s plan.Step, arguments json.RawMessage, report progress.Func) plan.Outcome {
+func uneven(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (string, error) {
 	var a struct{ N int }
-	if json.Unmarshal(arguments, &a); s.Tool == "uneven" && a.N%2 == 1 {
-		return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.ToolError, Message: fmt.Sprint(a.N, " is odd")}}
+	if _ = json.Unmarshal(arguments, &a); tool == "uneven" && a.N%2 == 1 {
+		return "", fmt.Errorf("%d is odd", a.N)
 	}
-	return echo(ctx, s, arguments, report)
+	return echo(ctx, tool, arguments, report)
 }
 
 func TestLoops(t *testing.T) {
@@ -94,9 +95,9 @@ func TestLoops(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, sequential := range []bool{false, true} {
-			p := parse(t, `{"steps":[`+list+`,`+test.steps+`]}`)
+			p := planOf(t, `{"steps":[`+list+`,`+test.steps+`]}`)
 			p.Sequential = sequential
-			got := calls(dataflow.Run(t.Context(), p, dataflow.Options{Call: uneven}))
+			got := calls(serve(uneven).run(t.Context(), p, runs{}))
 			if _, got, _ = strings.Cut(got, "; "); got != test.want {
 				t.Errorf("%s (sequential %t):\ngot  %s\nwant %s", test.name, sequential, got, test.want)
 			}
@@ -108,98 +109,92 @@ func TestLoopBounds(t *testing.T) {
 	items := func(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }
 	for n, want := range map[int]bool{plan.MaxElements: true, plan.MaxElements + 1: false} {
 		made := 0
-		p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items(n)+`}},{"id":"e","tool":"y","each":"$l.items"}]}`)
-		out := dataflow.Run(t.Context(), p, dataflow.Options{MaxParallel: 1, Call: func(ctx context.Context, s plan.Step, a json.RawMessage, f progress.Func) plan.Outcome {
-			if s.Tool == "y" {
+		p := planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items(n)+`}},{"id":"e","tool":"y","each":"$l.items"}]}`)
+		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+			if tool == "y" {
 				made++
 			}
-			return echo(ctx, s, a, f)
-		}})[1]
+			return echo(ctx, tool, a, f)
+		}).run(t.Context(), p, runs{parallel: 1})[1]
 		if out.OK() != want || want && made != n || !want && (made != 0 || out.Err.Reason != reason.TooLarge) {
 			t.Errorf("%d elements: got %d calls and %v, want all calls or none", n, made, out.Err)
 		}
 	}
 }
 
-// TestLoopIsAllowedOnce holds that consent is asked once for a loop, with what each call sends, and before any call.
-func TestLoopIsAllowedOnce(t *testing.T) {
-	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3]}},{"id":"e","tool":"w","each":"$l.items","when":"item != 2","arguments":{"n":"$item"}}]}`
+// Consent is asked once for a loop, with the arguments of each call, and before any call. A refusal is the failure of
+// the loop, whatever else is wrong with some elements.
+func TestLoopIsConfirmedOnce(t *testing.T) {
+	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{"n":2},{"n":3},{}]}},{"id":"e","tool":"w","each":"$l.items","when":"item.n != 2","arguments":{"n":"$item.n"}}]}`
 	for _, refused := range []*plan.Error{nil, {Reason: reason.Declined, Message: "no"}} {
 		var mu sync.Mutex
 		var asked []string
-		out := dataflow.Run(t.Context(), parse(t, steps), dataflow.Options{
-			Allow: func(_ context.Context, s plan.Step, calls []json.RawMessage) *plan.Error {
-				if s.Tool == "w" {
+		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if tool == "w" && (asked == nil || refused != nil) {
+				t.Errorf("got a call with %s, want none before consent", a)
+			}
+			return echo(ctx, tool, a, f)
+		}).run(t.Context(), planOf(t, steps), runs{work: execution.Work{
+			Confirm: func(_ context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
+				if tool.Name == "w" {
 					asked = append(asked, fmt.Sprintf("%s", calls))
 					return refused
 				}
 				return nil
-			},
-			Call: func(ctx context.Context, s plan.Step, a json.RawMessage, f progress.Func) plan.Outcome {
-				mu.Lock()
-				defer mu.Unlock()
-				if s.Tool == "w" && (asked == nil || refused != nil) {
-					t.Errorf("got a call with %s, want none before a yes", a)
-				}
-				return echo(ctx, s, a, f)
-			},
-		})
-		want := `l={"items":[1,2,3]}; e=[{"n":1},null,{"n":3}] [0 {"n":1}, 1 skipped, 2 {"n":3}]`
+			}}})
+		want := `e=[{"n":1},null,{"n":3},null] [0 {"n":1}, 1 skipped, 2 {"n":3}, 3!missing_reference]`
 		if refused != nil {
-			want = `l={"items":[1,2,3]}; e!declined [0!declined, 1 skipped, 2!declined]`
+			want = `e!declined [0!declined, 1 skipped, 2!declined, 3!missing_reference]`
 		}
-		if got := calls(out); got != want || len(asked) != 1 || asked[0] != `[{"n":1} {"n":3}]` {
+		if got := calls(out[1:]); got != want || len(asked) != 1 || asked[0] != `[{"n":1} {"n":3}]` {
 			t.Errorf("refused %v: got %s after asking %q, want %s after one question", refused, got, asked, want)
 		}
 	}
 }
 
-// TestRefusalIsTheLoops holds that a no is the failure of the loop, whatever else is wrong with some elements.
-func TestRefusalIsTheLoops(t *testing.T) {
-	no := &plan.Error{Reason: reason.Declined, Message: "no"}
-	out := dataflow.Run(t.Context(), parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{}]}},{"id":"e","tool":"w","each":"$l.items","arguments":{"n":"$item.n"}}]}`), dataflow.Options{
-		Call: echo,
-		Allow: func(_ context.Context, s plan.Step, _ []json.RawMessage) *plan.Error {
-			if s.Tool == "w" {
-				return no
-			}
-			return nil
-		},
-	})
-	if got, want := calls(out[1:]), `e!declined [0!declined, 1!missing_reference]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// TestLoopEndsWithItsQuery holds that conditions of many elements are not computed for a query that is over.
+// Conditions of many elements are not computed for a query that is over.
 func TestLoopEndsWithItsQuery(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	items := "[" + strings.Repeat("0,", 999) + "0]"
-	p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items+`}},{"id":"e","tool":"x","each":"$l.items","when":"count(1..400000, true) > 0 and item == 0"}]}`)
+	p := planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items+`}},{"id":"e","tool":"x","each":"$l.items","when":"count(1..400000, true) > 0 and item == 0"}]}`)
 	start := time.Now()
-	out := dataflow.Run(ctx, p, dataflow.Options{Call: echo})[1]
+	out := serve(echo).run(ctx, p, runs{})[1]
 	if took := time.Since(start); took > 30*time.Second || out.OK() || out.Err.Reason != reason.Timeout || out.Attempts > 0 {
 		t.Errorf("got %+v and %d calls after %v, want the loop to fail soon", out.Err, out.Attempts, took)
 	}
 }
 
-// TestPicksAreHeld holds that values which Pick makes count as results.
-func TestPicksAreHeld(t *testing.T) {
-	held := 0
-	out := dataflow.Run(t.Context(), parse(t, `{"steps":[{"id":"a","tool":"x","pick":"repeat(\"x\", 1000)"},{"id":"b","tool":"x","after":["a"],"pick":"repeat(\"x\", 1000)"}]}`), dataflow.Options{
-		Call: echo,
-		Hold: func(n int) bool { held += n; return held < 1500 },
-	})
-	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.TooLarge {
-		t.Errorf("got %+v and %+v, want the second value to be too large", out[0].Err, out[1].Err)
+// The results and the values that Pick makes are limited in total, and so are the calls.
+func TestBudgets(t *testing.T) {
+	const pick = `{"steps":[{"id":"a","tool":"x","pick":"repeat(\"x\", 1000)"},{"id":"b","tool":"x","after":["a"],"pick":"repeat(\"x\", 1000)"}]}`
+	const loop = `{"steps":[{"id":"a","tool":"x","arguments":{"l":[1,2,3]}},{"id":"b","tool":"x","each":"$a.l"}]}`
+	for text, budget := range map[string]execution.Request{
+		pick: {Results: execution.NewBudget(1500)}, loop: {Calls: execution.NewBudget(3)},
+	} {
+		out := serve(echo).run(t.Context(), planOf(t, text), runs{request: budget})
+		if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.TooLarge {
+			t.Errorf("%s: got %+v and %+v, want the second step to be too large", text, out[0].Err, out[1].Err)
+		}
 	}
 }
 
-// TestLoopTime measures loops in virtual time: elements start as soon as there is a free place.
+// Elements start as soon as there is a free slot. Calls that were made are reported when time is up.
 func TestLoopTime(t *testing.T) {
-	const n, parallel = 1000, 7
+	wait := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+		var wait struct{ MS int }
+		if _ = json.Unmarshal(a, &wait); tool == "wait" {
+			select {
+			case <-time.After(time.Duration(wait.MS) * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		return echo(ctx, tool, a, f)
+	})
 	synctest.Test(t, func(t *testing.T) {
+		const n, parallel = 1000, 7
 		items := make([]string, n)
 		total := time.Duration(0)
 		for i := range items {
@@ -207,39 +202,18 @@ func TestLoopTime(t *testing.T) {
 			total += d
 			items[i] = fmt.Sprint(d.Milliseconds())
 		}
-		p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[`+strings.Join(items, ",")+`]}},{"id":"e","tool":"wait","each":"$l.items","arguments":{"ms":"$item"}}]}`)
+		p := planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[`+strings.Join(items, ",")+`]}},{"id":"e","tool":"wait","each":"$l.items","arguments":{"ms":"$item"}}]}`)
 		start := time.Now()
-		out := dataflow.Run(t.Context(), p, dataflow.Options{MaxParallel: parallel, Call: func(ctx context.Context, s plan.Step, a json.RawMessage, f progress.Func) plan.Outcome {
-			var wait struct{ MS int }
-			if json.Unmarshal(a, &wait); s.Tool == "wait" {
-				time.Sleep(time.Duration(wait.MS) * time.Millisecond)
-			}
-			return echo(ctx, s, a, f)
-		}})
+		out := wait.run(t.Context(), p, runs{parallel: parallel})
 		ideal := total / parallel
 		if took := time.Since(start); !out[1].OK() || float64(took) > 1.03*float64(ideal) {
 			t.Errorf("got %v, want at most 3 %% more than %v", took, ideal)
 		}
-	})
-}
-
-// TestLoopIsCut holds that calls which were made are told when time is up.
-func TestLoopIsCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
 		defer cancel()
-		p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3,4]}},{"id":"e","tool":"wait","each":"$l.items"}]}`)
-		out := dataflow.Run(ctx, p, dataflow.Options{MaxParallel: 1, Call: func(ctx context.Context, s plan.Step, a json.RawMessage, f progress.Func) plan.Outcome {
-			if s.Tool == "wait" {
-				select {
-				case <-time.After(10 * time.Millisecond):
-				case <-ctx.Done():
-					return plan.Outcome{Attempts: 1, Err: &plan.Error{Reason: reason.Timeout, Message: "late"}}
-				}
-			}
-			return echo(ctx, s, a, f)
-		}})
-		if got, want := calls(out[1:]), `e=[{},{},null,null] [0 {}, 1 {}, 2!timeout, 3!timeout]`; got != want {
+		p = planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3,4]}},{"id":"e","tool":"wait","each":"$l.items","arguments":{"ms":10}}]}`)
+		out = wait.run(ctx, p, runs{parallel: 1})
+		if got, want := calls(out[1:]), `e=[{"ms":10},{"ms":10},null,null] [0 {"ms":10}, 1 {"ms":10}, 2!timeout, 3!timeout]`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
@@ -247,22 +221,14 @@ func TestLoopIsCut(t *testing.T) {
 
 func TestLoopProgress(t *testing.T) {
 	var got []float64
-	p := parse(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3,4]}},{"id":"e","tool":"x","each":"$l.items"}]}`)
-	dataflow.Run(t.Context(), p, dataflow.Options{
-		MaxParallel: 1,
-		Progress:    func(f float64, _ string) { got = append(got, f) },
-		Call: func(ctx context.Context, s plan.Step, a json.RawMessage, report progress.Func) plan.Outcome {
-			report(0.5, "")
-			return echo(ctx, s, a, report)
-		},
+	serve(func(ctx context.Context, tool string, a json.RawMessage, report progress.Func) (string, error) {
+		report(0.5, "")
+		return echo(ctx, tool, a, report)
+	}).run(t.Context(), planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3,4]}},{"id":"e","tool":"x","each":"$l.items"}]}`), runs{
+		parallel: 1, work: execution.Work{Progress: func(f float64, _ string) { got = append(got, f) }},
 	})
 	want := []float64{0.25, 0.5625, 0.6875, 0.8125, 0.9375}
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-9 {
-			t.Errorf("got %v, want %v", got, want)
-		}
+	if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -52,7 +53,7 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 		next.Report, next.Tools = c.find(ctx, wanted)
 	}
 	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, render("plan_more.tmpl", next))
+	c.say(llm.RoleUser, prompts.Render("plan_more", next))
 	return true
 }
 

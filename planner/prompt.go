@@ -1,29 +1,20 @@
 package planner
 
 import (
-	"embed"
-	"strings"
-	"text/template"
-
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-//go:embed prompts/*.tmpl
-var promptFiles embed.FS
-
-var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
-
 // Bounds of the parts of a prompt, in bytes.
 const (
-	maxHistory  = 8 << 10  // of the conversation so far
 	maxOutcome  = 2 << 10  // of one earlier result
 	maxOutcomes = 16 << 10 // of all earlier results
 )
 
 // system is the same for every question, so that providers can cache it.
-var system = render("plan_system.tmpl", struct {
+var system = prompts.Render("plan_system", struct {
 	MaxSteps  int
 	FindTools string
 }{maxSteps, findTools})
@@ -53,7 +44,7 @@ func (c *conversation) open() string {
 	s := c.shown
 	v := opening{
 		Catalog: s.catalog, Best: s.best, Listed: s.listed, Others: s.others, FindTools: findTools, Searched: s.found,
-		Context: llm.Conversation(c.req.Context, maxHistory), Replan: c.req.Replan,
+		Context: llm.Conversation(c.req.Context, prompts.MaxHistory), Replan: c.req.Replan,
 		Round: c.req.Round, MaxRounds: c.req.MaxRounds, Last: c.req.Round >= c.req.MaxRounds, CanAsk: c.req.CanAsk,
 		Now: c.planner.now().Format("Monday, 2006-01-02 15:04 MST (UTC-07:00)"), Query: c.req.Query,
 	}
@@ -64,7 +55,7 @@ func (c *conversation) open() string {
 	for _, o := range c.req.Outcomes {
 		v.Outcomes = append(v.Outcomes, outcome(o, limit))
 	}
-	return render("plan_user.tmpl", v)
+	return prompts.Render("plan_user", v)
 }
 
 // outcome returns the data block of an earlier step.
@@ -81,13 +72,4 @@ func outcome(o plan.Outcome, limit int) string {
 		return llm.Data(source+", failed", called+o.Err.Reason+": "+short.Text(o.Err.Message, limit))
 	}
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit))
-}
-
-// render executes a template.
-func render(name string, v any) string {
-	var out strings.Builder
-	if err := prompts.ExecuteTemplate(&out, name, v); err != nil {
-		panic(err)
-	}
-	return strings.TrimSpace(out.String())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
@@ -46,7 +47,7 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 	}
 	next.Problems = llm.Data("checking the plan", short.Text(strings.Join(lines, "\n"), maxAnswer))
 	c.say(llm.RoleAssistant, short.Text(answer, maxAnswer))
-	c.say(llm.RoleUser, render("plan_repair.tmpl", next))
+	c.say(llm.RoleUser, prompts.Render("plan_repair", next))
 }
 
 // involved returns the tools of faulty steps; for an unknown name, the tools that it may mean.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
@@ -33,7 +34,7 @@ const (
 const preferTools = 10 * time.Minute
 
 // toolSystem is the system prompt of ModeTools.
-var toolSystem = render("tools_system.tmpl", struct {
+var toolSystem = prompts.Render("tools_system", struct {
 	MaxSteps  int
 	FindTools string
 }{maxSteps, findTools})

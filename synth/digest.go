@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -17,7 +16,7 @@ const (
 	minPart   = 300      // of one, however many there are
 )
 
-// Digest shows the results as they are: a part for each step, in the order of the plan, then what was not done.
+// Digest shows the results as they are: a part for each step, in the order of the plan, then the gaps.
 func Digest(req Request) string {
 	var parts []string
 	limit := max(min(maxPart, maxDigest/max(len(req.Outcomes), 1)), minPart)
@@ -36,7 +35,7 @@ func Digest(req Request) string {
 	if len(parts) == 0 {
 		heading = allFailed
 	}
-	lines := undoneOf(req).lines(heading, func(string) bool { return false }, func(int) bool { return false })
+	lines := gapsOf(req).lines(heading, newDraft(req))
 	switch {
 	case len(req.Outcomes) > 0:
 		parts = append(parts, lines...)
@@ -70,7 +69,7 @@ func part(o plan.Outcome, limit int, several bool) string {
 	heading := "**" + toolLabel(o) + "**"
 	text := clean(markdown(o.Value, limit))
 	if several && len(o.Sent) > 0 {
-		arguments := clean(short.Text(parse(o.Sent, true).members(), maxInline))
+		arguments := clean(short.Text(parse(string(o.Sent)).inline(), maxInline))
 		if arguments != "" && !strings.Contains(text, arguments) {
 			heading += " (" + arguments + ")"
 		}
@@ -99,33 +98,4 @@ func clean(text string) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(text, "\uFFFD")))
-}
-
-// page collects lines up to a limit.
-type page struct {
-	text  strings.Builder
-	limit int
-	left  int  // lines that did not fit
-	cut   bool // the input has more that was not read
-}
-
-func (p *page) line(indent int, format string, args ...any) {
-	line := strings.Repeat("  ", indent) + fmt.Sprintf(format, args...)
-	if p.left > 0 || p.text.Len()+len(line) > p.limit {
-		p.left++
-		return
-	}
-	p.text.WriteString(line)
-	p.text.WriteByte('\n')
-}
-
-func (p *page) String() string {
-	text := strings.TrimRight(p.text.String(), "\n")
-	switch {
-	case p.cut:
-		text += "\n… (and more)"
-	case p.left > 0:
-		text += fmt.Sprintf("\n… (%d more lines)", p.left)
-	}
-	return strings.TrimSpace(text)
 }

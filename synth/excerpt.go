@@ -1,13 +1,18 @@
 package synth
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/bits"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Bounds of the results in the prompt, in bytes.
@@ -15,13 +20,46 @@ const (
 	maxResults = 32 << 10 // of all together, and so of a single one
 	maxHead    = 1 << 10  // of the beginning of one that is cut; less if there are many
 	maxWhole   = 64 << 10 // of a value that is reformatted before it is measured
-	maxLooked  = 2 << 20  // of all together that are searched for passages
+	maxLooked  = 1 << 20  // of all together that are searched for passages
 )
 
+// excerpt is what the model reads of a result.
+type excerpt struct {
+	text      string   // the pieces, with … for omissions
+	pieces    []string // verbatim, in order
+	unescaped []string // the pieces without the escapes of JSON
+}
+
+// has reports whether a piece contains a quote, with or without the escapes of JSON.
+func (e *excerpt) has(quote string) bool {
+	if e.unescaped == nil {
+		for _, piece := range e.pieces {
+			e.unescaped = append(e.unescaped, unescaped(piece))
+		}
+	}
+	contains := func(piece string) bool { return strings.Contains(piece, quote) }
+	return slices.ContainsFunc(e.pieces, contains) || slices.ContainsFunc(e.unescaped, contains)
+}
+
+var escapes = regexp.MustCompile(`(?:\\u[0-9A-Fa-f]{4})+|\\["\\/bfnrt]`)
+
+// unescaped replaces the escapes of JSON by their characters.
+func unescaped(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(escape string) (chars string) {
+		if i := strings.IndexByte("bfnrt", escape[1]); i >= 0 {
+			return "\b\f\n\r\t"[i : i+1]
+		}
+		if escape[1] != 'u' {
+			return escape[1:]
+		}
+		_ = json.Unmarshal([]byte(`"`+escape+`"`), &chars) // the pattern matches only valid escapes
+		return chars
+	})
+}
+
 // excerpts returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
-// that match the question, with … for omissions. Encoded data is omitted, too. It takes time linear in the searched
-// bytes.
-func excerpts(question string, values []json.RawMessage) []string {
+// that match the question. Encoded data is left out, too. It takes time linear in the searched bytes.
+func excerpts(question string, values []json.RawMessage) []*excerpt {
 	sizes := make([]int, len(values))
 	for i, v := range values {
 		sizes[i] = len(v)
@@ -33,29 +71,62 @@ func excerpts(question string, values []json.RawMessage) []string {
 		sizes[i] = len(texts[i])
 	}
 	room := share(sizes, maxResults)
+	out := make([]*excerpt, len(values))
 	var long []int
 	left := maxResults
 	for i, text := range texts {
 		if len(text) <= room && len(values[i]) <= look {
 			left -= len(text)
+			out[i] = &excerpt{text: text, pieces: []string{text}}
 		} else {
 			long = append(long, i)
 		}
 	}
 	if len(long) == 0 {
-		return texts
+		return out
 	}
 	t := termsOf(question)
-	head := min(maxHead, left/(2*len(long)))
-	passages := make([][]passage, len(long))
+	var passages []passage
 	for i, l := range long {
-		passages[i] = split(texts[l], head, t)
+		passages = t.split(passages, texts[l], i, min(maxHead, left/(2*len(long))))
 	}
-	for i, chosen := range choose(passages, left) {
+	for i, chosen := range choose(passages, len(long), left) {
 		l := long[i]
-		texts[l] = joined(texts[l], chosen, max(len(texts[l]), len(values[l])))
+		out[l] = join(texts[l], chosen, max(len(texts[l]), len(values[l])))
 	}
-	return texts
+	return out
+}
+
+// join joins passages of a text, and marks omissions. total is the size of the result.
+func join(text string, passages []passage, total int) *excerpt {
+	var e excerpt
+	var out strings.Builder
+	end := 0
+	gap := func() {
+		out.WriteString("…")
+		if strings.HasSuffix(text[:end], "\n") {
+			out.WriteByte('\n')
+		}
+	}
+	for _, p := range passages {
+		piece := text[p.begin:p.end]
+		switch {
+		case p.begin > end:
+			gap()
+			e.pieces = append(e.pieces, piece)
+		case len(e.pieces) == 0:
+			e.pieces = append(e.pieces, piece)
+		default:
+			e.pieces[len(e.pieces)-1] += piece
+		}
+		out.WriteString(piece)
+		end = p.end
+	}
+	if end < len(text) || len(text) < total {
+		gap()
+	}
+	e.text = fmt.Sprintf("%s [cut: %d of %d bytes shown]", out.String(), len(strings.Join(e.pieces, "")), total)
+	return &e
 }
 
 // share returns the largest size per value at which all values fit into room. Small values leave their rest to others.
@@ -77,42 +148,136 @@ func readable(value json.RawMessage, limit int) string {
 	if len(value) <= min(limit, maxWhole) {
 		return llm.Excerpt(value, maxWhole)
 	}
-	if limit < len(value) {
-		for limit > 0 && !utf8.RuneStart(value[limit]) {
-			limit--
-		}
-		value = value[:limit]
+	text := short.Prefix(string(value[:min(len(value), limit+1)]), limit)
+	if strings.HasPrefix(text, `"`) {
+		text = unescaped(strings.TrimSuffix(text[1:], `"`))
 	}
-	if value[0] == '"' {
-		text, _ := appendUnescaped(make([]byte, 0, len(value)), value[1:], true)
-		return llm.WithoutBinary(strings.TrimSuffix(string(text), `"`))
-	}
-	return llm.WithoutBinary(string(value))
+	return llm.WithoutBinary(text)
 }
 
-// joined joins passages and marks the omissions before, between and after them.
-func joined(text string, passages []passage, total int) string {
-	var out strings.Builder
-	at := 0
+// passage is a piece of a result: a few lines, list elements or sentences.
+type passage struct {
+	result     int    // that has it
+	index      int    // within the result
+	begin, end int    // bytes
+	terms      uint64 // of the question
+	score      float64
+}
+
+// Sizes of passages in bytes. A passage ends after a line or a JSON value from minPassage on, after a word from
+// longPassage on, and anywhere at maxPassage.
+const (
+	minPassage  = 200
+	longPassage = 800
+	maxPassage  = 1600
+)
+
+// terms are the search terms of a question, at most 64, each with its bit: the first letters of each word, which are
+// stable across the endings of most languages, and whole numbers.
+type terms map[string]uint64
+
+const stemLength = 5 // characters
+
+func termsOf(question string) terms {
+	t := terms{}
+	for _, word := range segment.Words(question) {
+		if stem := stemOf(word); stem != "" && t[stem] == 0 && len(t) < 64 {
+			t[stem] = 1 << len(t)
+		}
+	}
+	return t
+}
+
+// stemOf returns the term of a word, "" for a single letter.
+func stemOf(word string) string {
+	if word[0] >= '0' && word[0] <= '9' {
+		return word
+	}
+	n := 0
+	for i := range word {
+		if n == stemLength {
+			return word[:i]
+		}
+		n++
+	}
+	if n == 1 {
+		return ""
+	}
+	return word
+}
+
+// split appends the passages of a text. Each ends after a line, a JSON value or a word if possible. The first has at
+// most head bytes.
+func (t terms) split(all []passage, text string, result, head int) []passage {
+	limit, begin := head, 0
+	for index := 0; begin < len(text); index++ {
+		p := passage{result: result, index: index, begin: begin, end: begin + passageEnd(text[begin:], limit)}
+		for _, word := range segment.Words(unescaped(text[p.begin:p.end])) {
+			p.terms |= t[stemOf(word)]
+		}
+		all = append(all, p)
+		begin, limit = p.end, maxPassage
+	}
+	return all
+}
+
+// passageEnd returns the length of the passage at the beginning of a text.
+func passageEnd(text string, limit int) int {
+	text = short.Prefix(text, max(limit, 4))
+	for i := minPassage; i < min(len(text), longPassage); i++ {
+		switch {
+		case text[i-1] == '\n', strings.HasPrefix(text[i-2:], `\n`), text[i-1] == ',' && (text[i-2] == '}' || text[i-2] == ']'):
+			return i
+		}
+	}
+	for i := longPassage; i < len(text); i++ {
+		if strings.IndexByte(" \n\t,.;:", text[i-1]) >= 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// choose returns the passages of each of n results to show, in order and at most about room bytes in total: the first
+// of each result, then the best matches of the question, those with rare terms. Among equals, earlier passages come
+// first, from all results in turn.
+func choose(passages []passage, n, room int) [][]passage {
+	weights := rarity(passages)
+	for i := range passages {
+		p := &passages[i]
+		for set := p.terms; set != 0; set &= set - 1 {
+			p.score += weights[bits.TrailingZeros64(set)]
+		}
+		if p.index == 0 {
+			p.score = math.Inf(1)
+		}
+	}
+	slices.SortFunc(passages, func(a, b passage) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.index, b.index), cmp.Compare(a.result, b.result))
+	})
+	chosen := make([][]passage, n)
 	for _, p := range passages {
-		if p.begin > at {
-			gap(&out, text, at)
+		if size := p.end - p.begin; size <= room {
+			room -= size
+			chosen[p.result] = append(chosen[p.result], p)
 		}
-		out.WriteString(text[p.begin:p.end])
-		at = p.end
 	}
-	shown := out.Len()
-	if at < len(text) || len(text) < total {
-		gap(&out, text, at)
+	for _, list := range chosen {
+		slices.SortFunc(list, func(a, b passage) int { return cmp.Compare(a.index, b.index) })
 	}
-	fmt.Fprintf(&out, " [cut: %d of %d bytes shown]", shown, total)
-	return out.String()
+	return chosen
 }
 
-// gap marks an omission, on its own line between lines.
-func gap(out *strings.Builder, text string, at int) {
-	out.WriteString("…")
-	if at > 0 && text[at-1] == '\n' {
-		out.WriteByte('\n')
+// rarity weighs each term by its inverse frequency in the passages, as BM25 does.
+func rarity(passages []passage) (weights [64]float64) {
+	var have [64]int
+	for _, p := range passages {
+		for set := p.terms; set != 0; set &= set - 1 {
+			have[bits.TrailingZeros64(set)]++
+		}
 	}
+	for i, n := range have {
+		weights[i] = math.Log(1 + (float64(len(passages)-n)+0.5)/(float64(n)+0.5))
+	}
+	return weights
 }

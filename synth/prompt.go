@@ -1,30 +1,22 @@
 package synth
 
 import (
-	"embed"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"text/template"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
-//go:embed prompts/*.tmpl
-var promptFiles embed.FS
-
-var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.tmpl"))
-
 // Bounds of the parts of a prompt besides the results.
 const (
-	maxSteps   = 64      // results, failures and unmet parts, each
-	maxSent    = 200     // bytes of the arguments of a call
-	maxHistory = 8 << 10 // bytes of the conversation so far
+	maxSteps = 64  // results, failures and unmet parts, each
+	maxSent  = 200 // bytes of the arguments of a call
 )
 
-// view is the data of the templates.
+// view is the data of the templates answer_system and answer_user.
 type view struct {
 	Query   string
 	Context string   // data block, may be empty
@@ -35,20 +27,9 @@ type view struct {
 	Note    string   // data block, may be empty
 }
 
-// prompt returns the system prompt and the user message.
-func prompt(req Request) (system, user string, err error) {
-	v := viewOf(req)
-	var out [2]strings.Builder
-	for i, name := range []string{"answer_system.tmpl", "answer_user.tmpl"} {
-		if err := prompts.ExecuteTemplate(&out[i], name, v); err != nil {
-			return "", "", fmt.Errorf("writing the prompt: %w", err)
-		}
-	}
-	return strings.TrimSpace(out[0].String()), strings.TrimSpace(out[1].String()), nil
-}
-
-func viewOf(req Request) view {
-	v := view{Query: req.Query, Context: llm.Conversation(req.Context, maxHistory)}
+// promptOf returns the system prompt, the user message, and what the model reads of each step's result.
+func promptOf(req Request) (system, user string, read map[string]*excerpt) {
+	v := view{Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory)}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)
 	}
@@ -68,17 +49,19 @@ func viewOf(req Request) view {
 	for i, o := range worked {
 		values[i] = o.Value
 	}
-	for i, excerpt := range excerpts(req.Query, values) {
-		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], excerpt)))
+	read = map[string]*excerpt{}
+	for i, e := range excerpts(req.Query, values) {
+		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], e.text)))
+		read[worked[i].Step.ID] = e
 	}
-	undone := undoneOf(req)
+	g := gapsOf(req)
 	for i, part := range req.Unmet {
-		if _, caused := undone.step[i]; !caused && len(v.Unmet) < maxSteps {
-			line := short.Line(part.Text, maxUnmetText) + ": " + undone.because(i)
+		if _, caused := g.step[i]; !caused && len(v.Unmet) < maxSteps {
+			line := short.Line(part.Text, maxUnmetText) + ": " + g.because(i)
 			v.Unmet = append(v.Unmet, llm.Data(unmetID(i)+" not done", line))
 		}
 	}
-	return v
+	return prompts.Render("answer_system", v), prompts.Render("answer_user", v), read
 }
 
 // provenance describes the source of a result.

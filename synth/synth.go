@@ -1,8 +1,7 @@
 // Package synth turns a question and the outcomes of tools into an answer.
 //
 // [Synthesizer.Compose] lets a model write the answer from results that are marked as data; of long results the model
-// sees the passages that match the question. Citations are verified against the whole results, in time linear in
-// results plus quotes. Without a model, or if it fails, the answer is a readable digest of the results. A refusal of
+// sees the passages that match the question. A quote is cited only if the model read it in the result. Without a model, or if it fails, the answer is a readable digest of the results. A refusal of
 // the model is an answer. Every answer names every failed step and every unmet part of the question: Compose adds
 // those that the model does not mark.
 //
@@ -71,8 +70,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	if model == nil {
 		return Answer{Text: Digest(req) + modelHint(req.Unmet), Citations: []Citation{}}
 	}
-	steps := stepsByID(req.Outcomes)
-	d, resp, err := ask(ctx, model, req, steps)
+	d, read, resp, err := ask(ctx, model, req)
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) { // the caller is still waiting
 			s.log.ErrorContext(ctx, "Synthesis failed: "+err.Error())
@@ -82,7 +80,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
 	}
-	return Answer{Text: complete(req, d), Citations: verified(d.claims, steps), Usage: resp.Usage}
+	return Answer{Text: complete(req, d), Citations: d.citations(read), Usage: resp.Usage}
 }
 
 // complete adds to the model's answer the failed steps and unmet parts that it does not name, and the planner's note.
@@ -91,10 +89,7 @@ func complete(req Request, d *draft) string {
 	if len(req.Unmet) > 0 && req.Note != "" && !strings.Contains(parts[0], req.Note) {
 		parts = append(parts, req.Note)
 	}
-	parts = append(parts, undoneOf(req).lines(
-		someFailed, func(id string) bool { return d.failed[id] },
-		func(i int) bool { return d.notDone[i] },
-	)...)
+	parts = append(parts, gapsOf(req).lines(someFailed, d)...)
 	return strings.Join(parts, "\n\n")
 }
 
@@ -102,40 +97,38 @@ func complete(req Request, d *draft) string {
 // limit the cost.
 const minGrowth = 16
 
-// ask gets the model's answer and shows it as it grows, without reasoning and half marks. A refusal is an answer.
+// ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the model
+// read of each result. A refusal is an answer.
 func ask(
-	ctx context.Context, model llm.Model, req Request, steps map[string]*plan.Outcome,
-) (*draft, llm.Response, error) {
-	system, user, err := prompt(req)
-	if err != nil {
-		return nil, llm.Response{}, err
-	}
+	ctx context.Context, model llm.Model, req Request,
+) (d *draft, read map[string]*excerpt, resp llm.Response, err error) {
+	system, user, read := promptOf(req)
 	question := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {
-		show(&question, req, steps)
+		show(&question, req)
 	}
-	resp, err := model.Complete(ctx, question)
+	resp, err = model.Complete(ctx, question)
 	var failure *llm.Error
 	if errors.As(err, &failure) && failure.Refusal {
 		resp.Text, err = failure.Message, nil
 	}
 	if err != nil {
-		return nil, resp, err
+		return nil, nil, resp, err
 	}
-	d := newDraft(steps, req.Unmet)
+	d = newDraft(req)
 	d.add(resp.Text, true)
 	if d.shown() == "" {
-		return nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
+		return nil, nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
 	}
-	return d, resp, nil
+	return d, read, resp, nil
 }
 
 // show passes the growing answer on.
-func show(question *llm.Request, req Request, steps map[string]*plan.Outcome) {
+func show(question *llm.Request, req Request) {
 	var d *draft
 	var next, read int
 	var shown string
-	question.OnRestart = func() { d, next, read = newDraft(steps, req.Unmet), 0, 0 }
+	question.OnRestart = func() { d, next, read = newDraft(req), 0, 0 }
 	question.OnRestart()
 	question.OnDelta = func(piece string) {
 		d.add(piece, false)

@@ -23,26 +23,26 @@ const (
 	allFailed  = "No tool brought a result:"
 )
 
-// undone has the failed steps and the unmet parts of a question.
-type undone struct {
+// gaps are what an answer lacks: the failed steps and the unmet parts of the question.
+type gaps struct {
 	outcomes []plan.Outcome
 	unmet    []plan.Unmet
 	note     string      // of the planner
 	step     map[int]int // unmet part → the failed outcome that is its cause
 }
 
-func undoneOf(req Request) undone {
-	u := undone{outcomes: req.Outcomes, unmet: req.Unmet, note: req.Note, step: map[int]int{}}
+func gapsOf(req Request) gaps {
+	g := gaps{outcomes: req.Outcomes, unmet: req.Unmet, note: req.Note, step: map[int]int{}}
 	taken := map[int]bool{}
 	for i, part := range req.Unmet {
 		for j, o := range req.Outcomes {
 			if !o.OK() && !taken[j] && causes(o.Step, part) {
-				u.step[i], taken[j] = j, true
+				g.step[i], taken[j] = j, true
 				break
 			}
 		}
 	}
-	return u
+	return g
 }
 
 // causes reports whether a part of the question may be unmet because the step failed.
@@ -57,21 +57,21 @@ func causes(step plan.Step, part plan.Unmet) bool {
 	return false
 }
 
-// lines lists the failed steps below a heading, then the unmet parts. It skips steps and parts that are already named,
-// and steps that the line of a part names.
-func (u undone) lines(heading string, stepNamed func(id string) bool, partNamed func(i int) bool) []string {
+// lines lists the failed steps below a heading, then the unmet parts. It leaves out what the draft marks, and steps that
+// the line of a part names.
+func (g gaps) lines(heading string, d *draft) []string {
 	var failures, parts []string
 	told := map[int]bool{}
-	for i, part := range u.unmet {
-		cause, caused := u.step[i]
-		if partNamed(i) || caused && stepNamed(u.outcomes[cause].Step.ID) {
+	for i, part := range g.unmet {
+		cause, caused := g.step[i]
+		if d.notDone[i] || caused && d.failed[g.outcomes[cause].Step.ID] {
 			continue
 		}
 		told[cause] = told[cause] || caused
-		parts = append(parts, "Not done: "+quoted(part.Text)+", because "+u.because(i)+".")
+		parts = append(parts, "Not done: "+quoted(part.Text)+", because "+g.because(i)+".")
 	}
-	for i, o := range u.outcomes {
-		if !o.OK() && !told[i] && !stepNamed(o.Step.ID) {
+	for i, o := range g.outcomes {
+		if !o.OK() && !told[i] && !d.failed[o.Step.ID] {
 			failures = append(failures, "- "+failureLine(o))
 		}
 	}
@@ -97,12 +97,12 @@ func quoted(text string) string {
 }
 
 // because explains why a part of the question is unmet.
-func (u undone) because(i int) string {
-	part := u.unmet[i]
+func (g gaps) because(i int) string {
+	part := g.unmet[i]
 	tool := short.Line(part.Tool, maxToolLabel)
 	subject := cmp.Or(tool, "it")
-	if cause, ok := u.step[i]; ok {
-		failed := u.outcomes[cause]
+	if cause, ok := g.step[i]; ok {
+		failed := g.outcomes[cause]
 		message := strings.TrimRight(failureMessage(failed), ".")
 		switch {
 		case failed.Err.Reason == reason.DependencyFailed:
@@ -115,7 +115,7 @@ func (u undone) because(i int) string {
 	}
 	switch part.Reason {
 	case plan.UnmetNoTool:
-		return "no tool fits" + u.nearest(part)
+		return "no tool fits" + g.nearest(part)
 	case plan.UnmetMissingArgument:
 		if len(part.Missing) == 0 {
 			return subject + " needs something that is not given"
@@ -140,14 +140,14 @@ func (u undone) because(i int) string {
 }
 
 // nearest names the nearest tools and their missing arguments, unless the planner's note does.
-func (u undone) nearest(part plan.Unmet) string {
+func (g gaps) nearest(part plan.Unmet) string {
 	nearest := part.Nearest
 	if len(nearest) == 0 && part.Tool != "" {
 		nearest = []plan.Nearest{{Tool: part.Tool, Missing: part.Missing}}
 	}
 	var names []string
 	for _, n := range nearest[:min(len(nearest), 3)] {
-		if strings.Contains(u.note, n.Tool) {
+		if strings.Contains(g.note, n.Tool) {
 			continue
 		}
 		name := short.Line(n.Tool, maxToolLabel)

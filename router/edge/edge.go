@@ -1,3 +1,39 @@
+// Package edge serves MCP to clients: streamable HTTP of every protocol version, HTTP+SSE and stdio.
+//
+// [New] returns an [Edge]. [Edge.Streamable], [Edge.SSE] and [Edge.ServeStdio] each serve a [Handler] over one
+// transport; [Edge.Stop] ends them all. The handler receives every request and notification as an [Exchange] and
+// replies with [Exchange.Reply] or [Exchange.Fail]. [Edge.Send] and [Edge.Request] reach a client outside of its
+// requests.
+//
+// A message passes these layers. Each is a package or files of this one, and uses only later layers:
+//
+//	transport     streamable.go, sse.go, stdio.go, batch.go, http.go
+//	authorization access
+//	sessions      registry.go, session.go, handshake.go, with sessionid
+//	serving       serve.go, inflight.go
+//	handler       exchange.go, mrtr.go
+//	output        output: one writer for each stream, with queues, replay and batches
+//	input         inbound: bodies, messages, versions and headers
+//
+// Guarantees:
+//
+//   - Concurrency: handlers run concurrently, also for one session, and only their own response waits for them. All
+//     exported functions may be called from any goroutine.
+//   - Ordering: each stream has one writer. What an Exchange sends arrives in the order in which it was sent, on the
+//     stream of its request and before its response; nothing follows the response. A session's notifications are served
+//     in order with its requests and responses, see [Exchange.Sent].
+//   - Ownership: byte slices passed to the edge belong to it; slices in an Exchange belong to the handler. Messages are
+//     passed on as they are, not decoded and encoded again.
+//   - Access: the edge alone answers clients that have sent no key where one is needed.
+//   - Bounds: sessions, requests in flight, bodies, queues and replay logs are bounded, and the memory held for each
+//     caller is bounded in bytes. A client that does not read loses its oldest notifications, then its connection. It
+//     does not delay others.
+//   - Ends: a session ends by DELETE, with its SSE stream or stdin, when it is idle, when its key is revoked, when
+//     another caller takes its place, or with the edge. Its requests are cancelled. After the last has returned,
+//     Handler.Ended is called once.
+//   - Revival: a session of streamable HTTP that did not end by DELETE is reopened if its client returns within 24
+//     hours of its start. The handler first serves the client's initialize and notifications/initialized again; their
+//     responses are dropped. See [Edge.Keep].
 package edge
 
 import (
@@ -16,7 +52,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
-	"github.com/agenticnexus/agenticnexus/router/edge/sessions"
 )
 
 // Handler serves the messages of one surface.
@@ -92,8 +127,7 @@ func New(o Options) *Edge {
 	if e.out.Heartbeat <= 0 {
 		e.out.Heartbeat = 15 * time.Second
 	}
-	store := sessions.New[*session](e.limits.Sessions, e.now)
-	e.sessions = registry{edge: e, store: store, ids: sessionid.New()}
+	e.sessions = registry{edge: e, ids: sessionid.New(), byID: map[string]*session{}, owned: map[string]int{}}
 	e.life.work.Go(e.watch)
 	return e
 }
@@ -125,7 +159,7 @@ func withDefaults(l limit.Config) limit.Config {
 func (e *Edge) Keep(folder string) error { return e.sessions.ids.Keep(folder) }
 
 // Sessions returns the number of client sessions.
-func (e *Edge) Sessions() int { return e.sessions.store.Count() }
+func (e *Edge) Sessions() int { return e.sessions.count() }
 
 // Tracked returns the number of requests in flight.
 func (e *Edge) Tracked() int { return e.budget.InFlight() }
@@ -164,7 +198,7 @@ func (e *Edge) Losses() (refused map[string]int64, dropped int64) {
 // stdout. It reports whether the session exists and the message will be sent. While nobody reads the stream, the
 // newest 1,000 messages are kept, up to 1 MiB and the caller's memory limit.
 func (e *Edge) Send(session string, message []byte) bool {
-	s := e.sessions.store.Get(session)
+	s := e.sessions.lookup(session)
 	if s == nil {
 		return false
 	}
@@ -174,12 +208,12 @@ func (e *Edge) Send(session string, message []byte) bool {
 // Request sends a request to a client on its session's own stream and waits for the response, a result or an error.
 // The error is ErrNoClient if nobody reads that stream, ErrClientGone if no response can arrive, or the cause of ctx.
 func (e *Edge) Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error) {
-	s := e.sessions.store.Get(session)
+	s := e.sessions.lookup(session)
 	if s == nil {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	return s.requests.call(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
-		return s.own.Lost(), s.Attached() && s.send(m)
+		return s.own.Lost(), s.own.Attached() && s.send(m)
 	})
 }
 
@@ -198,7 +232,7 @@ func (e *Edge) watch() {
 		}
 		now := e.now()
 		e.checkSessionless()
-		for _, s := range e.sessions.store.All() {
+		for _, s := range e.sessions.all() {
 			s.check(now)
 		}
 	}
@@ -218,7 +252,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 	e.life.stop()
 	e.mrtrs.stop()
 	e.life.drain(ctx)
-	for _, s := range e.sessions.store.All() {
+	for _, s := range e.sessions.all() {
 		s.own.Drain(ctx)
 	}
 	e.sessionless.cancel(ErrStopped, all)
@@ -226,7 +260,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 	if !e.life.close() {
 		return nil
 	}
-	e.sessions.store.Close()
+	e.sessions.close()
 	e.sessions.endAll(ErrStopped) // sessions opened in the meantime
 	close(e.life.quit)
 	return e.life.wait()

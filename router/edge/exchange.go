@@ -52,7 +52,7 @@ func (x *Exchange) Notify(message []byte) bool {
 	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || x.out.sender.Open() {
 		return x.send(output.Whole(message), false)
 	}
-	return x.session.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
+	return x.session.own.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
 		x.session.send(output.Whole(message))
 }
 
@@ -123,7 +123,7 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 func (x *Exchange) Gone() bool {
 	select {
 	case <-x.out.conn:
-		return x.session == nil || !x.session.Attached()
+		return x.session == nil || !x.session.own.Attached()
 	default:
 		return false
 	}

@@ -1,12 +1,14 @@
 package edge
 
 import (
+	"net/http"
 	"sync"
-	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // handshake is what a session has negotiated with its client.
@@ -18,6 +20,8 @@ type handshake struct {
 	client      inbound.ClientInfo
 	initialized bool            // on shared streams: the client has sent initialize
 	serving     <-chan struct{} // closed when initialize is served; nil without one
+	charged     int             // bytes of initialize charged to the owner of the session
+	over        bool            // the session has ended: charge nothing more
 }
 
 // agreed returns the negotiated version and the client's description.
@@ -27,27 +31,52 @@ func (h *handshake) agreed() (protocol.Version, inbound.ClientInfo) {
 	return h.version, h.client
 }
 
-// agree stores the result of initialize.
-func (h *handshake) agree(version protocol.Version, client inbound.ClientInfo) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.version, h.client, h.initialized = version, client, true
-}
-
-// agreeFirst stores the handshake of an unauthenticated client unless the session is initialized. kept bytes are
-// charged to the owner of the session; ok is false if the owner holds too much.
-func (s *session) agreeFirst(version protocol.Version, client inbound.ClientInfo, kept int) (first, ok bool) {
+// agree stores the result of an initialize of which the session stores size bytes. Only with again it replaces that of
+// an earlier one. ok is false if the owner of the session holds too much.
+func (s *session) agree(
+	version protocol.Version, client inbound.ClientInfo, size int, again bool,
+) (agreed, ok bool) {
 	h := &s.handshake
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.initialized {
+	switch {
+	case h.initialized && !again:
 		return false, true
-	}
-	if !s.keep(kept) {
+	case !s.chargeLocked(size):
 		return false, false
 	}
 	h.version, h.client, h.initialized = version, client, true
 	return true, true
+}
+
+// charge charges the owner for the bytes that the session stores, in place of the previous ones. It reports false, and
+// changes nothing, if the owner holds too much. It leaves half of the owner's memory limit for messages.
+func (s *session) charge(size int) bool {
+	s.handshake.mu.Lock()
+	defer s.handshake.mu.Unlock()
+	return s.chargeLocked(size)
+}
+
+// endCharge releases the charge when the session has ended.
+func (s *session) endCharge() {
+	s.handshake.mu.Lock()
+	defer s.handshake.mu.Unlock()
+	s.chargeLocked(0)
+	s.handshake.over = true
+}
+
+func (s *session) chargeLocked(size int) bool {
+	budget, h := s.surface.edge.budget, &s.handshake
+	switch more := size - h.charged; {
+	case h.over:
+		return true
+	case more < 0:
+		budget.Release(s.owner.ID, -more)
+	case more > 0 && !budget.ReserveSpare(s.owner.ID, more):
+		return false
+	}
+	h.charged = size
+	return true
 }
 
 // follow prevents requests on a shared stream from overtaking initialize. A request with this method waits for before
@@ -69,8 +98,6 @@ func (h *handshake) follow(method string) (before []<-chan struct{}, served func
 // unserved holds the messages of a handshake that the edge answered without the handler: before the client sent a
 // key, or before a restart. The handler serves them before any other message of the session.
 type unserved struct {
-	any atomic.Bool
-
 	serving sync.Mutex // held while the handler is served
 
 	mu          sync.Mutex
@@ -87,7 +114,6 @@ func (u *unserved) add(initialize []byte, initialized bool) {
 		u.initialize = initialize
 	}
 	u.initialized = u.initialized || initialized && !u.known
-	u.any.Store(u.initialize != nil || u.initialized)
 }
 
 // take returns the messages to serve before a message with this method, which may replace them.
@@ -101,27 +127,15 @@ func (u *unserved) take(method string) (initialize []byte, initialized bool) {
 		return nil, false
 	case "notifications/initialized":
 		initialized = false
+		u.known = true
 	}
-	u.known = u.known || initialized || method == "notifications/initialized"
+	u.known = u.known || initialized
 	return initialize, initialized
-}
-
-// update sets any after messages were served.
-func (u *unserved) update() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.any.Store(u.initialize != nil || u.initialized)
 }
 
 // completeHandshake lets the handler serve the missing handshake messages before a message with this method.
 func (f *surface) completeHandshake(s *session, src source, method string) {
 	u := &s.handshake.unserved
-	if method == "notifications/initialized" && !u.any.Load() {
-		u.take(method)
-	}
-	if !u.any.Load() {
-		return
-	}
 	u.serving.Lock()
 	defer u.serving.Unlock()
 	initialize, initialized := u.take(method)
@@ -133,7 +147,6 @@ func (f *surface) completeHandshake(s *session, src source, method string) {
 		x := &Exchange{}
 		s.notifications.accept(f.fill(x, src, s, &in), x)
 	}
-	u.update()
 }
 
 // serveAnswered lets the handler serve a request that the client already has a response to.
@@ -154,4 +167,88 @@ func (f *surface) serveAnswered(s *session, src source, raw []byte) {
 func parsed(raw []byte) jsonrpc.Message {
 	m, _ := jsonrpc.Parse(raw) // it is valid
 	return m
+}
+
+// An unauthenticated client has sent no key although one is needed. The edge answers it without the handler and
+// stores only the data in the session id, so that a key may follow in _meta.api_key.
+
+// serveUnauthenticated answers a message without a key over streamable HTTP. id is its session id.
+func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
+	e := t.edge
+	s := t.current(src, id)
+	if s == nil && id != "" {
+		if _, ok := e.sessions.sealed(src, id); !ok {
+			t.reply.sessionNotFound(w, in.ID)
+			return
+		}
+	}
+	switch {
+	case !in.IsRequest():
+		if s != nil {
+			s.handshake.unserved.add(nil, true) // it is notifications/initialized
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case e.life.stopping.Load():
+		t.reply.unavailable(w, in.ID, e.noRoom(in.DeclaredVersion()))
+		return
+	case in.Method == "initialize":
+		client, err := inbound.ReadClientInfo(in.Params)
+		if err != nil {
+			t.reply.error(w, http.StatusBadRequest, in.ID, err)
+			return
+		}
+		record := newRecord(src, inbound.Negotiate(in.Params), client)
+		w.Header()["Mcp-Session-Id"] = []string{e.sessions.ids.Issue(&record, src.path)}
+	}
+	t.reply.message(w, http.StatusOK, t.unauthenticated(in))
+}
+
+// serveUnauthenticated answers a message without a key on the stream of a session that was opened with one.
+func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inbound.Message) {
+	switch {
+	case !in.IsRequest():
+		s.handshake.unserved.add(nil, true)
+	case in.Method == "initialize":
+		client, err := inbound.ReadClientInfo(in.Params)
+		if err != nil {
+			s.respond(output.Error(in.ID, err))
+			break
+		}
+		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
+		switch agreed, ok := s.agree(r.Version, client, client.Kept(in.Params), false); {
+		case !ok:
+			s.respond(output.Error(in.ID, t.edge.noRoom("")))
+			accepted(w)
+			return
+		case agreed:
+			s.handshake.unserved.add(r.Initialize(), false)
+		}
+		fallthrough
+	default:
+		s.respond(t.unauthenticated(in))
+	}
+	accepted(w)
+}
+
+// unauthenticated returns the response to a request without a key. Its capabilities name only tools, which every
+// surface has.
+func (f *surface) unauthenticated(in *inbound.Message) output.Message {
+	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(f.edge.version)))
+	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(f.edge.name)))
+	var body []byte
+	switch in.Method {
+	case "initialize":
+		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(inbound.Negotiate(in.Params)))...),
+			`,"capabilities":{"tools":{"listChanged":true}},"serverInfo":`...)
+		body = append(append(body, info...), '}')
+	case "server/discover":
+		body = append([]byte(`{"resultType":"complete","supportedVersions":`), protocol.JSON(protocol.Versions())...)
+		body = append(body, `,"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private",`+
+			`"_meta":{"io.modelcontextprotocol/serverInfo":`...)
+		body = append(append(body, info...), "}}"...)
+	default: // ping
+		body = []byte("{}")
+	}
+	return output.Result(in.ID, body)
 }

@@ -1,9 +1,16 @@
 package edge
 
 import (
+	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -12,22 +19,17 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// sessionStore stores the client sessions. sessions.Table implements it in memory.
-type sessionStore interface {
-	// Add stores s. If a session with its id exists, Add returns it as existing instead. evicted lost its place.
-	Add(s *session) (existing, evicted *session, ok bool)
-	Get(id string) *session // nil if there is none
-	Remove(s *session)
-	All() []*session
-	Count() int
-	Close() // refuses further sessions
-}
-
-// registry owns the client sessions: it opens, finds and revives them, and drops them when they end.
+// registry owns the client sessions: it opens, finds and revives them, and drops them when they end. Their number is
+// limited. A caller may have all sessions that nobody else wants. Beyond the limit, a caller with less than half of the
+// sessions evicts one of the caller with the most: the least recently used one that is not in use.
 type registry struct {
-	edge  *Edge
-	store sessionStore
-	ids   *sessionid.IDs
+	edge *Edge
+	ids  *sessionid.IDs
+
+	mu     sync.RWMutex
+	byID   map[string]*session
+	owned  map[string]int // number of evictable sessions by caller
+	closed bool           // no more sessions
 }
 
 // errNoSession is returned for an unknown id, and for one that the caller may not use.
@@ -39,7 +41,7 @@ func (r *registry) open(
 	f *surface, src source, version protocol.Version, client inbound.ClientInfo, kept int,
 ) (*session, *jsonrpc.Error) {
 	s := f.newSession(src, version, client)
-	if !s.keep(kept) {
+	if !s.charge(kept) {
 		return nil, r.edge.noRoom(version)
 	}
 	if src.shared {
@@ -51,7 +53,7 @@ func (r *registry) open(
 		s.record.Client = inbound.ClientInfo{}
 	}
 	if _, err := r.add(s); err != nil {
-		s.keep(0)
+		s.charge(0)
 		return nil, err
 	}
 	return s, nil
@@ -73,7 +75,7 @@ func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 	if r.edge.life.stopping.Load() {
 		return nil, r.edge.noRoom("")
 	}
-	existing, evicted, ok := r.store.Add(s)
+	existing, evicted, ok := r.insert(s)
 	switch {
 	case !ok:
 		return nil, r.edge.noRoom("")
@@ -86,19 +88,108 @@ func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 	return s, nil
 }
 
+func (r *registry) insert(s *session) (existing, evicted *session, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, false
+	}
+	if existing = r.byID[s.id]; existing != nil {
+		return existing, nil, true
+	}
+	if len(r.byID) >= r.edge.limits.Sessions {
+		if evicted = r.evictable(s.owner.ID); evicted == nil {
+			return nil, nil, false
+		}
+		r.removeLocked(evicted)
+	}
+	r.byID[s.id] = s
+	if !s.local {
+		r.owned[s.owner.ID]++
+	}
+	return nil, evicted, true
+}
+
+// evictable returns the session that gives way to a new one of the caller; nil if there is none. Of callers with more
+// sessions than that caller, the one with the most loses its least recently used session that is not in use. If it has
+// more than its share, it may also lose one that merely has a stream open. A caller below its share may replace its own.
+func (r *registry) evictable(caller string) (found *session) {
+	share, own := max(r.edge.limits.Sessions/2, 1), r.owned[caller]
+	if own >= share {
+		return nil
+	}
+	most, streams := 0, false // of the caller of found; whether found has a stream open
+	for _, s := range r.byID {
+		n := r.owned[s.owner.ID]
+		attached := s.own.Attached()
+		switch {
+		case s.local, n < most, n <= own && s.owner.ID != caller, attached && n <= share, n == most && attached && !streams:
+			continue
+		case n > most, streams && !attached, s.lastUsed() < found.lastUsed():
+			if !s.inUse() {
+				found, most, streams = s, n, attached
+			}
+		}
+	}
+	return found
+}
+
 // remove drops a session that has ended.
-func (r *registry) remove(s *session) { r.store.Remove(s) }
+func (r *registry) remove(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID[s.id] == s {
+		r.removeLocked(s)
+	}
+}
+
+func (r *registry) removeLocked(s *session) {
+	delete(r.byID, s.id)
+	if s.local {
+		return
+	}
+	if r.owned[s.owner.ID]--; r.owned[s.owner.ID] == 0 {
+		delete(r.owned, s.owner.ID)
+	}
+}
+
+// lookup returns the session with an id; nil if there is none.
+func (r *registry) lookup(id string) *session {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byID[id]
+}
+
+// all returns all sessions in no particular order.
+func (r *registry) all() []*session {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Collect(maps.Values(r.byID))
+}
+
+func (r *registry) count() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.byID)
+}
+
+// close refuses further sessions.
+func (r *registry) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
 
 // endAll ends all sessions.
 func (r *registry) endAll(cause error) {
-	for _, s := range r.store.All() {
+	for _, s := range r.all() {
 		s.end(cause)
 	}
 }
 
 // get returns the existing session of a surface with an id; else nil.
 func (r *registry) get(f *surface, src source, id string) *session {
-	s := r.store.Get(id)
+	s := r.lookup(id)
 	if s == nil || s.path == "" && s.surface != f || s.path != "" && s.path != src.path {
 		return nil
 	}
@@ -185,4 +276,42 @@ func (r *registry) forbidRevival(record *sessionid.Record) {
 	if err := r.ids.End(record); err != nil {
 		r.edge.log.Warn("recording the end of a session failed; its id is valid again after a restart", "error", err)
 	}
+}
+
+// SessionInfo describes a client session. ID is a digest, because the id itself is a credential.
+type SessionInfo struct {
+	ID       string  `json:"id"`
+	Caller   string  `json:"caller"`
+	Path     string  `json:"path,omitempty"` // of streamable HTTP
+	Protocol string  `json:"protocol_version"`
+	Client   string  `json:"client,omitempty"` // name given by the client
+	Version  string  `json:"client_version,omitempty"`
+	Idle     float64 `json:"idle_seconds"`
+	Attached bool    `json:"attached"` // it reads the session's own stream
+	InFlight bool    `json:"in_flight"`
+}
+
+// List describes the sessions of the callers that see selects, at most limit, most recently used first. total is
+// their full number.
+func List(e *Edge, see func(caller string) bool, limit int) (list []SessionInfo, total int) {
+	all := slices.DeleteFunc(e.sessions.all(), func(s *session) bool { return !see(s.owner.ID) })
+	slices.SortFunc(all, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(b.lastUsed(), a.lastUsed()), cmp.Compare(a.id, b.id))
+	})
+	list = make([]SessionInfo, min(len(all), limit))
+	now := e.now()
+	for i := range list {
+		s := all[i]
+		version, client := s.handshake.agreed()
+		var named struct{ Name, Version string }
+		_ = json.Unmarshal(client.Info, &named) // untrusted; may be missing
+		digest := sha256.Sum256([]byte(s.id))
+		list[i] = SessionInfo{
+			ID: hex.EncodeToString(digest[:6]), Caller: s.owner.ID, Path: s.path, Protocol: string(version),
+			Client: named.Name, Version: named.Version,
+			Idle:     (now - s.lastUsed()).Truncate(time.Second).Seconds(),
+			Attached: s.own.Attached(), InFlight: s.inUse(),
+		}
+	}
+	return list, len(all)
 }

@@ -2,12 +2,181 @@ package edge
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
+
+// surface is one endpoint of the router with its handler. A session belongs to the surface that it was opened on.
+type surface struct {
+	edge    *Edge
+	handler Handler
+	scope   *auth.Scope // limits its callers; nil = no limit
+}
+
+// source describes where a message came from.
+type source struct {
+	ctx    context.Context
+	caller auth.Caller
+	header http.Header
+	addr   string
+	path   string
+	local  bool // no key is needed
+	shared bool // responses go to the session's own stream
+}
+
+func httpSource(r *http.Request, caller auth.Caller) source {
+	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path}
+}
+
+// fill fills in the exchange for a message and returns its context. A message of a session outlives its connection;
+// others end with it.
+func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
+	ctx := src.ctx
+	x.edge = f.edge
+	x.Message, x.entry.id = in.Message, in.ID
+	x.Caller = src.caller.Within(f.scope)
+	x.Visible = x.Caller.Visible()
+	x.ProgressToken = in.ProgressToken
+	x.Header = src.header
+	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}
+	x.entry.table = &f.edge.sessionless
+	if s != nil {
+		s.touch()
+		x.session, x.entry.table = s, &s.inFlight
+		ctx = context.WithoutCancel(ctx)
+	}
+	if !src.shared {
+		x.out.conn = src.ctx.Done()
+	}
+	switch {
+	case in.Version != nil:
+		x.Version = in.DeclaredVersion()
+		x.Client = inbound.ClientInfo{Capabilities: in.Capabilities, Info: inbound.Object(in.ClientInfo)}
+	case s != nil:
+		x.Session = s.id
+		x.Version, x.Client = s.handshake.agreed()
+	default:
+		x.Version = protocol.V20250326
+		if v := inbound.HeaderVersion(src.header); v.IsHandshake() {
+			x.Version = v
+		}
+	}
+	ctx, x.cancel = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// initialize negotiates the version and opens a session if there is none.
+func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
+	client, err := inbound.ReadClientInfo(params)
+	if err != nil {
+		return nil, false, err
+	}
+	version := inbound.Negotiate(params)
+	kept := client.Kept(params)
+	if s == nil {
+		s, err = f.edge.sessions.open(f, src, version, client, kept)
+		return s, true, err
+	}
+	if _, ok := s.agree(version, client, kept, true); !ok {
+		return nil, false, f.edge.noRoom(version)
+	}
+	return s, false, nil
+}
+
+// accept takes a notification or a response. The error means that there is no room: the notifications of a session
+// wait in a bounded queue, others count as requests in flight.
+func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
+	e := f.edge
+	if s != nil {
+		s.touch()
+	}
+	switch {
+	case in.IsResponse():
+		if s == nil || !s.requests.deliver(in.Message) {
+			e.log.Debug("Dropped a response to an unknown request", "id", in.ID.Text())
+		}
+		return nil
+	case in.Method == "notifications/cancelled":
+		cancelByClient(e.log, s, &in.Message)
+		return nil
+	}
+	x := &Exchange{}
+	ctx := f.fill(x, src, s, in)
+	if s != nil {
+		if !s.notifications.accept(ctx, x) {
+			return e.noRoom(x.Version)
+		}
+		return nil
+	}
+	if err := e.track(x); err != nil {
+		x.abort(nil)
+		return wireError(err)
+	}
+	f.run(ctx, x)
+	e.untrack(x)
+	return nil
+}
+
+// cancelByClient handles a client's notifications/cancelled. s is nil if the client has no session; then its requests
+// cannot be identified.
+func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
+	raw := jsonrpc.Get(m.Params, "requestId")
+	id := jsonrpc.ID(raw)
+	if jsonrpc.ValidID(raw) && s != nil {
+		c := &Cancelled{Params: m.Params}
+		if reason := jsonrpc.Get(m.Params, "reason"); len(reason) > 0 && reason[0] == '"' {
+			c.Reason = reason
+		}
+		if s.inFlight.cancelRequest(id, c) {
+			return
+		}
+	}
+	if raw == nil {
+		id = "null"
+	} else if len(raw) > jsonrpc.MaxID {
+		id = id[:jsonrpc.MaxID]
+	}
+	log.Warn("Cannot route cancellation for unknown request " + id.Text())
+}
+
+// serveShared serves a request in its own goroutine. The response goes to the session's own stream. The error is that
+// of track.
+func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
+	e := f.edge
+	x := &Exchange{}
+	x.out.sender = s.own.Sender()
+	if isRetry(in) {
+		if _, _, err := f.retry(src.caller, in, x.out.sender); err != nil {
+			return err
+		}
+		return nil
+	}
+	ctx := f.fill(x, src, s, in)
+	if in.TakesRequests() {
+		f.newMRTR(ctx, x, newRoundTrip(in, x.out.sender))
+	}
+	if err := e.track(x); err != nil {
+		x.abort(nil)
+		return err
+	}
+	before, served := s.handshake.follow(x.Message.Method)
+	e.life.spawn("serving a request", func() {
+		defer served()
+		defer e.untrack(x)
+		s.notifications.waitFor(before)
+		f.serveRequest(ctx, x)
+		s.touch()
+	})
+	return nil
+}
 
 // noRoom counts a refused request and returns its error. During Stop the error says so instead.
 func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {

@@ -1,10 +1,14 @@
 package edge
 
 import (
+	"context"
+	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
@@ -29,7 +33,6 @@ type session struct {
 	requests      clientRequests
 	own           output.SessionStream
 	life          sessionLife
-	kept          charge // for stored parts of initialize
 }
 
 // sessionState is the lifecycle state of a session. States only advance.
@@ -76,23 +79,11 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 	return s
 }
 
-// ID implements sessions.Session.
-func (s *session) ID() string { return s.id }
+// lastUsed returns the time of the client's last message.
+func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
 
-// Owner implements sessions.Session.
-func (s *session) Owner() string { return s.owner.ID }
-
-// Evictable implements sessions.Session. The stdio session cannot be evicted, because no other client can use stdio.
-func (s *session) Evictable() bool { return !s.local }
-
-// LastUsed implements sessions.Session.
-func (s *session) LastUsed() time.Duration { return time.Duration(s.used.Load()) }
-
-// Attached implements sessions.Session. It reports whether a client reads the session's own stream.
-func (s *session) Attached() bool { return s.own.Attached() }
-
-// InFlight implements sessions.Session. It reports whether requests are in flight or notifications wait.
-func (s *session) InFlight() bool {
+// inUse reports whether requests are in flight or notifications wait.
+func (s *session) inUse() bool {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
 	return s.life.refs > 1
@@ -114,10 +105,6 @@ func (s *session) outlived(caller auth.Caller) bool {
 	return s.owner.Anonymous || s.owner.Expired() && s.owner.ID == caller.ID
 }
 
-// keep charges the owner for the stored parts of initialize until the session ends, replacing the previous charge. It
-// reports false if the owner holds too much.
-func (s *session) keep(bytes int) bool { return s.kept.set(s.surface.edge.budget, s.owner.ID, bytes) }
-
 // check cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.
 // After the owner's token has expired, requests in flight go on; then the session ends if it has a stream. Without a
 // stream nothing reaches the client, which may return with another token.
@@ -127,11 +114,11 @@ func (s *session) check(now time.Duration) {
 	inUse := s.inFlight.connected()
 	if !s.local {
 		s.inFlight.cancel(ErrKeyRevoked, revoked)
-		if !e.access.Valid(s.owner) && (!s.owner.Expired() || s.Attached() && !inUse) {
+		if !e.access.Valid(s.owner) && (!s.owner.Expired() || s.own.Attached() && !inUse) {
 			s.end(ErrKeyRevoked)
 		}
 	}
-	if !inUse && !s.Attached() && now-s.LastUsed() >= e.limits.SessionIdle {
+	if !inUse && !s.own.Attached() && now-s.lastUsed() >= e.limits.SessionIdle {
 		s.end(ErrSessionEnded)
 	}
 }
@@ -191,7 +178,7 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.surface.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
-		defer s.kept.end(s.surface.edge.budget, s.owner.ID)
+		defer s.endCharge()
 		s.own.End()
 		s.surface.handler.Ended(s.id)
 	})
@@ -222,4 +209,117 @@ func (s *session) leave(x *Exchange) {
 	if last {
 		s.finish()
 	}
+}
+
+// clientRequests are the router's requests to the client of a session. The session's inFlight.mu guards them.
+type clientRequests struct {
+	session *session
+	sent    uint64
+	waiting map[string]chan<- clientResponse // by id
+}
+
+// clientResponse is a response and the number of notifications that precede it.
+type clientResponse struct {
+	jsonrpc.Message
+	barrier uint64
+}
+
+// sendFunc queues a message for the client. lost is closed when nobody can read it; ok is false if it is not sent.
+type sendFunc func(output.Message) (lost <-chan struct{}, ok bool)
+
+// call sends a request to the client and waits for the response and for earlier notifications.
+func (c *clientRequests) call(
+	ctx context.Context, method string, params []byte, send sendFunc,
+) (jsonrpc.Message, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	s := c.session
+	id, response := c.register()
+	defer c.drop(id)
+	m := output.Whole(jsonrpc.Request(id, method, params))
+	m.Keep = true
+	lost, ok := send(m)
+	if !ok {
+		return jsonrpc.Message{}, ErrNoClient
+	}
+	var err error
+	select {
+	case r := <-response:
+		return c.inOrder(ctx, r)
+	case <-lost:
+		err = ErrClientGone
+	case <-s.life.closing:
+		err = ErrClientGone
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	select {
+	case r := <-response: // it arrived at the last moment
+		return c.inOrder(ctx, r)
+	default:
+	}
+	if ctx.Err() != nil {
+		c.cancel(id, err, send)
+	}
+	return jsonrpc.Message{}, err
+}
+
+// register returns the id of a new request and the channel of its response.
+func (c *clientRequests) register() (jsonrpc.ID, <-chan clientResponse) {
+	response := make(chan clientResponse, 1)
+	mu := &c.session.inFlight.mu
+	mu.Lock()
+	defer mu.Unlock()
+	c.sent++
+	id := jsonrpc.StringID("nexus-" + strconv.FormatUint(c.sent, 10))
+	if c.waiting == nil {
+		c.waiting = make(map[string]chan<- clientResponse)
+	}
+	c.waiting[string(id)] = response
+	return id, response
+}
+
+func (c *clientRequests) drop(id jsonrpc.ID) {
+	mu := &c.session.inFlight.mu
+	mu.Lock()
+	defer mu.Unlock()
+	delete(c.waiting, string(id))
+}
+
+// inOrder returns a response after earlier notifications have been served, even if ctx ends meanwhile.
+func (c *clientRequests) inOrder(ctx context.Context, r clientResponse) (jsonrpc.Message, error) {
+	if !c.session.notifications.inOrder(ctx, r.barrier) {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	return r.Message, nil
+}
+
+// cancel tells the client that its response is no longer needed. If the cause has the params of a server's
+// cancellation, it sends those.
+func (c *clientRequests) cancel(id jsonrpc.ID, cause error, send sendFunc) {
+	var params []byte
+	var told interface{ CancelParams() []byte }
+	if errors.As(cause, &told) {
+		params = told.CancelParams()
+	}
+	m := output.Whole(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
+	m.Keep = true
+	if _, ok := send(m); !ok {
+		c.session.send(m) // the stream of the request has ended; the client may still work on it
+	}
+}
+
+// deliver passes a response to the waiting call. It reports false if there is none.
+func (c *clientRequests) deliver(m jsonrpc.Message) bool {
+	mu := &c.session.inFlight.mu
+	mu.Lock()
+	defer mu.Unlock()
+	key := m.ID.Key()
+	response, ok := c.waiting[key]
+	if ok {
+		delete(c.waiting, key)
+		response <- clientResponse{m, c.session.notifications.arrived}
+	}
+	return ok
 }

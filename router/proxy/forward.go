@@ -2,9 +2,13 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -87,4 +91,213 @@ func text(x *edge.Exchange, params []byte, name string) (value string, place jso
 // with returns params with the value at place replaced.
 func with(params []byte, place jsonrpc.Span, value string) []byte {
 	return jsonrpc.Splice(params, jsonrpc.Edit{Span: place, With: []byte(jsonrpc.StringID(value))})
+}
+
+func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
+	params := x.Message.Params
+	name, place, ok := text(x, params, "name")
+	if !ok {
+		return
+	}
+	if s.searches() && name == searchTool {
+		if !s.limited(x, searchTool) {
+			s.p.opts.Search.ServeSearch(ctx, x)
+		}
+		return
+	}
+	server, tool, err := finder{s}.tool(ctx, x, name)
+	switch {
+	case err != nil:
+		s.p.opts.Fail(x, err)
+	case server == "":
+		unknown(x, "tool", name)
+	case s.mismatched(x, server, tool):
+	case s.limited(x, catalog.FullName(server, tool)):
+	case tool == name:
+		s.forward(ctx, x, server, tool, params)
+	default:
+		s.forward(ctx, x, server, tool, with(params, place, tool))
+	}
+}
+
+// mismatched compares the headers of a modern client's call with its arguments. If it returns true, the client has
+// received an error.
+func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
+	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
+		return false
+	}
+	err := s.p.servers.Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
+	if err != nil {
+		x.Fail(err)
+	}
+	return err != nil
+}
+
+// limited counts a call of a tool. If it returns true, the client has received an error.
+func (s *Surface) limited(x *edge.Exchange, tool string) bool {
+	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
+}
+
+func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
+	params := x.Message.Params
+	name, place, ok := text(x, params, "name")
+	if !ok {
+		return
+	}
+	if s.only != "" {
+		s.forward(ctx, x, s.only, "", params)
+		return
+	}
+	server, own, ok := finder{s}.prompt(ctx, x, name)
+	if !ok {
+		unknown(x, "prompt", name)
+		return
+	}
+	s.forward(ctx, x, server, "", with(params, place, own))
+}
+
+func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
+	params := x.Message.Params
+	if s.only != "" {
+		s.forward(ctx, x, s.only, "", params)
+		return
+	}
+	place, ambiguous := jsonrpc.Find(params, "ref")
+	ref := place.Of(params)
+	key := "name"
+	if jsonrpc.Text(jsonrpc.Get(ref, "type")) == "ref/resource" {
+		key = "uri"
+	}
+	at, twice := jsonrpc.Find(ref, key)
+	raw := at.Of(ref)
+	if ambiguous || twice || len(raw) == 0 || raw[0] != '"' {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "Invalid params: ref." + key + " must be a string and appear once"})
+		return
+	}
+	name := jsonrpc.Text(raw)
+	var server, own string
+	var ok bool
+	if key == "uri" {
+		server, own, ok = s.names().splitURI(name)
+		ok = ok && slices.Contains(s.reach(x), server)
+	} else {
+		server, own, ok = finder{s}.prompt(ctx, x, name)
+	}
+	if !ok {
+		unknown(x, "reference", name)
+		return
+	}
+	s.forward(ctx, x, server, "", with(params, jsonrpc.At(params, raw), own))
+}
+
+// resource serves the requests that name a resource.
+func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
+	params := x.Message.Params
+	uri, place, ok := text(x, params, "uri")
+	if !ok {
+		return
+	}
+	if x.Session == "" && x.Message.Method != "resources/read" {
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.Message.Method +
+			" needs a session: send initialize first, then its Mcp-Session-Id with every request"})
+		return
+	}
+	server := s.only
+	if server == "" {
+		var own string
+		if server, own, ok = s.names().splitURI(uri); !ok || !slices.Contains(s.reach(x), server) {
+			unknown(x, "resource", uri)
+			return
+		}
+		params = with(params, place, own)
+	}
+	s.forward(ctx, x, server, "", params)
+}
+
+// finder resolves the names on a surface.
+type finder struct{ s *Surface }
+
+// tool returns the server and the tool's own name; the server is empty if the name is unknown. The order is: a listed
+// full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
+func (f finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
+	session, began := x.Session, time.Now()
+	if f.s.only != "" {
+		known, err := f.s.p.servers.Has(ctx, f.s.only, session, name, x.Visible)
+		if err != nil || !known {
+			return "", "", err
+		}
+		return f.s.only, name, nil
+	}
+	server, tool, full := catalog.SplitFull(name)
+	if !full || !f.s.p.servers.Listed(server, session, tool) { // a tool's own name comes before an alias
+		server, tool, err := f.toolAlias(ctx, x, name, time.Time{})
+		if server != "" {
+			return server, tool, err
+		}
+	}
+	if full {
+		known, err := f.s.p.servers.Has(ctx, server, session, tool, x.Visible)
+		if known || err != nil {
+			return server, tool, err
+		}
+	}
+	return f.toolAlias(ctx, x, name, began)
+}
+
+func (f finder) toolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server,
+	tool string, err error) {
+	server, tool, err = f.alias(ctx, x, "tools/list", name, since)
+	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
+		return "", "", nil
+	}
+	return server, tool, err
+}
+
+// alias finds an aliased item at the servers that may have it. If it is missing, lists older than since are fetched
+// again; the zero time fetches none.
+func (f finder) alias(
+	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
+) (server, own string, err error) {
+	for _, server := range f.s.reach(x) {
+		if !catalog.MayBeAlias(alias, server) {
+			continue
+		}
+		item, ok, failed := f.s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
+			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
+			return own != "" && f.s.names().name(server, own) == alias
+		})
+		switch {
+		case ok:
+			return server, jsonrpc.Text(jsonrpc.Get(item, "name")), nil
+		case failed != nil && err == nil:
+			err = failed
+		}
+	}
+	return "", "", err
+}
+
+// prompt returns the server and the prompt's own name. A name that is not an alias goes to the server in its prefix,
+// which knows its prompts.
+func (f finder) prompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
+	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
+		return server, own, true
+	}
+	server, own, ok = catalog.SplitFull(name)
+	ok = ok && slices.Contains(f.s.reach(x), server)
+	if ok && !catalog.MayBeAlias(name, server) || ok && f.hasPrompt(ctx, x, server, own) {
+		return server, own, true
+	}
+	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {
+		return server, own, true
+	}
+	return server, own, ok
+}
+
+// hasPrompt reports whether the held list of a server contains a prompt.
+func (f finder) hasPrompt(ctx context.Context, x *edge.Exchange, server, own string) bool {
+	_, ok, _ := f.s.p.servers.Find(ctx, server, x.Session, "prompts/list", time.Time{}, func(item json.RawMessage) bool {
+		return jsonrpc.Text(jsonrpc.Get(item, "name")) == own
+	})
+	return ok
 }

@@ -9,9 +9,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -224,4 +226,53 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 		}
 	}
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No server supports logging/setLevel"})
+}
+
+// Ways to write resource URIs of a server on the proxy surface.
+const (
+	ResourcePrefix = "prefix" // server__uri
+	ResourceScheme = "scheme" // server+uri
+)
+
+// Config controls the transparent surfaces.
+type Config struct {
+	SearchAbove   int           `yaml:"search_above"`   // 0 = never narrow the list
+	ResourceNames string        `yaml:"resource_names"` // prefix or scheme
+	NameLimit     int           `yaml:"name_limit"`     // longest listed name; 0 = off
+	Timeout       time.Duration `yaml:"timeout"`        // idle limit of a forwarded request
+	ListDeadline  time.Duration `yaml:"list_deadline"`  // for one server's part of a list
+}
+
+// Default returns the documented defaults.
+func Default() Config {
+	return Config{ResourceNames: ResourcePrefix, NameLimit: 46, Timeout: 10 * time.Minute, ListDeadline: 5 * time.Second}
+}
+
+// nameServers updates the names to the current servers. Disabled servers are left out.
+func (p *Proxy) nameServers() {
+	n := newNaming(p.opts.Config, p.servers.Enabled())
+	p.names.Store(&n)
+}
+
+// ServersChanged applies the server changes of a new configuration and notifies the clients whose lists change.
+func (p *Proxy) ServersChanged(c downstream.Changes) {
+	p.nameServers()
+	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
+	p.listsChanged(func(m *client) bool { return slices.ContainsFunc(concerned, m.concerns) })
+}
+
+// RightsChanged sends list_changed to the clients of these callers (IDs), whose rights have changed.
+func (p *Proxy) RightsChanged(callers []string) {
+	p.listsChanged(func(m *client) bool { return slices.Contains(callers, m.user().ID) })
+}
+
+func (p *Proxy) listsChanged(concerned func(*client) bool) {
+	for _, c := range p.all() {
+		if !concerned(c) {
+			continue
+		}
+		for _, kind := range []string{"tools", "prompts", "resources"} {
+			c.send(jsonrpc.Notification("notifications/"+kind+"/list_changed", nil))
+		}
+	}
 }

@@ -1,8 +1,18 @@
+// Package sessionid issues and reads the ids of client sessions, also across restarts.
+//
+// [New] returns [IDs]. [IDs.Issue] seals a [Record] of the session into its id; [IDs.Open] returns the record of an
+// id, which is all that a revival needs. [IDs.End] records that a client has ended its session; [IDs.Ended] reports
+// it. [IDs.Keep] stores the key and these records in a folder, which several processes may share.
+//
+// IDs are safe for concurrent use after Keep. The records of ended sessions are bounded per hour and per caller:
+// beyond the bound, no session of that hour is revived.
 package sessionid
 
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -61,3 +71,48 @@ func (i *IDs) End(r *Record) error { return i.tombstones.add(r) }
 
 // Ended reports whether the client has ended the session of r. If that is unknown, it returns true and an error.
 func (i *IDs) Ended(r *Record) (bool, error) { return i.tombstones.has(r) }
+
+const (
+	keyFile  = "session.key"
+	keyBytes = 32 // AES-256
+)
+
+// readOrMakeKey returns the key of a folder, creating it if there is none.
+func readOrMakeKey(folder string) ([]byte, error) {
+	key, err := readKey(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := makeKey(folder); err != nil {
+		return nil, err
+	}
+	return readKey(folder)
+}
+
+func readKey(folder string) ([]byte, error) {
+	name := filepath.Join(folder, keyFile)
+	key, err := os.ReadFile(name)
+	if err == nil && len(key) != keyBytes {
+		err = fmt.Errorf("%s has %d bytes instead of %d; remove it", name, len(key), keyBytes)
+	}
+	return key, err
+}
+
+// makeKey writes a new key atomically. It keeps a key that another process has written first.
+func makeKey(folder string) error {
+	var key [keyBytes]byte
+	_, _ = rand.Read(key[:])                      // never fails
+	f, err := os.CreateTemp(folder, ".session-*") // readable by its owner alone
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(key[:])
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), filepath.Join(folder, keyFile)); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

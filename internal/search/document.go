@@ -1,10 +1,13 @@
 package search
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
+	"sync/atomic"
+	"unique"
 
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/segment"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 )
@@ -41,21 +44,22 @@ const (
 
 // weighted is a weighted stem of a tool.
 type weighted struct {
-	stem   string
+	stem   stem
 	weight float32 // field-weighted, length-normalised frequency
 }
 
-// document is an analysed tool, ready to be indexed.
+// document is an analysed tool. It never changes, except for its vector.
 type document struct {
-	tool  Tool
-	text  textKey    // identifies its text for embeddings
-	words []weighted // the name's first; those only in the server's instructions last
-	named int        // number of words in the name
-	own   int        // number of words not only in the instructions
+	tool   Tool
+	words  []weighted // the name's first; those only in the server's instructions last
+	named  int        // number of words in the name
+	own    int        // number of words not only in the instructions
+	text   textKey    // identifies its text for embeddings
+	vector atomic.Pointer[vector]
 }
 
 // analyze returns a tool with its weighted stems.
-func analyze(t Tool) document {
+func analyze(t Tool) *document {
 	text := readSchema(t.InputSchema)
 	weights, shared := map[string]float64{}, map[string]float64{}
 	weigh(weights, fieldName, t.Name, t.Title)
@@ -69,16 +73,16 @@ func analyze(t Tool) document {
 	words := take(weights, t.Name)
 	named := len(words)
 	words = append(append(words, sorted(weights)...), sorted(shared)...)
-	return document{t, keyOf(t.text(text.names)), words, named, own}
+	return &document{tool: t, words: words, named: named, own: own, text: keyOf(t.text(text.names))}
 }
 
 // take removes the stems of a name from weights and returns them.
 func take(weights map[string]float64, name string) (taken []weighted) {
 	for _, w := range segment.Words(name) {
-		stem := Stem(w)
-		if weight, ok := weights[stem]; ok && !IsStopWord(w) {
-			taken = append(taken, weighted{stem, float32(weight)})
-			delete(weights, stem)
+		s := Stem(w)
+		if weight, ok := weights[s]; ok && !IsStopWord(w) {
+			taken = append(taken, weighted{unique.Make(s), float32(weight)})
+			delete(weights, s)
 		}
 	}
 	return taken
@@ -113,9 +117,55 @@ func weigh(weights map[string]float64, field int, texts ...string) {
 
 func sorted(weights map[string]float64) []weighted {
 	bag := make([]weighted, 0, len(weights))
-	for stem, w := range weights {
-		bag = append(bag, weighted{stem, float32(w)})
+	for _, s := range slices.Sorted(maps.Keys(weights)) {
+		bag = append(bag, weighted{unique.Make(s), float32(weights[s])})
 	}
-	slices.SortFunc(bag, func(a, b weighted) int { return strings.Compare(a.stem, b.stem) })
 	return bag
+}
+
+// schemaText holds the words of a JSON Schema to index.
+type schemaText struct {
+	names  []string // property names
+	labels []string // titles, descriptions and enums of properties
+}
+
+// maxDepth limits the depth of indexed words in a schema.
+const maxDepth = 6
+
+func readSchema(raw json.RawMessage) (t schemaText) {
+	if s, err := schema.Read(raw); err == nil {
+		t.inside(s, 1)
+	}
+	return t
+}
+
+func (t *schemaText) inside(s *schema.Schema, depth int) {
+	for _, p := range s.Properties {
+		t.names = append(t.names, p.Name)
+		t.label(p.Schema, depth)
+	}
+	for _, list := range [][]*schema.Schema{{s.Items, s.Additional}, s.PrefixItems, s.Alternatives} {
+		for _, inner := range list {
+			t.label(inner, depth)
+		}
+	}
+}
+
+func (t *schemaText) label(s *schema.Schema, depth int) {
+	const maxChoices = 20
+	if s == nil || depth > maxDepth {
+		return
+	}
+	for _, text := range []string{s.Title, s.Description} {
+		if text != "" {
+			t.labels = append(t.labels, text)
+		}
+	}
+	for _, v := range s.Enum[:min(len(s.Enum), maxChoices)] {
+		var text string
+		if json.Unmarshal(v, &text) == nil && text != "" {
+			t.labels = append(t.labels, text)
+		}
+	}
+	t.inside(s, depth+1)
 }

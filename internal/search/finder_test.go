@@ -177,34 +177,6 @@ func TestToolsAreEmbeddedBeforeTheFirstQuestion(t *testing.T) {
 	})
 }
 
-// Compaction and removal keep the vectors of the tools that stay.
-func TestVectorsOutliveCompaction(t *testing.T) {
-	x, e := notes(), &stub{words: []string{"append", "other"}}
-	f := finding(t, x, synonyms{e})
-	f.Search(t.Context(), "jot", SearchOptions{})
-	e.take()
-	for i := range minDead + 10 {
-		x.Update("o", []Tool{tool("o", "other", fmt.Sprint("Other ", i))})
-	}
-	got := ids(f.Search(t.Context(), "jot", SearchOptions{Limit: 1}))
-	if asked := e.take(); len(asked) != 1 || !slices.Equal(got, []string{"n::take_note"}) {
-		t.Errorf("got %v after requests for %q, want n::take_note and one for the other tool", got, asked)
-	}
-}
-
-func TestAnotherModelReplacesAllVectors(t *testing.T) {
-	x, e := notes(), &stub{words: []string{"append"}}
-	f := finding(t, x, synonyms{e})
-	f.Search(t.Context(), "jot", SearchOptions{})
-	e.take()
-	e.words = []string{"some", "append"}
-	got := ids(f.Search(t.Context(), "jot some", SearchOptions{Limit: 1})) // notices it
-	got = append(got, ids(f.Search(t.Context(), "jot some more", SearchOptions{Limit: 1}))...)
-	if asked := e.take(); len(asked) != 4 || got[len(got)-1] != "n::take_note" {
-		t.Errorf("got %v after requests for %q, want both tools again", got, asked)
-	}
-}
-
 func TestFailingEmbedderIsLeftAlone(t *testing.T) {
 	for name, e := range map[string]*stub{
 		"error":    {fails: func([]string) error { return errors.New("out of order") }},
@@ -240,13 +212,13 @@ func TestFailingEmbedderIsLeftAlone(t *testing.T) {
 				}
 				time.Sleep(2 * embedPause)
 				synctest.Wait()
-				if n := strings.Count(log.String(), "level=WARN"); n != 2 || !strings.Contains(log.String(), "by words alone") {
-					t.Errorf("got %d warnings, want one of the question and one of the tools:\n%s", n, log.String())
+				if n := strings.Count(log.String(), "level=WARN"); n != 4 || strings.Count(log.String(), "by words alone") != 4 {
+					t.Errorf("got %d warnings, want one of the question and one of the tools each time:\n%s", n, log.String())
 				}
 				e.fails, e.delay, e.words = nil, 0, []string{"write", "take_note"}
 				f.Search(t.Context(), writeNote, SearchOptions{})
-				if !strings.Contains(log.String(), "by meaning again") {
-					t.Errorf("the recovery is not logged:\n%s", log.String())
+				if n := len(e.take()); n != 3 {
+					t.Errorf("after the recovery: asked for %d texts, want 3", n)
 				}
 			})
 		})
@@ -291,7 +263,7 @@ func TestCancelledSearchIsNoFailure(t *testing.T) {
 	if got := f.Search(ctx, writeNote, SearchOptions{}); len(got) != 2 {
 		t.Errorf("got %v, want both by words", got)
 	}
-	if !f.available() {
+	if !f.resume.IsZero() {
 		t.Error("the embedder is blamed for a caller that went away")
 	}
 }
@@ -329,8 +301,7 @@ func TestVectors(t *testing.T) {
 func TestVectorsAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	x, e := New(), &stub{words: []string{"a", "b", "c"}}
-	x.vectors.room = 25 * 4
-	for s := range 3 {
+	for s := range 4 {
 		var tools []Tool
 		for i := range 10 {
 			tools = append(tools, tool(fmt.Sprint("s", s), fmt.Sprintf("note_%d", i), "Read a note"))
@@ -338,19 +309,19 @@ func TestVectorsAreBounded(t *testing.T) {
 		x.Update(fmt.Sprint("s", s), tools)
 	}
 	f := NewFinder(x, FinderOptions{Embedder: e, Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f.room = 33 * 4
 	defer f.Close()
 	for range 3 {
 		if hits := f.Search(t.Context(), "s2 note", SearchOptions{}); len(hits) != 10 || !strings.HasPrefix(hits[0].ID, "s2") {
 			t.Errorf("got %v, want ten tools, first those of s2", ids(hits))
 		}
 	}
-	e.take()
-	if x.vectors.bytes != 25*4 || strings.Count(log.String(), "no room") != 1 {
-		t.Errorf("got %d bytes, want 100 and one warning:\n%s", x.vectors.bytes, log.String())
+	if n := len(e.take()); n != 33+1 || strings.Count(log.String(), "no room") != 1 {
+		t.Errorf("got requests for %d texts, want 33 tools, the question, and one warning:\n%s", n, log.String())
 	}
 	x.Update("s0", nil)
 	f.Search(t.Context(), "s2 note", SearchOptions{})
-	if n := len(e.take()); n != 5 || x.vectors.bytes != 20*4 {
-		t.Errorf("after ten tools were removed: got requests for %d texts and %d bytes, want 5 and 80", n, x.vectors.bytes)
+	if n := len(e.take()); n != 7 {
+		t.Errorf("after ten tools were removed: got requests for %d texts, want the other 7", n)
 	}
 }

@@ -1,98 +1,73 @@
 package search
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"unique"
 )
 
 // Index holds the tools of several servers. Use [New].
 type Index struct {
-	updating sync.Mutex // serializes updates; searches continue
+	mu      sync.RWMutex
+	servers map[string][]*document
+	built   *postings // of all servers; nil after an update
+}
 
-	mu      sync.RWMutex // guards the fields below; write-locked only while words are inserted
-	terms   map[string]*term
-	docs    []entry // slots; those of removed tools have no terms
-	servers map[string][]uint32
-	live    int
-	vectors vectors
-	boards  sync.Pool // of *board
+// New returns an empty Index.
+func New() *Index { return &Index{servers: map[string][]*document{}} }
+
+// stem is an interned stem.
+type stem = unique.Handle[string]
+
+// postings is the inverted index of the documents. It never changes, except for the vectors of documents.
+type postings struct {
+	docs    []*document
+	terms   map[stem]*term
+	servers map[string]int // numbers of their tools
 }
 
 // term is one stem with its occurrences.
 type term struct {
-	stem     string
-	postings []posting // by slot, including removed tools
-	live     int       // number of postings of tools not removed
-	own      int       // of these, tools with the word outside their server's instructions
+	docs []posting
+	own  int // the number of tools with the word outside their server's instructions
 }
 
 type posting struct {
-	doc    uint32
+	doc    uint32 // index of the document
 	weight float32
 }
 
-// entry is one indexed tool.
-type entry struct {
-	tool  Tool
-	text  textKey // identifies its text for embeddings
-	terms []*term
-	named int // number of leading terms in the name
-	own   int // number of leading terms not only in the server's instructions
-
-	vector vector // of the text; zero if unknown
-}
-
-// New returns an empty Index.
-func New() *Index {
-	return &Index{terms: map[string]*term{}, servers: map[string][]uint32{}, vectors: vectors{room: maxVectorBytes}}
-}
-
-// minDead is the minimum number of removed tools before an index is compacted.
-const minDead = 1000
-
-// Update replaces the tools of one server. Unchanged tools stay in the index and are not analysed again.
+// Update replaces the tools of one server. Unchanged tools are not analysed again; changed tools with the same text
+// keep their vectors. Updates of one server must not overlap.
 func (x *Index) Update(server string, tools []Tool) {
-	x.updating.Lock()
-	defer x.updating.Unlock()
-	slots := make([]uint32, len(tools))
+	x.mu.RLock()
 	former := x.servers[server]
-	known := make(map[string]uint32, len(former)) // by id
-	for _, slot := range former {
-		known[x.docs[slot].tool.ID] = slot
+	x.mu.RUnlock()
+	known := make(map[string]*document, len(former)) // by id
+	for _, d := range former {
+		known[d.tool.ID] = d
 	}
-	kept := make(map[uint32]bool, len(former))
-	docs := make(map[int]document)
+	docs := make([]*document, len(tools))
 	for i, t := range tools {
 		t.Server = server
-		if slot, ok := known[t.ID]; ok && !kept[slot] && x.docs[slot].tool.equal(t) {
-			slots[i], kept[slot] = slot, true
+		old := known[t.ID]
+		if old != nil && old.tool.equal(t) {
+			docs[i] = old
 			continue
 		}
 		docs[i] = analyze(t)
+		if old != nil && old.text == docs[i].text {
+			docs[i].vector.Store(old.vector.Load())
+		}
 	}
 	x.mu.Lock()
-	same := map[textKey]vector{} // vectors of changed tools with unchanged text
-	for _, slot := range former {
-		if !kept[slot] {
-			same[x.docs[slot].text] = x.docs[slot].vector
-			x.remove(slot)
-		}
-	}
-	for i := range tools {
-		if d, ok := docs[i]; ok {
-			slots[i] = x.insert(d)
-			x.vectors.set(&x.docs[slots[i]], same[d.text])
-		}
-	}
-	x.servers[server] = slots
-	if len(slots) == 0 {
+	defer x.mu.Unlock()
+	x.servers[server] = docs
+	if len(docs) == 0 {
 		delete(x.servers, server)
 	}
-	x.mu.Unlock()
-	if dead := len(x.docs) - x.live; dead > max(minDead, x.live/4) {
-		x.compact()
-	}
+	x.built = nil
 }
 
 // equal reports whether the indexed parts of two tools are equal.
@@ -102,89 +77,49 @@ func (t *Tool) equal(o Tool) bool {
 }
 
 // Len returns the number of indexed tools.
-func (x *Index) Len() int {
+func (x *Index) Len() (n int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.live
+	for _, docs := range x.servers {
+		n += len(docs)
+	}
+	return n
 }
 
-// insert assigns the next slot to a document, which keeps postings in order. The caller holds x.mu.
-func (x *Index) insert(d document) uint32 {
-	slot := uint32(len(x.docs))
-	terms := make([]*term, len(d.words))
-	for i, w := range d.words {
-		t := x.terms[w.stem]
-		if t == nil {
-			stem := strings.Clone(w.stem)
-			t = &term{stem: stem}
-			x.terms[stem] = t
-		}
-		t.postings = append(t.postings, posting{slot, w.weight})
-		t.live++
-		if i < d.own {
-			t.own++
-		}
-		terms[i] = t
-	}
-	x.docs = append(x.docs, entry{tool: d.tool, text: d.text, terms: terms, named: d.named, own: d.own})
-	x.live++
-	return slot
-}
-
-// remove removes a document. Its postings remain, but searches ignore them. The caller holds x.mu.
-func (x *Index) remove(slot uint32) {
-	for i, t := range x.docs[slot].terms {
-		if i < x.docs[slot].own {
-			t.own--
-		}
-		if t.live--; t.live == 0 {
-			delete(x.terms, t.stem)
-		}
-	}
-	x.vectors.set(&x.docs[slot], vector{})
-	x.docs[slot] = entry{}
-	x.live--
-}
-
-// compact rebuilds the index without removed tools; meanwhile searches use the old one. The caller holds x.updating.
-func (x *Index) compact() {
-	terms := make(map[string]*term, len(x.terms))
-	docs := make([]entry, 0, x.live)
-	moved := make([]uint32, len(x.docs))
-	renewed := make(map[*term]*term, len(x.terms))
-	for stem, t := range x.terms {
-		n := &term{stem: stem, postings: make([]posting, 0, t.live), live: t.live, own: t.own}
-		terms[stem], renewed[t] = n, n
-	}
-	for slot, e := range x.docs {
-		if e.terms == nil {
-			continue
-		}
-		moved[slot] = uint32(len(docs))
-		own := make([]*term, len(e.terms))
-		for i, t := range e.terms {
-			own[i] = renewed[t]
-		}
-		e.terms = own
-		docs = append(docs, e)
-	}
-	for t, n := range renewed {
-		for _, p := range t.postings {
-			if x.docs[p.doc].terms != nil {
-				n.postings = append(n.postings, posting{moved[p.doc], p.weight})
-			}
-		}
-	}
-	servers := make(map[string][]uint32, len(x.servers))
-	for server, slots := range x.servers {
-		slots = slices.Clone(slots)
-		for i := range slots {
-			slots[i] = moved[slots[i]]
-		}
-		servers[server] = slots
+// current returns the inverted index, which it builds after an update.
+func (x *Index) current() *postings {
+	x.mu.RLock()
+	built := x.built
+	x.mu.RUnlock()
+	if built != nil {
+		return built
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.terms, x.docs, x.servers = terms, docs, servers
-	x.vectors.next = 0
+	if x.built == nil {
+		x.built = build(x.servers)
+	}
+	return x.built
+}
+
+func build(servers map[string][]*document) *postings {
+	p := &postings{terms: map[stem]*term{}, servers: map[string]int{}}
+	for _, server := range slices.Sorted(maps.Keys(servers)) {
+		p.servers[server] = len(servers[server])
+		for _, d := range servers[server] {
+			for i, w := range d.words {
+				t := p.terms[w.stem]
+				if t == nil {
+					t = &term{}
+					p.terms[w.stem] = t
+				}
+				t.docs = append(t.docs, posting{uint32(len(p.docs)), w.weight})
+				if i < d.own {
+					t.own++
+				}
+			}
+			p.docs = append(p.docs, d)
+		}
+	}
+	return p
 }

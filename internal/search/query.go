@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unique"
 )
 
 // Limits of one search.
@@ -30,224 +31,145 @@ const (
 	serverShrink  = 0.3  // exponent of the number of tools that divides serverShare
 )
 
-// SearchOptions narrow a search.
-type SearchOptions struct {
-	Limit int                            // maximum number of hits, at most 200; 0 means 10
-	Allow func(server, name string) bool // which tools may be found; nil means all
-
-	// Literal finds no tool by meaning alone. It is for callers that use hits without a further check.
-	Literal bool
-}
-
-func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultLimit), maxLimit) }
-
-// Hit is one found tool.
-type Hit struct {
-	ID    string
-	Score float64  // comparable within one search only
-	Terms []string // matching words of the question, in order
-
-	vector vector // of the tool's text
-}
-
-// Search returns the tools that fit the question, best first. Without a known word there are no hits. Allow is called
-// while the index is read-locked and must not use the index.
+// Search returns the tools that fit the question, best first. Without a known word there are no hits.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
-	q := parseQuestion(query)
 	limit := opts.limit()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	b := x.board()
-	defer x.boards.Put(b)
-	x.list(b, q)
-	x.pool(b, max(2*limit, poolSize), opts.Allow)
-	b.explain(len(q.terms))
-	x.addNameShare(b)
-	x.addServerShare(b, len(q.terms))
-	return x.choose(b.pool, q, limit)
+	r := ranking{postings: x.current(), question: parseQuestion(query)}
+	r.list()
+	r.fill(max(2*limit, poolSize), opts.Allow)
+	r.explain()
+	r.addNameShare()
+	r.addServerShare()
+	return r.choose(limit)
+}
+
+// ranking is one search.
+type ranking struct {
+	*postings
+	question
+	lists []postingList
+	asked map[stem]float64 // words of the question (1) and of the thesaurus (their weight)
+	pool  []candidate
 }
 
 // postingList is one posting list of a search.
 type postingList struct {
-	postings []posting
-	term     int     // index of the question's term
-	gain     float64 // weight of a full match
-	exact    bool    // the question's own word, not a synonym
-}
-
-// list collects the posting lists of a question and the words that may occur in tool names.
-func (x *Index) list(b *board, q question) {
-	lists := b.lists[:0]
-	clear(b.asked)
-	for i, t := range q.terms {
-		ceiling := math.Inf(1)
-		if own := x.terms[t.stem]; own != nil {
-			ceiling = x.idf(own.own)
-			lists = append(lists, postingList{own.postings, i, t.weight * ceiling, true})
-			b.asked[own] = 1
-		}
-		for _, s := range thesaurus()[t.stem] {
-			if other := x.terms[s]; other != nil {
-				gain := synonymWeight * t.weight * min(ceiling, x.idf(other.own))
-				lists = append(lists, postingList{other.postings, i, gain, false})
-				b.asked[other] = max(b.asked[other], synonymWeight)
-			}
-		}
-	}
-	b.lists = lists
-}
-
-// idf returns the weight of a stem found in df tools. Instructions are not counted: they would make every word of a
-// large server's instructions look common.
-func (x *Index) idf(df int) float64 {
-	return math.Log(1 + (float64(x.live-df)+0.5)/(float64(df)+0.5))
-}
-
-// saturate returns the score of a match from the weighted frequency of the stem.
-func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
-
-// board is the reusable memory of one search.
-type board struct {
-	total []float32 // by slot
-	lists []postingList
-	asked map[*term]float64 // question words (1) and thesaurus words (their weight)
-	pool  []candidate
-	parts []float64 // memory for candidate.parts
-	exact []bool
-
-	groups map[string]int // index of a server's part of best
-	best   []float64
-}
-
-func (x *Index) board() *board {
-	b, _ := x.boards.Get().(*board)
-	if b == nil {
-		b = &board{groups: map[string]int{}, asked: map[*term]float64{}}
-	}
-	if cap(b.total) < len(x.docs) {
-		b.total = make([]float32, len(x.docs), len(x.docs)+len(x.docs)/8)
-	} else {
-		b.total = b.total[:len(x.docs)]
-		clear(b.total)
-	}
-	return b
+	docs  []posting
+	term  int     // index of the question's term
+	gain  float64 // weight of a full match
+	exact bool    // the question's own word, not a synonym
 }
 
 // candidate is a tool considered as a hit.
 type candidate struct {
-	slot  uint32
+	doc   uint32 // index of the document
+	id    string
 	score float64
 	parts []float64 // contributions by term of the question
 	exact []bool    // by term: matched by the question's own word
 }
 
-// pool selects the n best tools in a first pass over all tools that share a word with the question.
-func (x *Index) pool(b *board, n int, allow func(server, name string) bool) {
-	total := b.total
-	for _, l := range b.lists {
-		for _, p := range l.postings {
+// list collects the posting lists of the question.
+func (r *ranking) list() {
+	r.asked = map[stem]float64{}
+	for i, t := range r.question.terms {
+		ceiling := math.Inf(1)
+		own := unique.Make(t.stem)
+		if found := r.postings.terms[own]; found != nil {
+			ceiling = r.idf(found)
+			r.lists = append(r.lists, postingList{found.docs, i, t.weight * ceiling, true})
+			r.asked[own] = 1
+		}
+		for _, s := range thesaurus()[t.stem] {
+			other := unique.Make(s)
+			if found := r.postings.terms[other]; found != nil {
+				gain := synonymWeight * t.weight * min(ceiling, r.idf(found))
+				r.lists = append(r.lists, postingList{found.docs, i, gain, false})
+				r.asked[other] = max(r.asked[other], synonymWeight)
+			}
+		}
+	}
+}
+
+// idf returns the weight of a stem. Instructions are not counted: they would make every word of a large server's
+// instructions look common.
+func (p *postings) idf(t *term) float64 {
+	return math.Log(1 + (float64(len(p.docs)-t.own)+0.5)/(float64(t.own)+0.5))
+}
+
+// saturate returns the score of a match from the weighted frequency of the stem.
+func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
+
+// fill selects the n best tools in a first pass over all tools that share a word with the question.
+func (r *ranking) fill(n int, allow func(server, name string) bool) {
+	total := make([]float32, len(r.docs))
+	for _, l := range r.lists {
+		for _, p := range l.docs {
 			total[p.doc] += float32(l.gain * saturate(p.weight))
 		}
 	}
-	pool := b.pool[:0] // a heap with the worst on top
-	for slot, score := range total {
-		if score <= 0 || len(pool) == n && float64(score) < pool[0].score {
-			continue
-		}
-		c := candidate{slot: uint32(slot), score: float64(score)}
-		if len(pool) == n && x.order(c, pool[0]) >= 0 {
-			continue
-		}
-		doc := &x.docs[slot]
-		if doc.terms == nil || allow != nil && !allow(doc.tool.Server, doc.tool.Name) {
-			continue
-		}
-		pool = x.offer(pool, c, n)
-	}
-	b.pool = pool
-}
-
-// offer adds a candidate to a heap of at most n. In a full heap it replaces the worst if it is better.
-func (x *Index) offer(heap []candidate, c candidate, n int) []candidate {
-	if len(heap) == n {
-		heap[0] = c
-		siftDown(heap, 0, x.after)
-		return heap
-	}
-	heap = append(heap, c)
-	for i := len(heap) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !x.after(heap[i], heap[parent]) {
-			break
-		}
-		heap[i], heap[parent] = heap[parent], heap[i]
-		i = parent
-	}
-	return heap
-}
-
-// siftDown restores the heap order below i. above defines the order.
-func siftDown(heap []candidate, i int, above func(a, b candidate) bool) {
-	for {
-		top := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(heap) && above(heap[child], heap[top]) {
-				top = child
+	best := top{n: n}
+	for i, score := range total {
+		if score > 0 && float64(score) >= best.least {
+			if t := &r.docs[i].tool; allow == nil || allow(t.Server, t.Name) {
+				best.add(candidate{doc: uint32(i), id: t.ID, score: float64(score)})
 			}
 		}
-		if top == i {
-			return
-		}
-		heap[i], heap[top] = heap[top], heap[i]
-		i = top
+	}
+	r.pool = best.list()
+}
+
+// top collects the n best candidates.
+type top struct {
+	n     int
+	found []candidate
+	least float64 // candidates with a lower score are not among the best
+}
+
+func (t *top) add(c candidate) {
+	if t.found = append(t.found, c); len(t.found) >= 4*t.n {
+		t.found = t.list()
+		t.least = t.found[t.n-1].score
 	}
 }
 
-func (x *Index) before(a, b candidate) bool { return x.order(a, b) < 0 }
-
-func (x *Index) after(a, b candidate) bool { return x.order(a, b) > 0 }
-
-func (x *Index) order(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.docs[a.slot].tool.ID, x.docs[b.slot].tool.ID))
+// list returns the best candidates, best first.
+func (t *top) list() []candidate {
+	slices.SortFunc(t.found, order)
+	return t.found[:min(t.n, len(t.found))]
 }
 
-// explain computes the contribution of each of n terms to each candidate and sorts the candidates by slot.
-func (b *board) explain(n int) {
-	pool := b.pool
-	slices.SortFunc(pool, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
-	b.parts = slices.Grow(b.parts[:0], n*len(pool))[:n*len(pool)]
-	b.exact = slices.Grow(b.exact[:0], n*len(pool))[:n*len(pool)]
-	clear(b.parts)
-	clear(b.exact)
-	for i := range pool {
-		pool[i].parts = b.parts[i*n : (i+1)*n]
-		pool[i].exact = b.exact[i*n : (i+1)*n]
+func order(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) }
+
+// explain computes the contribution of each term to each candidate.
+func (r *ranking) explain() {
+	slices.SortFunc(r.pool, func(a, b candidate) int { return cmp.Compare(a.doc, b.doc) })
+	n := len(r.question.terms)
+	parts, exact := make([]float64, n*len(r.pool)), make([]bool, n*len(r.pool))
+	for i := range r.pool {
+		r.pool[i].parts, r.pool[i].exact = parts[i*n:(i+1)*n], exact[i*n:(i+1)*n]
 	}
-	for _, l := range b.lists {
-		rest := l.postings
-		for i := range pool {
-			c := &pool[i]
-			at, found := slices.BinarySearchFunc(rest, c.slot, func(p posting, slot uint32) int {
-				return cmp.Compare(p.doc, slot)
-			})
-			if rest = rest[at:]; !found {
-				continue
+	for _, l := range r.lists {
+		rest := l.docs
+		for _, c := range r.pool {
+			at, found := slices.BinarySearchFunc(rest, c.doc, func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) })
+			if rest = rest[at:]; found {
+				c.parts[l.term] = max(c.parts[l.term], l.gain*saturate(rest[0].weight))
+				c.exact[l.term] = c.exact[l.term] || l.exact
 			}
-			c.parts[l.term] = max(c.parts[l.term], l.gain*saturate(rest[0].weight))
-			c.exact[l.term] = c.exact[l.term] || l.exact
 		}
 	}
 }
 
 // addNameShare raises the score of each candidate by how much of its name occurs in the question: a name with few
 // other words is a better match.
-func (x *Index) addNameShare(b *board) {
-	for _, c := range b.pool {
-		doc := &x.docs[c.slot]
+func (r *ranking) addNameShare() {
+	for _, c := range r.pool {
+		doc := r.docs[c.doc]
 		asked, all := 0.0, 0.0
-		for _, t := range doc.terms[:doc.named] {
-			weight := x.idf(t.own)
-			asked += weight * b.asked[t]
+		for _, w := range doc.words[:doc.named] {
+			weight := r.idf(r.postings.terms[w.stem])
+			asked += weight * r.asked[w.stem]
 			all += weight
 		}
 		if asked == 0 {
@@ -262,26 +184,21 @@ func (x *Index) addNameShare(b *board) {
 
 // addServerShare adds to each candidate a share of the contributions of the other tools of its server, because the
 // tools of one server are related. The share is larger if they are few.
-func (x *Index) addServerShare(b *board, n int) {
-	clear(b.groups)
-	b.best = b.best[:0] // best contributions per server
-	for _, c := range b.pool {
-		server := x.docs[c.slot].tool.Server
-		at, ok := b.groups[server]
-		if !ok {
-			at = len(b.best)
-			b.groups[server] = at
-			b.best = append(b.best, c.parts...)
-			continue
+func (r *ranking) addServerShare() {
+	best := map[string][]float64{} // contributions, by server
+	for _, c := range r.pool {
+		server := r.docs[c.doc].tool.Server
+		if best[server] == nil {
+			best[server] = slices.Clone(c.parts)
 		}
 		for i, p := range c.parts {
-			b.best[at+i] = max(b.best[at+i], p)
+			best[server][i] = max(best[server][i], p)
 		}
 	}
-	for _, c := range b.pool {
-		server := x.docs[c.slot].tool.Server
-		share := serverShare / math.Pow(float64(len(x.servers[server])), serverShrink)
-		for i, p := range b.best[b.groups[server]:][:n] {
+	for _, c := range r.pool {
+		server := r.docs[c.doc].tool.Server
+		share := serverShare / math.Pow(float64(r.servers[server]), serverShrink)
+		for i, p := range best[server] {
 			c.parts[i] += share * (p - c.parts[i])
 		}
 	}
@@ -290,31 +207,29 @@ func (x *Index) addServerShare(b *board, n int) {
 // choose picks the hits one by one. A term counts less if earlier hits have it, so that a question with several
 // topics finds a tool for each. Scores can only fall: a candidate whose updated score is still the highest wins
 // without updating the others (lazy greedy, Minoux 1978).
-func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
-	answered := make([]float64, len(q.terms))
-	for i := range pool {
-		pool[i].score = pool[i].value(q, answered)
+func (r *ranking) choose(limit int) (hits []Hit) {
+	answered := make([]float64, len(r.question.terms))
+	for i := range r.pool {
+		r.pool[i].score = r.value(r.pool[i], answered)
 	}
-	for i := len(pool)/2 - 1; i >= 0; i-- {
-		siftDown(pool, i, x.before)
-	}
-	var hits []Hit
-	for len(hits) < limit && len(pool) > 0 {
-		c := pool[0]
-		if score := c.value(q, answered); score < c.score {
-			pool[0].score = score
-			siftDown(pool, 0, x.before)
+	for len(hits) < limit && len(r.pool) > 0 {
+		best := 0
+		for i := range r.pool {
+			if order(r.pool[i], r.pool[best]) < 0 {
+				best = i
+			}
+		}
+		c := r.pool[best]
+		if score := r.value(c, answered); score < c.score {
+			r.pool[best].score = score
 			continue
 		}
-		last := len(pool) - 1
-		pool[0], pool = pool[last], pool[:last]
-		siftDown(pool, 0, x.before)
-		doc := &x.docs[c.slot]
-		hit := Hit{ID: doc.tool.ID, Score: c.score, vector: doc.vector}
+		r.pool = slices.Delete(r.pool, best, best+1)
+		hit := Hit{ID: c.id, Score: c.score, doc: r.docs[c.doc]}
 		for i, p := range c.parts {
-			t := q.terms[i]
-			if own := x.terms[t.stem]; own != nil {
-				answered[i] += p / (x.idf(own.own) * t.weight * (saturation + 1))
+			t := r.question.terms[i]
+			if own := r.postings.terms[unique.Make(t.stem)]; own != nil {
+				answered[i] += p / (r.idf(own) * t.weight * (saturation + 1))
 			}
 			if c.exact[i] {
 				hit.Terms = append(hit.Terms, t.word)
@@ -326,7 +241,7 @@ func (x *Index) choose(pool []candidate, q question, limit int) []Hit {
 }
 
 // value returns the gain of a candidate over the earlier hits, for the whole question and its best clause.
-func (c candidate) value(q question, answered []float64) float64 {
+func (r *ranking) value(c candidate, answered []float64) float64 {
 	var clauses [maxClauses]float64
 	total := 0.0
 	for i, p := range c.parts {
@@ -335,7 +250,7 @@ func (c candidate) value(q question, answered []float64) float64 {
 		}
 		p /= 1 + answeredCost*answered[i]
 		total += p
-		for set := q.terms[i].clauses; set != 0; set &= set - 1 {
+		for set := r.question.terms[i].clauses; set != 0; set &= set - 1 {
 			clauses[bits.TrailingZeros32(set)] += p
 		}
 	}

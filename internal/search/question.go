@@ -84,3 +84,134 @@ func pathWords(path string) []string {
 	}
 	return words
 }
+
+// Clauses splits a question into parts that may ask for different results: sentences, and the parts of a sentence
+// joined by "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It
+// does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
+func Clauses(text string) []string {
+	var out []string
+	for _, s := range segment.Sentences(text) {
+		out = appendClauses(out, s)
+	}
+	return out
+}
+
+// appendClauses splits one sentence at its conjunctions.
+func appendClauses(out []string, sentence string) []string {
+	start := 0
+	var quotes segment.Quotes
+	for i, r := range sentence {
+		if quotes.Inside(sentence, i, r) || i <= start || r != ' ' && r != ',' && r != ':' {
+			continue
+		}
+		n := conjunction(sentence[i:])
+		if n == 0 {
+			continue
+		}
+		left, right := strings.TrimSpace(sentence[start:i]), sentence[i+n:]
+		if !opensRequest(right) || !contentful(short.Prefix(left, 400)) {
+			continue
+		}
+		out = append(out, left)
+		start = i + n
+	}
+	if s := strings.TrimSpace(sentence[start:]); s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+// conjunction returns the length of the conjunction at the start of s, including spaces and commas,
+// or 0.
+func conjunction(s string) int {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] == ',' || s[i] == ':') {
+		i++
+	}
+	comma := strings.ContainsAny(s[:i], ",:")
+	n := i
+	joined := false
+	for {
+		j := n
+		for j < len(s) && 'a' <= s[j]|0x20 && s[j]|0x20 <= 'z' {
+			j++
+		}
+		if !conjunctions[strings.ToLower(s[n:j])] {
+			break
+		}
+		joined = true
+		for j < len(s) && (s[j] == ' ' || s[j] == ',') {
+			j++
+		}
+		n = j
+	}
+	if !joined && !comma {
+		return 0
+	}
+	return n
+}
+
+var conjunctions = set(`and then also plus but additionally finally afterwards afterward next
+	after secondly lastly furthermore moreover as well before that while`)
+
+// contentful reports whether a clause has a word that may match a tool.
+func contentful(s string) bool {
+	for _, w := range segment.Words(s) {
+		if !IsStopWord(w) && !RequestVerb(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// opensRequest reports whether a clause begins like a request: with an imperative, a question word
+// or a phrase such as "I need" or "could you".
+func opensRequest(s string) bool {
+	words := segment.Words(short.Prefix(s, 80))
+	for i, w := range words {
+		switch {
+		case i >= 5:
+			return false
+		case openers[w], i+1 < len(words) && phrasalVerbs[w+" "+words[i+1]]:
+			return true
+		case RequestVerb(w):
+			return true
+		case !IsStopWord(w):
+			return false
+		}
+	}
+	return false
+}
+
+var openers = set(`what when where who whom whose which how why can could would will is are do does did i we let please
+	whats should`)
+
+// phrasalVerbs are requests whose verb alone is a stop word.
+var phrasalVerbs = map[string]bool{
+	"work out": true, "find out": true, "look up": true, "look for": true, "sort out": true,
+}
+
+// RequestVerb reports whether a lower-case word is a verb that begins requests.
+func RequestVerb(word string) bool { return requestVerbs[word] }
+
+var requestVerbs = set(`
+add adjust alert analyse analyze apply approve arrange assess assign attach authenticate backup block book
+browse build buy calculate cancel capture change
+check clean clear clone close collect combine compare compile compose compress compute configure confirm connect
+convert copy count create crop cut decode decrypt delete
+deploy describe design detect determine develop diagnose disable discover display download draft draw edit email
+enable encode encrypt enroll estimate evaluate examine
+execute explain explore export extract fetch figure fill filter find fix follow forecast format gather generate
+get give grab help hire identify implement import improve
+include increase inform initialize insert inspect install integrate investigate invite invoke issue join keep
+launch learn list load locate lock log look lookup make manage map mark
+measure merge message monitor move multiply notify obtain offer open optimize order organize pause pay perform
+pick pinpoint plan play plot post predict prepare present print process
+produce provide pull purchase push query rank rate read rebook recommend record reduce refund register remind
+remove rename render rent replace reply report request reschedule
+reserve reset resolve restart resume retrieve return review rewrite rotate run save scan schedule search secure
+see select sell send set setup share show simulate solve sort specify split
+start stop store stream submit subscribe suggest sum summarize supply switch sync tag take tell test track
+transfer transform translate trigger turn uninstall unlock update upgrade upload
+use validate verify view visit visualize watch withdraw write
+`)

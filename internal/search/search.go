@@ -5,12 +5,15 @@
 // for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this order with
 // that of embeddings.
 //
-// An Index is safe for concurrent use. It analyses new tools outside its lock, so a search waits only while the words
-// of one server's new tools are inserted. Results depend only on the indexed tools and the question; ties are broken
-// by tool id. The work of a search is bounded.
+// An Index is safe for concurrent use. It analyses new tools outside its lock; the first search after an update builds
+// the inverted index. Results depend only on the indexed tools and the question; ties are broken by tool id. The work
+// of a search is bounded.
 package search
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Tool holds the indexed parts of a tool.
 type Tool struct {
@@ -21,4 +24,24 @@ type Tool struct {
 	Title        string
 	Description  string
 	InputSchema  json.RawMessage
+}
+
+// SearchOptions narrow a search.
+type SearchOptions struct {
+	Limit int                            // maximum number of hits, at most 200; 0 means 10
+	Allow func(server, name string) bool // which tools may be found; nil means all
+
+	// Literal finds no tool by meaning alone. It is for callers that use hits without a further check.
+	Literal bool
+}
+
+func (o SearchOptions) limit() int { return min(cmp.Or(max(o.Limit, 0), defaultLimit), maxLimit) }
+
+// Hit is one found tool.
+type Hit struct {
+	ID    string
+	Score float64  // comparable within one search only
+	Terms []string // matching words of the question, in order
+
+	doc *document
 }

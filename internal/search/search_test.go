@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -128,15 +129,63 @@ func TestUpdateReplacesOneServer(t *testing.T) {
 	}
 }
 
-func TestUpdatesLeaveNoTrace(t *testing.T) {
-	x := filled()
-	want := x.Search("read the current weather file", SearchOptions{})
-	for range 3 {
-		x.Update("noise", []Tool{tool("noise", "weather_file_reader", "Reads weather files"), tool("noise", "empty", "")})
-		x.Update("noise", nil)
+// madeUp returns a tool of a server with words that tools share.
+func madeUp(r *rand.Rand, server string, nth int) Tool {
+	words := strings.Fields("get list send create file report weather email invoice customer ticket forecast city archive message user team price currency flight hotel")
+	pick := func(n int) string {
+		var out []string
+		for range n {
+			out = append(out, words[r.IntN(len(words))])
+		}
+		return strings.Join(out, " ")
 	}
-	if got := x.Search("read the current weather file", SearchOptions{}); !slices.Equal(ids(got), ids(want)) || got[0].Score != want[0].Score {
-		t.Errorf("got %+v, want %+v", got, want)
+	return tool(server, fmt.Sprintf("%s_%d", strings.ReplaceAll(pick(2), " ", "_"), nth), pick(6), fmt.Sprintf(`{"properties":{%q:{"description":%q}}}`, pick(1), pick(3)))
+}
+
+// An index that follows changes finds the same tools with the same scores as one that is made of what is there, after
+// any changes.
+func TestUpdatesEqualARebuild(t *testing.T) {
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		x := New()
+		now := map[string][]Tool{}
+		for change := range 400 {
+			server := fmt.Sprintf("server%d", r.IntN(12))
+			tools := append([]Tool(nil), now[server]...)
+			switch kind := r.IntN(10); {
+			case kind == 0:
+				tools = nil
+			case kind < 4 && len(tools) > 0: // one is replaced, another dropped
+				tools[r.IntN(len(tools))] = madeUp(r, server, change)
+				tools = tools[:len(tools)-r.IntN(2)]
+			case kind < 6 && len(tools) > 0: // another description under the same name
+				tools[0].Description += " report"
+			default:
+				for i := range r.IntN(20) {
+					tools = append(tools, madeUp(r, server, change*100+i))
+				}
+			}
+			now[server] = tools
+			x.Update(server, tools)
+			if change%25 != 24 {
+				continue
+			}
+			fresh := New()
+			for name, list := range now {
+				fresh.Update(name, list)
+			}
+			if x.Len() != fresh.Len() {
+				t.Fatalf("seed %d, change %d: got %d tools, want %d", seed, change, x.Len(), fresh.Len())
+			}
+			for _, query := range []string{"weather in a city", "send the invoice to a customer and create a ticket", "price of flights and hotels, then email the report", "nothing"} {
+				for _, opts := range []SearchOptions{{}, {Limit: 40, Allow: func(server, name string) bool { return len(server)+len(name)%3 > 8 }}} {
+					got, want := x.Search(query, opts), fresh.Search(query, opts)
+					if !slices.EqualFunc(got, want, func(a, b Hit) bool { return a.ID == b.ID && a.Score == b.Score && slices.Equal(a.Terms, b.Terms) }) {
+						t.Fatalf("seed %d, change %d, %q: got %v, want %v", seed, change, query, got, want)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -279,35 +328,14 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// many makes a catalog the size of a large installation.
-func many(servers, tools int) map[string][]Tool {
-	words := strings.Fields("weather city forecast order customer invoice stock price market repository branch commit file folder image video song player team score")
-	catalog := map[string][]Tool{}
-	for s := range servers {
-		name := fmt.Sprint("server", s)
-		for i := range tools {
-			a, b, c := words[(s+i)%len(words)], words[(s*7+i*3)%len(words)], words[(s*3+i*11)%len(words)]
-			catalog[name] = append(catalog[name], tool(name, fmt.Sprintf("get_%s_%s_%d", a, b, i), fmt.Sprintf("Get the %s of a %s for one %s of kind%d", a, b, c, s%97),
-				fmt.Sprintf(`{"properties":{"%s_id":{"type":"string","description":"Identifier of the %s"},"limit":{"type":"integer"}}}`, c, c)))
-		}
-	}
-	return catalog
-}
-
-func BenchmarkBuild(b *testing.B) {
-	catalog := many(1400, 9)
-	for b.Loop() {
-		x := New()
-		for s, tools := range catalog {
-			x.Update(s, tools)
-		}
-	}
-}
-
 func BenchmarkSearch(b *testing.B) {
-	x := New()
-	for s, tools := range many(1400, 9) {
-		x.Update(s, tools)
+	x, r := New(), rand.New(rand.NewPCG(1, 1))
+	for s := range 1400 {
+		var tools []Tool
+		for i := range 9 {
+			tools = append(tools, madeUp(r, fmt.Sprint("server", s), i))
+		}
+		x.Update(fmt.Sprint("server", s), tools)
 	}
 	for b.Loop() {
 		x.Search("Find the stock price of the team's player, then the weather forecast for the city and the commit of the branch", SearchOptions{})

@@ -26,15 +26,15 @@ type Lookup func(name string) (Tool, *Error)
 // belongs to another call in done. A second call changes nothing.
 //
 // Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
-// another call in done that a second step refers to, because either call may be meant; arguments that the tool's
-// schema refuses for any value of their references; and references that the outputSchema of the step's tool excludes:
-// to a part that cannot exist, to a list that is not one, or to a value whose type does not match the argument. The
-// remaining arguments must be validated once the values are known. done are the outcomes of earlier rounds, which
-// steps may refer to. A step that only depends on a faulty step has no problem.
+// another call in done that a second step refers to, because either call may be meant; and arguments that the tool's
+// schema refuses for any value of their references. The remaining arguments must be validated once the values are
+// known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step
+// has no problem.
 //
 // A string such as "$x" is plain text if no step has the id x. In a planner's plan two more cases are problems,
-// because they are mistakes: a reference such as "$s9.name" if ids look like s1 but there is no step s9, and a field
-// that an outputSchema with fields does not declare. A client's plan may contain both.
+// because they are mistakes: a reference such as "$s9.name" if ids look like s1 but there is no step s9, and a
+// reference that does not match the outputSchema of the step's tool: to a field that it does not declare, to a list
+// that is not one, or to a value of another type than the argument.
 func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 	earlier := make(map[string]Step, len(done))
 	for _, o := range done {
@@ -59,7 +59,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 		return here || before
 	}
 	cycles := findCycles(p.Steps, index, isStep)
-	h := shapes{steps: p.Steps, index: index, isStep: isStep, tools: tools, validator: v, strict: p.Source != SourceGiven}
+	declared := declarations{steps: p.Steps, index: index, isStep: isStep, tools: tools}
 	stray := strays(p.Steps, earlier)
 
 	var problems []Problem
@@ -86,7 +86,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			}
 			continue
 		}
-		tool := h.tools[i]
+		tool := tools[i]
 		if unresolved[i] != nil {
 			report(unresolved[i])
 			continue
@@ -97,16 +97,20 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 				"id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
 		if s.Invalid == nil || s.Invalid.Reason != reason.InvalidArguments {
-			if err := stray(s); err != nil && h.strict {
-				report(err)
-				continue
+			if p.Source != SourceGiven {
+				if err := stray(s); err != nil {
+					report(err)
+					continue
+				}
 			}
 			unknown := pointersTo(s.Arguments, s.inside(isStep))
 			if err := v.validate(tool.InputSchema, s.Arguments, unknown); err != nil {
 				problems = append(problems, Problem{s.ID, *err, v.missing(tool.InputSchema, s.Arguments, unknown)})
 				continue
 			}
-			report(h.check(s, tool))
+			if p.Source != SourceGiven {
+				report(declared.check(s, tool))
+			}
 		}
 	}
 	return problems
@@ -215,74 +219,47 @@ func pointersTo(arguments json.RawMessage, isStep func(string) bool) []string {
 	return pointers
 }
 
-// findCycles returns an error for each step that waits for itself, by its index in the plan. It finds the strongly
-// connected components of the graph (R. Tarjan, Depth-first search and linear graph algorithms, 1972).
+// findCycles returns an error for each step that waits for itself, by its index in the plan.
 func findCycles(steps []Step, index map[string]int, isStep func(string) bool) map[int]*Error {
-	n := len(steps)
-	t := tarjan{needs: make([][]int, n), order: make([]int, n), low: make([]int, n), onStack: make([]bool, n)}
+	needs := make([][]int, len(steps))
 	for i, s := range steps {
 		for _, id := range s.Needs(isStep) {
 			if j, ok := index[id]; ok {
-				t.needs[i] = append(t.needs[i], j)
+				needs[i] = append(needs[i], j)
 			}
 		}
 	}
-	for i := range steps {
-		if t.order[i] == 0 {
-			t.visit(i)
-		}
-	}
 	errs := make(map[int]*Error)
-	for _, component := range t.components {
-		if i := component[0]; len(component) == 1 && !slices.Contains(t.needs[i], i) {
-			continue
-		}
-		slices.Sort(component)
-		for _, i := range component {
-			errs[i] = &Error{reason.Cycle, cycleMessage(steps, component)}
+	for i := range steps {
+		if path := cycleOf(i, needs); len(path) == 1 {
+			errs[i] = &Error{reason.Cycle, "the step waits for itself"}
+		} else if path != nil {
+			errs[i] = &Error{reason.Cycle, "steps wait for each other: " + first(10, path, func(i int) string { return quoteShort(steps[i].ID) })}
 		}
 	}
 	return errs
 }
 
-func cycleMessage(steps []Step, component []int) string {
-	if len(component) == 1 {
-		return "the step waits for itself"
-	}
-	return "steps wait for each other: " + first(10, component, func(i int) string { return quoteShort(steps[i].ID) })
-}
-
-type tarjan struct {
-	needs      [][]int
-	order, low []int // 0 before the visit
-	count      int
-	stack      []int
-	onStack    []bool
-	components [][]int
-}
-
-// visit recurses at most once per step.
-func (t *tarjan) visit(i int) {
-	t.count++
-	t.order[i], t.low[i] = t.count, t.count
-	t.stack = append(t.stack, i)
-	t.onStack[i] = true
-	for _, j := range t.needs[i] {
-		if t.order[j] == 0 {
-			t.visit(j)
-			t.low[i] = min(t.low[i], t.low[j])
-		} else if t.onStack[j] {
-			t.low[i] = min(t.low[i], t.order[j])
+// cycleOf returns the steps of a shortest way from a step along its needs back to itself; nil if there is none.
+func cycleOf(start int, needs [][]int) (path []int) {
+	from := map[int]int{} // how a step was reached
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range needs[queue[0]] {
+			if _, seen := from[next]; seen {
+				continue
+			}
+			from[next] = queue[0]
+			if next != start {
+				queue = append(queue, next)
+				continue
+			}
+			for i := from[start]; i != start; i = from[i] {
+				path = append(path, i)
+			}
+			path = append(path, start)
+			slices.Sort(path)
+			return path
 		}
 	}
-	if t.low[i] != t.order[i] {
-		return
-	}
-	at := slices.Index(t.stack, i)
-	component := slices.Clone(t.stack[at:])
-	t.stack = t.stack[:at]
-	for _, j := range component {
-		t.onStack[j] = false
-	}
-	t.components = append(t.components, component)
+	return nil
 }

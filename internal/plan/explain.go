@@ -25,12 +25,9 @@ const (
 	maxFinding  = 300 // bytes
 )
 
-// validate reports what is wrong with instance. unknown are JSON pointers to values that are not known yet: validate
-// reports only what is wrong for any of their values.
-func (s *compiledSchema) validate(instance any, unknown []string) (refused *Error) {
-	if !s.affordable(instance) {
-		return nil
-	}
+// explainRefusal reports what is wrong with instance. unknown are JSON pointers to values that are not known yet: only
+// what is wrong for any of their values is reported.
+func explainRefusal(s *jsonschema.Schema, instance any, unknown []string) (refused *Error) {
 	// As in compile: a panic of the validator must not end the process. A schema that causes one accepts everything.
 	defer func() {
 		if recover() != nil {
@@ -38,7 +35,7 @@ func (s *compiledSchema) validate(instance any, unknown []string) (refused *Erro
 		}
 	}()
 	var err *jsonschema.ValidationError
-	if !errors.As(s.compiled.Validate(instance), &err) {
+	if !errors.As(s.Validate(instance), &err) {
 		return nil
 	}
 	e := explainer{root: instance, open: make(map[string]bool), unknown: make(map[string]bool)}

@@ -181,3 +181,42 @@ func TestCallKey(t *testing.T) {
 		}
 	}
 }
+
+// TestTwins: the second of two equal calls is reported where the tool surely writes.
+func TestTwins(t *testing.T) {
+	yes, no := true, false
+	tools := map[string]plan.Tool{
+		"send_mail": {Tool: "send_mail"}, "get_mail": {Tool: "get_mail"}, "frob": {Tool: "frob"}, "notes": {Tool: "notes", Description: "Creates a note"},
+		"put": {Tool: "set_x", Annotations: plan.Annotations{IdempotentHint: &yes}}, "says": {Tool: "frob", Annotations: plan.Annotations{ReadOnlyHint: &no}},
+	}
+	lookup := func(name string) (plan.Tool, *plan.Error) {
+		if tool, ok := tools[name]; ok {
+			return tool, nil
+		}
+		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool}
+	}
+	for _, row := range []struct{ steps, want string }{
+		{`{"id":"a","tool":"send_mail","arguments":{"to":"x","n":1}},{"id":"b","tool":"send_mail","arguments":{"n":1.0,"to":"\u0078"},"after":["a"]}`, "b"},
+		{`{"id":"a","tool":"send_mail","arguments":{"to":"x"}},{"id":"b","tool":"send_mail","arguments":{"to":"y"}}`, ""},
+		{`{"id":"a","tool":"send_mail","arguments":{"to":"x"}},{"id":"b","tool":"notes","arguments":{"to":"x"}}`, ""},
+		{`{"id":"a","tool":"notes"},{"id":"b","tool":"notes"},{"id":"c","tool":"notes"}`, "bc"},
+		{`{"id":"a","tool":"says"},{"id":"b","tool":"says"}`, "b"},
+		{`{"id":"a","tool":"get_mail"},{"id":"b","tool":"get_mail"}`, ""},
+		{`{"id":"a","tool":"frob"},{"id":"b","tool":"frob"}`, ""},
+		{`{"id":"a","tool":"put"},{"id":"b","tool":"put"}`, ""},
+		{`{"id":"a","tool":"none"},{"id":"b","tool":"none"}`, ""},
+		{`{"id":"a","tool":"send_mail","when":"true"},{"id":"b","tool":"send_mail"}`, ""},
+	} {
+		p, err := plan.Parse(`{"steps":[` + row.steps + `]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, problem := range plan.Twins(&p, lookup) {
+			got += problem.Step
+		}
+		if got != row.want {
+			t.Errorf("%s: got %q, want %q", row.steps, got, row.want)
+		}
+	}
+}

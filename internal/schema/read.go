@@ -61,6 +61,7 @@ func (r *reader) child(parent *task, place **Schema, part *node) {
 		t.depth = parent.depth + 1
 	}
 	if t.depth > maxDepth || len(r.queue) == maxSchemas {
+		parent.into.Open = true
 		return
 	}
 	*place = t.into
@@ -101,6 +102,7 @@ func (r *reader) fill(t *task) {
 	for i := 0; i < len(t.parts); i++ {
 		part := t.parts[i]
 		if r.effort -= len(part.raw); r.effort < 0 {
+			s.Open = true
 			return
 		}
 		recursive, known := t.within(part), len(t.parts)
@@ -153,6 +155,10 @@ func describe(s *Schema, keyword string, v *node) {
 		if s.Examples == nil && v.is('[') {
 			s.Examples = v.open().values
 		}
+	case "patternProperties", "if", "dependentSchemas":
+		s.Open = true
+	case "additionalProperties", "unevaluatedProperties":
+		s.Open = s.Open || !v.is('f')
 	case "required":
 		for _, e := range v.elements() {
 			if e.is('"') {
@@ -175,7 +181,9 @@ func (r *reader) descend(t *task, keyword string, v *node) {
 	s := t.into
 	switch keyword {
 	case "$ref":
-		t.merge(r.resolve(v.text()))
+		found := r.resolve(v.text())
+		s.Open = s.Open || found == nil
+		t.merge(found)
 	case "allOf":
 		for _, e := range v.elements() {
 			t.merge(e)

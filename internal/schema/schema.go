@@ -43,6 +43,7 @@ type Object struct {
 	Properties []Property // without those that only some alternatives have
 	Fields     []Property // with those
 	Additional *Schema    // other properties; nil if nothing is said of them
+	Open       bool       // other properties are allowed explicitly, or may be described in a part that is not read
 	Required   []string   // properties that the schema or all of its alternatives require
 }
 

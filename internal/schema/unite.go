@@ -18,6 +18,7 @@ func (s *Schema) unite() {
 		s.Types = []string{"string"}
 	}
 	for _, a := range s.Alternatives {
+		s.Open = s.Open || a.Open
 		if len(a.Types) == 0 {
 			a.Types = s.Types
 		}

@@ -84,32 +84,6 @@ func TestBatchIsCharged(t *testing.T) {
 	}
 }
 
-// Queued notifications of a client are charged to its caller.
-func TestQueuedNotificationsAreCharged(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	h := w.open("2025-06-18")
-	w.post(`{"jsonrpc":"2.0","method":"notifications/slow"}`, h)
-	large := `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 3<<20) + `"}}`
-	accepted := 0
-	for {
-		status, _, body := w.post(large, h)
-		if status != 202 {
-			if status != 503 && status != 429 || !strings.Contains(body, tooMuch) {
-				t.Errorf("got %d %s, want 503 or 429 and overloaded", status, body)
-			}
-			break
-		}
-		if accepted++; accepted > 30 {
-			t.Fatal("got more than 90 MiB of notifications accepted, want 68 MiB at most")
-		}
-	}
-	if accepted < 15 {
-		t.Errorf("got %d notifications accepted, want 15 at least", accepted)
-	}
-	close(w.srv.release)
-	mcptest.Eventually(t, "they are served", func() bool { return w.edge.Held() == 0 })
-}
-
 // A body is charged as it is read. An announced length is not charged.
 func TestBodiesAreCharged(t *testing.T) {
 	w := newWire(t, edge.Options{})

@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -106,21 +105,6 @@ func TestCancelOfTheUnknown(t *testing.T) {
 	}
 	if n := w.srv.causeCount(); n != 0 {
 		t.Errorf("cancelled calls: got %d, want none", n)
-	}
-}
-
-// A queued request is cancelled without being served.
-func TestCancelOfTheQueued(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	p := newStdio(t, w.edge, w.srv)
-	p.send(`{"jsonrpc":"2.0","method":"notifications/slow"}`)
-	p.send(call("1", "echo", "{}"))
-	p.send(cancelOf("1", "null"))
-	mcptest.Eventually(t, "the queued request is gone", func() bool { return w.edge.Tracked() == 0 })
-	close(w.srv.release)
-	p.finish()
-	if got := fmt.Sprint(w.srv.log()); got != "[notifications/slow]" {
-		t.Errorf("served: got %s, want the notification only", got)
 	}
 }
 

@@ -20,8 +20,9 @@
 //   - Concurrency: handlers run concurrently, also for one session, and only their own response waits for them. All
 //     exported functions may be called from any goroutine.
 //   - Ordering: each stream has one writer. What an Exchange sends arrives in the order in which it was sent, on the
-//     stream of its request and before its response; nothing follows the response. A session's notifications are served
-//     in order with its requests and responses, see [Exchange.Sent].
+//     stream of its request and before its response; nothing follows the response. Notifications are served when they
+//     arrive, before later messages of a shared stream. A handler that passes messages on keeps their order by
+//     [Exchange.Order] and [AwaitEarlier].
 //   - Ownership: byte slices passed to the edge belong to it; slices in an Exchange belong to the handler. Messages are
 //     passed on as they are, not decoded and encoded again.
 //   - Access: the edge alone answers clients that have sent no key where one is needed.
@@ -60,7 +61,7 @@ type Handler interface {
 	// FailRaw; a plain response is written when Serve returns. Without such a call the client gets -32603. ctx ends
 	// when the request is cancelled (the cause is a *Cancelled), its session ends (ErrSessionEnded), its connection
 	// closes in an era where that cancels, its caller's key is revoked (ErrKeyRevoked), or the edge stops
-	// (ErrStopped).
+	// (ErrStopped). Serve must not wait for a notification of a session: the next messages are served after it.
 	Serve(ctx context.Context, x *Exchange)
 	// Ended is called when a client session has ended and nothing of it is in flight.
 	Ended(session string)

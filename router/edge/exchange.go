@@ -27,6 +27,7 @@ type Exchange struct {
 	Caller        auth.Caller
 	Visible       func(server, tool string) bool // tools that the caller may see and use, see auth.Caller.Visible
 	Session       string                         // client session id; empty without one, as always since 2026-07-28
+	Order         uint64                         // position among the requests and notifications of its session
 	Version       protocol.Version               // negotiated; for initialize, the version to answer with
 	Client        inbound.ClientInfo             // from initialize or, since 2026-07-28, from the request
 	ProgressToken []byte                         // raw; nil if the client wants no progress
@@ -35,7 +36,6 @@ type Exchange struct {
 	edge    *Edge
 	session *session // nil without one
 	remote  tracing.Remote
-	mrtr    *mrtr // nil if the client accepts no requests, and before 2026-07-28
 	cancel  context.CancelCauseFunc
 	entry   entry
 	out     response
@@ -102,9 +102,9 @@ func (x *Exchange) PreferStream() {
 // with the params of a cause that has CancelParams. Since 2026-07-28, Stop ends it with ErrClientGone. Request
 // implies Sent, because the response follows the client's later messages.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	if x.mrtr != nil {
+	if x.out.mrtr != nil {
 		x.Sent()
-		return x.mrtr.request(ctx, method, params)
+		return x.out.mrtr.request(ctx, method, params)
 	}
 	if x.session == nil || x.Version.AtLeast(protocol.V20260728) {
 		return jsonrpc.Message{}, ErrNoClient
@@ -132,8 +132,8 @@ func (x *Exchange) Gone() bool {
 // hungUp reports whether the client has cancelled the request by closing its connection.
 func hungUp(x *Exchange) bool { return x.out.left.Load() || x.session == nil && x.Gone() }
 
-// Sent marks the message as passed on, or as not to be passed on. Later notifications of the session, and the requests
-// after them, wait for that, at most 5 seconds. Returning from Serve implies it.
+// Sent marks the request as passed on, or as not to be passed on. Later notifications of the session wait for that, see
+// [AwaitEarlier]. Returning from Serve implies it.
 func (x *Exchange) Sent() { x.entry.table.markSent(x) }
 
 // abort ends the context of the exchange.
@@ -145,6 +145,7 @@ func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage 
 // response is the reply path of an exchange.
 type response struct {
 	sender   output.Sender   // nil for notifications
+	mrtr     *mrtr           // the sender as such; nil if the client accepts no requests, and before 2026-07-28
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
 	left     atomic.Bool  // the client has hung up during a round trip
@@ -229,9 +230,9 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string, code 
 		failure, code = reason.Cancelled, nil
 	}
 	x.out.failure, x.out.code = failure, code
-	if x.mrtr != nil {
+	if x.out.mrtr != nil {
 		var ok bool
-		if m.ID, ok = x.mrtr.awaitRoundTrip(); !ok {
+		if m.ID, ok = x.out.mrtr.awaitRoundTrip(); !ok {
 			return
 		}
 	}

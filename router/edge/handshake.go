@@ -3,6 +3,7 @@ package edge
 import (
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -81,7 +82,7 @@ func (s *session) chargeLocked(size int) bool {
 
 // follow prevents requests on a shared stream from overtaking initialize. A request with this method waits for before
 // and calls served once it has been served.
-func (h *handshake) follow(method string) (before []<-chan struct{}, served func()) {
+func (h *handshake) follow(method string) (before <-chan struct{}, served func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == "initialize" {
@@ -89,10 +90,21 @@ func (h *handshake) follow(method string) (before []<-chan struct{}, served func
 		h.serving = serving
 		return nil, func() { close(serving) }
 	}
-	if h.serving != nil {
-		before = []<-chan struct{}{h.serving}
+	return h.serving, func() {}
+}
+
+// await waits for served of an earlier request, at most orderTimeout or until the session ends. nil is no request.
+func (s *session) await(served <-chan struct{}) {
+	if served == nil {
+		return
 	}
-	return before, func() {}
+	timeout := time.NewTimer(orderTimeout)
+	defer timeout.Stop()
+	select {
+	case <-served:
+	case <-s.life.ending:
+	case <-timeout.C:
+	}
 }
 
 // unserved holds the messages of a handshake that the edge answered without the handler: before the client sent a
@@ -145,7 +157,12 @@ func (f *surface) completeHandshake(s *session, src source, method string) {
 	if initialized {
 		in := inbound.Message{Message: parsed(jsonrpc.Notification("notifications/initialized", nil))}
 		x := &Exchange{}
-		s.notifications.accept(f.fill(x, src, s, &in), x)
+		ctx := f.fill(x, src, s, &in)
+		if s.begin(x) == nil {
+			f.run(ctx, x)
+			s.leave(x)
+		}
+		x.abort(nil)
 	}
 }
 

@@ -6,42 +6,32 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
 // inFlight is the table of exchanges in flight of one session, or of all sessionless exchanges.
 type inFlight struct {
 	mu    sync.Mutex
 	byID  map[string]*Exchange // requests that can be cancelled; nil without a session
-	first *Exchange            // all exchanges, newest first
+	all   map[*Exchange]struct{}
+	count uint64 // exchanges added so far
 }
 
-// entry is the place of an exchange in its table. The mutex of the table guards it.
+// entry is the record of an exchange in its table. The mutex of the table guards it.
 type entry struct {
 	table   *inFlight
-	id      jsonrpc.ID    // id that cancels it
-	barrier uint64        // number of preceding notifications
-	sentCh  chan struct{} // closed when sent; created by the first waiter
-	sent    bool          // see Exchange.Sent
-	listed  bool
-	prev    *Exchange
-	next    *Exchange
+	id      jsonrpc.ID      // id that cancels it
+	sent    chan struct{}   // closed when the request is sent, see Exchange.Sent
+	isSent  bool            // sent is closed
+	earlier []chan struct{} // of a notification: sent of the requests before it
 }
 
-// add adds an exchange without a session.
-func (t *inFlight) add(x *Exchange) {
+// add adds an exchange of a session, or one without a session. It reports false if its id is in use.
+func (t *inFlight) add(x *Exchange) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.addLocked(x)
+	return t.addLocked(x)
 }
 
-func (t *inFlight) remove(x *Exchange) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.removeLocked(x)
-}
-
-// addLocked adds x and, for a request, its id. It reports false if the id is in use.
 func (t *inFlight) addLocked(x *Exchange) bool {
 	e := &x.entry
 	if t.byID != nil && e.id != "" {
@@ -51,13 +41,36 @@ func (t *inFlight) addLocked(x *Exchange) bool {
 		}
 		t.byID[key] = x
 	}
-	e.listed = true
-	e.next = t.first
-	if t.first != nil {
-		t.first.entry.prev = x
+	if x.Message.IsNotification() {
+		for other := range t.all {
+			if !other.entry.isSent {
+				e.earlier = append(e.earlier, other.entry.sent)
+			}
+		}
+		e.isSent = true
+	} else {
+		e.sent = make(chan struct{})
 	}
-	t.first = x
+	if t.all == nil {
+		t.all = make(map[*Exchange]struct{})
+	}
+	t.all[x] = struct{}{}
+	t.count++
+	x.Order = t.count
 	return true
+}
+
+func (t *inFlight) remove(x *Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeLocked(x)
+}
+
+// removeLocked removes x after its handler has returned.
+func (t *inFlight) removeLocked(x *Exchange) {
+	t.freeIDLocked(x)
+	t.markSentLocked(x)
+	delete(t.all, x)
 }
 
 // has reports whether a request with the id is in flight.
@@ -112,26 +125,6 @@ func (t *inFlight) freeIDLocked(x *Exchange) {
 	}
 }
 
-// removeLocked removes x after its handler has returned.
-func (t *inFlight) removeLocked(x *Exchange) {
-	t.freeIDLocked(x)
-	t.markSentLocked(x)
-	e := &x.entry
-	if !e.listed {
-		return
-	}
-	e.listed = false
-	if e.prev != nil {
-		e.prev.entry.next = e.next
-	} else {
-		t.first = e.next
-	}
-	if e.next != nil {
-		e.next.entry.prev = e.prev
-	}
-	e.prev, e.next = nil, nil
-}
-
 func (t *inFlight) markSent(x *Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,35 +132,17 @@ func (t *inFlight) markSent(x *Exchange) {
 }
 
 func (t *inFlight) markSentLocked(x *Exchange) {
-	if x.entry.sent {
-		return
+	if e := &x.entry; !e.isSent {
+		e.isSent = true
+		close(e.sent)
 	}
-	x.entry.sent = true
-	if x.entry.sentCh != nil {
-		close(x.entry.sentCh)
-	}
-}
-
-// unsentLocked returns, for each unsent request, a channel that is closed when it is sent.
-func (t *inFlight) unsentLocked() []<-chan struct{} {
-	var waits []<-chan struct{}
-	for x := t.first; x != nil; x = x.entry.next {
-		if x.entry.sent || x.Message.ID == "" {
-			continue
-		}
-		if x.entry.sentCh == nil {
-			x.entry.sentCh = make(chan struct{})
-		}
-		waits = append(waits, x.entry.sentCh)
-	}
-	return waits
 }
 
 // cancel cancels the contexts of the exchanges that chosen selects.
 func (t *inFlight) cancel(cause error, chosen func(*Exchange) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for x := t.first; x != nil; x = x.entry.next {
+	for x := range t.all {
 		if chosen(x) {
 			x.abort(cause)
 		}
@@ -180,7 +155,7 @@ func all(*Exchange) bool { return true }
 func (t *inFlight) connected() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for x := t.first; x != nil; x = x.entry.next {
+	for x := range t.all {
 		select {
 		case <-x.out.conn:
 		default:
@@ -192,138 +167,24 @@ func (t *inFlight) connected() bool {
 	return false
 }
 
-const (
-	orderTimeout        = 5 * time.Second // wait for earlier messages
-	queuedNotifications = 1000            // per session
-)
+// orderTimeout is how long a message waits for earlier ones.
+const orderTimeout = 5 * time.Second
 
-// notifications keeps the notifications of a session in order with its requests and responses. Two counters suffice:
-// a request waits until all notifications that arrived before it have been served. The session's inFlight.mu guards
-// the fields.
-type notifications struct {
-	session  *session
-	arrived  uint64
-	served   uint64
-	queue    output.Queue[notification]
-	serving  bool          // a goroutine serves the queue
-	advanced chan struct{} // closed when served changes; created by the first waiter
-}
-
-// notification is a queued notification that waits for the requests before it.
-type notification struct {
-	ctx    context.Context
-	x      *Exchange
-	before []<-chan struct{}
-}
-
-// accept queues a notification. It reports false if the queue is full, the caller holds too much, or the session has
-// ended.
-func (n *notifications) accept(ctx context.Context, x *Exchange) bool {
-	s := n.session
-	e := s.surface.edge
-	s.inFlight.mu.Lock()
-	defer s.inFlight.mu.Unlock()
-	if s.life.state != sessionOpen || n.queue.Len() >= queuedNotifications ||
-		!e.budget.Reserve(x.Caller.ID, x.size()) {
-		x.abort(nil)
-		return false
-	}
-	e.life.begin()
-	n.arrived++
-	n.queue.Push(notification{ctx, x, s.inFlight.unsentLocked()})
-	if !n.serving {
-		n.serving = true
-		s.life.refs++
-		e.life.spawn("serving notifications", n.serve)
-	}
-	return true
-}
-
-// serve serves the queued notifications in order.
-func (n *notifications) serve() {
-	s := n.session
-	e := s.surface.edge
-	defer s.release()
-	for {
-		s.inFlight.mu.Lock()
-		if n.queue.Len() == 0 {
-			n.serving = false
-			s.inFlight.mu.Unlock()
-			return
-		}
-		next := n.queue.Pop()
-		skip := s.life.state == sessionEnding
-		if !skip {
-			s.inFlight.addLocked(next.x)
-		}
-		s.inFlight.mu.Unlock()
-		if !skip {
-			n.waitFor(next.before)
-			s.surface.run(next.ctx, next.x)
-		}
-		next.x.abort(nil)
-		n.advance(next.x)
-		e.budget.Release(next.x.Caller.ID, next.x.size())
-		e.life.done()
-	}
-}
-
-// advance counts a served notification.
-func (n *notifications) advance(x *Exchange) {
-	table := &n.session.inFlight
-	table.mu.Lock()
-	defer table.mu.Unlock()
-	table.removeLocked(x)
-	n.served++
-	if n.advanced != nil {
-		close(n.advanced)
-		n.advanced = nil
-	}
-}
-
-// waitFor waits until all channels are closed, at most orderTimeout or until the session ends.
-func (n *notifications) waitFor(channels []<-chan struct{}) {
-	if len(channels) == 0 {
+// AwaitEarlier waits until the requests before a notification are sent, see [Exchange.Sent], but at most 5 seconds, and
+// not after ctx or the session has ended.
+func AwaitEarlier(ctx context.Context, x *Exchange) {
+	if len(x.entry.earlier) == 0 {
 		return
 	}
-	timeout := time.NewTimer(orderTimeout)
-	defer timeout.Stop()
-	for _, c := range channels {
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+	defer cancel()
+	for _, sent := range x.entry.earlier {
 		select {
-		case <-c:
-		case <-n.session.life.ending:
+		case <-sent:
+		case <-x.session.life.ending:
 			return
-		case <-timeout.C:
-			return
-		}
-	}
-}
-
-// inOrder waits until barrier notifications are served, at most orderTimeout. It reports false if ctx ends first.
-func (n *notifications) inOrder(ctx context.Context, barrier uint64) bool {
-	mu := &n.session.inFlight.mu
-	var timeout *time.Timer
-	for {
-		mu.Lock()
-		if n.served >= barrier {
-			mu.Unlock()
-			return true
-		}
-		if n.advanced == nil {
-			n.advanced = make(chan struct{})
-		}
-		advanced := n.advanced
-		mu.Unlock()
-		if timeout == nil {
-			timeout = time.NewTimer(orderTimeout)
-			defer timeout.Stop()
-		}
-		select {
-		case <-advanced:
 		case <-ctx.Done():
-			return false
-		case <-timeout.C:
-			return true
+			return
 		}
 	}
 }

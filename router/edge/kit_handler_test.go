@@ -117,8 +117,11 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	m := x.Message
 	if m.IsNotification() {
 		s.note(m.Method)
-		if m.Method == "notifications/slow" {
-			<-s.release
+		if m.Method == "notifications/pass" {
+			go func() {
+				edge.AwaitEarlier(context.WithoutCancel(ctx), x)
+				s.note("passed")
+			}()
 		}
 		return
 	}

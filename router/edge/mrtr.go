@@ -72,7 +72,7 @@ func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *m
 	if x.session != nil {
 		t.closing = x.session.life.closing
 	}
-	x.mrtr, x.out.sender = t, t
+	x.out.mrtr, x.out.sender = t, t
 	return t
 }
 

@@ -103,137 +103,49 @@ func TestNotificationsPrecedeTheirResponse(t *testing.T) {
 	})
 }
 
-// On stdio messages are served in the order of arrival: a notification waits for the requests before it, and requests
-// wait for the notifications before them.
-func TestNotificationsKeepTheirPlace(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	p := newStdio(t, w.edge, w.srv)
-	p.send(call("1", "hold", "{}"))
-	p.send(`{"jsonrpc":"2.0","method":"notifications/a"}`)
-	p.send(call("2", "echo", "{}"))
-	p.send(`{"jsonrpc":"2.0","method":"notifications/b"}`)
-	mcptest.Eventually(t, "the held call is served", func() bool { return len(w.srv.log()) == 1 })
-	close(w.srv.release)
-	p.line()
-	p.line()
-	p.finish()
-	want := []string{"tools/call:hold", "notifications/a", "tools/call:echo", "notifications/b"}
-	if got := w.srv.log(); !slices.Equal(got, want) {
-		t.Errorf("order of serving: got %q, want %q", got, want)
-	}
-}
-
-func TestSentLetsNotificationsPass(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	p := newStdio(t, w.edge, w.srv)
-	p.send(call("1", "sent-hold", "{}"))
-	p.send(`{"jsonrpc":"2.0","method":"notifications/a"}`)
-	mcptest.Eventually(t, "the notification passes the request that was handed on", func() bool {
-		return slices.Contains(w.srv.log(), "notifications/a")
-	})
-	close(w.srv.release)
-	p.line()
-	p.finish()
-}
-
-func TestRequestsWaitForSlowNotifications(t *testing.T) {
-	for _, transport := range []string{"streamable", "sse", "stdio"} {
-		t.Run(transport, func(t *testing.T) {
-			w := newWire(t, edge.Options{})
-			const slow = `{"jsonrpc":"2.0","method":"notifications/slow"}`
-			var wait func()
-			switch transport {
-			case "streamable":
-				h := w.open("2025-06-18")
-				if status, _, body := w.post(slow, h); status != 202 || body != "" {
-					t.Fatalf("notification: got %d %q, want 202 and no body", status, body)
-				}
-				done := make(chan struct{})
-				go func() {
-					w.post(call("1", "echo", "{}"), h)
-					close(done)
-				}()
-				wait = func() { <-done }
-			case "sse":
-				c := w.sse(nil)
-				c.post(slow, nil)
-				c.post(call("1", "echo", "{}"), nil)
-				wait = func() { c.events.message() }
-			case "stdio":
-				p := newStdio(t, w.edge, w.srv)
-				p.send(slow)
-				p.send(call("1", "echo", "{}"))
-				wait = func() { p.line(); p.finish() }
+// A notification that is passed on waits for the requests before it: until they are sent or answered, but at most 5
+// seconds.
+func TestAwaitEarlier(t *testing.T) {
+	rows := []struct {
+		tool    string
+		release bool // the call
+		want    time.Duration
+	}{{"hold", false, 5 * time.Second}, {"hold", true, 0}, {"sent-hold", false, 0}}
+	for _, row := range rows {
+		synctest.Test(t, func(t *testing.T) {
+			srv := newServer()
+			e := edge.New(edge.Options{})
+			in, feed := io.Pipe()
+			done := make(chan error, 1)
+			go func() { done <- e.ServeStdio(t.Context(), in, io.Discard, srv) }()
+			fmt.Fprintln(feed, call("1", row.tool, "{}"))
+			fmt.Fprintln(feed, `{"jsonrpc":"2.0","method":"notifications/pass"}`)
+			fmt.Fprintln(feed, call("2", "echo", "{}"))
+			synctest.Wait()
+			if got := srv.log(); !slices.Contains(got, "tools/call:echo") {
+				t.Errorf("%s: got %q served at once, want the call behind the notification, too", row.tool, got)
 			}
-			mcptest.Eventually(t, "the request is in flight", func() bool { return w.edge.Tracked() == 1 })
-			if got := w.srv.log(); slices.Contains(got, "tools/call:echo") {
-				t.Errorf("while the notification is being served: got %q, want no call", got)
+			if row.release {
+				close(srv.release)
 			}
-			close(w.srv.release)
-			wait()
+			began := time.Now()
+			for !slices.Contains(srv.log(), "passed") && time.Since(began) < time.Minute {
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+			}
+			if got := time.Since(began) - row.want; got < -100*time.Millisecond || got > 200*time.Millisecond {
+				t.Errorf("%s: passed on after %v, want %v", row.tool, time.Since(began), row.want)
+			}
+			if !row.release {
+				close(srv.release)
+			}
+			feed.Close()
+			if err := <-done; err != nil {
+				t.Errorf("ServeStdio: got %v, want nil", err)
+			}
+			stop(t, e)
 		})
 	}
-}
-
-// The queue of notifications is bounded. Notifications beyond the bound are refused.
-func TestTooManyNotifications(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	h := w.open("2025-06-18")
-	w.post(`{"jsonrpc":"2.0","method":"notifications/slow"}`, h)
-	mcptest.Eventually(t, "the first is served", func() bool { return len(w.srv.log()) == 1 })
-	refused := 0
-	for range 1010 {
-		status, _, body := w.post(`{"jsonrpc":"2.0","method":"notifications/x"}`, h)
-		switch status {
-		case 202:
-		case 503:
-			refused++
-			checkError(t, body, "null", -32000)
-		default:
-			t.Fatalf("got %d %s, want 202 or 503", status, body)
-		}
-	}
-	if refused != 10 {
-		t.Errorf("refused: got %d of 1,010, want 10", refused)
-	}
-	close(w.srv.release)
-	mcptest.Eventually(t, "all others are served", func() bool { return len(w.srv.log()) == 1001 })
-}
-
-// After 5 seconds a notification no longer waits for a request that is not passed on, nor a request for a notification
-// that is not served.
-func TestOrderIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{})
-		in, feed := io.Pipe()
-		done := make(chan error, 1)
-		go func() { done <- e.ServeStdio(t.Context(), in, io.Discard, srv) }()
-		began := time.Now()
-		served := func(name string, want time.Duration) {
-			t.Helper()
-			for !slices.Contains(srv.log(), name) && time.Since(began) < time.Minute {
-				time.Sleep(100 * time.Millisecond)
-			}
-			if got := time.Since(began); got < want || got > want+200*time.Millisecond {
-				t.Errorf("%s: served after %v, want %v", name, got, want)
-			}
-		}
-		fmt.Fprintln(feed, call("1", "hold", "{}"))
-		fmt.Fprintln(feed, `{"jsonrpc":"2.0","method":"notifications/slow"}`)
-		fmt.Fprintln(feed, call("2", "echo", "{}"))
-		served("tools/call:hold", 0)
-		served("tools/call:echo", 5*time.Second) // it came 0 s before, too
-		served("notifications/slow", 5*time.Second)
-		close(srv.release)
-		feed.Close()
-		if err := <-done; err != nil {
-			t.Errorf("ServeStdio: got %v, want nil", err)
-		}
-		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
-	})
 }
 
 // Of more than 1,000 unwritten notifications the oldest are dropped. The response still comes last.

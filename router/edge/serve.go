@@ -91,8 +91,8 @@ func (f *surface) initialize(s *session, src source, params []byte) (_ *session,
 	return s, false, nil
 }
 
-// accept takes a notification or a response. The error means that there is no room: the notifications of a session
-// wait in a bounded queue, others count as requests in flight.
+// accept takes a notification or a response. The error means that there is no room for the notification: without a
+// session it counts as a request in flight.
 func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
 	e := f.edge
 	if s != nil {
@@ -110,18 +110,19 @@ func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.E
 	}
 	x := &Exchange{}
 	ctx := f.fill(x, src, s, in)
+	defer x.abort(nil)
 	if s != nil {
-		if !s.notifications.accept(ctx, x) {
+		if s.begin(x) != nil {
 			return e.noRoom(x.Version)
 		}
-		return nil
-	}
-	if err := e.track(x); err != nil {
-		x.abort(nil)
-		return wireError(err)
+		defer s.leave(x)
+	} else {
+		if err := e.track(x); err != nil {
+			return wireError(err)
+		}
+		defer e.untrack(x)
 	}
 	f.run(ctx, x)
-	e.untrack(x)
 	return nil
 }
 
@@ -171,7 +172,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 	e.life.spawn("serving a request", func() {
 		defer served()
 		defer e.untrack(x)
-		s.notifications.waitFor(before)
+		s.await(before)
 		f.serveRequest(ctx, x)
 		s.touch()
 	})
@@ -211,8 +212,8 @@ func (e *Edge) untrack(x *Exchange) {
 	if unused := x.out.reserved.Swap(released); unused > 0 {
 		e.budget.Release(x.Caller.ID, int(unused))
 	}
-	if x.mrtr != nil {
-		x.mrtr.end()
+	if x.out.mrtr != nil {
+		x.out.mrtr.end()
 	}
 	if x.session != nil {
 		x.session.leave(x)
@@ -222,13 +223,10 @@ func (e *Edge) untrack(x *Exchange) {
 	e.life.done()
 }
 
-// serveRequest serves a tracked request after earlier notifications.
+// serveRequest serves a tracked request.
 func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
 	ctx, o := f.observe(ctx, x)
 	defer f.ended(x, o)
-	if x.session != nil && x.entry.barrier > 0 {
-		x.session.notifications.inOrder(ctx, x.entry.barrier)
-	}
 	if x.Message.Method != "ping" {
 		defer f.edge.budget.Turn(ctx, x.Caller.ID)()
 	}

@@ -26,13 +26,12 @@ type session struct {
 	owner   auth.Caller // caller that opened it
 	local   bool        // on stdio: no key is needed
 
-	used          atomic.Int64 // time of the client's last message
-	handshake     handshake
-	inFlight      inFlight
-	notifications notifications
-	requests      clientRequests
-	own           output.SessionStream
-	life          sessionLife
+	used      atomic.Int64 // time of the client's last message
+	handshake handshake
+	inFlight  inFlight
+	requests  clientRequests
+	own       output.SessionStream
+	life      sessionLife
 }
 
 // sessionState is the lifecycle state of a session. States only advance.
@@ -69,7 +68,7 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 		},
 	}
 	s.inFlight.byID = make(map[string]*Exchange)
-	s.notifications.session, s.requests.session = s, s
+	s.requests.session = s
 	if src.shared {
 		s.own.InitShared(&e.out)
 	} else {
@@ -82,7 +81,7 @@ func (f *surface) newSession(src source, version protocol.Version, client inboun
 // lastUsed returns the time of the client's last message.
 func (s *session) lastUsed() time.Duration { return time.Duration(s.used.Load()) }
 
-// inUse reports whether requests are in flight or notifications wait.
+// inUse reports whether requests are in flight.
 func (s *session) inUse() bool {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
@@ -184,7 +183,7 @@ func (s *session) finish() {
 	})
 }
 
-// begin lists a request of the session. The error is a *jsonrpc.Error if the id is in flight, or ErrSessionEnded.
+// begin lists an exchange of the session. The error is a *jsonrpc.Error if the id is in flight, or ErrSessionEnded.
 func (s *session) begin(x *Exchange) error {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
@@ -194,12 +193,11 @@ func (s *session) begin(x *Exchange) error {
 	if !s.inFlight.addLocked(x) {
 		return inFlightError(x.Message.ID)
 	}
-	x.entry.barrier = s.notifications.arrived
 	s.life.refs++
 	return nil
 }
 
-// leave removes a request from the session after its handler has returned.
+// leave removes an exchange from the session after its handler has returned.
 func (s *session) leave(x *Exchange) {
 	s.inFlight.mu.Lock()
 	s.inFlight.removeLocked(x)
@@ -215,19 +213,13 @@ func (s *session) leave(x *Exchange) {
 type clientRequests struct {
 	session *session
 	sent    uint64
-	waiting map[string]chan<- clientResponse // by id
-}
-
-// clientResponse is a response and the number of notifications that precede it.
-type clientResponse struct {
-	jsonrpc.Message
-	barrier uint64
+	waiting map[string]chan<- jsonrpc.Message // by id
 }
 
 // sendFunc queues a message for the client. lost is closed when nobody can read it; ok is false if it is not sent.
 type sendFunc func(output.Message) (lost <-chan struct{}, ok bool)
 
-// call sends a request to the client and waits for the response and for earlier notifications.
+// call sends a request to the client and waits for the response.
 func (c *clientRequests) call(
 	ctx context.Context, method string, params []byte, send sendFunc,
 ) (jsonrpc.Message, error) {
@@ -246,7 +238,7 @@ func (c *clientRequests) call(
 	var err error
 	select {
 	case r := <-response:
-		return c.inOrder(ctx, r)
+		return r, nil
 	case <-lost:
 		err = ErrClientGone
 	case <-s.life.closing:
@@ -256,7 +248,7 @@ func (c *clientRequests) call(
 	}
 	select {
 	case r := <-response: // it arrived at the last moment
-		return c.inOrder(ctx, r)
+		return r, nil
 	default:
 	}
 	if ctx.Err() != nil {
@@ -266,15 +258,15 @@ func (c *clientRequests) call(
 }
 
 // register returns the id of a new request and the channel of its response.
-func (c *clientRequests) register() (jsonrpc.ID, <-chan clientResponse) {
-	response := make(chan clientResponse, 1)
+func (c *clientRequests) register() (jsonrpc.ID, <-chan jsonrpc.Message) {
+	response := make(chan jsonrpc.Message, 1)
 	mu := &c.session.inFlight.mu
 	mu.Lock()
 	defer mu.Unlock()
 	c.sent++
 	id := jsonrpc.StringID("nexus-" + strconv.FormatUint(c.sent, 10))
 	if c.waiting == nil {
-		c.waiting = make(map[string]chan<- clientResponse)
+		c.waiting = make(map[string]chan<- jsonrpc.Message)
 	}
 	c.waiting[string(id)] = response
 	return id, response
@@ -285,14 +277,6 @@ func (c *clientRequests) drop(id jsonrpc.ID) {
 	mu.Lock()
 	defer mu.Unlock()
 	delete(c.waiting, string(id))
-}
-
-// inOrder returns a response after earlier notifications have been served, even if ctx ends meanwhile.
-func (c *clientRequests) inOrder(ctx context.Context, r clientResponse) (jsonrpc.Message, error) {
-	if !c.session.notifications.inOrder(ctx, r.barrier) {
-		return jsonrpc.Message{}, context.Cause(ctx)
-	}
-	return r.Message, nil
 }
 
 // cancel tells the client that its response is no longer needed. If the cause has the params of a server's
@@ -319,7 +303,7 @@ func (c *clientRequests) deliver(m jsonrpc.Message) bool {
 	response, ok := c.waiting[key]
 	if ok {
 		delete(c.waiting, key)
-		response <- clientResponse{m, c.session.notifications.arrived}
+		response <- m
 	}
 	return ok
 }

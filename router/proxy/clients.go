@@ -31,7 +31,7 @@ type client struct {
 
 	mu     sync.Mutex
 	caller auth.Caller
-	queues map[string]*queue // by server
+	queues map[string]queue // by server
 }
 
 // concerns reports whether a server is on the client's surface and currently visible to its caller.
@@ -47,10 +47,13 @@ func (m *client) user() auth.Caller {
 	return m.caller
 }
 
-// queue holds the notifications of a client that wait for one server.
-type queue struct {
-	length int
-	last   chan struct{} // closed when the newest has been sent or dropped
+// queue holds the notifications of a client that wait for one server, in the order in which they are sent.
+type queue []*delivery
+
+// delivery is a queued notification.
+type delivery struct {
+	order uint64        // position among the messages of the session
+	done  chan struct{} // closed when it has been sent or dropped
 }
 
 // enter records the caller and the surface of a session.
@@ -134,38 +137,35 @@ func (p *Proxy) leave(session string) {
 // errQueueFull is returned if a server takes a client's notifications too slowly.
 var errQueueFull = errors.New("too many notifications are waiting")
 
-// post queues a notification to a server behind earlier ones and does not wait. failed receives errors. It reports
-// whether send will be called.
-func (m *client) post(server string, send func(ctx context.Context) error, failed func(error)) bool {
+// post queues a notification to a server behind earlier ones and does not wait. order is its position among the
+// messages of the session. failed receives errors. It reports whether send will be called.
+func (m *client) post(server string, order uint64, send func(ctx context.Context) error, failed func(error)) bool {
 	m.mu.Lock()
 	q := m.queues[server]
-	if q == nil {
-		q = &queue{}
-		if m.queues == nil {
-			m.queues = map[string]*queue{}
-		}
-		m.queues[server] = q
-	}
-	if q.length == maxQueued {
+	if len(q) == maxQueued {
 		m.mu.Unlock()
 		failed(errQueueFull)
 		return false
 	}
-	q.length++
-	before, sent := q.last, make(chan struct{})
-	q.last = sent
+	if m.queues == nil {
+		m.queues = map[string]queue{}
+	}
+	d := &delivery{order, make(chan struct{})}
+	m.queues[server] = append(q, d)
 	m.mu.Unlock()
 	m.wg.Go(func() {
-		if before != nil {
-			<-before
+		if len(q) > 0 {
+			<-q[len(q)-1].done
 		}
 		err := m.deliver(server, send)
 		m.mu.Lock()
-		if q.length--; q.length == 0 {
+		if rest := m.queues[server][1:]; len(rest) > 0 {
+			m.queues[server] = rest
+		} else {
 			delete(m.queues, server)
 		}
 		m.mu.Unlock()
-		close(sent)
+		close(d.done)
 		if err != nil {
 			failed(err)
 		}
@@ -181,21 +181,24 @@ func (m *client) deliver(server string, send func(ctx context.Context) error) (e
 	return send(ctx)
 }
 
-// inOrder waits until earlier notifications of the session have been sent to a server, for at most orderTimeout. It
-// reports false if ctx ends first.
-func (p *Proxy) inOrder(ctx context.Context, session, server string) bool {
+// inOrder waits until the notifications before a message of the session have been sent to a server, for at most
+// orderTimeout. It reports false if ctx ends first.
+func (p *Proxy) inOrder(ctx context.Context, session string, order uint64, server string) bool {
 	m := p.client(session)
 	if m == nil {
 		return true
 	}
 	m.mu.Lock()
-	q := m.queues[server]
-	if q == nil {
-		m.mu.Unlock()
+	var last <-chan struct{}
+	for _, d := range m.queues[server] {
+		if d.order < order {
+			last = d.done
+		}
+	}
+	m.mu.Unlock()
+	if last == nil {
 		return true
 	}
-	last := q.last
-	m.mu.Unlock()
 	select {
 	case <-last:
 	case <-time.After(orderTimeout):

@@ -20,7 +20,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
 		return
 	}
-	s.p.inOrder(ctx, x.Session, server)
+	s.p.inOrder(ctx, x.Session, x.Order, server)
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",

@@ -329,7 +329,7 @@ func (p *Proxy) within(ctx context.Context, limit time.Duration, x *edge.Exchang
 			defer safe.Recover(p.log, "asking server "+server, func(err error) {
 				failed[i] = &downstream.Failure{Server: server, Reason: reason.Unavailable, Message: err.Error()}
 			})
-			p.inOrder(bounded, x.Session, server)
+			p.inOrder(bounded, x.Session, x.Order, server)
 			failed[i] = failureOf(server, f(bounded, i))
 		})
 	}

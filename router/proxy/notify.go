@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 
@@ -45,8 +46,9 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 			switch {
 			case !ok:
 				failed(errQueueFull)
-			case !m.post(server, func(ctx context.Context) error {
+			case !m.post(server, x.Order, func(ctx context.Context) error {
 				defer release()
+				edge.AwaitEarlier(ctx, x)
 				defer edge.Turn(ctx, x)()
 				return send(ctx)
 			}, failed):
@@ -139,7 +141,7 @@ func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.
 	params, end := p.relays.begin(session, server, q)
 	defer end()
 	m, err := request(params)
-	if err == nil && !p.inOrder(ctx, session, server) {
+	if err == nil && !p.inOrder(ctx, session, math.MaxUint64, server) {
 		err = context.Cause(ctx) // never overtake the client's earlier notifications
 	}
 	return edge.Answered(m, err)

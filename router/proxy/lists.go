@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
@@ -131,7 +133,7 @@ func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	key.partly = false // parts are filtered already
 	x.Reply(key.merge(permitted(parts, func(server, tool string) bool {
 		return slices.Contains(exposed, catalog.FullName(server, tool))
-	}), nil).raw)
+	})))
 }
 
 // key returns the inputs that determine the bytes of a caller's list.
@@ -149,23 +151,16 @@ const (
 	maxMergedBytes = 128 << 20
 )
 
-// mergedLists caches the bytes of merged lists while their parts are unchanged. Concurrent requests for one list
-// build it once. Calls of tools never take its lock. The zero value is ready.
+// mergedLists caches the bytes of merged lists while their parts are unchanged. Concurrent requests build a list once.
 type mergedLists struct {
-	mu    sync.Mutex
-	kept  []*mergedList // most recently used last
-	bytes int           // size of the complete lists
+	mu    sync.Mutex // held while a list is looked up or built
+	lists *lru.Cache[mergedKey, mergedList]
 }
 
-// mergedList is a merged list, complete once done is closed.
+// mergedList is a merged list and what it was built from.
 type mergedList struct {
-	key   mergedKey
 	parts []part
-	done  chan struct{}
-
-	// Set before done is closed; raw is nil if making it failed.
-	raw  []byte
-	ends []int // where each part ends in raw
+	raw   []byte
 }
 
 // mergedKey identifies a merged list, apart from its parts.
@@ -178,69 +173,20 @@ type mergedKey struct {
 	caller  auth.Caller // with its current rights if partly, else zero
 }
 
-// get returns the bytes of a merged list. Unchanged parts are copied from the previous version.
+// get returns the bytes of a merged list.
 func (m *mergedLists) get(key mergedKey, parts []part) []byte {
 	m.mu.Lock()
-	at := slices.IndexFunc(m.kept, func(l *mergedList) bool { return l.key == key })
-	var former *mergedList
-	if at >= 0 {
-		former = m.kept[at]
-		m.kept = slices.Delete(m.kept, at, at+1)
-		if slices.EqualFunc(former.parts, parts, same) {
-			m.kept = append(m.kept, former)
-			m.mu.Unlock()
-			if <-former.done; former.raw != nil {
-				return former.raw
-			}
-			return key.merge(parts, nil).raw
-		}
-		m.bytes -= former.complete()
+	defer m.mu.Unlock()
+	l, ok := m.lists.Get(key)
+	if !ok || !slices.EqualFunc(l.parts, parts, same) {
+		l = mergedList{parts, key.merge(parts)}
+		m.lists.Put(key, l, len(l.raw))
 	}
-	l := &mergedList{key: key, parts: parts, done: make(chan struct{})}
-	m.kept = append(m.kept, l)
-	m.mu.Unlock()
-	defer m.keep(l)
-	if former != nil {
-		select {
-		case <-former.done:
-		default:
-			former = nil // do not wait for it
-		}
-	}
-	made := key.merge(parts, former)
-	l.raw, l.ends = made.raw, made.ends
 	return l.raw
 }
 
-// keep marks l as complete and evicts the least recently used lists beyond the limits.
-func (m *mergedLists) keep(l *mergedList) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(l.done)
-	switch at := slices.Index(m.kept, l); {
-	case at >= 0 && l.raw == nil:
-		m.kept = slices.Delete(m.kept, at, at+1)
-	case at >= 0:
-		m.bytes += len(l.raw)
-	}
-	for len(m.kept) > maxMerged || m.bytes > maxMergedBytes {
-		m.bytes -= m.kept[0].complete()
-		m.kept = slices.Delete(m.kept, 0, 1)
-	}
-}
-
-// complete returns the size of a complete list; 0 while it is being built.
-func (l *mergedList) complete() int {
-	select {
-	case <-l.done:
-		return len(l.raw)
-	default:
-		return 0
-	}
-}
-
-// merge builds the raw result of a list. former is the previous list with the same key, or nil.
-func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
+// merge builds the raw result of a list.
+func (k mergedKey) merge(parts []part) []byte {
 	out := []byte("{}")
 	if k.modern {
 		out = cacheable(out)
@@ -260,46 +206,18 @@ func (k mergedKey) merge(parts []part, former *mergedList) *mergedList {
 	if k.surface.searches() && k.method == "tools/list" {
 		out = append(append(out, k.surface.p.opts.Search.SearchTool()...), ',')
 	}
-	begin := len(out)
 	visible := downstream.Visible(nil)
 	if k.partly && k.method == "tools/list" {
 		visible = k.caller.Visible()
 	}
-	ends := make([]int, len(parts))
-	for i, p := range parts {
-		if from, ok := former.part(i, p, begin); ok {
-			out = append(out, from...)
-		} else {
-			for _, item := range p.items {
-				if visible == nil || visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
-					out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
-				}
+	for _, p := range parts {
+		for _, item := range p.items {
+			if visible == nil || visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
+				out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
 			}
 		}
-		ends[i] = len(out)
 	}
-	if out[len(out)-1] == ',' {
-		out[len(out)-1] = ']' // replaces the comma, so the last part keeps its length
-	} else {
-		out = append(out, ']')
-	}
-	return &mergedList{raw: append(out, '}'), ends: ends}
-}
-
-// part returns the bytes of part i if it equals p, with a comma behind each item. begin is the offset of the first
-// part.
-func (l *mergedList) part(i int, p part, begin int) ([]byte, bool) {
-	if l == nil || l.raw == nil || i >= len(l.parts) || !same(l.parts[i], p) {
-		return nil, false
-	}
-	if i > 0 {
-		begin = l.ends[i-1]
-	}
-	end := l.ends[i]
-	if end > begin && l.raw[end-1] != ',' { // the last item has no comma
-		return append(slices.Clip(l.raw[begin:end-1]), ','), true
-	}
-	return l.raw[begin:end], true
+	return append(bytes.TrimSuffix(out, []byte{','}), "]}"...)
 }
 
 // same reports whether two parts share the same list in memory.

@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -70,6 +71,7 @@ func New(o Options) *Proxy {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{},
 		listens: map[string]*client{}}
+	p.merged.lists = lru.New[mergedKey, mergedList](maxMerged, maxMergedBytes)
 	p.nameServers()
 	return p
 }

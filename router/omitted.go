@@ -24,7 +24,7 @@ func (s *rounds) omitted() (out []plan.Unmet) {
 	if s.record.Plan.Source != plan.SourceModel {
 		return nil
 	}
-	tools := searcher{s.router.opts.Ranking, usable{s.catalog, s.q.Origin.Visible, s.q.Origin.Caller}, true}
+	tools := searcher{s.router.opts.Ranking, usable{s.catalog, s.q.Origin.Visible}, true}
 	var served wordSet
 	for _, step := range s.record.Plan.Steps {
 		tool, unknown := tools.tools.Lookup(step.Tool)

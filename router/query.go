@@ -136,7 +136,6 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r.learn(&q, s.record, s.catalog)
 	q.Report.station(atComplete, "Complete!")
 	return s.record, nil
 }

@@ -17,7 +17,6 @@ import (
 type usable struct {
 	catalog *downstream.Catalog
 	visible downstream.Visible
-	caller  string
 }
 
 // All implements planner.Tools.
@@ -73,28 +72,13 @@ type Ranking struct {
 	Finder *search.Finder
 	Tracer tracing.Tracer
 	Took   func(time.Duration) // called after each search by question; may be nil
-
-	// Liked returns the tools that have answered similar questions of a caller: full name to weight, at most 1. It
-	// may be nil. See [ModelOptions].
-	Liked func(caller, question string) map[string]float64
 }
 
 // find searches the usable tools by a question.
 func (r Ranking) find(ctx context.Context, question string, tools planner.Tools, limit int, literal bool) []search.Hit {
 	ctx, span := r.Tracer.Start(ctx, tracing.SpanSearch, tracing.With(tracing.Operation.String(tracing.OperationSearch)))
 	began := time.Now()
-	opts := search.SearchOptions{Limit: limit, Allow: tools.Has, Literal: literal}
-	var liked map[string]float64
-	if u, ok := tools.(usable); ok && r.Liked != nil && !literal {
-		liked = r.Liked(u.caller, question)
-	}
-	if len(liked) > 0 {
-		opts.Limit = max(limit, likedDepth)
-	}
-	hits := r.Finder.Search(ctx, question, opts)
-	if len(liked) > 0 {
-		hits = prefer(hits, liked, limit, tools)
-	}
+	hits := r.Finder.Search(ctx, question, search.SearchOptions{Limit: limit, Allow: tools.Has, Literal: literal})
 	span.SetAttributes(tracing.Found.Int(len(hits)))
 	span.End()
 	if r.Took != nil {

@@ -166,7 +166,7 @@ func (s *rounds) endExecution(r *round) {
 }
 
 // usable returns the tools that the query may use.
-func (s *rounds) usable() usable { return usable{s.catalog, s.q.Origin.Visible, s.q.Origin.Caller} }
+func (s *rounds) usable() usable { return usable{s.catalog, s.q.Origin.Visible} }
 
 // plan obtains and checks the plan of a round.
 func (s *rounds) plan(ctx context.Context, r *round) error {

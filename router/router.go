@@ -58,10 +58,6 @@ type ModelOptions struct {
 
 	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
 	Learn func(t plan.Tool, arguments, value json.RawMessage)
-
-	// Answered receives the full names of the tools that answered a caller's question. It must not block; nil =
-	// unused.
-	Answered func(caller, question string, tools []string)
 }
 
 // Models is the status of the models; nil fields have no model.
@@ -157,10 +153,9 @@ type Found struct {
 // Index adds a catalog to the search index ahead of the first search.
 func (r *Router) Index(c *downstream.Catalog) { r.tools.index.follow(c) }
 
-// Search ranks the tools that a caller may see, best first. It prefers tools that have answered the caller's
-// questions.
+// Search ranks the tools that a caller may see, best first.
 func (r *Router) Search(
-	ctx context.Context, caller, query string, limit int, visible downstream.Visible,
+	ctx context.Context, query string, limit int, visible downstream.Visible,
 ) ([]Found, error) {
 	catalog, err := r.tools.listed(ctx, visible)
 	if err != nil {
@@ -168,7 +163,7 @@ func (r *Router) Search(
 	}
 	r.tools.index.follow(catalog)
 	var out []Found
-	for _, hit := range r.opts.Ranking.find(ctx, query, usable{catalog, visible, caller}, limit, false) {
+	for _, hit := range r.opts.Ranking.find(ctx, query, usable{catalog, visible}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

@@ -57,7 +57,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	limit = cmp.Or(limit, defaultFound)
 	var found []Found
 	if err == nil {
-		found, err = p.router.Search(ctx, x.Caller.ID, query, min(limit, maxFound), x.Visible)
+		found, err = p.router.Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
 		failTool(x, err)

@@ -62,7 +62,7 @@ func (l local) tools(ctx context.Context, search string) (json.RawMessage, error
 		tools, err = l.app.Router().Tools(ctx, nil, "")
 	} else {
 		var found []router.Found
-		found, err = l.app.Router().Search(ctx, "", search, maxHits, nil)
+		found, err = l.app.Router().Search(ctx, search, maxHits, nil)
 		hits := []router.FoundTool{}
 		for _, f := range found {
 			hits = append(hits, f.As(f.Name))

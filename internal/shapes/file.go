@@ -4,7 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+)
+
+const (
+	maxFile    = 16 << 20        // bytes of a file that is read
+	writeDelay = 2 * time.Second // from a change to its write
 )
 
 // document is the file.
@@ -40,13 +50,6 @@ func (s *Store) adopt(doc document) {
 	}
 }
 
-func check(doc document) error {
-	if doc.Version != documentVersion {
-		return fmt.Errorf("it has version %d, want %d", doc.Version, documentVersion)
-	}
-	return nil
-}
-
 // clean reports whether a shape from a file could have been learned.
 func (s *Shape) clean(depth int) bool {
 	for _, name := range s.Types {
@@ -69,13 +72,60 @@ func (s *Shape) clean(depth int) bool {
 	return depth <= maxDepth+1
 }
 
+// write writes the file after changes, some time later and at the latest when the Store is closed.
+func (s *Store) write() {
+	for range s.dirty {
+		select {
+		case <-s.closing:
+		case <-time.After(writeDelay):
+		}
+		if err := s.replace(); err != nil {
+			s.log.Warn("what was learned of results cannot be kept", "file", s.path(), "error", err)
+		}
+	}
+}
+
+// replace merges the entries of other processes and replaces the file.
+func (s *Store) replace() error {
+	if s.folder == "" {
+		return nil
+	}
+	others, _ := s.read() // a damaged file was logged by Open
+	content, err := s.merge(others)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(s.path(), content)
+}
+
+// read returns the content of the file; without a folder it is empty.
+func (s *Store) read() (doc document, err error) {
+	if s.folder == "" {
+		return document{}, nil
+	}
+	raw, err := atomicfile.Read(s.path(), maxFile)
+	if err != nil {
+		return document{}, err
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return document{}, fmt.Errorf("decoding it: %w", err)
+	}
+	if doc.Version != documentVersion {
+		return document{}, fmt.Errorf("it has version %d, want %d", doc.Version, documentVersion)
+	}
+	return doc, nil
+}
+
+func (s *Store) path() string { return filepath.Join(s.folder, "shapes.json") }
+
 // merge adopts the entries of other processes and returns all entries.
-func (s *Store) merge(others *document) (json.RawMessage, error) {
+func (s *Store) merge(others document) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if others != nil {
-		s.adopt(*others)
-	}
+	s.adopt(others)
 	doc := document{Version: documentVersion}
 	for _, e := range s.known {
 		known := *e

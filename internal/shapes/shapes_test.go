@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -137,6 +139,27 @@ func TestSharedFolder(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, h.Result, want)
 		}
 	}
+}
+
+// Changes are written some time later, together. A Store without changes writes no file.
+func TestDelayedWrite(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "state")
+	synctest.Test(t, func(t *testing.T) {
+		shapes.Open(folder, silent).Close()
+		s := shapes.Open(folder, silent)
+		defer s.Close()
+		for range 2 {
+			s.Learn(tool("x"), nil, json.RawMessage(`{"a":1}`))
+			synctest.Wait()
+		}
+		if _, err := os.Stat(folder); err == nil {
+			t.Error("got a folder at once, want none")
+		}
+		time.Sleep(time.Minute)
+		if raw, err := os.ReadFile(filepath.Join(folder, "shapes.json")); err != nil || !strings.Contains(string(raw), `"a"`) {
+			t.Errorf("a minute later: got %s, %v, want what was learned", raw, err)
+		}
+	})
 }
 
 // TestForget: a tool whose schema has changed is another tool, and so is one of another server.

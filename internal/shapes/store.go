@@ -2,7 +2,8 @@
 // names that are not identifiers, or that look like data, such as ids and dates, count as values and become [name]. A
 // name that only one object had may also be data: it is neither returned nor written.
 //
-// Processes may share a file: each keeps the entries of others for tools that it has not learned.
+// Processes may share a file: each keeps the entries of others for tools that it has not learned. The file is replaced
+// atomically; of simultaneous writes the last one wins.
 //
 // [Open] reads the file, [Store.Learn] learns from a result, and [Store.Hint] returns what is known about a tool.
 // Methods are safe for concurrent use and never wait for a disk. A nil Store learns and knows nothing. One goroutine
@@ -15,6 +16,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -22,7 +25,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/agenticnexus/agenticnexus/internal/keep"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -71,10 +73,12 @@ type Hint struct {
 
 // Store knows shapes.
 type Store struct {
-	file  keep.File[document]
-	log   *slog.Logger
-	queue chan lesson
-	done  sync.WaitGroup
+	folder  string // of the file; "" writes nothing
+	log     *slog.Logger
+	queue   chan lesson
+	done    sync.WaitGroup // the goroutines that learn and write
+	dirty   chan struct{}  // holds a signal after a change; closed when nothing is learned any more
+	closing chan struct{}
 
 	mu     sync.Mutex
 	known  map[key]*entry
@@ -93,13 +97,15 @@ type lesson struct {
 // Open returns a Store with a file in a folder; without a folder nothing outlives the process. An unreadable file is
 // logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
-	s := &Store{log: logger, queue: make(chan lesson, maxQueue), known: map[key]*entry{}}
-	s.file = keep.File[document]{Folder: folder, Name: "shapes.json", What: "what was learned of results", Log: logger,
-		Check: check, Merge: s.merge}
-	if doc := s.file.Open(); doc != nil {
-		s.adopt(*doc)
+	s := &Store{folder: folder, log: logger, queue: make(chan lesson, maxQueue), dirty: make(chan struct{}, 1), closing: make(chan struct{}),
+		known: map[key]*entry{}}
+	doc, err := s.read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		logger.Warn("what was learned of results cannot be read and is learned anew", "file", s.path(), "error", err)
 	}
+	s.adopt(doc)
 	s.done.Go(s.work)
+	s.done.Go(s.write)
 	return s
 }
 
@@ -149,13 +155,14 @@ func (s *Store) Close() {
 	s.mu.Unlock()
 	if closing {
 		close(s.queue)
+		close(s.closing)
 	}
 	s.done.Wait()
-	s.file.Close()
 }
 
 // work learns until the queue is closed.
 func (s *Store) work() {
+	defer close(s.dirty)
 	for l := range s.queue {
 		s.take(l)
 	}
@@ -194,7 +201,10 @@ func (s *Store) take(l lesson) {
 	before := e.text
 	s.measure(e)
 	if before != e.text || !slices.Equal(names, e.Arguments) {
-		s.file.Changed()
+		select {
+		case s.dirty <- struct{}{}:
+		default:
+		}
 	}
 	e.Arguments, e.learned = names, true
 	s.clock++

@@ -159,7 +159,7 @@ func BenchmarkScale(b *testing.B) {
 		visible := func(server, tool string) bool { return strings.HasSuffix(server, "7") }
 		for n := 0; b.Loop(); n++ {
 			took.time(func() {
-				if _, err := a.Router().Search(b.Context(), "", farmQuestions[n%len(farmQuestions)], 10, visible); err != nil {
+				if _, err := a.Router().Search(b.Context(), farmQuestions[n%len(farmQuestions)], 10, visible); err != nil {
 					b.Fatal(err)
 				}
 			})

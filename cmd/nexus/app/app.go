@@ -153,7 +153,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.models.finder(a.log)
-	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search, Liked: a.models.liked}
+	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
@@ -169,7 +169,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Query:   cfg.Query, Validation: cfg.Validation, Limits: cfg.Limits, MaxRounds: cfg.Planner.MaxRounds,
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
-			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn, Answered: a.models.answered},
+			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(), Follow: a.follow,
 	})
 }

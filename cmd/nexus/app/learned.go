@@ -7,28 +7,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/shapes"
-	"github.com/agenticnexus/agenticnexus/internal/usage"
 )
 
-// keepLearned opens the stores of learned results and learned use. A Tape turns them off, because recorded prompts must
-// not depend on them.
+// keepLearned opens the store of learned results. A Tape turns it off, because recorded prompts must not depend on it.
 func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	if !cfg.Planner.Learn || m.tape != nil {
 		return
 	}
 	folder, _ := cfg.StateFolder() // without one, nothing outlives the process
 	m.learned.Swap(shapes.Open(folder, log)).Close()
-	m.usage.Swap(usage.Open(folder, log)).Close()
-}
-
-// answered learns which tools answered a question.
-func (m *models) answered(caller, question string, tools []string) {
-	m.usage.Load().Learn(caller, question, tools)
-}
-
-// liked returns the tools that answered similar questions of a caller.
-func (m *models) liked(caller, question string) map[string]float64 {
-	return m.usage.Load().Liked(caller, question)
 }
 
 // learn learns from the result of a step. It skips tools with an outputSchema.

@@ -12,7 +12,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/shapes"
-	"github.com/agenticnexus/agenticnexus/internal/usage"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -26,7 +25,6 @@ type models struct {
 	tape        *tape.Tape
 	finding     *search.Finder
 	learned     atomic.Pointer[shapes.Store] // nil learns nothing
-	usage       atomic.Pointer[usage.Store]  // likewise
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
@@ -115,5 +113,4 @@ func (m *models) close() {
 		m.embeddings.Close()
 	}
 	m.learned.Load().Close()
-	m.usage.Load().Close()
 }

@@ -46,7 +46,7 @@ func (c *Console) tools(w http.ResponseWriter, r *http.Request, v Viewer) {
 	}
 	missing := []string{}
 	if q := query.Get("q"); q != "" {
-		found, err := c.opts.Router.Search(r.Context(), "", q, maxFound, v.Visible)
+		found, err := c.opts.Router.Search(r.Context(), q, maxFound, v.Visible)
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err.Error())
 			return

@@ -58,20 +58,20 @@ soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with S
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-eval: build ## the figures of docs/evaluation.md, from the data and scorer in the folder EVAL
+eval: ## the figures of docs/evaluation.md, from the data and scorer in the folder EVAL
 	@test -f "$(EVAL)/score.py" || { echo "usage: make eval EVAL=FOLDER (with score.py, retrieval/, planning/ and dag/)"; exit 2; }
-	@mkdir -p bin/eval
+	@mkdir -p bin/eval && $(GO) build -o bin/eval/eval ./tests/eval
 	@for queries in $(EVAL)/retrieval/*.queries.*.jsonl; do \
 		set=$$(basename "$$queries"); set=$${set%%.queries.*}; catalog=$(EVAL)/retrieval/$$set.catalog.jsonl; \
 		[ -f "$$catalog" ] || catalog=$(EVAL)/retrieval/$${set%%_*}.catalog.jsonl; \
 		printf 'retrieval %-24s ' "$$set"; \
-		bin/nexus eval retrieval --catalog "$$catalog" --queries "$$queries" --out bin/eval/out.jsonl 2>/dev/null >bin/eval/table || exit 1; \
+		bin/eval/eval retrieval --catalog "$$catalog" --queries "$$queries" --out bin/eval/out.jsonl 2>/dev/null >bin/eval/table || exit 1; \
 		grep _ms bin/eval/table | tr -s ' \n' ' '; \
 		python3 $(EVAL)/score.py retrieval "$$queries" bin/eval/out.jsonl --json || exit 1; \
 	done
 	@for kind in planning dag; do for tasks in $(EVAL)/$$kind/*.dev.jsonl; do \
 		[ $$kind = planning ] || grep -q '"nodes"' "$$tasks" || continue; \
-		bin/nexus eval $$kind --tasks "$$tasks" --out bin/eval/out.jsonl >/dev/null 2>&1 || exit 1; \
+		bin/eval/eval $$kind --tasks "$$tasks" --out bin/eval/out.jsonl >/dev/null 2>&1 || exit 1; \
 		printf "$$kind %-24s " "$$(basename "$$tasks" .dev.jsonl)"; \
 		python3 $(EVAL)/score.py $$kind "$$tasks" bin/eval/out.jsonl --json || exit 1; \
 	done; done

@@ -47,7 +47,6 @@ type cli struct {
 	Call    callCmd    `cmd:"" help:"Call one tool."`
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
-	Eval    evalCmd    `cmd:"" help:"Measure search, planning and execution on files of questions."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`

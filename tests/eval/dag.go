@@ -1,4 +1,4 @@
-package eval
+package main
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// DAGOptions are the options of DAG.
-type DAGOptions struct {
-	Tasks    string // JSON Lines of tasks with graphs
-	Out      string // where predictions go; empty means nowhere
-	Model    *Model // plans; nil means the rules planner
-	Progress Progress
+// dag plans every task that has a question and executes every known graph with steps that sleep as long as the graph
+// says. It writes {"id","nodes","wall_ms"} lines, without members that a task lacks.
+type dag struct {
+	figures
+	Tasks string `required:"" help:"The graphs, a JSON Lines file." placeholder:"FILE"`
+	Model bool   `help:"Plan with the configured model instead of by rules."`
 }
 
 // graphsAtOnce is how many graphs are executed at a time.
 const graphsAtOnce = 16
 
-// DAGSummary is the result of DAG.
-type DAGSummary struct {
+// dagSummary has the figures.
+type dagSummary struct {
 	Tasks    int     `json:"tasks"`
 	Planned  int     `json:"planned"` // tasks with a question
 	Failed   int     `json:"failed"`  // of these, those whose planning ended in an error
@@ -36,7 +36,7 @@ type DAGSummary struct {
 	Critical float64 `json:"wall/critical_path"` // mean over graphs
 	Worst    float64 `json:"worst"`
 	Speedup  float64 `json:"speedup"` // over one step at a time
-	Effort
+	effort
 }
 
 // node is a step of a graph.
@@ -48,18 +48,32 @@ type node struct {
 	Latency   float64         `json:"latency_ms,omitempty"`
 }
 
-// DAG plans every task that has a question and executes every known graph with steps that sleep as
-// long as the graph says. It writes {"id","nodes","wall_ms"} lines, without members that a task lacks.
-func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
-	tasks, err := readLines[task](o.Tasks)
+// Run implements the command.
+func (c *dag) Run(e *env) error {
+	with, model, err := planWith(c.Model, c.Config)
+	if err != nil {
+		return err
+	}
+	sum, err := c.measure(e, with, model)
+	if err != nil {
+		return err
+	}
+	if err := e.print(sum, c.JSON); err != nil {
+		return err
+	}
+	return partly(sum.Failed, sum.Planned)
+}
+
+func (c *dag) measure(e *env, with planFunc, model *model) (sum dagSummary, err error) {
+	tasks, err := readLines[task](c.Tasks)
 	if err != nil {
 		return sum, err
 	}
-	w, err := create(o.Out)
+	out, err := create(c.Out)
 	if err != nil {
 		return sum, err
 	}
-	defer w.closeInto(&err)
+	defer out.Close()
 	var asked []task
 	for _, t := range tasks {
 		if t.Query != "" && (t.Catalog != "" || len(t.Tools) > 0) {
@@ -67,41 +81,35 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 		}
 	}
 	all := len(tasks) + len(asked)
-	walls, err := execute(ctx, tasks, func(done int) { o.Progress.report(done, all) })
+	walls, err := execute(e.ctx, tasks, func(done int) { e.report(done, all) })
 	if err != nil {
 		return sum, err
 	}
 	graphs := map[string][]node{}
 	var nodes, edges f1
-	var with Plan
-	if o.Model != nil {
-		with = o.Model.Plan
-	}
-	err = plans(ctx, o.Tasks, asked, with, func(t task, p planned) error {
+	err = plans(e.ctx, c.Tasks, asked, with, func(t task, p planned) error {
 		graph := graphOf(p.plan)
 		graphs[t.ID] = graph
 		if len(t.Nodes) > 0 {
-			var n, e f1
-			n.add(tools(graph), tools(t.Nodes))
-			e.add(links(graph), links(t.Nodes))
+			n, e := compare(tools(graph), tools(t.Nodes)), compare(links(graph), links(t.Nodes))
 			if n.equal() && e.equal() {
 				sum.Exact++
 			}
-			nodes.join(n)
-			edges.join(e)
+			nodes.add(n)
+			edges.add(e)
 		}
 		if p.err != nil {
 			sum.Failed++
 		}
 		sum.Planned++
-		sum.Effort.add(o.Model, t.tools())
-		o.Progress.report(len(tasks)+sum.Planned, all)
+		sum.effort.add(model, t.tools())
+		e.report(len(tasks)+sum.Planned, all)
 		return nil
 	})
 	if err != nil {
 		return sum, err
 	}
-	sum.Effort.mean()
+	sum.effort.mean()
 	sum.NodeF1, sum.EdgeF1 = nodes.value(), edges.value()
 	sum.time(tasks, walls)
 	for i, t := range tasks {
@@ -112,7 +120,7 @@ func DAG(ctx context.Context, o DAGOptions) (sum DAGSummary, err error) {
 		if walls[i] > 0 {
 			line["wall_ms"] = walls[i]
 		}
-		if err := w.write(line); err != nil {
+		if err := out.Encode(line); err != nil {
 			return sum, err
 		}
 	}
@@ -132,7 +140,7 @@ func execute(ctx context.Context, tasks []task, progress func(done int)) ([]floa
 		all.Go(func() {
 			defer func() { <-slots }()
 			if len(t.Nodes) > 0 && ctx.Err() == nil {
-				walls[i] = run(ctx, t)
+				walls[i] = runGraph(ctx, t)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -147,8 +155,8 @@ func execute(ctx context.Context, tasks []task, progress func(done int)) ([]floa
 	return walls, nil
 }
 
-// run executes one graph and returns the wall time in milliseconds.
-func run(ctx context.Context, t task) float64 {
+// runGraph executes one graph and returns the wall time in milliseconds.
+func runGraph(ctx context.Context, t task) float64 {
 	var p plan.Plan
 	latency := sleeper{}
 	for _, n := range t.Nodes {
@@ -161,7 +169,7 @@ func run(ctx context.Context, t task) float64 {
 	round.Execute(ctx, execution.Work{Plan: p, Lookup: func(name string) (plan.Tool, *plan.Error) {
 		return plan.Tool{Name: name, Tool: name}, nil
 	}})
-	return float64(time.Since(start).Microseconds()) / 1000
+	return milliseconds(time.Since(start))
 }
 
 // sleeper has the latencies of tools.
@@ -178,7 +186,7 @@ func (s sleeper) Call(ctx context.Context, r *downstream.Request) (link.Reply, e
 }
 
 // time sums up the wall times.
-func (s *DAGSummary) time(tasks []task, walls []float64) {
+func (s *dagSummary) time(tasks []task, walls []float64) {
 	s.Tasks = len(tasks)
 	total, sequential := 0.0, 0.0
 	for i, t := range tasks {
@@ -208,25 +216,25 @@ func graphOf(p plan.Plan) []node {
 	return graph
 }
 
-// f1 compares multisets over many tasks.
+// f1 counts the common members of two multisets, over many tasks.
 type f1 struct{ both, got, want int }
 
-func (f *f1) add(got, want []string) {
+func compare(got, want []string) f1 {
 	left := map[string]int{}
 	for _, w := range want {
 		left[w]++
 	}
+	f := f1{got: len(got), want: len(want)}
 	for _, g := range got {
 		if left[g] > 0 {
 			left[g]--
 			f.both++
 		}
 	}
-	f.got += len(got)
-	f.want += len(want)
+	return f
 }
 
-func (f *f1) join(o f1) {
+func (f *f1) add(o f1) {
 	f.both += o.both
 	f.got += o.got
 	f.want += o.want

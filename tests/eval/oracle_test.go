@@ -1,4 +1,4 @@
-package eval
+package main
 
 import (
 	"bytes"
@@ -12,10 +12,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/planner"
 )
 
 // graphs is a set of tasks with known graphs.
@@ -167,25 +165,6 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// TestFormsAreReproduced: every known graph comes back exactly from every form in which a model may write it.
-func TestFormsAreReproduced(t *testing.T) {
-	for _, g := range allGraphs(t) {
-		for _, form := range llmtest.Forms() {
-			for _, task := range g.tasks {
-				if inconsistent(task) {
-					continue
-				}
-				p, err := plan.Parse(form.Write(gold(task)))
-				if err != nil {
-					t.Fatalf("%s as %s: %v", task.ID, form, err)
-				}
-				wantGraph(t, p, task)
-			}
-		}
-		t.Logf("%s: %d graphs in %d forms", filepath.Base(g.file), len(g.tasks), len(llmtest.Forms()))
-	}
-}
-
 // inconsistent reports whether a node refers to another one than it says to depend on.
 func inconsistent(t task) bool {
 	isNode := func(id string) bool { return slices.ContainsFunc(t.Nodes, func(n node) bool { return n.ID == id }) }
@@ -203,12 +182,8 @@ func TestOracle(t *testing.T) {
 			known[task.Query] = gold(task)
 		}
 		for _, form := range llmtest.Forms() {
-			m := llmtest.New(t)
-			m.Script(llmtest.Oracle{Plans: known, Form: form}.Reply)
-			model := llm.New(llm.Config{BaseURL: m.BaseURL, Model: "oracle"}, llm.Options{})
-			t.Cleanup(model.Close)
 			seen := 0
-			err := plans(t.Context(), g.file, tasks, NewModel(model, planner.Config{}).Plan, func(task task, p planned) error {
+			err := plans(t.Context(), g.file, tasks, newOracle(t, llmtest.Oracle{Plans: known, Form: form}).plan, func(task task, p planned) error {
 				seen++
 				if p.err != nil {
 					t.Errorf("%s as %s: %v", task.ID, form, p.err)
@@ -222,21 +197,17 @@ func TestOracle(t *testing.T) {
 		}
 		t.Logf("%s: %d of %d graphs", filepath.Base(g.file), len(tasks), len(g.tasks))
 		for name, seek := range map[string]func(string) string{"plans at once": nil, "searches first": inWords} {
-			e := effort(t, g.file, tasks, llmtest.Oracle{Plans: known, Seek: seek})
+			e := effortOf(t, g.file, tasks, llmtest.Oracle{Plans: known, Seek: seek})
 			t.Logf("%s, an oracle that %s: %+v", filepath.Base(g.file), name, e)
 		}
 	}
 }
 
 // effort is what planning the tasks with an oracle takes.
-func effort(t *testing.T, file string, tasks []task, o llmtest.Oracle) (e Effort) {
+func effortOf(t *testing.T, file string, tasks []task, o llmtest.Oracle) (e effort) {
 	t.Helper()
-	m := llmtest.New(t)
-	m.Script(o.Reply)
-	model := llm.New(llm.Config{BaseURL: m.BaseURL, Model: "oracle"}, llm.Options{})
-	defer model.Close()
-	with := NewModel(model, planner.Config{})
-	err := plans(t.Context(), file, tasks, with.Plan, func(task task, p planned) error {
+	with := newOracle(t, o)
+	err := plans(t.Context(), file, tasks, with.plan, func(task task, p planned) error {
 		e.add(with, task.tools())
 		wantGraph(t, p.plan, task)
 		return p.err
@@ -271,8 +242,8 @@ func TestOracleSearches(t *testing.T) {
 	}
 	one := task{ID: "a", Query: "Chart the order of the kind.", Tools: tools, Nodes: []node{{ID: "s1", Tool: "shop::send_note", Arguments: json.RawMessage(`{"name":"x"}`)}}}
 	plans := map[string][]llmtest.GoldStep{one.Query: gold(one)}
-	first := effort(t, "", []task{one}, llmtest.Oracle{Plans: plans})
-	then := effort(t, "", []task{one}, llmtest.Oracle{Plans: plans, Seek: inWords})
+	first := effortOf(t, "", []task{one}, llmtest.Oracle{Plans: plans})
+	then := effortOf(t, "", []task{one}, llmtest.Oracle{Plans: plans, Seek: inWords})
 	if first.First != 0 || first.End != 0 || first.Turns != 1 || then.First != 0 || then.End != 1 || then.Turns != 2 || then.Input <= first.Input {
 		t.Errorf("got %+v at once and %+v with a search, want the tool visible after the search alone", first, then)
 	}

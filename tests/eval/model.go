@@ -1,4 +1,4 @@
-package eval
+package main
 
 import (
 	"cmp"
@@ -6,19 +6,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// Model plans with a model as the router does: the model sees the tools that a search finds, may search for others,
+// planWith returns the planner that the flags select: the rules or the configured model. model is nil for the rules.
+func planWith(byModel bool, files []string) (with planFunc, m *model, err error) {
+	if !byModel {
+		return planByRules(), nil, nil
+	}
+	cfg, err := config.Load(files, config.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !cfg.LLM.Plans() {
+		return nil, nil, usageError{errors.New("--model needs a model; name one under llm.planner in the configuration")}
+	}
+	m = newModel(llm.New(cfg.LLM.Planner, llm.Options{}), cfg.Planner)
+	return m.plan, m, nil
+}
+
+// model plans with a model as the router does: the model sees the tools that a search finds, may search for others,
 // repairs its plan, and may ask for further rounds, which get results made up from the declared fields. Unlike the
-// router it does not fall back to the rules: a question that the model does not plan is an error. A Model belongs to
+// router it does not fall back to the rules: a question that the model does not plan is an error. A model belongs to
 // one goroutine.
-type Model struct {
+type model struct {
 	planner *planner.Planner
 	rounds  int
 	usage   llm.Usage // of the last question
@@ -26,21 +43,19 @@ type Model struct {
 	shown   *planner.Shown
 }
 
-// NewModel returns a Model.
-func NewModel(model llm.Model, config planner.Config) *Model {
+func newModel(m llm.Model, config planner.Config) *model {
 	config.MaxRounds = cmp.Or(max(config.MaxRounds, 0), planner.Default().MaxRounds)
-	p := planner.New(planner.Options{Config: config, Model: model, Ranker: ranking{}, Fallback: noFallback{}})
-	return &Model{planner: p, rounds: config.MaxRounds}
+	p := planner.New(planner.Options{Config: config, Model: m, Ranker: ranking{}, Fallback: noFallback{}})
+	return &model{planner: p, rounds: config.MaxRounds}
 }
 
-// Plan implements Plan.
-func (m *Model) Plan(ctx context.Context, query string, catalog rules.Catalog) (plan.Plan, error) {
-	m.usage, m.shown = llm.Usage{}, &planner.Shown{}
-	req := planner.Request{Query: query, MaxRounds: m.rounds, Shown: m.shown}
-	var ok bool
-	if req.Tools, ok = catalog.(planner.Tools); !ok || len(req.Tools.Servers()) == 0 {
+// plan implements planFunc.
+func (m *model) plan(ctx context.Context, query string, tools catalog) (plan.Plan, error) {
+	m.usage, m.first, m.shown = llm.Usage{}, nil, &planner.Shown{}
+	if len(tools.List) == 0 {
 		return plan.Plan{}, nil
 	}
+	req := planner.Request{Query: query, MaxRounds: m.rounds, Shown: m.shown, Tools: tools}
 	m.first = m.planner.Show(ctx, req)
 	whole := plan.Plan{Source: plan.SourceModel}
 	for req.Round = 1; ; req.Round++ {
@@ -79,15 +94,20 @@ func example(t plan.Tool) json.RawMessage {
 			}
 		}
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return json.RawMessage(`{}`)
-	}
+	raw, _ := json.Marshal(fields) // such values can be encoded
 	return raw
 }
 
-// Effort has means over tasks of planning with a model.
-type Effort struct {
+// ranking implements planner.Ranker over catalogs.
+type ranking struct{}
+
+// Rank implements planner.Ranker.
+func (ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
+	return tools.(catalog).Ask(ctx, query, limit)
+}
+
+// effort has means over tasks of planning with a model.
+type effort struct {
 	Turns  float64 `json:"turns,omitempty"` // requests to the model
 	Input  float64 `json:"input_tokens,omitempty"`
 	Output float64 `json:"output_tokens,omitempty"`
@@ -101,7 +121,7 @@ type Effort struct {
 }
 
 // add adds the last question. tools are the expected tools.
-func (e *Effort) add(m *Model, tools []string) {
+func (e *effort) add(m *model, tools []string) {
 	if m == nil {
 		return
 	}
@@ -113,38 +133,29 @@ func (e *Effort) add(m *Model, tools []string) {
 		return
 	}
 	e.judged++
-	e.First += share(m.first, tools)
-	e.End += share(m.shown, tools)
+	e.First += number(showsAll(m.first, tools))
+	e.End += number(showsAll(m.shown, tools))
 }
 
-// share is 1 if all tools were shown.
-func share(s *planner.Shown, tools []string) float64 {
-	for _, name := range tools {
-		if s == nil {
-			return 0
-		}
-		if _, visible := s.Visible(name); !visible {
-			return 0
-		}
-	}
-	return 1
+func showsAll(s *planner.Shown, tools []string) bool {
+	return s != nil && !slices.ContainsFunc(tools, func(name string) bool {
+		_, visible := s.Visible(name)
+		return !visible
+	})
 }
 
 // mean turns the sums into means.
-func (e *Effort) mean() {
+func (e *effort) mean() {
 	for _, sum := range []*float64{&e.Turns, &e.Input, &e.Output} {
 		*sum /= max(e.tasks, 1)
 	}
 	e.First, e.End = e.First/max(e.judged, 1), e.End/max(e.judged, 1)
 }
 
-// errNoPlan is for questions that the model did not plan.
-var errNoPlan = errors.New("the model made no plan")
-
 // noFallback plans nothing.
 type noFallback struct{}
 
 // Plan implements planner.Fallback.
 func (noFallback) Plan(context.Context, planner.Request) (plan.Plan, error) {
-	return plan.Plan{}, errNoPlan
+	return plan.Plan{}, errors.New("the model made no plan")
 }

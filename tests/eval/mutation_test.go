@@ -1,4 +1,4 @@
-package eval
+package main
 
 import (
 	"context"
@@ -228,23 +228,22 @@ func after(p plan.Plan, id string) []string {
 func TestMutations(t *testing.T) {
 	validator := plan.NewValidator()
 	for _, g := range allGraphs(t) {
-		from := catalogs{file: g.file, read: map[string]searchable{}}
 		type count struct{ made, stopped, before int }
 		counts := map[string]*count{}
 		var all count
 		aside := 0
-		for _, task := range g.tasks {
-			catalog, err := from.of(task)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tools := catalog.List
+		var tools planner.List
+		look := func(_ context.Context, _ string, c catalog) (plan.Plan, error) {
+			tools = c.List
+			return plan.Plan{}, nil
+		}
+		err := plans(t.Context(), g.file, g.tasks, look, func(task task, _ planned) error {
 			if _, problems := checked(t, validator, gold(task), tools); len(problems) > 0 {
 				t.Logf("%s is set aside: step %s: %s", task.ID, problems[0].Step, problems[0].Error.Message)
 				if aside++; strings.HasPrefix(task.ID, "gen-") || strings.HasPrefix(task.ID, "syn-") {
 					t.Errorf("%s: a right plan is refused: %v", task.ID, problems)
 				}
-				continue
+				return nil
 			}
 			for _, mutation := range mutations() {
 				for i := range task.Nodes {
@@ -272,6 +271,10 @@ func TestMutations(t *testing.T) {
 					}
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		var table strings.Builder
 		for _, mutation := range mutations() {

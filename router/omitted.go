@@ -7,7 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
+	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
 // Limits of the search for commands that a plan leaves out.
@@ -35,9 +35,7 @@ func (s *rounds) omitted() (out []plan.Unmet) {
 	for _, u := range s.record.Unmet {
 		served.add(u.Text)
 	}
-	commands := slices.DeleteFunc(intent.Split(s.q.Text), func(c intent.Clause) bool {
-		return !c.Act.MayWrite() || c.Bare || c.Language != "en" || !plan.Acts(c.Verb)
-	})
+	commands := slices.DeleteFunc(rules.Commands(s.q.Text), func(c rules.Command) bool { return !plan.Acts(c.Verb) })
 	for _, c := range commands[:min(len(commands), maxCommands)] {
 		var words wordSet
 		words.add(c.Text)

@@ -57,7 +57,7 @@ func TestUnmet_Omitted(t *testing.T) {
 	const wiped = `[{"text":"wipe the disk","reason":"failed"}]`
 	for _, row := range []struct{ question, plan, want string }{
 		{"Echo 5 and then wipe the disk.", `[{"tool":"echo","arguments":{"v":5}}]`, wiped},
-		{"Please wipe the disk!", `[]`, `[{"text":"Please wipe the disk","reason":"failed"}]`},
+		{"Please wipe the disk!", `[]`, wiped},
 		{"Write a note about tea, and wipe the disk.", `[{"tool":"note","arguments":{"v":"tea"}}]`, wiped},
 		{"Echo 5 and then wipe the disk.", `{"steps":[{"tool":"echo"}],"unmet":["wiping the disk"]}`, `[{"text":"wiping the disk","reason":"no_tool"}]`},
 		{"Echo 5 and then wipe the disk.", `[{"tool":"echo"},{"tool":"wipe"}]`, `[]`},

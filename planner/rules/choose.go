@@ -2,339 +2,517 @@ package rules
 
 import (
 	"context"
-	"maps"
-	"reflect"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
-	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
-// Bounds of a plan, and of the tools that are weighed for a part of the question.
+// Bounds of the search for tools.
 const (
-	maxCalls    = 12
-	maxClauses  = 24
-	rankedTools = 8
+	maxTools   = 12
+	maxClauses = 16
+	maxTokens  = 2000
 )
 
-// openSlack is how much less evidence it needs to ask for what a write lacks, of which something is given, or whose whole
-// name is said.
-const openSlack = 1.5
-
-// repeatCost is what evidence a tool loses that is called already.
-const repeatCost = 0.3
-
-// strangeAddress is what evidence a write loses that has no use for an address or path: it is for something else.
-const strangeAddress = 1.5
-
-// call is a tool to be called with what fills it.
+// call is a planned call.
 type call struct {
-	f        *profile
-	fill     filling
-	evidence float64
-	first    []*call // calls whose results it needs, made for it alone
-	from     []intent.Clause
+	tool    *tool
+	filling filling
+	clause  clause
 }
 
-// chooser chooses the calls of one plan.
+// chooser chooses the calls for one question.
 type chooser struct {
-	p *Planner
-	*profiler
 	ctx     context.Context
-	tools   Catalog
-	said    string // the question
-	text    string // the question with names of tools as words, of the same length
-	values  []values.Value
-	context ask         // the whole question; reads may take values from there
-	whole   ask         // all that may be served, with what only states something
-	fitting []plan.Tool // for the whole, best first
-	fills   map[*profile]filling
-	calls   []*call
-	open    []*call // lack only required arguments
-	unmet   []plan.Unmet
+	catalog Catalog
+	message message
+
+	validator *plan.Validator
+	known     map[string]*tool
+	calls     []*call
+	open      []*call // writes that only lack arguments
+	unmet     []plan.Unmet
+	doubt     bool // a clause before has no call, or took what follows as text: nothing is written any more
 }
 
-// asks reports whether a clause asks for something that a tool may do.
-func asks(c intent.Clause) bool {
-	return (c.Act.MayRead() || c.Act == intent.Conditional && c.Verb != "" || c.Act == intent.Unknown) && !about(c)
+func (c *chooser) tool(t plan.Tool) *tool {
+	if c.known[t.Name] == nil {
+		c.known[t.Name] = readTool(t)
+	}
+	return c.known[t.Name]
 }
 
-// choose chooses the calls for a question: one for each clause that a tool explains, or one for the whole where the
-// clauses only add to each other. What only states something gives values to what asks: "My order is 4711."
-func (c *chooser) choose(clauses []intent.Clause) {
-	var useful []intent.Clause
-	for i, cl := range clauses {
-		topic := len(useful) == 0 && i+1 < len(clauses) && asks(clauses[i+1]) && c.refersBack(clauses[i+1])
-		if asks(cl) || cl.Act == intent.Statement || cl.Act == intent.Conditional || topic {
-			useful = append(useful, cl)
-		}
-	}
-	c.whole, c.context = c.askFor(useful), c.askFor(clauses)
-	served := map[int]bool{} // clauses, by where they start
-	if parts := units(useful); len(parts) > 0 {
-		c.fitting = c.tools.Ask(c.ctx, c.whole.query(), rankedTools)
-		for _, unit := range parts {
-			if c.ctx.Err() == nil && len(c.calls) < maxCalls && c.serve(unit, len(unit) == len(useful)) {
-				for _, cl := range unit {
-					served[cl.Start] = true
-				}
-			}
-		}
-		if len(parts) > 1 && len(c.calls) < 2 {
-			c.together()
-		}
-	}
-	for _, cl := range clauses {
-		if asks(cl) && !served[cl.Start] && !c.served(cl) || cl.Act == intent.ActionQuestion {
-			c.missed(cl)
-		}
-	}
-	c.leftOver()
-}
-
-// refersBack reports whether nothing but a pronoun says what a clause is about: "show it to me".
-func (c *chooser) refersBack(cl intent.Clause) bool {
-	words := c.askFor([]intent.Clause{cl}).words
-	return slices.ContainsFunc(words, word.pronoun) &&
-		!slices.ContainsFunc(words, func(w word) bool { return w.weight == 1 && w.lower != cl.Verb }) ||
-		slices.ContainsFunc(words, func(w word) bool { return w.lower == "its" })
-}
-
-// units puts each clause that asks together with what is only stated before the first and after each.
-func units(clauses []intent.Clause) (out [][]intent.Clause) {
-	asked := true
-	for i, cl := range clauses {
-		if i == 0 || asks(cl) && asked {
-			out = append(out, nil)
-			asked = false
-		}
-		asked = asked || asks(cl)
-		out[len(out)-1] = append(out[len(out)-1], cl)
-	}
-	if !asked {
-		return nil
+// find returns the tools for a clause, best first.
+func (c *chooser) find(text string) (out []*tool) {
+	for _, t := range c.catalog.Ask(c.ctx, text, maxTools) {
+		out = append(out, c.tool(t))
 	}
 	return out
 }
 
-// serve makes a call for a part of the question. What only says more about a call made before becomes part of it.
-func (c *chooser) serve(unit []intent.Clause, all bool) bool {
-	a, ranked := c.askFor(unit), c.fitting
-	if !all {
-		ranked = c.tools.Ask(c.ctx, a.query(), rankedTools)
-	}
-	one := c.best(a, c.also(a, ranked))
-	if one == nil {
-		return len(c.calls) > 0 && c.extend(len(c.calls)-1, unit, filling{})
-	}
-	one.from = unit
-	for i, o := range c.calls {
-		if o.f != one.f {
+// choose plans each clause.
+func (c *chooser) choose() {
+	for _, cl := range c.message.clauses[:min(len(c.message.clauses), maxClauses)] {
+		if cl.act == nothing || cl.act == abilities || c.ctx.Err() != nil {
 			continue
 		}
-		needed := filling{chosen: map[string]choice{}}
-		for _, q := range one.f.required() {
-			if v, ok := one.fill.chosen[q.Name]; ok && kindOf(q.Schema) != "boolean" {
-				needed.chosen[q.Name] = v
-			}
+		before := len(c.calls)
+		text := c.message.text[cl.start:cl.end]
+		whole := cl
+		whole.tokens = slices.Concat(cl.tokens, c.earlier(cl))
+		tools := c.find(whole.query(c.message.text))
+		if named := namedIn(text, tools); named != nil {
+			tools = []*tool{named}
+		} else if cl.foreign {
+			c.miss(cl, tools, plan.UnmetUnclear, "")
+			c.doubt = true
+			continue
 		}
-		same := len(one.f.required()) > 0 && needed.within(o.fill)
-		added := one.fill
-		if same {
-			added = filling{}
+		switch writer := c.write(cl, tools); {
+		case writer:
+		case cl.act == unclear:
+			c.miss(cl, tools, plan.UnmetUnclear, about(cl, tools, nil))
+		default:
+			c.read(cl, whole, tools)
 		}
-		if one.fill.within(o.fill) || c.extend(i, unit, added) || same {
-			return true
+		c.doubt = c.doubt || len(c.calls) == before || c.calls[len(c.calls)-1].filling.text && !searching[cl.verb]
+	}
+}
+
+// query is what to search tools for.
+func (c clause) query(text string) string {
+	var parts []string
+	for _, t := range c.tokens {
+		switch {
+		case t.kind == calculation:
+			parts = append(parts, text[t.start:t.end], "calculate", operations[t.operator])
+		case t.kind == path && strings.HasPrefix(t.text, "/"):
+			parts = append(parts, "file")
+		default:
+			parts = append(parts, text[t.start:t.end])
+		}
+		if t.kind == path {
+			parts = append(parts, "file")
 		}
 	}
-	c.calls = append(c.calls, append(one.first, one)...)
+	return strings.Join(parts, " ")
+}
+
+// namedIn returns the tool whose full name is in a text.
+func namedIn(text string, tools []*tool) *tool {
+	text = " " + strings.NewReplacer("(", " ", ")", " ", ",", " ", "`", " ", ".", ".", ":", ":").Replace(strings.TrimRight(text, ".!?")) + " "
+	for _, t := range tools {
+		for _, name := range []string{t.Server + "__" + t.Tool.Tool, t.Server + ":" + t.Tool.Tool, t.Server + "." + t.Tool.Tool, t.Tool.Tool, t.Name} {
+			if strings.ContainsAny(name, "_-:.") && strings.Contains(text, " "+name+" ") {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// write plans a tool that writes, if a clause is a plain command for just that. It reports whether the clause is about
+// such a tool, so that nothing else is to be called for it.
+func (c *chooser) write(cl clause, tools []*tool) bool {
+	if cl.act != command || slices.ContainsFunc(cl.tokens, func(t token) bool { return t.kind == calculation }) && !plan.Acts(cl.verb) {
+		return false
+	}
+	type choice struct {
+		call
+		score float64
+	}
+	var ready, lacking []choice
+	var nearest *tool
+	for _, t := range tools {
+		called := callVerbs[cl.verb] && namedIn(c.message.text[cl.start:cl.end], []*tool{t}) != nil
+		if t.reads || !called && !t.does(cl) {
+			continue
+		}
+		exact := called || slices.Contains(t.verbs, search.Stem(cl.verb)) || slices.Contains(t.full, cl.verb+cl.lower(1))
+		if nearest == nil && (exact || plan.Acts(cl.verb)) {
+			nearest = t
+		}
+		f := fill(cl, t, c.message.text)
+		covered, ok := t.covered(cl, f)
+		loose := len(f.args) - f.typed()
+		if !ok || loose > 1 || len(cl.unexplained(t, f)) > 0 {
+			continue
+		}
+		one := choice{call{t, f, cl}, covered + 0.3*float64(f.typed()) - 0.5*float64(loose)}
+		if slices.Contains(t.verbs[:min(1, len(t.verbs))], search.Stem(cl.verb)) {
+			one.score += 0.3
+		}
+		if len(f.missing) == 0 && c.invalid(t, f) {
+			continue
+		}
+		if len(f.missing) == 0 {
+			ready = append(ready, one)
+		} else if len(f.args) > 0 || determined(cl) && !cl.asked {
+			lacking = append(lacking, one)
+		}
+	}
+	best := func(choices []choice) *call {
+		slices.SortStableFunc(choices, func(a, b choice) int { return int(math.Round(100 * (b.score - a.score))) })
+		if len(choices) == 0 || len(choices) > 1 && choices[0].score-choices[1].score < 0.25 {
+			return nil
+		}
+		return &choices[0].call
+	}
+	allowed := c.message.plain && cl.plain && !c.doubt
+	switch done, open := best(ready), best(lacking); {
+	case allowed && done != nil:
+		c.calls = append(c.calls, done)
+	case allowed && len(ready) == 0 && open != nil:
+		c.open = append(c.open, open)
+		c.miss(cl, tools, plan.UnmetMissingArgument, open.tool.Name, open.filling.missing...)
+	case nearest != nil:
+		c.miss(cl, tools, plan.UnmetUnclear, nearest.Name)
+	default:
+		return false
+	}
 	return true
 }
 
-// extend gives a call what a further part of the question says about it, at least what added has.
-func (c *chooser) extend(i int, unit []intent.Clause, added filling) bool {
-	o := c.calls[i]
-	if slices.ContainsFunc(unit, func(cl intent.Clause) bool {
-		verb := verbStems(cl)
-		another := cl.Act.MayWrite() && cl.Verb != "" && !o.f.does(verb) && !list("light").any(verb)
-		return !o.f.reads && (another || cl.Act == intent.Conditional) || another && list("changes").any(verb)
-	}) {
-		return false // it asks for something else
-	}
-	both := c.askFor(slices.Concat(o.from, unit))
-	fill := c.p.fill(both, o.f, c.calls[:i])
-	more := len(fill.chosen) > len(o.fill.chosen) && o.fill.within(fill) && added.within(fill) && fill.complete(o.f)
-	if more {
-		o.fill, o.from = fill, both.clauses
-	}
-	return more
-}
-
-// within reports whether another filling has all that this one has.
-func (f filling) within(o filling) bool {
-	for name, c := range f.chosen {
-		if !reflect.DeepEqual(c.value, o.chosen[name].value) {
+// invalid reports whether the schema of a tool refuses the arguments, such as a number beyond its maximum.
+func (c *chooser) invalid(t *tool, f filling) bool {
+	for _, a := range f.args {
+		if _, later := a.value.(reference); later {
 			return false
 		}
 	}
-	return true
+	return c.validator.Validate(t.InputSchema, f.json()) != nil
 }
 
-// also adds tools of a kind that a question needs without naming it: for a calculation those that do it.
-func (c *chooser) also(a ask, ranked []plan.Tool) []plan.Tool {
-	if !a.calculation {
-		return ranked
+// determined reports whether the object of a command has an article: "cancel my order", not "open issues".
+func determined(cl clause) bool {
+	return slices.ContainsFunc(cl.tokens, func(t token) bool { return articles[t.lower] })
+}
+
+// covered reports whether a command says all that the name of a tool says, so that "delete contact C-17" deletes no
+// history of it, and how many words of the name it says.
+func (t *tool) covered(cl clause, f filling) (n float64, ok bool) {
+	said := map[string]bool{}
+	nouns := 0
+	for _, x := range cl.tokens {
+		said[search.Stem(x.lower)] = true
+		if x.kind == word && x.lower != cl.verb && !polarity[x.lower] && x.lower != "back" && !search.IsStopWord(x.lower) && !f.takes(x) {
+			nouns++
+		}
+		switch x.kind {
+		case path:
+			said["file"], said["directori"] = true, true
+		case email:
+			said["email"], said["mail"], said["messag"] = true, true, true
+		}
 	}
-	signs := slices.Sorted(maps.Keys(list(a.operators)))
-	for _, words := range []string{"calculate evaluate arithmetic expression", strings.Join(signs, " ") + " calculate two numbers"} {
-		for _, t := range c.tools.Look(words, 2) {
-			if !slices.ContainsFunc(ranked, func(o plan.Tool) bool { return o.Name == t.Name }) {
-				ranked = append(slices.Clip(ranked), t)
+	for _, q := range t.params {
+		if f.args[q.name].typed {
+			for _, s := range q.stems {
+				said[s] = true
 			}
 		}
 	}
-	return ranked
-}
-
-// together serves the whole by one call where that is better than the one call of a clause, or there is none.
-func (c *chooser) together() {
-	parts := c.calls
-	c.calls = nil
-	best := c.best(c.whole, c.also(c.whole, c.fitting))
-	if best == nil || len(parts) > 0 && parts[len(parts)-1].evidence > best.evidence {
-		c.calls = parts
-		return
-	}
-	c.calls = append(best.first, best)
-}
-
-func (c *chooser) askFor(clauses []intent.Clause) ask { return askFor(c.text, clauses, c.values) }
-
-// best returns the call of the tool that explains best what is asked, if one explains enough and can be called.
-func (c *chooser) best(a ask, ranked []plan.Tool) *call {
-	var best, open *call
-	rank := -1
-	for _, t := range ranked {
-		f := c.profile(t)
-		if f.broken || !a.mayCall(f) {
-			continue
-		}
-		rank++
-		one := &call{f: f, fill: c.p.fill(a, f, c.calls)}
-		c.complete(a, f, &one.fill)
-		if !f.reads && !c.explained(a, f, &one.fill) && slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
-			return cl.Bare && !a.fitsAfter(f, cl) && !(f.runsCommands() && a.givesCommand(cl, verbStems(cl)))
-		}) {
-			continue
-		}
-		ready := one.fill.complete(f)
-		if !ready {
-			one.first, ready = c.produce(f, &one.fill)
-		}
-		x := features(a, f, one.fill, rank)
-		one.evidence = x.sum()
-		if slices.ContainsFunc(c.calls, func(o *call) bool { return o.f == f }) {
-			one.evidence -= repeatCost
-		}
-		if !f.reads && a.leavesAddress(one.fill) {
-			one.evidence -= strangeAddress
-		}
-		if !f.reads && c.leavesTime(a, one.fill) {
-			continue
-		}
-		enough := threshold
-		if !ready && !f.reads && (len(one.fill.chosen) > 0 || x[nameSaid] == 1) {
-			enough -= openSlack
+	open := 0
+	for _, w := range t.full {
+		stem := search.Stem(w)
+		related := func() bool {
+			for s := range said {
+				if search.Related(s, stem) {
+					return true
+				}
+			}
+			return false
 		}
 		switch {
-		case one.evidence < enough:
-		case ready && (best == nil || one.evidence > best.evidence):
-			best = one
-		case !ready && (open == nil || one.evidence > open.evidence):
-			open = one
+		case said[stem]:
+			n++
+		case polarity[w]:
+			return 0, false
+		case acts(w) || search.IsStopWord(w) && len(f.args) > 0 || strings.HasPrefix(w, cl.verb) && strings.HasSuffix(w, cl.lower(1)):
+		case related():
+			n += 0.8
+		default:
+			open++
 		}
 	}
-	if open != nil && (best == nil || open.evidence > best.evidence+1) { // rather ask than call another tool
-		best = nil
-		c.open = append(c.open, open.withoutGuesses())
-	}
-	return best
+	return n, open == 0 || open == 1 && nouns == 0 && len(f.args) > 0 && f.typed() == len(f.args)
 }
 
-// leavesTime reports whether a time or day of a command, but today, is in no argument: "cancel it tomorrow" is not for now.
-func (c *chooser) leavesTime(a ask, fill filling) bool {
-	return slices.ContainsFunc(a.values, func(v values.Value) bool {
-		when := v.Kind >= values.Date && v.Kind <= values.TimeRange || v.Kind == values.Duration && v.Cue == "in"
-		return when && !c.p.isToday(v) && !fill.overlaps(v.Start, v.End) &&
-			slices.ContainsFunc(a.clauses, func(cl intent.Clause) bool {
-				return cl.Act.MayWrite() && cl.Start <= v.Start && v.End <= cl.End
-			})
+// unexplained returns the tokens of a command that neither an argument takes nor the tool knows.
+func (c clause) unexplained(t *tool, f filling) (out []token) {
+	for i, x := range c.tokens {
+		last := i == len(c.tokens)-1
+		switch {
+		case i > 0 && x.kind == word && x.lower != c.verb && search.Stem(x.lower) == search.Stem(c.verb) && !t.names(x.lower):
+			out = append(out, x) // "cancel the cancellation of order 4711"
+		case i == 0, f.takes(x), x.kind == mark && (x.lower == "," || x.lower == ":"), namedIn(x.text, []*tool{t}) != nil:
+		case x.kind == word && (polarity[x.lower] || x.lower == "back" || x.lower == "over") && (i == 1 || last || x.lower == "off"):
+			if !slices.Contains(t.full, x.lower) && !slices.Contains(t.full, c.verb+x.lower) {
+				out = append(out, x)
+			}
+		case x.lower == "and" && !last && (f.takes(c.tokens[i+1]) || f.labels(t, c.tokens[i+1])):
+		case x.kind == word && plainWords[x.lower] && x.lower != "and", i == 1 && (x.lower == "me" || x.lower == "us"):
+		case x.kind == word && t.knows(x.lower) >= 0.7 && !(inflected(x.lower) && !t.names(x.lower)):
+		default:
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// labels reports whether a word names an argument.
+func (f filling) labels(t *tool, x token) bool {
+	return slices.ContainsFunc(t.params, func(q param) bool {
+		_, given := f.args[q.name]
+		return given && q.labels(x.lower)
 	})
 }
 
-// explained reports whether every word of what is asked is an argument or says which tool is meant. Then a guess that
-// is the only one is none: nothing else is left for it.
-func (c *chooser) explained(a ask, f *profile, fill *filling) bool {
-	guesses := slices.DeleteFunc(f.required(), func(q param) bool { return !fill.guessed(q) })
-	ids := slices.ContainsFunc(guesses, func(q param) bool { return q.role == roleID })
-	if ids || len(fill.missing) > 0 || len(guesses) > 1 || slices.ContainsFunc(a.words, func(w word) bool {
-		return list("finite")[w.lower] || w.weight > 0 && fill.uses(w) == 0 && f.knows(w) == 0 && !slices.ContainsFunc(a.verb, w.has)
-	}) {
-		return false
-	}
-	for _, q := range guesses {
-		before := strings.Fields(strings.ToLower(a.text[:fill.chosen[q.Name].start]))
-		if len(before) > 0 && list("articles")[before[len(before)-1]] && list("body").any(q.stems) {
-			return false // "a poem" is no text itself
-		}
-		last := fill.chosen[q.Name]
-		last.score = known
-		fill.chosen[q.Name] = last
-	}
-	return true
+// inflected reports whether a word may be a participle or an adverb: "deleting", "finished", "supposedly".
+func inflected(w string) bool {
+	return len(w) > 4 && !adverbial[w] && (strings.HasSuffix(w, "ing") || strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ly"))
 }
 
-// withoutGuesses leaves out what is required and only guessed.
-func (one *call) withoutGuesses() *call {
-	for _, q := range one.f.params {
-		if one.fill.guessed(q) {
-			delete(one.fill.chosen, q.Name)
-			one.fill.missing = append(one.fill.missing, q)
-		}
-	}
-	return one
+// names reports whether the name of a tool, of a parameter or a choice has a word.
+func (t *tool) names(w string) bool {
+	return slices.Contains(t.full, w) || slices.ContainsFunc(t.params, func(q param) bool {
+		return slices.Contains(segment.Words(q.name), w) || slices.ContainsFunc(q.choices, func(s string) bool { return strings.Contains(strings.ToLower(s), w) })
+	})
 }
 
-// wholeFill is what the question as a whole gives a tool. It must not be changed.
-func (c *chooser) wholeFill(f *profile) filling {
-	fill, ok := c.fills[f]
-	if !ok {
-		fill = c.p.fill(c.whole, f, nil)
-		c.fills[f] = fill
+// about is the name of the tool that writes and does what a clause speaks of without asking for it, by a word that
+// another tool does not know.
+func about(cl clause, tools []*tool, other *tool) string {
+	for _, t := range tools {
+		does := func(x token) bool {
+			return x.kind == word && slices.Contains(t.verbs, search.Stem(x.lower)) && (other == nil || other.knows(x.lower) < 0.8)
+		}
+		if !t.reads && slices.ContainsFunc(cl.tokens, does) {
+			return t.Name
+		}
 	}
-	return fill
+	return ""
 }
 
-// complete fills required parameters that a clause leaves open from the rest of the question; for a tool that reads even
-// from what is not asked for: "don't restart it, only show its state"; for others where a word refers back: "move it".
-func (c *chooser) complete(a ask, f *profile, fill *filling) {
-	back := slices.ContainsFunc(a.words, word.pronoun)
-	whole := c.wholeFill(f).chosen
-	for _, q := range fill.missing {
-		v, ok := whole[q.Name]
-		if !ok && (f.reads || back) {
-			v, ok = c.p.fill(c.context, f, nil).chosen[q.Name]
+// Weights and the least score of a tool that reads. They keep false positives on the irrelevance sets of
+// docs/evaluation.md below .15.
+var (
+	nameWeight   = 1.0
+	coverWeight  = 1.2
+	verbWeight   = 0.3
+	typedWeight  = 0.25
+	searchWeight = 0.45
+	calcWeight   = 1.5
+	looseShare   = 0.4
+	unusedCost   = 0.35
+	missingCost  = 0.6
+	leastScore   = 1.12
+	namedTool    = 3.0
+	leastMissing = 1.5
+)
+
+// read plans the best tool that reads for a clause. whole is the clause with what it refers to.
+func (c *chooser) read(cl, whole clause, tools []*tool) {
+	var best, producer *call
+	score, writer := 0.0, ""
+	for rank, t := range tools {
+		f := fill(whole, t, c.message.text)
+		s := max(t.evidence(cl, f), t.evidence(whole, f)) - 0.02*float64(rank)
+		if !t.reads {
+			if cl.act == inform && s > score && about(cl, []*tool{t}, nil) != "" {
+				best, score, writer = nil, s, t.Name
+			}
+			continue
 		}
-		if ok && v.score >= known {
-			for name, o := range fill.chosen { // one part of the question is not two things
-				if other, ok := whole[name]; ok && o.overlaps(v.start, v.end) {
-					fill.chosen[name] = other
+		if cl.act == command && plan.Acts(cl.verb) && !openers[cl.verb] && !slices.Contains(t.verbs, search.Stem(cl.verb)) && !f.calculated || idle[cl.verb] {
+			continue
+		}
+		if namedIn(c.message.text[cl.start:cl.end], []*tool{t}) != nil {
+			s += namedTool
+		}
+		var made *call
+		if len(f.missing) > 0 && s > leastScore {
+			made = c.produce(cl, t, &f)
+		}
+		if len(f.missing) == 0 && c.invalid(t, f) {
+			continue
+		}
+		s -= missingCost * float64(len(f.missing))
+		if s > score {
+			best, producer, score, writer = &call{t, f, cl}, made, s, ""
+		}
+	}
+	if best != nil && cl.act == inform && writer == "" {
+		writer = about(cl, tools, best.tool)
+	}
+	switch {
+	case writer != "" && score >= leastScore:
+		c.miss(cl, tools, plan.UnmetUnclear, writer)
+	case best == nil || score < leastScore && len(best.filling.missing) == 0 || len(best.filling.missing) > 0 && score < leastScore-0.2:
+		c.miss(cl, tools, plan.UnmetNoTool, "")
+	case len(best.filling.missing) > 0:
+		c.open = append(c.open, best)
+		c.miss(cl, tools, plan.UnmetMissingArgument, best.tool.Name, best.filling.missing...)
+	default:
+		if producer != nil {
+			c.calls = append(c.calls, producer)
+		}
+		if !slices.ContainsFunc(c.calls, func(o *call) bool {
+			return o.tool == best.tool && string(o.filling.json()) == string(best.filling.json())
+		}) {
+			c.calls = append(c.calls, best)
+		}
+	}
+}
+
+// earlier returns the tokens of the clause before, if a clause refers to it by a pronoun and has no value of its own.
+func (c *chooser) earlier(cl clause) []token {
+	refers := func(t token) bool { return t.lower == "it" || t.lower == "them" || t.lower == "there" }
+	i := slices.IndexFunc(c.message.clauses, func(o clause) bool { return o.start == cl.start })
+	if i < 1 || !slices.ContainsFunc(cl.tokens, refers) || slices.ContainsFunc(cl.tokens, token.value) {
+		return nil
+	}
+	between := token{kind: mark, start: cl.end, end: cl.end}
+	return slices.Concat([]token{between}, c.message.clauses[i-1].tokens[1:])
+}
+
+// evidence says how well a tool fits a clause: what share of its words the tool knows, what share of the tool's name the
+// clause says, and how many values fit.
+func (t *tool) evidence(cl clause, f filling) float64 {
+	known, all, searches := 0.0, 0.0, false
+	said := map[string]bool{}
+	for i, x := range cl.tokens {
+		if x.kind == word {
+			for _, w := range segment.Words(x.text) {
+				said[search.Stem(w)] = true
+			}
+		}
+		if x.kind == mark || x.kind == word && (search.IsStopWord(x.lower) || courtesy[x.lower]) {
+			continue
+		}
+		weight := 1.0
+		if i == 0 && cl.act == command && acts(x.lower) {
+			weight = 0.4
+		}
+		all += weight
+		switch e := t.knows(x.lower); {
+		case x.value() && f.takes(x) && f.taker(x).typed:
+			known += weight
+		case x.value() && !f.takes(x):
+		case f.takes(x) && f.taker(x).typed:
+			known += weight * max(0.8, e)
+		case f.takes(x):
+			known += weight * max(looseShare, e)
+			searches = searches || e >= 0.8
+		default:
+			known += weight * e
+		}
+	}
+	score := 0.0
+	searches = searches || slices.Contains(t.full, cl.verb) && cl.verb != "get"
+	if f.text && searches {
+		score = searchWeight
+	}
+	if all > 0 {
+		score += coverWeight * known / all
+	}
+	if len(t.name) > 0 {
+		found := 0.0
+		for _, n := range t.name {
+			switch {
+			case said[n]:
+				found++
+			case slices.ContainsFunc(cl.tokens, func(x token) bool { return x.kind == word && search.Related(search.Stem(x.lower), n) }):
+				found += 0.7
+			}
+		}
+		score += nameWeight * found / float64(len(t.name))
+	}
+	if strings.Contains(t.Description, "DEPRECATED") {
+		score -= verbWeight
+	}
+	if cl.act == command && slices.Contains(t.verbs, search.Stem(cl.verb)) {
+		score += verbWeight
+	}
+	score += typedWeight * float64(min(f.typed(), 3))
+	for _, x := range cl.tokens {
+		if x.kind == calculation {
+			if f.calculated {
+				score += calcWeight
+			} else {
+				score -= calcWeight / 2
+			}
+		} else if x.value() && x.kind != number && !f.takes(x) && !f.text {
+			score -= unusedCost
+		}
+	}
+	return score
+}
+
+// reference is a field of the result of an earlier call.
+type reference struct {
+	call *call
+	path string
+}
+
+// produce gives the parameters that a clause leaves open a field of another call's result: of a call that is planned, or
+// of one that reads and that the clause fills. It returns the call to make first, if it is new.
+func (c *chooser) produce(cl clause, t *tool, f *filling) *call {
+	if len(f.missing) > 2 {
+		return nil
+	}
+	var left []param
+	var made *call
+	for _, q := range f.missing {
+		found := false
+		use := func(from *call) bool {
+			for _, o := range from.tool.outputs {
+				if from.tool != t && q.takes(o, from.tool) {
+					f.args[q.name] = argument{value: reference{from, o.path}}
+					return true
 				}
 			}
-			fill.chosen[q.Name] = choice{value: v.value, score: v.score - 0.5, unclear: v.unclear}
+			return false
+		}
+		for _, earlier := range slices.Backward(c.calls) {
+			if found = use(earlier); found {
+				break
+			}
+		}
+		for _, other := range c.catalog.Look(strings.Join(q.stems, " ")+" "+c.message.text[cl.start:cl.end], maxTools) {
+			p := c.tool(other)
+			if found || made != nil || !p.reads || p == t || len(p.outputs) == 0 {
+				continue
+			}
+			filled := fill(cl, p, c.message.text)
+			if len(filled.missing) > 0 || filled.typed() == 0 {
+				continue
+			}
+			from := &call{p, filled, cl}
+			if found = use(from); found {
+				made = from
+			}
+		}
+		if !found {
+			left = append(left, q)
 		}
 	}
-	fill.missing = slices.DeleteFunc(fill.missing, func(q param) bool { _, ok := fill.chosen[q.Name]; return ok })
+	f.missing = left
+	return made
+}
+
+// takes reports whether a parameter may take a field of a result, by name and type.
+func (q param) takes(o output, from *tool) bool {
+	if o.typ != "" && o.typ != q.typ && !(q.numeric() && (o.typ == "number" || o.typ == "integer")) || len(o.stems) == 0 {
+		return false
+	}
+	if slices.Equal(q.stems, o.stems) {
+		return len(q.stems) > 1 || !common[q.stems[0]]
+	}
+	last := len(q.stems) - 1 // "hotel_id" takes the "id" that find_hotel returns
+	return last > 0 && idNames[q.stems[last]] && len(o.stems) == 1 && o.stems[0] == q.stems[last] && slices.Contains(from.name, q.stems[0])
 }

@@ -1,287 +1,490 @@
 package rules
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
-	"path"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// How well a parameter is filled.
-const (
-	takeRequired = 0.3 // the least score that a required parameter takes
-	takeOptional = 1.9
-	known        = 0.75 // below, a required argument is a guess
-	sure         = 1.0  // below, it is weak evidence
-	strong       = 4.0
-)
+// span is a part of the question.
+type span struct{ start, end int }
 
-// choice is what a parameter is given.
-type choice struct {
-	value      any
-	score      float64
-	start, end int  // bytes of the question; equal for what is not a part of it
-	unclear    bool // the question can be read in more than one way
+// argument is a value for a parameter, and the part of the question that it takes.
+type argument struct {
+	value any
+	span  span
+	score float64
+	typed bool // its form says that it fits, or its name stands beside it
 }
 
-func (c choice) overlaps(start, end int) bool { return c.start < end && start < c.end }
-
-// clashes reports whether two choices use the same part of the question, or the same result.
-func (c choice) clashes(o choice) bool {
-	if c.end == c.start {
-		_, refers := c.value.(reference)
-		return refers && c.value == o.value
-	}
-	return c.overlaps(o.start, o.end)
-}
-
-// filling is what the parameters of a tool are given.
+// filling is the arguments of a call as far as the question gives them.
 type filling struct {
-	chosen  map[string]choice
-	missing []param  // required and open
-	unclear []string // parameters left open because a value for them can be read in more than one way
+	args    map[string]argument
+	missing []param
+	text    bool // an argument is unquoted text
+
+	calculated bool // a calculation is an argument
 }
 
-// overlaps reports whether an argument is a part of text[start:end].
-func (f filling) overlaps(start, end int) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(f.chosen)), func(c choice) bool { return c.overlaps(start, end) })
-}
+// takes reports whether a token is part of an argument.
+func (f filling) takes(t token) bool { return f.taker(t) != nil }
 
-// uses is how surely a word is part of an argument.
-func (f filling) uses(w word) float64 {
-	used := 0.0
-	for _, c := range f.chosen {
-		if c.overlaps(w.start, w.end) {
-			used = max(used, min(1, c.score/2))
+func (f filling) taker(t token) *argument {
+	for _, a := range f.args {
+		if a.span.start <= t.start && t.end <= a.span.end {
+			return &a
 		}
 	}
-	return used
+	return nil
 }
 
-// guessed reports whether a required argument rests on weak evidence.
-func (f filling) guessed(q param) bool {
-	c, ok := f.chosen[q.Name]
-	return ok && q.Required && c.score < known
-}
-
-// complete reports whether all that a tool requires is known, and not merely guessed unless the tool only reads.
-func (f filling) complete(of *profile) bool {
-	return len(f.missing) == 0 && (of.reads || !slices.ContainsFunc(of.params, f.guessed))
-}
-
-// filler fills the parameters of one tool from one question.
-type filler struct {
-	p       *Planner
-	a       ask
-	f       *profile
-	earlier []*call
-	texts   []values.Value // values and phrases
-	digits  int            // how many numbers are written in digits
-}
-
-// fill gives each parameter at most one part of what is asked, so that all fit best together, and no part twice.
-func (p *Planner) fill(a ask, f *profile, earlier []*call) filling {
-	l := filler{p: p, a: a, f: f, earlier: earlier}
-	l.a.values = l.parts()
-	l.texts = slices.Concat(l.a.values, l.phrases())
-	for _, v := range a.values {
-		if row := form(v); row == "number" || row == "yearlike" {
-			l.digits++
+// typed counts the arguments whose form or neighbours say that they fit.
+func (f filling) typed() (n int) {
+	for _, a := range f.args {
+		if a.typed {
+			n++
 		}
 	}
-	return l.fill(f.params, 0)
+	return n
 }
 
-// parts adds to the values what a tool may want of them: the parts of "owner/name", the ends of a range of days, a path
-// with the folder it is in, and a place with the region after it or the number before it.
-func (l *filler) parts() []values.Value {
-	out, text := slices.Clip(l.a.values), l.a.text
-	add := func(v values.Value, start, end int, text, label string) {
-		v.Start, v.End, v.Text, v.Label = start, end, text, label
-		out = append(out, v)
+// json returns the arguments as a JSON object.
+func (f filling) json() json.RawMessage {
+	values := map[string]any{}
+	for name, a := range f.args {
+		values[name] = a.value
 	}
-	owned := slices.ContainsFunc(l.f.params, func(q param) bool { return q.Name == "owner" || q.Name == "org" })
-	for i, v := range l.a.values {
-		owner, name, ok := strings.Cut(v.Text, "/")
-		switch {
-		case v.Kind == values.Identifier && owned && ok && !strings.Contains(name, "/"):
-			add(v, v.Start, v.Start+len(owner), owner, "owner")
-			add(v, v.End-len(name), v.End, name, "repo")
-		case v.Kind == values.DateRange && len(v.Alternatives) == 0: // "last week" for a first and a last day
-			middle := (v.Start + v.End) / 2
-			first, last := v, v
-			first.Kind, first.Cue, first.Until = values.Date, "from", time.Time{}
-			last.Kind, last.Cue, last.Time, last.Until = values.Date, "to", v.Until, time.Time{}
-			add(first, v.Start, middle, v.Text, "bound")
-			add(last, middle, v.End, v.Text, "bound")
-		case (v.Kind == values.Path || v.Cue == "named" && list("changes").any(l.a.verb)) && !strings.ContainsAny(v.Text, "/\\*"):
-			one := !slices.ContainsFunc(l.a.values[:i], func(o values.Value) bool { return o.Kind == values.Path })
-			for _, o := range l.a.values[i+1:] { // "the folder reports in /tmp", but not "move a.txt and b.txt to /tmp"
-				near, end := o.Start-v.End < 12, v.End
-				if near {
-					end = o.End
-				}
-				if o.Kind == values.Path && strings.HasPrefix(o.Text, "/") && (o.Cue == "in" || o.Cue == "to" && one && near) {
-					v.Kind = values.Path
-					add(v, v.Start, end, path.Join(o.Text, v.Text), "region")
-				} else if o.Kind != values.Path || strings.ContainsAny(o.Text, "/\\*") {
-					break
-				}
-			}
-		case v.Kind == values.Name:
-			start, end := v.Start, v.End
-			if i := slices.IndexFunc(l.a.words, func(w word) bool { return w.end+1 == v.Start }); i >= 0 &&
-				table().regionOf[strings.ToLower(text[l.a.words[i].start:v.End])] != "" {
-				start = l.a.words[i].start // "San Francisco" at the beginning of a sentence
-			}
-			for j, o := range l.a.values {
-				numbered := o.Kind <= values.Ordinal || o.Kind == values.Identifier
-				switch {
-				case j > i && o.Kind == values.Name && o.Start > end && strings.TrimSpace(text[end:o.Start]) == ",":
-					end = o.End
-				case j < i && numbered && o.End < v.Start && strings.TrimSpace(text[o.End:v.Start]) == "":
-					start = o.Start
-				}
-			}
-			if start < v.Start || end > v.End {
-				add(v, start, end, text[start:end], "region")
-			}
-		}
-	}
-	return out
+	raw, _ := json.Marshal(values) // strings, numbers and lists of them
+	return raw
 }
 
-func (l *filler) fill(params []param, depth int) filling {
-	out := filling{chosen: map[string]choice{}}
-	rows := make([][]choice, len(params))
-	for i, q := range params {
-		rows[i] = l.candidates(q)
+// How well a value must fit a parameter.
+const (
+	enough         = 0.6
+	enoughOptional = 1.5
+)
+
+// fill finds arguments for a tool in a clause. All fitting pairs of parameters and values are found first; the best
+// pairs are taken, and no part of the question is taken twice.
+func fill(c clause, t *tool, text string) filling {
+	type pair struct {
+		param int
+		argument
 	}
-	for i, c := range assign(params, rows) {
-		switch {
-		case c == nil:
-		case c.unclear, twin(params, rows, i, *c), l.offered(*c): // asked about or left out, but no guess
-			out.unclear = append(out.unclear, params[i].Name)
-		default:
-			out.chosen[params[i].Name] = *c
-		}
-	}
-	for _, q := range params {
-		if _, ok := out.chosen[q.Name]; ok {
+	f := filling{args: map[string]argument{}}
+	f.calculation(c, t)
+	f.repository(c, t)
+	var pairs []pair
+	for i, q := range t.params {
+		if _, given := f.args[q.name]; given {
 			continue
 		}
-		if c, ok := l.inner(q, out, depth); ok {
-			out.chosen[q.Name] = c
-		} else if c, ok := settled(q); ok && q.Required {
-			out.chosen[q.Name] = c
-		} else if q.Required {
-			out.missing = append(out.missing, q)
+		for _, a := range q.arguments(c, t, text) {
+			if q.required {
+				a.score += 0.3
+			}
+			pairs = append(pairs, pair{i, a})
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
+	for _, p := range pairs {
+		q := t.params[p.param]
+		_, given := f.args[q.name]
+		overlaps := slices.ContainsFunc(slices.Collect(maps.Values(f.args)), func(a argument) bool {
+			return a.span.start < p.span.end && p.span.start < a.span.end
+		})
+		if given || overlaps || !q.required && p.score < enoughOptional || p.score < enough {
+			continue
+		}
+		f.args[q.name] = p.argument
+	}
+	for _, q := range t.params {
+		_, given := f.args[q.name]
+		switch {
+		case given || !q.required:
+		case q.fallback != nil:
+			var value any
+			if json.Unmarshal(q.fallback, &value) == nil {
+				f.args[q.name] = argument{value: value}
+			}
+		case q.named(textNames) && q.typ == "string" || q.named(wordsNames) && q.typ == "string" && t.reads:
+			if topic := c.topic(t, q.named(wordsNames), text); t.reads && topic.start < topic.end && !f.text {
+				f.args[q.name] = argument{value: text[topic.start:topic.end], span: topic}
+				f.text = true
+				continue
+			}
+			f.missing = append(f.missing, q)
+		default:
+			f.missing = append(f.missing, q)
+		}
+	}
+	return f
+}
+
+// calculation gives a calculation to a parameter for expressions, or its operands to numeric parameters.
+func (f *filling) calculation(c clause, t *tool) {
+	i := slices.IndexFunc(c.tokens, func(x token) bool { return x.kind == calculation })
+	if i < 0 {
+		return
+	}
+	x := c.tokens[i]
+	var numeric []param
+	for _, q := range t.params {
+		if q.typ == "string" && q.named(sumNames) {
+			f.args[q.name] = argument{value: x.text, span: span{x.start, x.end}, typed: true}
+			f.calculated = true
+			return
+		}
+		if q.required && q.numeric() {
+			numeric = append(numeric, q)
+		}
+	}
+	for i, q := range numeric {
+		if len(numeric) == len(x.operands) && t.operates(x.operator) {
+			f.args[q.name] = argument{value: number64(x.operands[i]), span: span{x.start, x.end}, typed: true}
+			f.calculated = true
+		}
+	}
+}
+
+// operates reports whether a tool is named after a calculation with an operator.
+func (t *tool) operates(operator byte) bool {
+	return slices.ContainsFunc(t.full, func(w string) bool { return strings.Contains(operations[operator], " "+w+" ") })
+}
+
+// repository gives the parts of owner/name to parameters of these names.
+func (f *filling) repository(c clause, t *tool) {
+	at := map[string]bool{}
+	for _, q := range t.params {
+		at[q.name] = q.typ == "string"
+	}
+	for _, x := range c.tokens {
+		if owner, repo, ok := strings.Cut(x.text, "/"); ok && x.kind == path && owner != "" && !strings.ContainsAny(repo, "/*") && at["owner"] && at["repo"] {
+			f.args["owner"] = argument{value: owner, span: span{x.start, x.end}, typed: true}
+			f.args["repo"] = argument{value: repo, span: span{x.start, x.end}, typed: true}
+			return
+		}
+	}
+}
+
+// number64 is a number as JSON writes it best.
+func number64(n float64) any {
+	if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		return int64(n)
+	}
+	return n
+}
+
+// arguments returns all values of a clause that fit a parameter.
+func (q param) arguments(c clause, t *tool, text string) (out []argument) {
+	first := 0
+	if c.act == command {
+		first = 1
+	}
+	if q.typ == "array" {
+		return q.lists(c, text, first)
+	}
+	for i := first; i < len(c.tokens); i++ {
+		x := c.tokens[i]
+		if value, score := q.accepts(x); score > 0 {
+			cue := q.cue(c, i, i+1)
+			out = append(out, argument{value, span{x.start, x.end}, score + cue, score >= 1.4 || cue >= 1})
+		}
+		for _, known := range []struct {
+			values []string
+			score  float64
+		}{{q.choices, 2.8}, {q.examples, 2.1}} {
+			for _, choice := range known.values {
+				if n := matches(c.tokens[i:], choice); n > 0 && (known.score > 2.5 || x.kind == word) {
+					out = append(out, argument{q.value(choice), span{x.start, c.tokens[i+n-1].end}, known.score + q.cue(c, i, i+n), true})
+				}
+			}
+		}
+	}
+	if !q.free() || q.named(textNames) || q.named(wordsNames) || q.identifies() {
+		return out
+	}
+	for _, p := range c.phrases(first) {
+		from, to, label := p.from, p.to, 0.0
+		for to-from > 1 && q.labels(c.lower(to-1)) && !c.tokens[to-1].capital() {
+			to, label = to-1, 1.4 // "Blue room"
+		}
+		for to-from > 1 && q.labels(c.lower(from)) {
+			from, label = from+1, 1.4 // "entity Project X"
+		}
+		for to-from > 1 && !p.name && (slices.Contains(t.name, search.Stem(c.lower(from))) || t.labels(c.lower(from))) {
+			from++
+		}
+		own := true
+		for _, x := range c.tokens[from:to] {
+			own = own && t.words[search.Stem(x.lower)] >= 0.8
+		}
+		cue := max(label, q.cue(c, from, to))
+		score := 0.3 + cue
+		if p.name {
+			score += 0.7
+			if q.named(personNames) {
+				score += 0.5
+			}
+		} else if own {
+			score -= 0.8
+		}
+		if s := (span{c.tokens[from].start, c.tokens[to-1].end}); score > 0 {
+			out = append(out, argument{text[s.start:s.end], s, score, cue >= 1 || p.name && q.named(personNames)})
 		}
 	}
 	return out
 }
 
-// alternative is how another value follows a value.
-var alternative = lazy(`(?i)^["'”»]?,? (?:or|oder|ou|o|u) `)
-
-// offered reports whether what a write would be given is one of several: "delete contact C-1 or C-2".
-func (l *filler) offered(c choice) bool {
-	return !l.f.reads && c.start < c.end && alternative().MatchString(l.a.text[c.end:])
+// value is a choice in the type of the parameter.
+func (q param) value(choice string) any {
+	var n float64
+	if q.numeric() && json.Unmarshal([]byte(choice), &n) == nil {
+		return number64(n)
+	}
+	return choice
 }
 
-// twin reports whether a number suits another optional parameter as well as i: the 5 of "5 lines" is no head and no tail.
-func twin(params []param, rows [][]choice, i int, c choice) bool {
-	for j, o := range params {
-		same := func(d choice) bool { return d.clashes(c) && d.score > c.score-0.1 }
-		if j != i && !o.Required && !params[i].Required && numeric(kindOf(o.Schema)) && slices.ContainsFunc(rows[j], same) {
-			return true
+// matches returns how many tokens at the start of a list are a value, 0 if none are.
+func matches(tokens []token, value string) int {
+	words := strings.Fields(strings.ToLower(value))
+	if len(words) == 0 || len(words) > len(tokens) {
+		return 0
+	}
+	for i, w := range words {
+		x := tokens[i]
+		same := strings.ToLower(x.text) == w || x.kind == word && len(w) > 2 && search.Stem(x.lower) == search.Stem(w)
+		if !same || len(w) == 1 && x.text != value {
+			return 0
 		}
 	}
-	return false
+	return len(words)
 }
 
-// inner fills an object, or a list of one object, whose fields the question gives.
-func (l *filler) inner(q param, outer filling, depth int) (choice, bool) {
-	s, list := q.Schema, kindOf(q.Schema) == "array" && q.Items != nil
-	if list {
-		s = q.Items
+// accepts returns the value of a token for a parameter, and how well its form fits; 0 if it does not.
+func (q param) accepts(x token) (any, float64) {
+	if q.numeric() {
+		if x.kind != number || q.typ == "integer" && x.number != math.Trunc(x.number) {
+			return nil, 0
+		}
+		if strings.ContainsAny(x.text, "$€£") && q.named(moneyNames) {
+			return number64(x.number), 2
+		}
+		return number64(x.number), 1.4
 	}
-	if kindOf(s) != "object" || len(s.Fields) == 0 || depth >= maxDepth-1 {
-		return choice{}, false
+	if q.typ != "string" || len(q.choices) > 0 {
+		return nil, 0
 	}
-	inside := *l
-	inside.texts = slices.DeleteFunc(slices.Clone(l.texts), func(v values.Value) bool {
-		return slices.ContainsFunc(l.f.params, func(o param) bool { return outer.chosen[o.Name].overlaps(v.Start, v.End) })
-	})
-	r := profiler{lang: l.a.lang}
-	fill := inside.fill(r.params(&profile{labels: stems{}, shared: map[string]int{}}, s, 0), depth+1)
-	if len(fill.chosen) == 0 || len(fill.missing) > 0 {
-		return choice{}, false
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(q.about, w) })
 	}
-	object, out := map[string]any{}, choice{score: strong, start: len(l.a.text)}
-	for name, c := range fill.chosen {
-		object[name] = c.value
-		out.score = min(out.score, c.score)
-		if c.end > c.start {
-			out.start, out.end = min(out.start, c.start), max(out.end, c.end)
+	pick := func(fits bool, well, else_ float64) (any, float64) {
+		if fits {
+			return x.text, well
+		}
+		return x.text, else_
+	}
+	loose := 0.0
+	if q.free() {
+		loose = 0.9
+	}
+	format := q.schema.Format
+	switch x.kind {
+	case date:
+		day, _ := time.Parse(time.DateOnly, x.text)
+		return day.Format(cmp.Or(q.layout, time.DateOnly)), fit(q.layout != "" || format == "date" || format == "" && q.named(dateNames), 3)
+	case clock:
+		return x.text, fit(q.named(clockNames) && format != "date-time" && !q.named(dateNames) || says("hh:mm"), 3)
+	case email:
+		return pick(format == "email" || q.named(emailNames) || says("mail"), 3, loose)
+	case address:
+		return pick(format == "uri" || q.named(linkNames) || says("url"), 3, loose)
+	case path:
+		repository := strings.Contains(x.text, "/") && q.named(stemSet("repo repository"))
+		pattern := strings.Contains(x.text, "*") && says("pattern", "glob")
+		return pick(q.named(pathNames) && !strings.Contains(x.text, "*") || repository || pattern || q.named(stemSet("source destination")) || says("path "), 2.6, loose)
+	case identifier:
+		score := fit(q.named(idNames) || says("number", " id"), 2.3)
+		if slices.ContainsFunc(q.examples, func(e string) bool { return alike(e, x.text) }) {
+			score++
+		}
+		return x.text, max(score, fit(q.free(), 1.2))
+	case number:
+		return strings.TrimRight(x.text, "%"), fit(q.named(idNames), 1.4)
+	case quotation:
+		score := fit(q.named(titleNames) || q.named(wordsNames) || q.named(textNames), 2)
+		return x.text, max(score, fit(q.free() || q.named(pathNames), 1.6), fit(q.named(idNames), 1.2))
+	}
+	return nil, 0
+}
+
+func fit(ok bool, score float64) float64 {
+	if ok {
+		return score
+	}
+	return 0
+}
+
+// alike reports whether two identifiers begin with the same letters: "C-17" and "C-4".
+func alike(a, b string) bool {
+	letters := func(s string) string { return s[:max(strings.IndexAny(s, "0123456789"), 0)] }
+	return letters(a) != "" && strings.EqualFold(letters(a), letters(b))
+}
+
+// identifies reports whether a parameter is an identifier rather than a name.
+func (q param) identifies() bool { return len(q.stems) > 0 && idNames[q.stems[len(q.stems)-1]] }
+
+// labels reports whether a word names a parameter of a tool.
+func (t *tool) labels(w string) bool {
+	return slices.ContainsFunc(t.params, func(q param) bool { return q.labels(w) })
+}
+
+// labels reports whether a word names the parameter.
+func (q param) labels(w string) bool { return w != "" && slices.Contains(q.stems, search.Stem(w)) }
+
+// cue says how well the words around some tokens fit a parameter.
+func (q param) cue(c clause, from, to int) (score float64) {
+	before := from - 1
+	for before >= 0 && skipped[c.lower(before)] {
+		before--
+	}
+	w := c.lower(before)
+	switch {
+	case q.labels(w), w == "titled" && q.labels("title"):
+		score = 1.6
+	case q.named(cues[w]):
+		score = 1.2
+	case len(w) > 3 && !search.IsStopWord(w) && strings.Contains(q.about, w):
+		score = 0.6
+	}
+	if away := w == "to" || w == "into"; away && q.named(fromNames) && !q.named(toNames) || w == "from" && q.named(toNames) && !q.named(fromNames) {
+		score = -2
+	}
+	if q.labels(c.lower(to)) {
+		score = max(score, 1.4)
+	}
+	for i := max(from-5, 0); i < before; i++ {
+		if q.labels(c.lower(i)) {
+			score += 0.4
+			break
 		}
 	}
-	out.value = object
-	if list {
-		out.value = []any{object}
-	}
-	out.start = min(out.start, out.end)
-	return out, out.score >= least(q)
+	return score
 }
 
-// describedDefault is how descriptions name what is taken when nothing is given.
-var describedDefault = lazy(`(?i)\bdefaults?(?: value)?(?: is| to|:|=)? ?(?:to )?['"]?([\w.-]*\w)`)
-
-// settled is what a parameter is given that the question does not mention: its default or its only choice.
-func settled(q param) (choice, bool) {
-	raw := q.Default
-	if len(raw) == 0 && len(q.Enum) == 1 {
-		raw = q.Enum[0]
-	}
-	if m := describedDefault().FindStringSubmatch(q.Description); len(raw) == 0 && m != nil {
-		if raw = json.RawMessage(strings.ToLower(m[1])); kindOf(q.Schema) == "string" {
-			raw = json.RawMessage(strconv.Quote(m[1]))
-		}
-	}
-	var v any
-	if json.Unmarshal(raw, &v) != nil || v == nil {
-		return choice{}, false
-	}
-	kind := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[raw[0]]
-	whole := kind == "" && !bytes.Contains(raw, []byte("."))
-	fits := kindOf(q.Schema) == cmp.Or(kind, "number") || kindOf(q.Schema) == "integer" && whole
-	listed := len(q.Enum) == 0 || slices.Contains(choices(q.Schema), strings.Trim(string(raw), `"`))
-	return choice{value: v, score: sure}, fits && listed
-}
-
-// candidates returns what a parameter could be given.
-func (l *filler) candidates(q param) (out []choice) {
-	switch kindOf(q.Schema) {
-	case "array":
-		return l.lists(q)
-	case "object":
+// lists returns a list of all values of a clause that fit the items of an array.
+func (q param) lists(c clause, text string, first int) []argument {
+	item := param{name: q.name, schema: q.schema.Items, typ: "string", stems: q.stems, about: q.about, examples: q.examples}
+	if item.schema == nil {
 		return nil
-	case "boolean":
-		out = l.flags(q)
-	default:
-		out = l.choices(q)
 	}
-	for _, v := range l.texts {
-		if c, ok := l.take(q, v); ok && (v.Kind != values.Phrase || len(q.Enum) == 0) {
-			out = append(out, c)
+	if len(item.schema.Types) > 0 {
+		item.typ = item.schema.Types[0]
+	}
+	var best, values []any
+	var at, taken span
+	add := func(v any, s span) {
+		joined := len(values) > 0 && listJoint.MatchString(text[at.end:max(s.start, at.end)])
+		if !joined {
+			values, at = nil, s
+		}
+		values, at.end = append(values, v), s.end
+		if len(values) > len(best) {
+			best, taken = slices.Clone(values), at
 		}
 	}
-	return append(out, l.references(q)...)
+	for i := first; i < len(c.tokens); i++ {
+		x := c.tokens[i]
+		if v, score := item.accepts(x); score >= 1.4 {
+			add(v, span{x.start, x.end})
+			continue
+		}
+		for _, choice := range q.choices {
+			if n := matches(c.tokens[i:], choice); n > 0 {
+				add(choice, span{x.start, c.tokens[i+n-1].end})
+			}
+		}
+		for _, p := range c.phrases(first) {
+			if p.from == i && p.name && item.free() && len(q.choices) == 0 {
+				s := span{x.start, c.tokens[p.to-1].end}
+				add(text[s.start:s.end], s)
+			}
+		}
+	}
+	if len(best) == 0 {
+		return nil
+	}
+	return []argument{{best, taken, 1.6, true}}
+}
+
+// phrase is a run of words that may name something.
+type phrase struct {
+	from, to int
+	name     bool // every word has a capital letter
+}
+
+// phrases returns the runs of capital words, and of other words with a topic, from a token on.
+func (c clause) phrases(first int) (out []phrase) {
+	content := func(i int) bool {
+		x := c.tokens[i]
+		return x.kind == word && !search.IsStopWord(x.lower) && !risky[x.lower] && !cueWord(x.lower) && !courtesy[x.lower]
+	}
+	named := func(i int) bool { return c.tokens[i].capital() && (i > 0 || !c.sentenceCase()) && content(i) }
+	for i := first; i < len(c.tokens); i++ {
+		if !content(i) {
+			continue
+		}
+		to, name := i+1, named(i)
+		for to < len(c.tokens) && content(to) && named(to) == name {
+			to++
+		}
+		out = append(out, phrase{i, to, name})
+		if name && to < len(c.tokens) && content(to) { // "Blue room"
+			out = append(out, phrase{i, to + 1, true})
+		}
+		i = to - 1
+	}
+	return out
+}
+
+// sentenceCase reports whether the first word may be capital because the clause begins there.
+func (c clause) sentenceCase() bool { return c.act == command || len(c.tokens) > 3 }
+
+func cueWord(w string) bool { return cues[w] != nil || subordinate[w] || negative[w] }
+
+// topic is the part of a clause that a search is for: without the verb, and without "the web for".
+func (c clause) topic(t *tool, whole bool, text string) span {
+	from, to := 0, len(c.tokens)
+	if whole && c.act == command && to > 1 {
+		return span{c.tokens[1].start, c.tokens[to-1].end}
+	}
+	own := func(i int) bool {
+		x := c.tokens[i]
+		return x.kind == word && (search.IsStopWord(x.lower) || slices.Contains(t.name, search.Stem(x.lower)) || slices.Contains(t.full, x.lower) || search.Stem(x.lower) == search.Stem(t.Server))
+	}
+	if c.act == command {
+		for from = 1; from < to && own(from) && !cueWord(c.lower(from)); {
+			from++
+		}
+		for from < to && (introduces[c.lower(from)] || search.IsStopWord(c.lower(from))) {
+			from++
+		}
+		for to > from && own(to-1) {
+			to--
+		}
+	} else {
+		for from < to && (lead[c.lower(from)]) {
+			from++
+		}
+	}
+	if from >= to {
+		from, to = 0, len(c.tokens)
+	}
+	return span{c.tokens[from].start, c.tokens[to-1].end}
 }

@@ -1,20 +1,18 @@
 // Package rules plans tool calls without a language model.
 //
-// Package intent splits the question into clauses and says which of them ask for something; package values finds what may
-// be an argument. For each clause the tools that a search finds are weighed (evidence.go): what share of the clause a
-// tool's texts and arguments explain, and how well its required parameters are filled. The parameters are filled all
-// together (fill.go, assign.go), by type, by the words around a value and by its side ("from", "to"), so that the sum is
-// best and nothing is used twice. A required argument that nothing in the question gives is taken from the result of
-// another call where the names of fields say so (chain.go). What is ambiguous is left out.
+// It is small and cautious. It understands plain commands and plain questions in English, and values that have a form:
+// numbers, dates, quotations, identifiers, addresses, paths, and what a tool's schema lists. Another language can only
+// name a tool in full. What it does not understand is in the plan's Unmet, with the nearest tools.
 //
-// A tool that writes is called only for a command or a request whose verb asks for what the tool does, and with nothing
-// guessed (ask.go). In an unknown language only a tool that reads and is named in the question is called.
+// The path of a question: text.go splits it into words and values; sentence.go splits these into clauses and decides
+// what each asks for; choose.go weighs the tools that a search finds for a clause; fill.go gives values to their
+// parameters; unmet.go says what was left out. words.go has the tables.
 //
-// Every part of the question that no call serves is in the plan's Unmet; a call that lacks nothing but required arguments
-// is in its Open as well (unmet.go).
+// A tool that writes is called only on positive evidence. Every sentence of the question must be plain; the clause must
+// be a command of nothing but allowed words; its verb must ask for what the tool does; each of its words must be taken
+// by an argument or be known to the tool; and no other tool may fit as well. Nothing is looked up or guessed for it.
 //
-// A Planner has no state and may be used by many goroutines. The work for a question is bounded whatever its text and
-// whatever the schemas.
+// A Planner may be used by many goroutines; it keeps compiled schemas alone, within bounds. Its work is bounded whatever the question and the schemas.
 package rules
 
 import (
@@ -26,8 +24,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/planner/rules/intent"
-	"github.com/agenticnexus/agenticnexus/planner/rules/values"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 // Options are the settings of a Planner.
@@ -37,12 +34,13 @@ type Options struct {
 
 // Planner plans by rules. Use [New].
 type Planner struct {
-	now func() time.Time
+	now       func() time.Time
+	validator *plan.Validator
 }
 
 // New returns a Planner.
 func New(o Options) *Planner {
-	p := &Planner{now: o.Now}
+	p := &Planner{now: o.Now, validator: plan.NewValidator()}
 	if p.now == nil {
 		p.now = time.Now
 	}
@@ -54,7 +52,7 @@ func New(o Options) *Planner {
 type Catalog interface {
 	// Ask searches by what the user says. It may ask an embedding model.
 	Ask(ctx context.Context, question string, limit int) []plan.Tool
-	// Look searches by words that tools use, often many times for one question.
+	// Look searches by words alone.
 	Look(words string, limit int) []plan.Tool
 }
 
@@ -94,32 +92,26 @@ func (c catalog) Look(words string, limit int) []plan.Tool {
 	return out
 }
 
-// maxText bounds how much of a question is read, in bytes.
+// maxText bounds how much of a question is read, in bytes. A longer question writes nothing.
 const maxText = 16 << 10
 
 // Plan plans a question over the tools of a catalog. The error is ctx's, if it ended.
 func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.Plan, error) {
-	said := clip(query, maxText)
-	query = spelled(said, tools)
-	texts, masked := announcedTexts(said)
-	clauses := intent.Split(spelled(masked, tools))
-	for i, cl := range clauses {
-		clauses[i].Text = query[cl.Start:cl.End]
-		clauses[i].Language = vocabulary(clauses[i])
+	text := clip(query, maxText)
+	verbs := map[string]bool{}
+	for _, t := range tools.Ask(ctx, text, maxTools) {
+		if words := segment.Words(t.Tool); len(words) > 1 && !search.IsStopWord(words[0]) {
+			verbs[words[0]] = true
+		}
 	}
-	lang := mostly(clauses)
-	c := chooser{
-		p: p, ctx: ctx, tools: tools, said: said, text: query, fills: map[*profile]filling{},
-		values:   append(values.Extract(query, values.Options{Now: p.now(), Language: lang}), texts...),
-		profiler: &profiler{lang: lang, made: map[string]*profile{}},
-	}
-	clauses = splitCalculations(query, clauses, c.values)
-	c.choose(clauses[:min(len(clauses), maxClauses)])
+	c := chooser{ctx: ctx, catalog: tools, message: parse(text, scan(text, p.now()), verbs), known: map[string]*tool{}, validator: p.validator}
+	c.message.plain = c.message.plain && len(text) == len(query)
+	c.choose()
 	if err := ctx.Err(); err != nil {
 		return plan.Plan{}, fmt.Errorf("planning by rules: %w", err)
 	}
-	out := plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}, Unmet: c.unmet, About: slices.ContainsFunc(clauses,
-		about)}
+	out := plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}, Unmet: c.unmet}
+	out.About = slices.ContainsFunc(c.message.clauses, func(cl clause) bool { return cl.act == abilities })
 	ids := map[*call]string{}
 	for _, one := range c.calls {
 		ids[one] = fmt.Sprintf("s%d", len(out.Steps)+1)
@@ -128,46 +120,31 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	for i, one := range c.open {
 		out.Open = append(out.Open, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
 	}
-	if out.Note = note(out); out.Note == "" {
-		out.Note = c.unworked()
-	}
+	out.Note = note(out)
 	return out, nil
 }
 
-// addressed are paths and addresses, whose words are of no language.
-var addressed = lazy(`\S*\pL[/.@]\S*\pL\S*|\S*/\S*`)
-
-// vocabulary is the language that knows most words of a clause: of "crea la carpeta" the function words are French, too.
-func vocabulary(cl intent.Clause) string {
-	best, most := cl.Language, -1
-	if best == "" {
-		return best
-	}
-	words := wordShape().FindAllString(addressed().ReplaceAllString(cl.Text, ""), maxWords)
-	for _, lang := range []string{cl.Language, "de", "fr", "es"} {
-		known := 0
-		for _, w := range words {
-			stems, empty := search.StemsIn(w, lang)
-			both := slices.Contains(stems[1:], search.Stem(strings.ToLower(w))) // "patient" is English, too
-			if empty || len(stems) > 1 && !(both && cl.Language == "en") || lang == "en" && search.RequestVerb(strings.ToLower(w)) {
-				known++
+// step writes a call as a plan step. Calls that it refers to have their ids already.
+func (c *call) step(id string, ids map[*call]string) plan.Step {
+	s := plan.Step{ID: id, Tool: c.tool.Name, Server: c.tool.Server, After: []string{}}
+	for name, a := range c.filling.args {
+		if ref, ok := a.value.(reference); ok {
+			from := ids[ref.call]
+			if !slices.Contains(s.After, from) {
+				s.After = append(s.After, from)
 			}
-		}
-		if known > most {
-			best, most = lang, known
+			a.value = "$" + from + "." + ref.path
+			c.filling.args[name] = a
 		}
 	}
-	return best
+	slices.Sort(s.After)
+	s.Arguments = c.filling.json()
+	return s
 }
 
-// mostly is the language of most of the question.
-func mostly(clauses []intent.Clause) string {
-	best, most, size := "", 0, map[string]int{}
-	for _, c := range clauses {
-		size[c.Language] += c.End - c.Start
-		if size[c.Language] > most {
-			best, most = c.Language, size[c.Language]
-		}
+func clip(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "")
 	}
-	return best
+	return s
 }

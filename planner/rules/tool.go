@@ -2,6 +2,8 @@ package rules
 
 import (
 	"cmp"
+	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,211 +15,223 @@ import (
 
 // Bounds of what is read of a tool.
 const (
-	maxParams = 64
+	maxParams = 40
 	maxDepth  = 3
-	maxEnum   = 2000
+	maxEnum   = 300
 )
 
-// profile is a tool as its own texts describe it.
-type profile struct {
-	tool    plan.Tool
+// tool is a tool as its own texts describe it.
+type tool struct {
+	plan.Tool
 	reads   bool
-	verb    string   // stem of what the tool does: the verb of its name, or of its description
-	by      string   // stem of how it does that: "controls a lamp by setting its colour", or what else it calls that
-	first   string   // stem of the first word of the name
-	name    []string // stems of name and title, without stop words
-	module  stems    // stems that only say where the tool belongs: of its server, and "geo" of "geo.find_city"
-	words   stems    // of name and description
-	labels  stems    // of parameter names, descriptions and choices
+	verbs   []string           // stems of what it does
+	name    []string           // stems of the words of its name that are no verbs such as "get"
+	full    []string           // all words of the name
+	words   map[string]float64 // stem to how much it says about the tool, at most 1
 	params  []param
 	outputs []output
-	shared  map[string]int // how many parameters have a stem in their names
-	broken  bool           // the input schema cannot be read
 }
 
-// param is a parameter, or a field of one.
+// param is a parameter.
 type param struct {
-	schema.Property
-	stems []string // of its name
-	about stems    // of its description
-	role  role
+	name     string
+	required bool
+	schema   *schema.Schema
+	typ      string          // JSON type, "string" if there is none
+	stems    []string        // of the name
+	about    string          // description, in lower case
+	choices  []string        // enum values
+	examples []string        // values that the description names
+	layout   string          // of dates
+	fallback json.RawMessage // default value, nil if there is none
 }
-
-func (q param) named(stem string) bool { return slices.Contains(q.stems, stem) }
-
-func (f *profile) named(stem string) bool { return slices.Contains(f.name, stem) }
-
-// isForDirectories reports whether a tool is for directories and not for files, by its name.
-func (f *profile) isForDirectories() bool { return f.named("directori") && !f.named("file") }
 
 // output is a field of a tool's result.
 type output struct {
-	path  string
-	kind  string
-	stems []string
+	path, typ string
+	stems     []string
 }
 
-// profiler makes profiles of tools for one question.
-type profiler struct {
-	lang string
-	made map[string]*profile // by plan name
-}
-
-// stems returns the stems of a text's words in their order, without stop words.
-func (r *profiler) stems(text string) []string {
-	var out []string
-	for _, w := range segment.Words(text) {
-		if !search.IsStopWord(w) {
-			own, _ := search.StemsIn(w, r.lang) // for a catalog in the language of the question
-			out = append(out, search.Stem(w), own[0])
-		}
-	}
-	return unique(out)
-}
-
-func (r *profiler) profile(t plan.Tool) *profile {
-	if f := r.made[t.Name]; f != nil {
-		return f
-	}
-	f := &profile{tool: t, reads: t.Reads(), verb: toolVerb(t), name: r.stems(t.Tool + " " + t.Title),
-		module: stems{}, words: stems{}, labels: stems{}, shared: map[string]int{}}
-	if m := byDoing().FindStringSubmatch(clip(t.Description, 300)); m != nil && !list("changes")[f.verb] {
-		f.by = search.Stem(m[1])
-	} else if words := segment.Words(clip(t.Description, 300)); len(words) > 0 && !f.reads {
-		f.by = search.Stem(strings.TrimSuffix(words[0], "s")) // remove_from_cart: "Takes a product out of the cart"
-	}
-	if words := segment.Words(t.Tool); len(words) > 0 {
-		f.first = search.Stem(words[0])
-	}
-	if i := strings.LastIndexAny(t.Tool, "./:"); i > 0 {
-		for _, s := range r.stems(t.Tool[:i]) {
-			f.module[s] = !slices.Contains(r.stems(t.Tool[i:]), s)
-		}
-	}
-	for _, s := range r.stems(t.Server) {
-		f.module[s] = !slices.Contains(f.name, s)
-	}
-	f.words.add(f.name)
-	f.words.add(r.stems(clip(t.Description, 2000)))
-	input, err := schema.Read(t.InputSchema)
-	if f.broken = err != nil; !f.broken {
-		f.params = r.params(f, input, 0)
-	}
-	if result, err := schema.Read(t.OutputSchema); err == nil {
-		f.outputs = r.outputs(result, "", 0)
-	}
-	r.made[t.Name] = f
-	return f
-}
-
-// params reads the properties of an object, and the words of all that is in them.
-func (r *profiler) params(f *profile, s *schema.Schema, depth int) []param {
-	var out []param
-	for _, field := range s.Fields[:min(len(s.Fields), maxParams)] {
-		if field.Schema == nil {
-			field.Schema = &schema.Schema{}
-		}
-		p := param{Property: field, stems: r.stems(field.Name), about: stems{}}
-		described := r.stems(clip(cmp.Or(field.Description, field.Title), 600))
-		p.about.add(described)
-		p.role = roleOf(p)
-		f.labels.add(append(described, p.stems...))
-		for _, choice := range choices(field.Schema)[:min(len(field.Enum), 50)] {
-			f.labels.add(r.stems(choice))
-		}
-		for _, s := range p.stems {
-			f.shared[s]++
-		}
-		for _, inner := range []*schema.Schema{field.Schema, field.Items} {
-			if inner != nil && depth < maxDepth {
-				r.params(f, inner, depth+1)
-			}
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// outputs reads the fields of a result. Inside a list it is the first element that is referred to.
-func (r *profiler) outputs(s *schema.Schema, path string, depth int) []output {
-	var out []output
-	for _, field := range s.Fields[:min(len(s.Fields), maxParams)] {
-		at := path + field.Name
-		out = append(out, output{path: at, kind: kindOf(field.Schema), stems: r.stems(field.Name)})
-		if field.Schema != nil && depth < maxDepth {
-			out = append(out, r.outputs(field.Schema, at+".", depth+1)...)
-			if field.Items != nil {
-				out = append(out, r.outputs(field.Items, at+".0.", depth+1)...)
-			}
-		}
-	}
-	return out
-}
-
-// required returns the parameters that a call has to give.
-func (f *profile) required() []param {
-	return slices.DeleteFunc(slices.Clone(f.params), func(p param) bool { return !p.Required })
-}
-
-// kindOf is the first type that a schema names, "" for none.
-func kindOf(s *schema.Schema) string {
-	for s != nil && len(s.Types) == 0 && len(s.Alternatives) > 0 {
-		s = s.Alternatives[0]
-	}
-	if s == nil || len(s.Types) == 0 {
-		return ""
-	}
-	return s.Types[0]
-}
-
-func numeric(kind string) bool { return kind == "number" || kind == "integer" }
-
-// choices returns the texts that a parameter may be.
-func choices(s *schema.Schema) []string {
-	var out []string
-	for _, v := range s.Enum[:min(len(s.Enum), maxEnum)] {
-		out = append(out, strings.Trim(string(v), `"`))
-	}
-	return out
-}
-
-// toolVerb is the stem of what a tool does: the first verb of its name, else that of its description.
-func toolVerb(t plan.Tool) string {
+func readTool(t plan.Tool) *tool {
+	out := &tool{Tool: t, reads: t.Reads(), words: map[string]float64{}}
+	out.full = segment.Words(t.Tool)
 	sentence, _, _ := strings.Cut(clip(t.Description, 300), ". ")
-	name := segment.Words(t.Tool)
-	for k, words := range [][]string{name, segment.Words(sentence)} {
-		for i, w := range words[:min(len(words), 8)] {
-			if search.RequestVerb(w) || i == 0 && k > 0 {
-				return search.Stem(strings.TrimSuffix(w, "s"))
+	about := segment.Words(sentence)
+	for i, w := range out.full {
+		switch stem := search.Stem(w); {
+		case acts(w) && len(out.verbs) == 0 && (i == 0 || !acts(out.full[0])):
+			out.verbs = append(out.verbs, stem)
+			if !generic[w] {
+				out.name = append(out.name, stem)
+			}
+		case !search.IsStopWord(w) && !generic[w]:
+			out.name = append(out.name, stem)
+		}
+	}
+	if len(out.verbs) == 0 && len(out.full) > 0 && !search.IsStopWord(out.full[0]) {
+		out.verbs = append(out.verbs, search.Stem(out.full[0]))
+	}
+	if len(about) > 0 && acts(strings.TrimSuffix(about[0], "s")) {
+		out.verbs = append(out.verbs, search.Stem(about[0]))
+	}
+	out.say(t.Server, 0.4)
+	out.say(clip(t.Description, 1500), 0.6)
+	out.say(sentence, 0.8)
+	out.say(t.Title, 0.9)
+	out.say(t.Tool, 1)
+	if input, err := schema.Read(t.InputSchema); err == nil {
+		for _, field := range input.Fields[:min(len(input.Fields), maxParams)] {
+			out.params = append(out.params, out.param(field))
+		}
+	}
+	if result, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
+		out.outputs = outputs(result, "", 0)
+	}
+	return out
+}
+
+// say notes what a text says about the tool.
+func (t *tool) say(text string, weight float64) {
+	for _, w := range segment.Words(text) {
+		if !search.IsStopWord(w) && !risky[w] {
+			t.words[search.Stem(w)] = max(t.words[search.Stem(w)], weight)
+		}
+	}
+}
+
+// knows returns how much a word says about the tool.
+func (t *tool) knows(w string) float64 {
+	best := 0.0
+	for _, part := range segment.Words(w) {
+		stem := search.Stem(part)
+		best = max(best, t.words[stem])
+		for _, n := range t.name {
+			if best < 0.7 && search.Related(stem, n) {
+				best = 0.7
 			}
 		}
 	}
-	if len(name) == 0 {
-		return ""
-	}
-	return search.Stem(name[0])
+	return best
 }
 
-// byDoing is how descriptions say how a tool does what it does.
-var byDoing = lazy(`\bby (\w+ing)\b`)
+// acts reports whether a word names what tools do.
+func acts(w string) bool { return search.RequestVerb(w) || plan.Acts(w) || readingVerbs[w] }
 
-// does reports whether a verb of a question, given by its stems, asks for what a tool does.
-func (f *profile) does(verb []string) bool {
-	return slices.ContainsFunc(verb, func(v string) bool {
-		same := func(s string) bool { return s == v || sameGroup(s, v) }
-		noun := !f.module[v] && (list("creating")[f.verb] && f.named(v) && v != "file" || f.first == v) // not "file an issue"
-		sum := f.reads && slices.ContainsFunc(f.name, func(n string) bool { return sameGroup(v, n) })   // "add" for get_sum
-		return same(f.verb) || same(f.by) || noun || sum || slices.ContainsFunc(f.params, func(p param) bool {
-			return slices.ContainsFunc(choices(p.Schema), func(c string) bool { // "decline": response is accept or decline
-				return !strings.HasSuffix(c, "ed") && same(search.Stem(strings.ToLower(c))) // "cancelled" is nothing to do
-			})
-		})
-	})
+func (t *tool) param(p schema.Property) param {
+	q := param{name: p.Name, required: p.Required, schema: p.Schema, typ: "string"}
+	if q.schema == nil {
+		q.schema = &schema.Schema{}
+	}
+	q.fallback = q.schema.Default
+	for _, w := range segment.Words(p.Name) {
+		q.stems = append(q.stems, search.Stem(w))
+	}
+	if s := q.schema; len(s.Types) > 0 {
+		q.typ = s.Types[0]
+	} else if len(s.Alternatives) > 0 && len(s.Alternatives[0].Types) > 0 {
+		q.typ = s.Alternatives[0].Types[0]
+	}
+	described := cmp.Or(q.schema.Description, q.schema.Title)
+	q.about = strings.ToLower(clip(described, 600))
+	q.choices = choices(q.schema)
+	if q.schema.Items != nil && len(q.choices) == 0 {
+		q.choices = choices(q.schema.Items)
+	}
+	q.examples = examples(clip(described, 600))
+	q.layout = dateLayout(q.about)
+	t.say(p.Name, 0.9)
+	t.say(q.about, 0.6)
+	for _, c := range q.choices[:min(len(q.choices), 50)] {
+		t.say(c, 0.8)
+	}
+	return q
 }
 
-func clip(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "")
+func choices(s *schema.Schema) (out []string) {
+	for _, v := range s.Enum[:min(len(s.Enum), maxEnum)] {
+		if text := strings.Trim(string(v), `"`); text != "" && text != "null" {
+			out = append(out, text)
+		}
 	}
-	return s
+	return out
+}
+
+var (
+	exampleList = regexp.MustCompile(`(?:[Ee]\.g\.,?|such as|[Ff]or example,?|[Ee]xamples?:|:) +([^().;]{1,200})`)
+	exampleEnds = regexp.MustCompile(`, or | or | and |, |/`)
+	layoutShape = regexp.MustCompile(`[ymd]{2,4}[-/. ][ymd]{2,4}[-/. ][ymd]{2,4}`)
+)
+
+// examples returns the values that a description lists: "City: Berlin, Lisbon or Toronto".
+func examples(description string) (out []string) {
+	for _, m := range exampleList.FindAllStringSubmatch(description, 3) {
+		for _, e := range exampleEnds.Split(m[1], 20) {
+			if e = strings.Trim(e, ` '"`+"`"); e != "" && len(e) <= 40 {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// dateLayout is the layout of dates that a description asks for.
+func dateLayout(about string) string {
+	return strings.NewReplacer("yyyy", "2006", "mm", "01", "dd", "02", "yy", "06").Replace(layoutShape.FindString(about))
+}
+
+// outputs reads the fields of a result. In a list it is the first element that is referred to.
+func outputs(s *schema.Schema, path string, depth int) (out []output) {
+	if s == nil || depth > maxDepth {
+		return nil
+	}
+	for _, f := range s.Fields[:min(len(s.Fields), maxParams)] {
+		o := output{path: path + f.Name}
+		for _, w := range segment.Words(f.Name) {
+			o.stems = append(o.stems, search.Stem(w))
+		}
+		if f.Schema == nil {
+			continue
+		}
+		if len(f.Types) > 0 {
+			o.typ = f.Types[0]
+		}
+		out = append(out, o)
+		out = append(out, outputs(f.Schema, o.path+".", depth+1)...)
+		out = append(out, outputs(f.Items, o.path+".0.", depth+1)...)
+	}
+	return out
+}
+
+// named reports whether the name of a parameter has one of some stems.
+func (q param) named(stems map[string]bool) bool {
+	return slices.ContainsFunc(q.stems, func(s string) bool { return stems[s] })
+}
+
+func (q param) numeric() bool { return q.typ == "number" || q.typ == "integer" }
+
+// free reports whether any text may be the argument.
+func (q param) free() bool {
+	return q.typ == "string" && len(q.choices) == 0 && q.layout == "" && q.schema.Format == "" && !q.named(dateNames) &&
+		!q.named(clockNames) && !q.named(pathNames)
+}
+
+// does reports whether a verb of a command, with the particle after it, asks for what a tool does.
+func (t *tool) does(c clause) bool {
+	verb := search.Stem(c.verb)
+	phrase := c.verb + c.lower(1) // "roll back" is rollback
+	for _, v := range t.verbs {
+		if v == verb || v == search.Stem(phrase) || synonyms[v] != "" && synonyms[v] == synonyms[verb] {
+			return true
+		}
+	}
+	if slices.Contains(t.full, phrase) {
+		return true
+	}
+	// "email ann@example.com": the noun is the verb. "order 4711" is none.
+	next := token{}
+	if len(c.tokens) > 1 {
+		next = c.tokens[1]
+	}
+	noun := next.kind == quotation || next.kind == email || next.lower == "a" || next.lower == "an" || next.lower == "on" || next.lower == "the"
+	return noun && slices.Contains(t.name, verb) && slices.ContainsFunc(t.verbs, func(v string) bool { return synonyms[v] == "create" || v == "send" })
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 type hrArgs struct {
@@ -106,34 +109,22 @@ func holds(value, part string) bool {
 	return strings.Contains(strings.ToLower(value), strings.ToLower(strings.TrimSpace(part)))
 }
 
-// bestMatches keeps the employees that match the most words of the query. Words that describe nobody, such
-// as "works", do not count. A query with only such words matches everybody if it asks for employees in
-// general, and otherwise nobody.
+// bestMatches keeps the employees that match the most words of the query. A query without words that describe people
+// matches everybody if it asks for employees in general, and otherwise nobody.
 func bestMatches(all []employee, query string) []employee {
-	var terms []string
-	general := true
-	for _, word := range words(query) {
-		switch {
-		case isStopWord(word):
-		case slices.Contains([]string{"employee", "people", "staff", "everybody", "everyone", "all"}, word):
-		default:
-			general = false
-			terms = append(terms, word)
-		}
-	}
-	if general {
+	terms := slices.DeleteFunc(stems(query), func(stem string) bool {
+		return slices.Contains([]string{"employe", "person", "staff", "everybodi", "list", "find", "search"}, stem)
+	})
+	if len(terms) == 0 {
 		return all
 	}
 	best, most := []employee{}, 1
 	for _, e := range all {
+		own := stems(strings.Join([]string{e.ID, e.Name, e.Title, e.Department, e.Location}, " "))
 		count := 0
-		own := words(strings.Join([]string{e.ID, e.Name, e.Title, e.Department, e.Location}, " "))
 		for _, term := range terms {
-			for _, word := range own {
-				if word == term || len(term) >= 5 && strings.HasPrefix(word, term) {
-					count++
-					break
-				}
+			if slices.Contains(own, term) {
+				count++
 			}
 		}
 		if count > most {
@@ -144,4 +135,14 @@ func bestMatches(all []employee, query string) []employee {
 		}
 	}
 	return best
+}
+
+// stems returns the stems of the words of a text, without stop words.
+func stems(text string) (stems []string) {
+	for _, word := range segment.Words(text) {
+		if !search.IsStopWord(word) {
+			stems = append(stems, search.Stem(word))
+		}
+	}
+	return stems
 }

@@ -1,13 +1,18 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/agenticnexus/agenticnexus/internal/search"
+	"github.com/agenticnexus/agenticnexus/internal/segment"
 )
 
 const (
@@ -89,7 +94,7 @@ func (ix *index) webSearch(ctx context.Context, args searchArgs) (*mcp.CallToolR
 	found := searchResults{Results: []searchResult{}}
 	var text strings.Builder
 	for i, h := range hits {
-		r := searchResult{Title: h.page.Title, URL: h.page.URL, Date: h.page.Date, Snippet: h.page.Text}
+		r := searchResult{Title: h.Title, URL: h.URL, Date: h.Date, Snippet: h.Text}
 		found.Results = append(found.Results, r)
 		fmt.Fprintf(&text, "%d. %s (%s)\n%s\n%s\n", i+1, r.Title, r.Date, r.Snippet, r.URL)
 	}
@@ -97,4 +102,72 @@ func (ix *index) webSearch(ctx context.Context, args searchArgs) (*mcp.CallToolR
 		text.WriteString("No page matches the query.")
 	}
 	return mcp.NewToolResultStructured(found, strings.TrimSuffix(text.String(), "\n")), nil
+}
+
+// index ranks the corpus. It is immutable once built.
+type index struct {
+	pages map[string]document // by URL
+	words *search.Index
+}
+
+func newIndex(documents []document) *index {
+	ix := &index{pages: map[string]document{}, words: search.New()}
+	var all []search.Tool
+	for _, d := range documents {
+		ix.pages[d.URL] = d
+		all = append(all, search.Tool{ID: d.URL, Name: d.Title, Title: d.Topic, Description: d.Text})
+	}
+	ix.words.Update("", all)
+	return ix
+}
+
+// search returns the pages with more than half of the words that the best has, best first. Queries for news find news
+// first, the newest at the top; a query with no other words finds all news.
+func (ix *index) search(query string) (found []document) {
+	var terms []string
+	wantsNews := false
+	for _, word := range segment.Words(query) {
+		switch {
+		case newsWords[word]:
+			wantsNews = true
+		case !search.IsStopWord(word) && !search.RequestVerb(word):
+			terms = append(terms, word)
+		}
+	}
+	hits := ix.words.Search(strings.Join(terms, " "), search.SearchOptions{Limit: len(ix.pages)})
+	most := 0
+	for _, hit := range hits {
+		most = max(most, len(hit.Terms))
+	}
+	for _, hit := range hits {
+		if 2*len(hit.Terms) > most {
+			found = append(found, ix.pages[hit.ID])
+		}
+	}
+	if !wantsNews {
+		return found
+	}
+	if len(terms) == 0 {
+		for _, d := range ix.pages {
+			if d.News {
+				found = append(found, d)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b document) int {
+		switch {
+		case a.News && !b.News:
+			return -1
+		case b.News && !a.News:
+			return 1
+		}
+		return cmp.Or(strings.Compare(b.Date, a.Date), strings.Compare(a.Title, b.Title))
+	})
+	return found
+}
+
+// newsWords ask for news.
+var newsWords = map[string]bool{
+	"new": true, "news": true, "latest": true, "recent": true, "recently": true, "current": true, "today": true,
+	"headline": true, "headlines": true, "update": true, "updates": true, "week": true, "month": true,
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -89,7 +90,7 @@ func TestToolsRefuseBadArguments(t *testing.T) {
 		{"search", `{"query":"x","limit":1}`, `unknown field "limit"`},
 		{"search", `{"query":"` + strings.Repeat("x", maxQuery+1) + `"}`, "query is longer than"},
 		{"calculator", `{}`, "expression is missing"},
-		{"calculator", `{"expression":"1/0"}`, "cannot calculate the expression: division by zero"},
+		{"calculator", `{"expression":"1/0"}`, "division by zero"},
 		{"calculator", `{"expression":"` + strings.Repeat("1+", 600) + `1"}`, "expression is longer than"},
 		{"hr", `{"name":["x"]}`, "name is a array"},
 		{"hr", `{"team":"x"}`, `unknown field "team"`},
@@ -137,7 +138,7 @@ func TestWebSearch(t *testing.T) {
 		first     string // title of the best page
 		wantTopic string // part of every URL
 	}{
-		{"latest AI news", "European AI office", "ai.example.com"},
+		{"latest AI news", "Open-weight model", "ai.example.com"},
 		{"What's the latest AI news and what's 15% of $2500?", "", "ai.example.com"},
 		{"news", "Markets close higher", "example"},
 		{"how does compound interest work", "Compound interest", "library"},
@@ -233,27 +234,11 @@ func TestSendEmail(t *testing.T) {
 }
 
 func TestCorpus(t *testing.T) {
-	ix := newIndex(corpus())
 	urls := map[string]bool{}
-	for _, p := range ix.pages {
-		if p.day.IsZero() || urls[p.URL] || p.Title == "" || p.Text == "" || !strings.Contains(p.URL, ".example.") {
-			t.Errorf("got page %+v, want a date, a title, a text and a URL of its own at an example domain", p.document)
+	for _, d := range corpus() {
+		if len(d.Date) != len(time.DateOnly) || urls[d.URL] || d.Title == "" || d.Text == "" || !strings.Contains(d.URL, ".example.") {
+			t.Errorf("got page %+v, want a date, a title, a text and a URL of its own at an example domain", d)
 		}
-		urls[p.URL] = true
-	}
-}
-
-func BenchmarkWebSearch(b *testing.B) {
-	ix := newIndex(corpus())
-	for b.Loop() {
-		ix.search("What's the latest AI news and what's 15% of $2500?")
-	}
-}
-
-func BenchmarkCalculate(b *testing.B) {
-	for b.Loop() {
-		if _, err := evaluate("2500 * 0.15"); err != nil {
-			b.Fatal(err)
-		}
+		urls[d.URL] = true
 	}
 }

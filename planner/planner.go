@@ -9,8 +9,8 @@
 // In [ModeTools] the model calls the tools natively instead of writing a plan. Its calls of one turn are the plan of
 // one round, and are checked, shown and run like any other plan.
 //
-// A Planner is safe for concurrent use. Between calls it keeps parsed definitions of tools, within bounds, and in
-// [ModeAuto] the time until which it uses native tools. It calls no downstream tool.
+// A Planner is safe for concurrent use. Between calls it keeps only the time until which [ModeAuto] uses
+// native tools. It calls no downstream tool.
 package planner
 
 import (
@@ -55,16 +55,33 @@ type Options struct {
 	Learned func(t *plan.Tool) (result string, arguments []string)
 }
 
+// Config bounds planning.
+type Config struct {
+	ToolTokens int    `yaml:"tool_tokens"` // of the tools in a prompt, at bytesPerToken each
+	MaxRounds  int    `yaml:"max_rounds"`  // planning rounds of one query
+	Mode       string `yaml:"mode"`        // plan, tools or auto
+
+	// Learn learns the result types of tools without an outputSchema, and the tools that answer questions.
+	Learn bool `yaml:"learn"`
+}
+
+// Default returns the documented defaults.
+func Default() Config { return Config{ToolTokens: 6000, MaxRounds: 2, Mode: ModePlan, Learn: true} }
+
+// bytesPerToken is the number of bytes of a prompt that count as a token: the approximate average of large models'
+// tokenizers for English and JSON.
+const bytesPerToken = 4
+
 // Planner makes plans.
 type Planner struct {
-	cfg        Config
-	model      llm.Model
-	ranker     Ranker
-	fallback   Fallback
-	validator  *plan.Validator
-	log        *slog.Logger
-	now        func() time.Time
-	signatures *signatures
+	cfg       Config
+	model     llm.Model
+	ranker    Ranker
+	fallback  Fallback
+	validator *plan.Validator
+	log       *slog.Logger
+	now       func() time.Time
+	learned   func(t *plan.Tool) (result string, arguments []string) // may be nil
 
 	toolsUntil atomic.Int64 // in ModeAuto, when to ask for a plan again; nanoseconds since 1970
 }
@@ -74,7 +91,7 @@ func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
 		validator: opts.Validator, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		now: opts.Now, signatures: newSignatures(opts.Learned),
+		now: opts.Now, learned: opts.Learned,
 	}
 	p.cfg.ToolTokens = cmp.Or(max(p.cfg.ToolTokens, 0), Default().ToolTokens)
 	p.cfg.Mode = cmp.Or(p.cfg.Mode, Default().Mode)

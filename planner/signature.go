@@ -1,12 +1,11 @@
 package planner
 
 import (
-	"hash/maphash"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
@@ -153,15 +152,6 @@ func (s *signature) brief(limit int) (text string, complete bool) {
 	return text, complete
 }
 
-// size returns the approximate size of the signature.
-func (s *signature) size() int {
-	n := 200 + len(s.name) + len(s.result) + len(s.about) + len(s.full) + len(s.line)
-	for _, text := range append(slices.Clip(s.params), s.notes...) {
-		n += len(text)
-	}
-	return n
-}
-
 // minBrief is the least length of a brief description.
 func (s *signature) minBrief() int { return len(s.name) + len("(…)") }
 
@@ -175,52 +165,144 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// Bounds of the cached signatures.
-const (
-	maxSignatures     = 20_000
-	maxSignatureBytes = 16 << 20
-)
-
-// signatures caches signatures of tools by a hash of their definitions, because reading schemas takes most of the time
-// of a prompt. It evicts the least recently used. It is safe for concurrent use.
-type signatures struct {
-	seed    maphash.Seed
-	known   *lru.Cache[uint64, *signature]
-	learned func(t *plan.Tool) (result string, arguments []string) // may be nil
-}
-
-func newSignatures(learned func(t *plan.Tool) (result string, arguments []string)) *signatures {
-	return &signatures{maphash.MakeSeed(), lru.New[uint64, *signature](maxSignatures, maxSignatureBytes), learned}
-}
-
-// of returns the signature of a tool, which must not be changed.
-func (c *signatures) of(t *plan.Tool) *signature {
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	for _, text := range []string{t.Name, t.Title, t.Description, hints(t.Annotations)} {
-		_, _ = h.WriteString(text) // never fails
-		_ = h.WriteByte(0)
-	}
-	_, _ = h.Write(t.InputSchema)
-	_ = h.WriteByte(0)
-	_, _ = h.Write(t.OutputSchema)
-	var result string
-	var arguments []string
-	if c.learned != nil {
-		result, arguments = c.learned(t)
-	}
-	for _, text := range append(slices.Clip(arguments), result) {
-		_ = h.WriteByte(0)
-		_, _ = h.WriteString(text)
-	}
-	key := h.Sum64()
-	if s, ok := c.known.Get(key); ok {
-		return s
-	}
+// signatureOf returns the signature of a tool with its full and brief descriptions.
+func (p *Planner) signatureOf(t *plan.Tool) *signature {
 	s := newSignature(t)
-	s.learn(result, arguments)
+	if p.learned != nil {
+		s.learn(p.learned(t))
+	}
 	s.full = s.long(maxTool)
 	s.line, _ = s.brief(maxBrief)
-	c.known.Put(key, s, s.size())
 	return s
+}
+
+// Bounds of a type. Schemas are untrusted.
+const (
+	maxTypeDepth = 5
+	maxChoices   = 12  // of an enum or union
+	maxType      = 300 // bytes of one type
+	maxTypes     = 300 // types written for one tool
+)
+
+// typeWriter writes the types of one schema.
+type typeWriter struct{ types int } // so far
+
+// typeOf writes a schema as a type.
+func (w *typeWriter) typeOf(s *schema.Schema, depth int) string {
+	if w.types++; s == nil || depth > maxTypeDepth || w.types > maxTypes {
+		return "any"
+	}
+	var parts []string
+	switch {
+	case s.Enum != nil:
+		for _, v := range s.Enum[:min(len(s.Enum), maxChoices+1)] {
+			parts = append(parts, short.Line(string(v), maxName))
+		}
+	case len(s.Alternatives) > 0 && len(s.Properties) == 0:
+		for _, a := range s.Alternatives[:min(len(s.Alternatives), maxChoices+1)] {
+			parts = append(parts, w.typeOf(a, depth+1))
+		}
+	case len(s.Types) == 0:
+		parts = append(parts, "any")
+	default:
+		for _, name := range s.Types {
+			parts = append(parts, w.named(name, s, depth))
+		}
+	}
+	if s.Nullable {
+		parts = append(parts, "null")
+	}
+	var once []string
+	for _, p := range parts {
+		if len(once) == maxChoices {
+			once = append(once, "…")
+			break
+		}
+		if !slices.Contains(once, p) {
+			once = append(once, p)
+		}
+	}
+	return strings.Join(once, " | ")
+}
+
+// named writes one of the types of a schema.
+func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
+	low, high := s.Bounds["minimum"], s.Bounds["maximum"]
+	switch name {
+	case "array":
+		return w.array(s, depth) + interval(s.Bounds["minItems"], s.Bounds["maxItems"], " items")
+	case "object":
+		return w.object(s, depth)
+	case "string":
+		if s.Format != "" {
+			name += "<" + short.Line(s.Format, 40) + ">"
+		}
+		if s.Pattern != "" && len(s.Pattern) <= 40 {
+			name += " /" + short.Line(s.Pattern, 40) + "/"
+		}
+		return name + interval(s.Bounds["minLength"], s.Bounds["maxLength"], " characters")
+	case "integer", "number":
+		if x := s.Bounds["exclusiveMinimum"]; low == "" && x != "" {
+			low = ">" + x
+		}
+		if x := s.Bounds["exclusiveMaximum"]; high == "" && x != "" {
+			high = "<" + x
+		}
+		name += interval(low, high, "")
+		if x := s.Bounds["multipleOf"]; x != "" {
+			name += " step " + string(x)
+		}
+		return short.Line(name, 60)
+	}
+	return short.Line(name, 40)
+}
+
+// interval writes bounds. Either may be missing.
+func interval(low, high json.Number, unit string) string {
+	if low == "" && high == "" {
+		return ""
+	}
+	return " " + short.Line(string(low+".."+high), 40) + unit
+}
+
+func (w *typeWriter) array(s *schema.Schema, depth int) string {
+	if s.Items == nil && len(s.PrefixItems) > 0 {
+		var parts []string
+		for _, p := range s.PrefixItems[:min(len(s.PrefixItems), maxChoices)] {
+			parts = append(parts, w.typeOf(p, depth+1))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	item := w.typeOf(s.Items, depth+1)
+	if strings.Contains(item, " ") && !(strings.HasPrefix(item, "{") && strings.HasSuffix(item, "}")) {
+		item = "(" + item + ")"
+	}
+	return item + "[]"
+}
+
+func (w *typeWriter) object(s *schema.Schema, depth int) string {
+	var parts []string
+	for i, p := range s.Fields {
+		if i == maxChoices {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, w.property(p, depth+1))
+	}
+	if s.Additional != nil {
+		parts = append(parts, "[name]: "+w.typeOf(s.Additional, depth+1))
+	}
+	if len(parts) == 0 {
+		return "object"
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// property writes a property with its type.
+func (w *typeWriter) property(p schema.Property, depth int) string {
+	name := short.Line(p.Name, maxName)
+	if !p.Required {
+		name += "?"
+	}
+	return name + ": " + short.Text(w.typeOf(p.Schema, depth), maxType)
 }

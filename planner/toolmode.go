@@ -208,7 +208,7 @@ func (n native) size() int {
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
-	plain := short.Line(p.signatures.of(&t).full, maxNativeText)
+	plain := short.Line(p.signatureOf(&t).full, maxNativeText)
 	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
 		return native{llm.Tool{Name: name, Description: plain, Schema: json.RawMessage(`{"type":"object"}`)}}
 	}

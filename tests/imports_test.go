@@ -37,7 +37,6 @@ func arrows() []arrow {
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
-		{"internal/critical", nil},
 		{"internal/history", []string{"internal/size"}},
 		{"internal/atomicfile", nil},
 		{"internal/lru", nil},
@@ -53,7 +52,6 @@ func arrows() []arrow {
 		{"internal/bearer", []string{"internal/lru"}},
 		{"internal/limit", []string{"internal/size"}},
 		{"internal/telemetry", []string{"internal/telemetry/...", "internal/jsonrpc", "internal/redact", "internal/tracing"}},
-		{"internal/ops", nil},
 		{"internal/tracing", []string{"internal/jsonrpc", "internal/short"}},
 		{"internal", []string{"internal/..."}},
 		{"cmd/nexus/batch", []string{"cmd/nexus/batch/...", "cmd/nexus/tape"}},
@@ -64,9 +62,9 @@ func arrows() []arrow {
 		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats", "internal/plan", "internal/short"}},
 		{"cmd/nexus/batch/compare", []string{"cmd/nexus/batch/report", "cmd/nexus/batch/results", "cmd/nexus/batch/stats"}},
 		// The three that never know each other.
-		{"planner", []string{"planner/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
-		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
-		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/...", "!internal/ops"}},
+		{"planner", []string{"planner/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
+		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
+		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
 		// What holds them together.
 		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},

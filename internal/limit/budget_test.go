@@ -55,10 +55,8 @@ func wantEmpty(t *testing.T, b *Budget) {
 	if b.Held() != 0 || b.InFlight() != 0 {
 		t.Errorf("got %d bytes held and %d requests in flight after all was released, want none", b.Held(), b.InFlight())
 	}
-	for i := range b.shards {
-		if n := len(b.shards[i].by); n != 0 {
-			t.Errorf("shard %d: got %d callers that hold nothing, want none", i, n)
-		}
+	if n := len(b.by); n != 0 {
+		t.Errorf("got %d callers that hold nothing, want none", n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/size"
@@ -30,19 +29,15 @@ const (
 	leastOwn    = 64 << 20  // minimum of Bounds.Own, in bytes
 	ownShare    = 4         // number of callers that can use their full limit at once
 	callerFloor = 256 << 10 // bytes guaranteed to every caller
-	processPace = 64 << 20  // bytes a second and processor that a caller moves without taking turns
 	inFlight    = 36 << 10  // bytes of a request besides its message: stacks and connection buffers
 )
 
 // Bounds returns the limits of callers: each may hold one result of maximum size and one body. While others are
-// active, the requests of one caller also take no more memory than that, and a caller that moves many bytes gets half
-// of the processors.
+// active, the requests of one caller also take no more memory than that.
 func (c Config) Bounds() Bounds {
 	own := max(leastOwn, int64(c.ResultBytes)) + int64(c.BodyBytes)
-	procs := runtime.GOMAXPROCS(0)
 	return Bounds{
 		Requests: c.TrackedRequests, Share: int(own / inFlight), Total: ownShare * own, Own: own, Floor: callerFloor,
-		Pace: int64(procs) * processPace, Turns: max(1, procs/2),
 	}
 }
 

@@ -227,9 +227,6 @@ func (e *Edge) untrack(x *Exchange) {
 func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
 	ctx, o := f.observe(ctx, x)
 	defer f.ended(x, o)
-	if x.Message.Method != "ping" {
-		defer f.edge.budget.Turn(ctx, x.Caller.ID)()
-	}
 	if x.out.state.Load() == live {
 		f.run(ctx, x)
 	}

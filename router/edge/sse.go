@@ -91,9 +91,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, r, src, s, body)
 		return
 	}
-	done := turn(r.Context(), t.edge.budget, caller.ID, len(body))
 	in, err := inbound.Parse(body)
-	done()
 	if err == nil && in.Version == nil {
 		err = inbound.CheckHeader(r.Header, &in)
 	}

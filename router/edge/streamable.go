@@ -72,9 +72,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		t.batch(w, r, caller, body)
 		return
 	}
-	done := turn(r.Context(), t.edge.budget, caller.ID, len(body))
 	in, status, err := parsePost(r.Header, body)
-	done()
 	if err != nil {
 		t.reply.error(w, status, in.ID, err)
 		return

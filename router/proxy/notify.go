@@ -49,7 +49,6 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 			case !m.post(server, x.Order, func(ctx context.Context) error {
 				defer release()
 				edge.AwaitEarlier(ctx, x)
-				defer edge.Turn(ctx, x)()
 				return send(ctx)
 			}, failed):
 				release()

@@ -28,7 +28,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
-	"github.com/agenticnexus/agenticnexus/internal/ops"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -282,20 +281,7 @@ func (a *App) handler() http.Handler {
 	metadata := a.edge.Guard(http.HandlerFunc(a.edge.Access().ServeMetadata))
 	mux.Handle(access.MetadataPath, metadata)
 	mux.Handle(access.MetadataPath+"/", metadata)
-	proxies, _ := auth.ParseProxies(a.opts.Config.TrustedProxies) // New has checked them
-	operators := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
-	a.page.console = newConsole(a, operators)
-	ops.Mount(mux, ops.Options{
-		Ready: a.web.ready.Load, Metrics: a.telemetry.Handler(operators.sees), Authorize: operators.authorize,
-		Page: a.page.console,
-		Health: func(r *http.Request) any {
-			h, err := a.router.Health(operators.visible(r), "")
-			if err != nil {
-				return map[string]string{"status": "unhealthy"}
-			}
-			return h
-		},
-	})
+	mountOperations(mux, a)
 	return mux
 }
 

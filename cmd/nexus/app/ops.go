@@ -1,10 +1,12 @@
 package app
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/netip"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
+	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
@@ -23,6 +25,55 @@ func newConsole(a *App, o *operators) *console.Console {
 		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal, Config: a.opts.Config.Settings,
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.tools, nil)), Switch: a.switchServer,
 	})
+}
+
+// paths is the text at /.
+const paths = `AgenticNexus, a router for the Model Context Protocol (MCP)
+
+/mcp                  the router's tools, over streamable HTTP
+/sse                  the same, over HTTP+SSE
+/proxy/mcp            all servers as one, over streamable HTTP
+/proxy/sse            the same, over HTTP+SSE
+/servers/{name}/mcp   one server alone
+/livez /readyz        probes
+/healthz /metrics     the state of the servers, as JSON and for Prometheus
+/ui/                  what runs, fails and takes long, as a page
+`
+
+// mountOperations mounts the paths for operators: /, /livez, /readyz, /healthz, /metrics and /ui/.
+func mountOperations(mux *http.ServeMux, a *App) {
+	proxies, _ := auth.ParseProxies(a.opts.Config.TrustedProxies) // New has checked them
+	o := &operators{a.keys, a.edge, proxies, config.OnLoopback(a.opts.Config.Listen)}
+	a.page.console = newConsole(a, o)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, paths) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if a.web.ready.Load() {
+			writeText(w, http.StatusOK, "ok\n")
+		} else {
+			writeText(w, http.StatusServiceUnavailable, "not ready\n")
+		}
+	})
+	mux.Handle("GET /healthz", o.authorize(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var state any = map[string]string{"status": "unhealthy"}
+		if h, err := a.router.Health(o.visible(r), ""); err == nil {
+			state = h
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(state) // the client may be gone
+	})))
+	mux.Handle("/ui/", o.authorize(a.page.console))
+	mux.Handle("GET /metrics", o.authorize(a.telemetry.Handler(o.sees)))
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
 }
 
 // operators decides who may use the ops paths.

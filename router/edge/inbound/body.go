@@ -1,7 +1,6 @@
 package inbound
 
 import (
-	"context"
 	"errors"
 	"io"
 	"mime"
@@ -42,7 +41,7 @@ func ReadBody(
 		caller: caller,
 		end:    time.Now().Add(bodyTimeout),
 	}
-	b, err := u.read(r.Context(), r.ContentLength, limit)
+	b, err := u.read(r.ContentLength, limit)
 	if err != nil {
 		recycle(b)
 		b = nil
@@ -72,7 +71,7 @@ type upload struct {
 
 // read reads all of it. length is the announced size or -1. With an error it returns what has come. A large body waits
 // for its caller's turn once there is room for it.
-func (u *upload) read(ctx context.Context, length, limit int64) ([]byte, error) {
+func (u *upload) read(length, limit int64) ([]byte, error) {
 	if length > limit {
 		return nil, ErrTooLarge
 	}
@@ -109,9 +108,6 @@ func (u *upload) read(ctx context.Context, length, limit int64) ([]byte, error) 
 				return b, ErrOverloaded
 			}
 			u.held = charged
-			if cap(b) == trustedPart {
-				defer u.budget.Turn(ctx, u.caller)()
-			}
 			b = append(allocate(int(min(size, most))), b...)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/internal/critical"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
 )
@@ -127,18 +126,18 @@ func (n *node) add(c router.StepResult) {
 // needs and, unless it is speculative, for the planning of its round. Planning waits for all steps of earlier rounds,
 // and synthesis waits for everything.
 func (g *graph) analyze(phases []router.Phase, index map[string]int) {
-	parts := make([]critical.Part, len(g.Nodes))
+	parts := make([]part, len(g.Nodes))
 	names := make([]string, len(g.Nodes))
 	for i, n := range g.Nodes {
 		names[i] = n.ID
-		parts[i].Time = int64(n.Duration * 1000)
+		parts[i].time = int64(n.Duration * 1000)
 		for _, id := range n.Needs {
-			parts[i].Needs = append(parts[i].Needs, index[id])
+			parts[i].needs = append(parts[i].needs, index[id])
 		}
 	}
 	round := 0
 	for _, p := range phases {
-		part := critical.Part{Time: p.Duration.Microseconds()}
+		phase := part{time: p.Duration.Microseconds()}
 		name := p.Name
 		switch p.Name {
 		case router.PhasePlanning:
@@ -147,26 +146,26 @@ func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 			for i, n := range g.Nodes {
 				switch end := milliseconds(p.Started + p.Duration); {
 				case n.Round < round:
-					part.Needs = append(part.Needs, i)
+					phase.needs = append(phase.needs, i)
 				case n.Round == round && n.Started >= end:
-					parts[i].Needs = append(parts[i].Needs, len(parts))
+					parts[i].needs = append(parts[i].needs, len(parts))
 				}
 			}
 		case router.PhaseSynthesis:
 			for i := range parts {
-				part.Needs = append(part.Needs, i)
+				phase.needs = append(phase.needs, i)
 			}
 		default:
 			continue
 		}
-		parts, names = append(parts, part), append(names, name)
+		parts, names = append(parts, phase), append(names, name)
 	}
-	a := critical.Analyze(parts)
+	path, slack := criticalPath(parts)
 	for i := range g.Nodes {
-		g.Nodes[i].Slack = max(0, float64(a.Slack[i])/1000)
+		g.Nodes[i].Slack = max(0, float64(slack[i])/1000)
 	}
-	for _, i := range a.Path {
-		if parts[i].Time > 0 {
+	for _, i := range path {
+		if parts[i].time > 0 {
 			g.Path = append(g.Path, names[i])
 		}
 	}

@@ -1,35 +1,28 @@
-// Package critical finds what decides how long work takes whose parts wait for one another (the critical path method,
-// J. Kelley and M. Walker, 1959).
-package critical
+package console
 
 import "slices"
 
-// Part is a part of the work. Time has any unit.
-type Part struct {
-	Needs []int // indexes of the parts that must end first
-	Time  int64
+// part is a part of work whose parts wait for one another. Its time has any unit.
+type part struct {
+	needs []int // indexes of the parts that must end first
+	time  int64
 }
 
-// Analysis is what there is to know of each part, by its index.
-type Analysis struct {
-	Slack []int64 // how much longer the part could take without delaying the end of the work
-	Path  []int   // a longest chain of parts, in order
-}
-
-// Analyze finds slack and critical path. Parts in a cycle never run: they and what needs them are left out, with a
-// slack of -1.
-func Analyze(parts []Part) Analysis {
+// criticalPath returns a longest chain of parts, in order, and for each part how much longer it could take without
+// delaying the end of the work (the critical path method). Parts in a cycle never run: they and what needs them are
+// left out, with a slack of -1.
+func criticalPath(parts []part) (path []int, slack []int64) {
 	order, children := sorted(parts)
-	a := Analysis{Slack: make([]int64, len(parts))}
-	for i := range a.Slack {
-		a.Slack[i] = -1
+	slack = make([]int64, len(parts))
+	for i := range slack {
+		slack[i] = -1
 	}
 	end := make([]int64, len(parts)) // at the earliest
 	before := make([]int, len(parts))
 	last := -1
 	for _, i := range order {
 		before[i] = -1
-		for _, n := range parts[i].Needs {
+		for _, n := range parts[i].needs {
 			if before[i] < 0 || end[n] > end[before[i]] {
 				before[i] = n
 			}
@@ -37,7 +30,7 @@ func Analyze(parts []Part) Analysis {
 		if before[i] >= 0 {
 			end[i] = end[before[i]]
 		}
-		end[i] += parts[i].Time
+		end[i] += parts[i].time
 		if last < 0 || end[i] > end[last] {
 			last = i
 		}
@@ -46,24 +39,24 @@ func Analyze(parts []Part) Analysis {
 	for _, i := range slices.Backward(order) {
 		latest[i] = end[last]
 		for _, c := range children[i] {
-			latest[i] = min(latest[i], latest[c]-parts[c].Time)
+			latest[i] = min(latest[i], latest[c]-parts[c].time)
 		}
-		a.Slack[i] = latest[i] - end[i]
+		slack[i] = latest[i] - end[i]
 	}
 	for i := last; i >= 0; i = before[i] {
-		a.Path = append(a.Path, i)
+		path = append(path, i)
 	}
-	slices.Reverse(a.Path)
-	return a
+	slices.Reverse(path)
+	return path, slack
 }
 
 // sorted returns the parts in an order in which none comes before what it needs, and who needs whom.
-func sorted(parts []Part) (order []int, children [][]int) {
+func sorted(parts []part) (order []int, children [][]int) {
 	children = make([][]int, len(parts))
 	waiting := make([]int, len(parts))
 	for i, p := range parts {
-		waiting[i] = len(p.Needs)
-		for _, n := range p.Needs {
+		waiting[i] = len(p.needs)
+		for _, n := range p.needs {
 			children[n] = append(children[n], i)
 		}
 		if waiting[i] == 0 {

@@ -29,10 +29,11 @@ func arrows() []arrow {
 		// Leaves.
 		{"internal/plan", []string{"internal/lru", "internal/plan/expression", "internal/reason", "internal/schema", "internal/segment", "internal/short"}},
 		{"internal/search", []string{"internal/lru", "internal/schema", "internal/segment", "internal/short"}},
-		{"internal/llm", []string{"internal/llm/...", "internal/secret", "internal/short", "internal/sse"}},
+		{"internal/llm", []string{"internal/llm/...", "internal/breaker", "internal/secret", "internal/short", "internal/sse"}},
 		{"internal/lines", nil},
 		{"internal/sse", []string{"internal/lines"}},
-		{"downstream/admission", nil},
+		{"downstream/admission", []string{"internal/breaker"}},
+		{"internal/breaker", nil},
 		{"downstream/catalog", []string{"downstream/link", "internal/jsonrpc", "internal/plan", "internal/reason"}},
 		{"internal/progress", nil},
 		{"downstream/link/http1", nil},

@@ -36,7 +36,7 @@ type messages struct {
 // request implements protocol. The system prompt ends with a cache mark.
 func (m *messages) request(cfg Config, req Request, d dialect) object {
 	out := object{"messages": req.Messages}
-	if !d.noTemperature {
+	if !d.without[paramTemperature] {
 		out["temperature"] = cfg.temperature()
 	}
 	if req.System != "" {
@@ -60,7 +60,7 @@ func (m *messages) request(cfg Config, req Request, d dialect) object {
 func (m *messages) thinking(out object, cfg Config, d dialect) (effort string) {
 	limit := cmp.Or(cfg.MaxTokens, usualTokens)
 	switch {
-	case cfg.ReasoningEffort == "" || d.noEffort:
+	case cfg.ReasoningEffort == "" || d.without[paramEffort]:
 	case cfg.ReasoningEffort == "none":
 		out["thinking"] = object{"type": "disabled"}
 	case budgeted.MatchString(family(cfg.Model)):

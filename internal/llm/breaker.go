@@ -3,64 +3,44 @@ package llm
 import (
 	"errors"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 )
 
-// downFor is how long the breaker stays open.
-const downFor = 10 * time.Second
-
-// Breaker is the circuit breaker of an endpoint (M. Nygard, Release It!, 2007); clients can share it. It opens when
-// no connection can be made: for ten seconds requests fail at once. Then it is half-open: one request tries to
-// connect while the others fail. The first connection closes it. Only failures to connect count, not error responses.
-// The zero value is closed. A Breaker is safe for concurrent use.
+// Breaker is the circuit breaker of an endpoint, which clients can share. A failure to connect opens it for ten
+// seconds; then one request tries. Other failures come from the endpoint, so they close it.
 type Breaker struct {
-	mu      sync.Mutex
-	down    *Error // why the breaker is open; nil = closed
-	until   time.Time
-	probing bool // one request tries to connect
+	breaker.Breaker
+	last atomic.Pointer[Error] // the last failure to connect
 }
 
-// allow returns nil if a request may be sent, else the reason. probe tells the caller to try only once. A caller that
-// is allowed must call done.
-func (b *Breaker) allow(now time.Time) (probe bool, err *Error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.down == nil:
-		return false, nil
-	case b.probing || now.Before(b.until):
-		e := *b.down
-		e.Message = "not sent, because the last connection attempt failed: " + e.Message
-		return false, &e
-	}
-	b.probing = true
-	return true, nil
+// NewBreaker returns a closed Breaker.
+func NewBreaker() *Breaker {
+	return &Breaker{Breaker: breaker.Breaker{Limit: 1, Pause: 10 * time.Second, Longest: 10 * time.Second}}
 }
 
-// state returns closed or open.
-func (b *Breaker) state() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.down != nil {
-		return "open"
+// allow returns nil if a request may be sent, else the reason. before is for done.
+func (b *Breaker) allow() (before uint64, err *Error) {
+	before = b.Failures()
+	if ok, _ := b.Allow(); ok {
+		return before, nil
 	}
-	return "closed"
+	e := *b.last.Load()
+	e.Message = "not sent, because the last connection attempt failed: " + e.Message
+	return 0, &e
 }
 
-// done records the result of a request that allow admitted.
-func (b *Breaker) done(now time.Time, probe bool, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if probe {
-		b.probing = false
-	}
+// done records the result of a request that allow admitted. A cancellation by the caller says nothing.
+func (b *Breaker) done(before uint64, err error) {
 	var e *Error
 	switch {
 	case err == nil, errors.As(err, &e) && !e.unconnected:
-		b.down = nil
+		b.Succeeded()
 	case e != nil:
-		b.down, b.until = e, now.Add(downFor)
+		b.last.Store(e)
+		b.Failed(before, true)
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *chat) request(cfg Config, req Request, d dialect) object {
 		turns = append([]Message{{Role: "system", Content: req.System}}, turns...)
 	}
 	out := object{"messages": turns}
-	if !d.noUsage && !d.whole {
+	if !d.without[paramUsage] && !d.without[paramStreaming] {
 		out["stream_options"] = object{"include_usage": true}
 	}
 	if req.Schema != nil {
@@ -39,13 +39,13 @@ func (c *chat) request(cfg Config, req Request, d dialect) object {
 	if cfg.MaxTokens > 0 {
 		out[cfg.limitName(d)] = cfg.MaxTokens
 	}
-	if cfg.ReasoningEffort != "" && !d.noEffort {
+	if cfg.ReasoningEffort != "" && !d.without[paramEffort] {
 		out["reasoning_effort"] = cfg.ReasoningEffort
 	}
-	if cfg.Verbosity != "" && !d.noVerbosity {
+	if cfg.Verbosity != "" && !d.without[paramVerbosity] {
 		out["verbosity"] = cfg.Verbosity
 	}
-	if !d.noTemperature {
+	if !d.without[paramTemperature] {
 		out["temperature"] = cfg.temperature()
 	}
 	return out
@@ -64,7 +64,7 @@ func (s *Schema) format(f form) object {
 func (c Config) limitName(d dialect) string {
 	u, err := url.Parse(c.BaseURL)
 	newer := err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
-	if (newer || reasoningModel.MatchString(family(c.Model))) != d.otherLimit {
+	if (newer || reasoningModel.MatchString(family(c.Model))) != d.without[paramLimitName] {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 )
 
 // Options of a Client. The zero value works.
@@ -66,7 +68,7 @@ func New(cfg Config, opts Options) *Client {
 		c.now = time.Now
 	}
 	if c.breaker == nil {
-		c.breaker = &Breaker{}
+		c.breaker = NewBreaker()
 	}
 	c.cfg.Timeout = cmp.Or(max(c.cfg.Timeout, 0), Default().Timeout)
 	return c
@@ -79,7 +81,7 @@ func (c *Client) Close() { c.endpoint.http.CloseIdleConnections() }
 // is set in either case.
 func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	usage := Usage{Model: c.cfg.Model}
-	probe, down := c.breaker.allow(time.Now())
+	before, down := c.breaker.allow()
 	if down != nil {
 		down.model = c.cfg.Model
 		c.record(ctx, down)
@@ -87,7 +89,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	}
 	deadline, _ := ctx.Deadline()
 	waits := newWaits(c.delay, deadline)
-	if probe {
+	if c.breaker.State() != breaker.Closed { // a trial
 		waits.left = 0
 	}
 	got, err := backoff.RetryNotifyWithData(func() (*answer, error) {
@@ -108,7 +110,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	if err != nil && errors.Is(err, ctx.Err()) { // the context ended the wait for another attempt
 		err = context.Cause(ctx)
 	}
-	c.breaker.done(time.Now(), probe, err)
+	c.breaker.done(before, err)
 	c.record(ctx, err)
 	out := Response{Usage: usage}
 	if err == nil {
@@ -121,13 +123,13 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (*answer, error) {
 	asked := shape{form: req.Schema != nil, tools: len(req.Tools) > 0}
 	d := c.known(asked)
-	for refused := false; ; refused = true {
+	for fewer := false; ; {
 		usage.Calls++
 		a, err := c.ask(ctx, req, d)
 		usage.InputTokens += a.input
 		usage.OutputTokens += a.output
 		if err == nil {
-			if refused {
+			if fewer {
 				c.learn(asked, d)
 			}
 			return a, nil
@@ -137,11 +139,11 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (*answe
 			return nil, err
 		}
 		e.finish(c.cfg.Model, c.endpoint.secrets)
-		next, ok := d.plainer(e, asked)
+		refused, ok := d.drop(e, asked)
 		if !ok {
 			return nil, e
 		}
-		if setting := d.drops(next); setting != "" && (setting != "temperature" || c.cfg.Temperature != nil) {
+		if setting := c.cfg.setting(refused); setting != "" {
 			c.log.WarnContext(ctx, "The endpoint refuses a setting; retrying without it", "model", c.cfg.Model, "setting", setting, "error", e)
 		} else {
 			c.log.DebugContext(ctx, "The endpoint refuses a parameter; retrying with fewer parameters", "model", c.cfg.Model, "error", e)
@@ -149,7 +151,7 @@ func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (*answe
 		if req.OnRestart != nil {
 			req.OnRestart()
 		}
-		d = next
+		d, fewer = c.cfg.withoutParameter(d, refused), true
 	}
 }
 
@@ -162,7 +164,7 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (*answer, erro
 	a := &answer{onDelta: req.OnDelta}
 	p, path := c.protocol(a)
 	body := p.request(c.cfg, req, d)
-	body["model"], body["stream"] = c.cfg.Model, !d.whole
+	body["model"], body["stream"] = c.cfg.Model, !d.without[paramStreaming]
 	if len(req.Tools) > 0 {
 		body["tools"] = toolList(c.cfg.API, req.Tools, d)
 	}
@@ -198,7 +200,7 @@ func toolList(api string, tools []Tool, d dialect) []object {
 	list := make([]object, len(tools))
 	for i, t := range tools {
 		schema, description := t.Schema, t.Description
-		if d.openTools {
+		if d.without[paramToolSchemas] {
 			schema, description = json.RawMessage(`{"type":"object"}`), cmp.Or(t.Plain, description)
 		}
 		list[i] = object{"name": t.Name, "description": description}

@@ -257,7 +257,7 @@ func TestUnreachable(t *testing.T) {
 // TestUnreachableIsRemembered: clients of one endpoint share that it is not there; no other failure is shared.
 func TestUnreachableIsRemembered(t *testing.T) {
 	f := connect(t, nil)
-	breaker := &llm.Breaker{}
+	breaker := llm.NewBreaker()
 	first := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Breaker: breaker})
 	second := llm.New(f.cfg, llm.Options{HTTPClient: f.http, RetryDelay: time.Millisecond, Breaker: breaker})
 	for fault, reply := range map[string]llmtest.Reply{"500": {Status: 500}, "lost": {Fault: llmtest.DropFirst}, "refused": {Status: 401}} {
@@ -284,6 +284,20 @@ func TestUnreachableIsRemembered(t *testing.T) {
 	}
 	if err := second.Status().LastError; !strings.Contains(err, "not sent") {
 		t.Errorf("got last error %q, want it to say that nothing was sent", err)
+	}
+}
+
+// TestKeyIsGoneBeforeTheCut: not even a part of the key is left where a long message is cut.
+func TestKeyIsGoneBeforeTheCut(t *testing.T) {
+	for _, at := range []int{0, 280, 290, 299, 2390, 5000} {
+		for _, gap := range []string{"x", " ", "\n"} {
+			f := connect(t, nil)
+			f.Answer(llmtest.Reply{Status: 401, Text: strings.Repeat(gap, at) + apiKey})
+			_, err := f.llm.Complete(t.Context(), ask("?"))
+			if err == nil || strings.Contains(err.Error(), apiKey[:8]) {
+				t.Errorf("after %d of %q: got error %q, want one without any of the key", at, gap, err)
+			}
+		}
 	}
 }
 

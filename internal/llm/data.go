@@ -84,27 +84,18 @@ const (
 const dataURI = ";base64,"
 
 // WithoutBinary replaces base64 and similar data, in one piece or in lines, by a note of its size, to save tokens.
-// JSON stays valid, because the data is within strings. WithoutBinary reads few bytes of ordinary text.
+// JSON stays valid, because the data is within strings.
 func WithoutBinary(text string) string {
 	var out strings.Builder
 	kept := 0
-	uri := afterURI(text, 0)
 	for i := 0; i < len(text); {
-		if i > uri {
-			uri = afterURI(text, i)
-		}
-		if next := min(noRunBefore(text, i), uri); next > i {
-			i = next
-			continue
-		}
 		if !isBase64[text[i]] {
 			i++
 			continue
 		}
 		end := binaryEnd(text, i)
-		if end-i >= minBinary || i == uri {
-			out.WriteString(text[kept:i])
-			fmt.Fprintf(&out, "[%d bytes of binary data left out]", end-i)
+		if end-i >= minBinary || strings.HasSuffix(text[:i], dataURI) {
+			fmt.Fprintf(&out, "%s[%d bytes of binary data left out]", text[kept:i], end-i)
 			kept = end
 		}
 		i = end
@@ -114,29 +105,6 @@ func WithoutBinary(text string) string {
 	}
 	out.WriteString(text[kept:])
 	return out.String()
-}
-
-// afterURI returns the start of the data of the next data URI, or the end of the text.
-func afterURI(text string, from int) int {
-	from = max(0, from-len(dataURI))
-	if i := strings.Index(text[from:], dataURI); i >= 0 {
-		return from + i + len(dataURI)
-	}
-	return len(text)
-}
-
-// noRunBefore returns an offset of at least i before which no encoded data begins. Encoded data begins with
-// minBinaryLine bytes of its alphabet or of escaped slashes.
-func noRunBefore(text string, i int) int {
-	if i+minBinaryLine > len(text) {
-		return len(text)
-	}
-	for j := i + minBinaryLine - 1; j >= i; j-- {
-		if !isBase64[text[j]] && text[j] != '\\' {
-			return j + 1
-		}
-	}
-	return i
 }
 
 // binaryEnd returns the end of the run that begins at i. The run continues after a line end, also an escaped one, if

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,18 +17,25 @@ const (
 	formPrompt             // the prompt alone
 )
 
-// dialect describes the parameters that an endpoint accepts. The zero value uses all; a refused parameter is left out
-// in the next request.
+// parameter is a part of a request that an endpoint may refuse.
+type parameter int
+
+const (
+	paramTemperature parameter = iota
+	paramLimitName             // the usual name of the token limit; without it, the other name is sent
+	paramVerbosity
+	paramEffort
+	paramUsage // stream_options
+	paramStreaming
+	paramToolSchemas     // without them, tools accept any arguments, and their descriptions contain short schemas
+	paramForm            // the next form is tried instead
+	parameters       int = iota
+)
+
+// dialect is how a request is written for an endpoint. A refused parameter is left out in the next request.
 type dialect struct {
-	form          form
-	whole         bool // no streaming
-	noTemperature bool
-	noEffort      bool
-	noVerbosity   bool
-	noUsage       bool // no stream_options
-	otherLimit    bool // the other name of the token limit
-	openTools     bool // tools accept any arguments; descriptions contain short schemas
-	strictOnly    bool // no form between the strictest and the prompt alone is supported
+	form    form
+	without [parameters]bool
 }
 
 // shape is the shape of a request. An endpoint may refuse a parameter for one shape and accept it for another.
@@ -61,12 +69,12 @@ func (c *Client) learn(s shape, d dialect) {
 }
 
 // start returns the dialect with all parameters.
-func (c *Client) start() dialect {
-	return dialect{
-		noTemperature: c.cfg.temperature() == nil, noEffort: c.cfg.ReasoningEffort == "",
-		noVerbosity: c.cfg.Verbosity == "" || c.cfg.API == APIAnthropic,
-		noUsage:     c.cfg.API == APIAnthropic, strictOnly: c.cfg.API == APIAnthropic,
-	}
+func (c *Client) start() (d dialect) {
+	d.without[paramTemperature] = c.cfg.temperature() == nil
+	d.without[paramEffort] = c.cfg.ReasoningEffort == ""
+	d.without[paramVerbosity] = c.cfg.Verbosity == "" || c.cfg.API == APIAnthropic
+	d.without[paramUsage] = c.cfg.API == APIAnthropic
+	return d
 }
 
 // badTool matches messages that refuse one tool's definition. Other text in them, such as the names of the tool and
@@ -74,85 +82,90 @@ func (c *Client) start() dialect {
 var badTool = regexp.MustCompile("invalid_function|function_declarations|input_schema|" +
 	"(for|of|in) function ?['\"`:]|tools(\\[|\\.|['\"], ?)[0-9]")
 
-// plainer returns the dialect to try after a refusal. The message of the endpoint decides which parameter goes. If it
-// is about one tool, only the schemas of tools go. If it names nothing, the form goes first, step by step. It reports
-// false if the refusal has another cause or no parameter is left.
-func (d dialect) plainer(refusal *Error, asked shape) (dialect, bool) {
+// refusedBy are words of messages that refuse a parameter, in the order in which they are looked for.
+var refusedBy = []struct {
+	parameter parameter
+	words     []string
+}{
+	{paramTemperature, []string{"temperature"}},
+	{paramLimitName, []string{"max_completion_tokens"}},
+	{paramVerbosity, []string{"verbosity"}},
+	{paramEffort, []string{"reasoning", "effort", "thinking"}},
+	{paramUsage, []string{"stream_options", "include_usage"}},
+	{paramStreaming, []string{"streaming"}},
+	{paramToolSchemas, []string{"tools", "function", "parameters", "schema"}},
+	{paramForm, []string{"schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object", "structured"}},
+	{paramStreaming, []string{"stream"}},
+}
+
+// unnamed are the parameters to leave out, one after another, if the message names none.
+var unnamed = []parameter{paramForm, paramUsage, paramVerbosity, paramEffort, paramTemperature, paramStreaming}
+
+// otherCause are words of messages that refuse a request whatever its parameters.
+var otherCause = []string{"context_length", "context length", "context size", "content_policy", "content_filter",
+	"content management policy", "api key", "api_key", "credit balance", "too long", "too large", "maximum allowed"}
+
+// drop returns the parameter to leave out after a refusal. The message of the endpoint decides which. If it is about
+// one tool, only the schemas of tools go. It reports false if the refusal has another cause or no parameter is left.
+func (d dialect) drop(refusal *Error, asked shape) (parameter, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
-		return d, false
+		return 0, false
 	}
 	text := strings.ToLower(refusal.param + " " + refusal.code + " " + refusal.Message)
 	if asked.tools && badTool.MatchString(text) {
-		again := !d.openTools
-		d.openTools = true
-		return d, again
+		return paramToolSchemas, !d.without[paramToolSchemas]
 	}
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
+	names := func(word string) bool { return strings.Contains(text, word) }
+	if slices.ContainsFunc(otherCause, names) {
+		return 0, false
+	}
+	for _, r := range refusedBy {
+		if d.has(r.parameter, asked) && slices.ContainsFunc(r.words, names) {
+			return r.parameter, true
 		}
-		return false
 	}
-	if has("context_length", "context length", "context size", "content_policy", "content_filter",
-		"content management policy", "api key", "api_key", "credit balance", "too long", "too large", "maximum allowed") {
-		return d, false
+	for _, p := range unnamed {
+		if d.has(p, asked) {
+			return p, true
+		}
 	}
-	asksForm := asked.form && d.form < formPrompt
-	switch {
-	case !d.noTemperature && has("temperature"):
-		d.noTemperature = true
-	case !d.otherLimit && has("max_completion_tokens"):
-		d.otherLimit = true
-	case !d.noVerbosity && has("verbosity"):
-		d.noVerbosity = true
-	case !d.noEffort && has("reasoning", "effort", "thinking"):
-		d.noEffort = true
-	case !d.noUsage && !d.whole && has("stream_options", "include_usage"):
-		d.noUsage = true
-	case !d.whole && has("streaming"):
-		d.whole = true
-	case asked.tools && !d.openTools && has("tools", "function", "parameters", "schema"):
-		d.openTools = true
-	case asksForm && has("schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object",
-		"structured"):
-		d.loosen()
-	case !d.whole && has("stream"):
-		d.whole = true
-	case asksForm:
-		d.loosen()
-	case !d.noUsage && !d.whole:
-		d.noUsage = true
-	case !d.noVerbosity:
-		d.noVerbosity = true
-	case !d.noEffort:
-		d.noEffort = true
-	case !d.noTemperature:
-		d.noTemperature = true
-	case !d.whole:
-		d.whole = true
-	default:
-		return d, false
-	}
-	return d, true
+	return 0, false
 }
 
-// loosen selects the next form.
-func (d *dialect) loosen() {
-	if d.form++; d.strictOnly {
+// has reports whether a request has a parameter.
+func (d dialect) has(p parameter, asked shape) bool {
+	switch p {
+	case paramUsage:
+		return !d.without[paramUsage] && !d.without[paramStreaming]
+	case paramToolSchemas:
+		return !d.without[paramToolSchemas] && asked.tools
+	case paramForm:
+		return asked.form && d.form < formPrompt
+	}
+	return !d.without[p]
+}
+
+// withoutParameter returns the dialect that leaves out a parameter. The Messages API has one form only.
+func (c Config) withoutParameter(d dialect, p parameter) dialect {
+	switch {
+	case p != paramForm:
+		d.without[p] = true
+	case c.API == APIAnthropic:
 		d.form = formPrompt
+	default:
+		d.form++
 	}
+	return d
 }
 
-// drops returns the setting that next omits and d does not; "" if there is none.
-func (d dialect) drops(next dialect) string {
+// setting returns the configured setting that a parameter comes from; "" if there is none.
+func (c Config) setting(p parameter) string {
 	switch {
-	case next.noTemperature && !d.noTemperature:
+	case p == paramTemperature && c.Temperature != nil:
 		return "temperature"
-	case next.noEffort && !d.noEffort:
+	case p == paramEffort:
 		return "reasoning_effort"
-	case next.noVerbosity && !d.noVerbosity:
+	case p == paramVerbosity:
 		return "verbosity"
 	}
 	return ""

@@ -28,7 +28,7 @@ func (r *responses) request(cfg Config, req Request, d dialect) object {
 		}
 		text["format"] = format
 	}
-	if cfg.Verbosity != "" && !d.noVerbosity {
+	if cfg.Verbosity != "" && !d.without[paramVerbosity] {
 		text["verbosity"] = cfg.Verbosity
 	}
 	if len(text) > 0 {
@@ -37,10 +37,10 @@ func (r *responses) request(cfg Config, req Request, d dialect) object {
 	if cfg.MaxTokens > 0 {
 		out["max_output_tokens"] = cfg.MaxTokens
 	}
-	if cfg.ReasoningEffort != "" && !d.noEffort {
+	if cfg.ReasoningEffort != "" && !d.without[paramEffort] {
 		out["reasoning"] = object{"effort": cfg.ReasoningEffort}
 	}
-	if !d.noTemperature {
+	if !d.without[paramTemperature] {
 		out["temperature"] = cfg.temperature()
 	}
 	return out

@@ -21,7 +21,7 @@ type Status struct {
 	State     string     `json:"state"`
 	LastOK    *time.Time `json:"last_ok,omitempty"`    // when a request last succeeded
 	LastError string     `json:"last_error,omitempty"` // why the last request failed; empty after a success
-	Breaker   string     `json:"breaker,omitempty"`    // closed or open
+	Breaker   string     `json:"breaker,omitempty"`    // closed, open or half-open
 }
 
 // Status returns the state of the model. It sends nothing.
@@ -29,7 +29,7 @@ func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	status := c.status
-	status.Breaker = c.breaker.state()
+	status.Breaker = c.breaker.State()
 	return status
 }
 

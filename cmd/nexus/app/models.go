@@ -31,7 +31,7 @@ type models struct {
 func newModels(cfg *config.LLM, observed router.Observed, taped *tape.Tape, log *slog.Logger) *models {
 	m := &models{config: cfg, observed: observed, tape: taped}
 	if cfg.Plans() {
-		breaker := &llm.Breaker{}
+		breaker := llm.NewBreaker()
 		m.planner = llm.New(cfg.Planner, llm.Options{Logger: log, Breaker: breaker})
 		m.synthesizer = m.planner
 		if own := cfg.Synthesizer; own != nil {

@@ -1,21 +1,21 @@
-package admission_test
+package breaker_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 )
 
 // fail has a call fail that began after all others had ended.
-func fail(b *admission.Breaker, unreached bool) (opens bool) {
+func fail(b *breaker.Breaker, unreached bool) (opens bool) {
 	return b.Failed(b.Failures(), unreached)
 }
 
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b admission.Breaker
+		var b breaker.Breaker
 		state := func(want string) {
 			t.Helper()
 			if got := b.State(); got != want {
@@ -27,18 +27,18 @@ func TestBreaker(t *testing.T) {
 				t.Error("it opened before the fifth failure")
 			}
 		}
-		state(admission.Closed)
+		state(breaker.Closed)
 		if !fail(&b, true) {
 			t.Error("it did not open at the fifth failure")
 		}
 		for _, pause := range []time.Duration{1, 2, 4, 8, 8} { // seconds
-			state(admission.Open)
+			state(breaker.Open)
 			ok, wait := b.Allow()
 			if refused, _ := b.Refuses(); ok || !refused || wait < pause*time.Second || wait > pause*time.Second*6/5 {
 				t.Errorf("got ok %t and a wait of %v, want a pause of about %d s", ok, wait, pause)
 			}
 			time.Sleep(wait)
-			state(admission.HalfOpen)
+			state(breaker.HalfOpen)
 			if ok, _ := b.Allow(); !ok {
 				t.Error("no call may try after the pause")
 			}
@@ -50,7 +50,7 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		b.Succeeded()
-		state(admission.Closed)
+		state(breaker.Closed)
 		if ok, _ := b.Allow(); !ok {
 			t.Error("a call is refused after a success")
 		}
@@ -59,7 +59,7 @@ func TestBreaker(t *testing.T) {
 
 // Only failures without a success between them open it.
 func TestBreaker_SuccessStartsAnew(t *testing.T) {
-	var b admission.Breaker
+	var b breaker.Breaker
 	for range 2 {
 		for range 4 {
 			if fail(&b, false) {
@@ -72,12 +72,12 @@ func TestBreaker_SuccessStartsAnew(t *testing.T) {
 
 // Calls that fail together count once.
 func TestBreaker_OneLoss(t *testing.T) {
-	var b admission.Breaker
+	var b breaker.Breaker
 	before := b.Failures()
 	for range 20 {
 		b.Failed(before, false)
 	}
-	if got := b.State(); got != admission.Closed || b.Failures() != 1 {
+	if got := b.State(); got != breaker.Closed || b.Failures() != 1 {
 		t.Errorf("got %s after %d failures, want closed after 1", got, b.Failures())
 	}
 }
@@ -85,7 +85,7 @@ func TestBreaker_OneLoss(t *testing.T) {
 // A connection lets the next call try at once if it was connections that failed, and only then.
 func TestBreaker_Reached(t *testing.T) {
 	for _, unreached := range []bool{true, false} {
-		var b admission.Breaker
+		var b breaker.Breaker
 		for range 5 {
 			fail(&b, unreached)
 		}

@@ -19,7 +19,7 @@ import (
 
 func newCalls(opts *Options, servers *servers, clients *clients) *calls {
 	c := &calls{opts: opts, servers: servers, clients: clients}
-	c.chain = c.authorize(c.observe(c.around(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send)))))))))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
 }
 
@@ -94,14 +94,6 @@ func reasonOf(err error) string {
 		return reason.Timeout
 	}
 	return reason.Cancelled
-}
-
-// around passes the call to Options.Around.
-func (c *calls) around(next roundTrip) roundTrip {
-	if c.opts.Around == nil {
-		return next
-	}
-	return func(ctx context.Context, r *Request) (link.Reply, error) { return c.opts.Around(ctx, r, next) }
 }
 
 // send makes one attempt.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -42,21 +41,14 @@ type Access struct {
 	Tokens   oauth.Store         // OAuth tokens
 }
 
-// Events are callbacks for events outside of calls, and Around for each call. Each may be nil.
+// Events are callbacks for events outside of calls. Each may be nil.
 type Events struct {
-	Around    Around
 	OnMessage func(Message)       // a notification
 	OnReturn  func(server string) // a server missing from lists is reachable again; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
 }
-
-// Around wraps every request of Call that its caller is allowed to make, outside of time limits and retries. next
-// sends the request.
-type Around func(
-	ctx context.Context, r *Request, next func(ctx context.Context, r *Request) (link.Reply, error),
-) (link.Reply, error)
 
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)

@@ -16,7 +16,7 @@ func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.servers.Call(ctx, &downstream.Request{
+	reply, err := r.calls.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
 	})
 	if err != nil {

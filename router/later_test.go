@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // Later rounds may look again and may retry what never reached its server. A write is not done twice, unless it differs.
@@ -60,7 +61,7 @@ func TestRepeats_InOtherWords(t *testing.T) {
 		k := newKit(t, func(o *router.Options, d *downstream.Options) {
 			unconfirmed(o, d)
 			if row.fault != nil {
-				d.Around = failsOnce("note", row.fault)
+				o.Calls = failsOnce("note", row.fault)
 			}
 		}, row.first, row.second)
 		if got := brief(k.query(router.Query{MaxRounds: 2})); got != row.want {
@@ -70,16 +71,25 @@ func TestRepeats_InOtherWords(t *testing.T) {
 }
 
 // failsOnce lets the first call of a tool fail after one attempt.
-func failsOnce(tool string, failure *downstream.Failure) downstream.Around {
-	var once atomic.Bool
-	return func(ctx context.Context, r *downstream.Request,
-		next func(context.Context, *downstream.Request) (link.Reply, error)) (link.Reply, error) {
-		if r.Tool == tool && once.CompareAndSwap(false, true) {
-			*r.Attempts++
-			return link.Reply{}, failure
-		}
-		return next(ctx, r)
+func failsOnce(tool string, failure *downstream.Failure) func(execution.Caller) execution.Caller {
+	return func(next execution.Caller) execution.Caller {
+		return &failing{Caller: next, tool: tool, failure: failure}
 	}
+}
+
+type failing struct {
+	execution.Caller
+	tool    string
+	failure *downstream.Failure
+	once    atomic.Bool
+}
+
+func (f *failing) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
+	if r.Tool == f.tool && f.once.CompareAndSwap(false, true) {
+		*r.Attempts++
+		return link.Reply{}, f.failure
+	}
+	return f.Caller.Call(ctx, r)
 }
 
 // A write that never reached its server may be made in a later round, once; one that may have been done may not.
@@ -91,7 +101,7 @@ func TestRepeats_AfterAFailure(t *testing.T) {
 	} {
 		k := newKit(t, func(o *router.Options, d *downstream.Options) {
 			unconfirmed(o, d)
-			d.Around = failsOnce("note", &downstream.Failure{Server: "peer", Reason: reason})
+			o.Calls = failsOnce("note", &downstream.Failure{Server: "peer", Reason: reason})
 		}, `{"steps":[{"id":"l","tool":"echo","arguments":{"l":[1]}},{"id":"a","tool":"note","arguments":{"v":1}}],"more":true}`,
 			`{"steps":[{"id":"b",`+loop+`},{"id":"c",`+loop+`,"after":["b"]}]}`)
 		got, _ := strings.CutPrefix(brief(k.query(router.Query{MaxRounds: 2})), `l=echo{"l":[1]}; `)

@@ -43,7 +43,13 @@ type Options struct {
 	Models     ModelOptions
 	Logger     *slog.Logger
 	Tracer     tracing.Tracer
-	Follow     Follow // may be nil
+	Hooks
+}
+
+// Hooks are functions around queries and calls. Each may be nil.
+type Hooks struct {
+	Follow Follow
+	Calls  func(execution.Caller) execution.Caller // wraps the calls of tools by plans and by Call
 }
 
 // Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
@@ -77,6 +83,7 @@ func (m Models) rejected() bool {
 type Router struct {
 	opts      Options
 	servers   *downstream.Manager
+	calls     execution.Caller
 	tools     *directory
 	executor  *execution.Executor
 	planner   *planner.Planner
@@ -108,8 +115,12 @@ func New(opts Options) (*Router, error) {
 		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
 		tools: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
 	}
+	r.calls = r.servers
+	if opts.Calls != nil {
+		r.calls = opts.Calls(r.servers)
+	}
 	r.executor = execution.New(execution.Options{
-		Servers: opts.Servers, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
+		Servers: r.calls, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
 		Tracer: opts.Tracer, Learn: opts.Models.Learn,
 	})
 	return r, nil

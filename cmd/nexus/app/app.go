@@ -35,6 +35,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -116,7 +117,6 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
 		Events: downstream.Events{
-			Around:    opts.Tape.Call,
 			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
 			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 			OnRequest: func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
@@ -169,7 +169,8 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Execution: cfg.Execution, Validator: validator,
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
-		Logger: a.log, Tracer: a.telemetry.Tracer(), Follow: a.follow,
+		Logger: a.log, Tracer: a.telemetry.Tracer(),
+		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.Caller) execution.Caller { return a.opts.Tape.Calls(servers) }},
 	})
 }
 

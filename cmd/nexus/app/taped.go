@@ -26,5 +26,5 @@ func RecordTools(ctx context.Context, a *App) error {
 	if err != nil {
 		return fmt.Errorf("recording the tools: %w", err)
 	}
-	return t.SaveTools(ctx, a.servers.Enabled(), catalog.Instructions, a.servers.Call)
+	return t.SaveTools(ctx, a.servers.Enabled(), catalog.Instructions, a.servers)
 }

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // The kinds of lines.
@@ -34,7 +34,6 @@ type exchange struct {
 	To      string          `json:"to,omitempty"`    // the server or the model
 	Request json.RawMessage `json:"request,omitempty"`
 	Answer  json.RawMessage `json:"answer,omitempty"`
-	Mark    string          `json:"mark,omitempty"` // of the secrets removed from Request
 	At      time.Time       `json:"at,omitzero"`
 	Zone    string          `json:"zone,omitempty"` // name of the time zone of At
 }
@@ -42,7 +41,6 @@ type exchange struct {
 // answer is the place of a recorded answer.
 type answer struct {
 	scope  string
-	mark   string
 	run    int
 	number int
 	ended  bool // its caller ended it
@@ -75,7 +73,7 @@ func (t *Tape) add(e *exchange, at results.Place) error {
 		t.tools[e.To] = list
 	default:
 		k, ended := keyOf(e.Kind, e.To, e.Request), jsonrpc.Get(e.Answer, "ended") != nil
-		t.index[k] = append(t.index[k], answer{e.Scope, e.Mark, e.Run, e.Number, ended, at})
+		t.index[k] = append(t.index[k], answer{e.Scope, e.Run, e.Number, ended, at})
 	}
 	return nil
 }
@@ -92,13 +90,11 @@ func (t *Tape) sort() {
 	delete(last, "") // requests without a scope are not run again as a whole
 	for k, answers := range t.index {
 		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.run < last[a.scope] })
-		answered := map[[2]string]bool{}
+		answered := map[string]bool{}
 		for _, a := range answers {
-			if !a.ended {
-				answered[[2]string{a.scope, a.mark}] = true
-			}
+			answered[a.scope] = answered[a.scope] || !a.ended
 		}
-		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[[2]string{a.scope, a.mark}] })
+		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[a.scope] })
 		slices.SortFunc(answers, func(a, b answer) int {
 			return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.number, b.number))
 		})
@@ -107,14 +103,17 @@ func (t *Tape) sort() {
 }
 
 // next returns the number of a request in its scope, from 1.
-func (t *Tape) next(scope string, k counted) int {
+func (t *Tape) next(q asked) int {
+	if q.kind == kindEmbed {
+		return 1 // a text has one vector
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.counts[scope] == nil {
-		t.counts[scope] = map[counted]int{}
+	if t.counts[q.scope] == nil {
+		t.counts[q.scope] = map[key]int{}
 	}
-	t.counts[scope][k]++
-	return t.counts[scope][k]
+	t.counts[q.scope][q.key]++
+	return t.counts[q.scope][q.key]
 }
 
 // asked is a request without secrets.
@@ -122,7 +121,6 @@ type asked struct {
 	scope, kind, to string
 	raw             []byte
 	key             key
-	mark            string
 }
 
 // exchange records the result of ask. In a replay it passes the recorded answer to load instead. The error means that
@@ -130,56 +128,31 @@ type asked struct {
 func (t *Tape) exchange(
 	ctx context.Context, kind, to string, request any, ask func() any, load func([]byte) error,
 ) error {
-	raw, err := jsonv2.Marshal(request) // as lines are written
-	var hidden []byte
-	if err == nil {
-		raw, hidden, err = t.clean(raw)
-	}
+	raw, err := t.clean(request)
 	if err != nil {
 		return fmt.Errorf("encoding a request to %s: %w", to, err)
 	}
-	q := asked{scopeOf(ctx), kind, to, raw, keyOf(kind, to, raw), markOf(hidden)}
+	q := asked{scopeOf(ctx), kind, to, raw, keyOf(kind, to, raw)}
+	number := t.next(q)
 	if t.Replays() {
-		return t.replay(q, load)
+		return t.replay(q, number, load)
 	}
-	number := 1 // a text has one vector
-	if kind != kindEmbed {
-		number = t.next(q.scope, counted{key: q.key})
-	}
-	text, err := json.Marshal(ask())
-	if err == nil {
-		text, _, err = t.clean(text)
-	}
+	text, err := t.clean(ask())
 	if err != nil {
 		return nil // an answer that is not JSON is not recorded; the caller has it
 	}
-	e := exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text, Mark: q.mark}
-	_ = t.write(&e) // Close returns the error
+	_ = t.write(&exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text}) // Close returns the error
 	return nil
 }
 
-// replay finds the answer in the scope of the request or, if that has none, in another scope. It prefers a request with
-// the same secrets, and otherwise accepts one with any.
-func (t *Tape) replay(q asked, load func([]byte) error) error {
-	found := t.index[q.key]
-	keep := func(fits func(answer) bool) bool {
-		some := slices.DeleteFunc(slices.Clone(found), func(a answer) bool { return !fits(a) })
-		if len(some) > 0 {
-			found = some
-		}
-		return len(some) > 0
+// replay finds the answer in the scope of the request or, if that has none, in another scope.
+func (t *Tape) replay(q asked, number int, load func([]byte) error) error {
+	of := func(scope string) []answer {
+		return slices.DeleteFunc(slices.Clone(t.index[q.key]), func(a answer) bool { return a.scope != scope })
 	}
-	if !keep(func(a answer) bool { return a.scope == q.scope }) && len(found) > 0 {
-		other := found[0].scope
-		keep(func(a answer) bool { return a.scope == other })
-	}
-	count := counted{key: q.key}
-	if keep(func(a answer) bool { return a.mark == q.mark }) {
-		count.mark = q.mark
-	}
-	number := 1
-	if q.kind != kindEmbed {
-		number = t.next(q.scope, count)
+	found := of(q.scope)
+	if all := t.index[q.key]; len(found) == 0 && len(all) > 0 {
+		found = of(all[0].scope)
 	}
 	if number > len(found) {
 		return t.miss(q, len(found))
@@ -200,4 +173,77 @@ func (t *Tape) line(at results.Place) (e exchange, err error) {
 		err = fmt.Errorf("replaying: reading %s: %w", t.path, err)
 	}
 	return e, err
+}
+
+// Bytes of a request that an error shows before and after the first difference.
+const (
+	maxSame  = 60
+	maxShown = 300
+)
+
+// miss records that a request has no answer.
+func (t *Tape) miss(q asked, recorded int) error {
+	var err error
+	nearest, found := t.nearest(q)
+	switch {
+	case recorded > 0:
+		err = fmt.Errorf("not recorded: %s %s %s was answered %d times, and this is one more",
+			q.kind, q.to, shown(q.raw, 0), recorded)
+	case !found:
+		err = fmt.Errorf("not recorded: %s %s %s; the recording has no %s", q.kind, q.to, shown(q.raw, 0), q.kind)
+	default:
+		same := 0
+		for same < min(len(q.raw), len(nearest.Request)) && q.raw[same] == nearest.Request[same] {
+			same++
+		}
+		err = fmt.Errorf("not recorded: %s %s %s; nearest is %s of %s: %s", q.kind, q.to, shown(q.raw, same),
+			nearest.To, nearest.Scope, shown(nearest.Request, same))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.missed[q.scope] == nil {
+		t.missed[q.scope] = err
+	}
+	return err
+}
+
+// shown returns an excerpt of a request around a place.
+func shown(raw []byte, from int) string {
+	if from <= maxSame {
+		return short.Line(string(raw), maxShown)
+	}
+	return "…" + short.Line(string(raw[from-maxSame:]), maxShown)
+}
+
+// nearest returns the recorded request of the same kind that shares the most words, preferring the same receiver.
+func (t *Tape) nearest(q asked) (nearest exchange, found bool) {
+	sought, most := words(q.raw), -1
+	_ = t.read(func(e *exchange, _ results.Place) error { // an unreadable file has no requests
+		if e.Kind != q.kind {
+			return nil
+		}
+		common := 0
+		for w := range words(e.Request) {
+			if sought[w] {
+				common++
+			}
+		}
+		if e.To != q.to {
+			common /= 2
+		}
+		if common > most {
+			nearest, most = *e, common
+		}
+		return nil
+	})
+	return nearest, most >= 0
+}
+
+// words returns the words of a request.
+func words(raw []byte) map[string]bool {
+	found := map[string]bool{}
+	for w := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return strings.ContainsRune(" \"{}[]:,\\", r) }) {
+		found[w] = true
+	}
+	return found
 }

@@ -2,8 +2,7 @@ package tape
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -77,44 +76,14 @@ func replacer(secrets []string) *strings.Replacer {
 }
 
 // clean removes from JSON the secrets of the configuration and values that look like credentials. It writes JSON in a
-// canonical form. hidden has the removed values.
-func (t *Tape) clean(raw []byte) (cleaned, hidden []byte, err error) {
-	raw, err = jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// canonical form.
+func (t *Tape) clean(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err == nil {
+		raw, err = jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	cleaned, err = redact.JSON(raw, func(text string) string { return redact.Text(t.secrets.Replace(text)) })
-	if err != nil {
-		return nil, nil, err
-	}
-	return cleaned, hiddenIn(string(raw), string(cleaned)), nil
-}
-
-// hiddenIn returns the parts of a text that clean replaced by marks.
-func hiddenIn(raw, cleaned string) (hidden []byte) {
-	if raw == cleaned {
-		return nil
-	}
-	for i, piece := range strings.Split(cleaned, redact.Mark) {
-		piece = strings.Trim(piece, `"`) // numbers and lists have none around
-		at := strings.Index(raw, piece)
-		if at < 0 {
-			return append(hidden, raw...)
-		}
-		if removed := strings.Trim(raw[:at], `"`); i > 0 && removed != redact.Mark {
-			hidden = append(hidden, removed...)
-		}
-		raw = raw[at+len(piece):]
-	}
-	return append(hidden, strings.Trim(raw, `"`)...)
-}
-
-// markOf returns a hash of removed values, to tell apart requests that differ only in these. Its 16 bits are too few to
-// confirm a guess.
-func markOf(hidden []byte) string {
-	if len(hidden) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256(hidden)
-	return hex.EncodeToString(sum[:2])
+	return redact.JSON(raw, func(text string) string { return redact.Text(t.secrets.Replace(text)) })
 }

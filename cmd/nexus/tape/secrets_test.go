@@ -17,7 +17,7 @@ func TestClean(t *testing.T) {
 		`{"short":"short"}`:                                          `{"short":"short"}`,
 		`{"u":"https://me:hunter2@example.com/?api_key=abc","e":[]}`: `{"u":"https://[redacted]@example.com/?api_key=[redacted]","e":[]}`,
 	} {
-		got, _, err := tape.clean([]byte(in))
+		got, err := tape.clean(json.RawMessage(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
 		}
@@ -31,13 +31,13 @@ func FuzzClean(f *testing.F) {
 		if !json.Valid([]byte(text)) {
 			return
 		}
-		got, _, err := tape.clean([]byte(text))
+		got, err := tape.clean(json.RawMessage(text))
 		if err != nil || !json.Valid(got) {
 			t.Errorf("%s: got %s, %v, want JSON", text, got, err)
 		}
-		again, hidden, err := tape.clean(got)
-		if err != nil || string(again) != string(got) || len(hidden) > 0 {
-			t.Errorf("%s: got %s, then %s without %s, %v, want the same", text, got, again, hidden, err)
+		again, err := tape.clean(json.RawMessage(got))
+		if err != nil || string(again) != string(got) {
+			t.Errorf("%s: got %s, then %s, %v, want the same", text, got, again, err)
 		}
 	})
 }

@@ -12,7 +12,117 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
+
+// called is the recorded outcome of a request to a server.
+type called struct {
+	Result   json.RawMessage        `json:"result,omitempty"`
+	Err      json.RawMessage        `json:"error,omitempty"`
+	Modern   bool                   `json:"modern,omitempty"`
+	Attempts int                    `json:"attempts"`
+	Failure  *link.Failure          `json:"failure,omitempty"`
+	Input    *downstream.InputError `json:"input,omitempty"`
+	ending
+}
+
+// Caller sends requests to servers.
+type Caller interface {
+	Call(ctx context.Context, r *downstream.Request) (link.Reply, error)
+}
+
+// Calls wraps servers to record or replay their answers.
+func (t *Tape) Calls(next Caller) Caller {
+	if t == nil {
+		return next
+	}
+	return &calls{t, next}
+}
+
+type calls struct {
+	tape *Tape
+	next Caller
+}
+
+// Call implements Caller.
+func (c *calls) Call(ctx context.Context, r *downstream.Request) (reply link.Reply, err error) {
+	request := struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params,omitempty"`
+	}{r.Method, jsonrpc.Remove(r.Params, "_meta")} // of this one request: tokens, traces
+	asked := func() any {
+		reply, err = c.next.Call(ctx, r)
+		return describe(ctx, r, reply, err)
+	}
+	answered := func(raw []byte) error {
+		var was called
+		if err := json.Unmarshal(raw, &was); err != nil {
+			return err
+		}
+		if r.Attempts != nil {
+			*r.Attempts = was.Attempts
+		}
+		reply, err = was.reply(ctx)
+		return nil
+	}
+	if missing := c.tape.exchange(ctx, kindCall, r.Server, request, asked, answered); missing != nil {
+		return link.Reply{}, &link.Failure{Server: r.Server, Reason: reason.Unavailable, Message: missing.Error()}
+	}
+	return reply, err
+}
+
+func describe(ctx context.Context, r *downstream.Request, reply link.Reply, err error) called {
+	c := called{Result: reply.Result, Err: reply.Err, Modern: reply.Modern}
+	if r.Attempts != nil {
+		c.Attempts = *r.Attempts
+	}
+	switch {
+	case err == nil, errors.As(err, &c.Failure), errors.As(err, &c.Input):
+	default:
+		c.ending = endingOf(ctx, err)
+	}
+	return c
+}
+
+// ending is a recorded error without a more specific form.
+type ending struct {
+	Ended bool   `json:"ended,omitempty"` // the caller ended the request before the answer
+	Other string `json:"other,omitempty"`
+}
+
+func endingOf(ctx context.Context, err error) ending {
+	if ctx.Err() != nil {
+		return ending{Ended: true}
+	}
+	return ending{Other: err.Error()}
+}
+
+// err returns the recorded error. If the caller had ended the request, err waits until the caller ends it again.
+func (e ending) err(ctx context.Context) error {
+	switch {
+	case e.Ended:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case e.Other != "":
+		return errors.New(e.Other)
+	}
+	return nil
+}
+
+// reply returns the recorded answer.
+func (c *called) reply(ctx context.Context) (link.Reply, error) {
+	switch {
+	case c.Failure != nil:
+		return link.Reply{}, c.Failure
+	case c.Input != nil:
+		return link.Reply{}, c.Input
+	}
+	if err := c.ending.err(ctx); err != nil {
+		return link.Reply{}, err
+	}
+	const names = jsonrpc.NameURI | jsonrpc.NameResultType | jsonrpc.NameIsError // may occur
+	return link.Reply{Result: c.Result, Err: c.Err, Modern: c.Modern, Names: names}, nil
+}
 
 // tools has the tools and the instructions of a server.
 type tools struct {
@@ -26,18 +136,15 @@ const maxPages = 1000
 // SaveTools records the tools and instructions of servers. It skips servers that cannot be listed; a replay cannot
 // reach them either.
 func (t *Tape) SaveTools(
-	ctx context.Context, servers []string, instructions func(server string) string, next send,
+	ctx context.Context, servers []string, instructions func(server string) string, calls Caller,
 ) error {
 	for _, server := range servers {
-		list, err := listTools(ctx, server, next)
+		list, err := listTools(ctx, server, calls)
 		if err != nil {
 			continue
 		}
 		list.Instructions = instructions(server)
-		raw, err := json.Marshal(list)
-		if err == nil {
-			raw, _, err = t.clean(raw)
-		}
+		raw, err := t.clean(list)
 		if err != nil {
 			return fmt.Errorf("recording the tools of %s: %w", server, err)
 		}
@@ -48,11 +155,11 @@ func (t *Tape) SaveTools(
 	return nil
 }
 
-func listTools(ctx context.Context, server string, next send) (list tools, err error) {
+func listTools(ctx context.Context, server string, calls Caller) (list tools, err error) {
 	params := []byte("{}")
 	for range maxPages {
 		var reply link.Reply
-		if reply, err = next(ctx, &downstream.Request{Server: server, Method: "tools/list", Params: params}); err != nil {
+		if reply, err = calls.Call(ctx, &downstream.Request{Server: server, Method: "tools/list", Params: params}); err != nil {
 			return list, err
 		}
 		if reply.Err != nil {

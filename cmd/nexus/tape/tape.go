@@ -1,6 +1,6 @@
 // Package tape records the exchanges of a router with models and servers, and replays them.
 //
-// [Record] opens a folder to append to, and [Replay] one to answer from. [Tape.Call] wraps requests to servers,
+// [Record] opens a folder to append to, and [Replay] one to answer from. [Tape.Calls] wraps requests to servers,
 // [Tape.Model] and [Tape.Embedder] wrap models, and [Tape.Dialers] replaces the servers, whose tools were recorded. A
 // nil *Tape passes everything through. Methods are safe for concurrent use.
 //
@@ -10,7 +10,7 @@
 // nearest recorded one.
 //
 // Secrets of the configuration and values that look like secrets (package redact) are replaced before anything is
-// written. Requests are compared without them; a mark of 16 bits tells apart requests that differ only in secrets.
+// written. Requests are compared without them.
 package tape
 
 import (
@@ -44,22 +44,14 @@ type Tape struct {
 	tools map[string]tools // by server
 	wg    sync.WaitGroup   // of the replayed servers
 
-	nearby func() *nearby // read at the first request without an answer
-
 	mu     sync.Mutex
-	counts map[string]map[counted]int // requests so far, by scope
-	failed error                      // of writing
+	counts map[string]map[key]int // requests so far, by scope
+	failed error                  // of writing
 	missed map[string]error
 }
 
 // key is the hash of a request without its secrets.
 type key [32]byte
-
-// counted identifies requests that are counted together.
-type counted struct {
-	key
-	mark string
-}
 
 // Record opens or creates a folder to append exchanges to. It does not search for secrets shorter than eight bytes,
 // because they occur by chance.
@@ -116,12 +108,10 @@ func Replay(folder string, secrets []string) (*Tape, error) {
 }
 
 func newTape(folder string, secrets []string) *Tape {
-	t := &Tape{
+	return &Tape{
 		path: filepath.Join(folder, fileName), secrets: replacer(secrets), index: map[key][]answer{},
-		tools: map[string]tools{}, counts: map[string]map[counted]int{}, missed: map[string]error{},
+		tools: map[string]tools{}, counts: map[string]map[key]int{}, missed: map[string]error{},
 	}
-	t.nearby = sync.OnceValue(func() *nearby { return readNearby(t) })
-	return t
 }
 
 // inZone returns t in a zone with that name and the offset of t, independent of the machine's zone.

@@ -83,14 +83,14 @@ func (a *answer) addCall(index int, id, name, arguments string) error {
 // startCall adds a call whose arguments may follow or be its input.
 func (a *answer) startCall(index int, id, name, input string) error {
 	c, err := a.call(index, id)
+	if err == nil && input != "null" {
+		c.input = input
+		err = a.grow(len(input))
+	}
 	if err != nil {
 		return err
 	}
-	if input != "null" {
-		c.input = input
-	}
-	c.name += name
-	return a.grow(len(name) + len(c.input))
+	return a.addCall(index, id, name, "")
 }
 
 // complete returns an error if a response that ended properly has no content.

@@ -25,11 +25,10 @@ import (
 
 // Options of a Client. The zero value works.
 type Options struct {
-	Logger     *slog.Logger     // nil discards
-	HTTPClient *http.Client     // nil creates one; its Timeout must be 0, because it would limit streams
-	RetryDelay time.Duration    // before the second attempt, doubled for the third; 0 is one second
-	Now        func() time.Time // clock for remembered endpoint properties; nil = time.Now
-	Breaker    *Breaker         // shared by clients of the same endpoint; nil creates one
+	Logger     *slog.Logger  // nil discards
+	HTTPClient *http.Client  // nil creates one; its Timeout must be 0, because it would limit streams
+	RetryDelay time.Duration // before the second attempt, doubled for the third; 0 is one second
+	Breaker    *Breaker      // shared by clients of the same endpoint; nil creates one
 }
 
 // Client is a Model at an HTTP endpoint.
@@ -39,7 +38,6 @@ type Client struct {
 	endpoint endpoint
 	delay    time.Duration
 	breaker  *Breaker
-	now      func() time.Time
 
 	mu      sync.Mutex
 	learned map[shape]learned // parameters that the endpoint is known to accept
@@ -57,15 +55,12 @@ func New(cfg Config, opts Options) *Client {
 	c := &Client{
 		cfg: cfg, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		endpoint: newEndpoint(cfg.API, cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
-		delay:    cmp.Or(max(opts.RetryDelay, 0), time.Second), breaker: opts.Breaker, now: opts.Now,
+		delay:    cmp.Or(max(opts.RetryDelay, 0), time.Second), breaker: opts.Breaker,
 		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
 	}
 	c.endpoint.add(cfg.Headers)
 	for _, value := range cfg.Extra {
 		c.endpoint.hideTexts(value)
-	}
-	if c.now == nil {
-		c.now = time.Now
 	}
 	if c.breaker == nil {
 		c.breaker = NewBreaker()
@@ -83,33 +78,11 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 	usage := Usage{Model: c.cfg.Model}
 	before, down := c.breaker.allow()
 	if down != nil {
-		down.model = c.cfg.Model
+		down.Model = c.cfg.Model
 		c.record(ctx, down)
 		return Response{Usage: usage}, down
 	}
-	deadline, _ := ctx.Deadline()
-	waits := newWaits(c.delay, deadline)
-	if c.breaker.State() != breaker.Closed { // a trial
-		waits.left = 0
-	}
-	got, err := backoff.RetryNotifyWithData(func() (*answer, error) {
-		a, err := c.attempt(ctx, req, &usage)
-		var e *Error
-		if err != nil && (!errors.As(err, &e) || !e.Retryable()) {
-			err = backoff.Permanent(err)
-		} else if err != nil {
-			waits.asked = e.retryAfter
-		}
-		return a, err
-	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
-		c.log.WarnContext(ctx, "Retrying the request to the model", "model", c.cfg.Model, "error", err, "wait", wait)
-		if req.OnRestart != nil {
-			req.OnRestart()
-		}
-	})
-	if err != nil && errors.Is(err, ctx.Err()) { // the context ended the wait for another attempt
-		err = context.Cause(ctx)
-	}
+	got, err := c.retry(ctx, req, &usage)
 	c.breaker.done(before, err)
 	c.record(ctx, err)
 	out := Response{Usage: usage}
@@ -117,6 +90,41 @@ func (c *Client) Complete(ctx context.Context, req Request) (Response, error) {
 		out.Text, out.Calls = got.response()
 	}
 	return out, err
+}
+
+// retry sends the request up to three times, with pauses as long as the endpoint requests, else growing with jitter. It
+// ends early if the next pause would exceed the deadline, so that a fallback has the time.
+func (c *Client) retry(ctx context.Context, req Request, usage *Usage) (*answer, error) {
+	left := attempts
+	if c.breaker.State() != breaker.Closed { // a trial
+		left = 1
+	}
+	pauses := backoff.NewExponentialBackOff(backoff.WithInitialInterval(c.delay), backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.25), backoff.WithMaxElapsedTime(0))
+	for {
+		a, err := c.attempt(ctx, req, usage)
+		left--
+		var e *Error
+		if err == nil || !errors.As(err, &e) || !e.Retryable() || left == 0 {
+			return a, err
+		}
+		wait := pauses.NextBackOff()
+		if e.retryAfter >= 0 {
+			wait = e.retryAfter
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+			return nil, err
+		}
+		c.log.WarnContext(ctx, "Retrying the request to the model", "model", c.cfg.Model, "error", err, "wait", wait)
+		if req.OnRestart != nil {
+			req.OnRestart()
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // attempt sends the request once; it sends it again only if the endpoint refuses parameters.
@@ -216,40 +224,3 @@ func toolList(api string, tools []Tool, d dialect) []object {
 	}
 	return list
 }
-
-// waits are the pauses between the attempts of one request: as long as the endpoint requests, else growing with
-// jitter. They end after the last attempt, or if the next pause would exceed the deadline.
-type waits struct {
-	grow     *backoff.ExponentialBackOff
-	left     int
-	asked    time.Duration // requested by the endpoint for the next pause; negative = none
-	deadline time.Time     // zero = none
-}
-
-func newWaits(first time.Duration, deadline time.Time) *waits {
-	return &waits{left: attempts - 1, asked: -1, deadline: deadline, grow: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(first),
-		backoff.WithMultiplier(2),
-		backoff.WithRandomizationFactor(0.25),
-		backoff.WithMaxElapsedTime(0),
-	)}
-}
-
-// NextBackOff implements backoff.BackOff.
-func (w *waits) NextBackOff() time.Duration {
-	if w.left == 0 {
-		return backoff.Stop
-	}
-	w.left--
-	wait := w.grow.NextBackOff()
-	if w.asked >= 0 {
-		wait, w.asked = w.asked, -1
-	}
-	if !w.deadline.IsZero() && time.Until(w.deadline) <= wait {
-		return backoff.Stop
-	}
-	return wait
-}
-
-// Reset implements backoff.BackOff. It does nothing, because waits serve one request.
-func (w *waits) Reset() {}

@@ -55,7 +55,7 @@ type learned struct {
 func (c *Client) known(s shape) dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l, ok := c.learned[s]; ok && c.now().Before(l.until) {
+	if l, ok := c.learned[s]; ok && time.Now().Before(l.until) {
 		return l.dialect
 	}
 	return c.start()
@@ -65,7 +65,7 @@ func (c *Client) known(s shape) dialect {
 func (c *Client) learn(s shape, d dialect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.learned[s] = learned{d, c.now().Add(askAgain)}
+	c.learned[s] = learned{d, time.Now().Add(askAgain)}
 }
 
 // start returns the dialect with all parameters.
@@ -111,7 +111,7 @@ func (d dialect) drop(refusal *Error, asked shape) (parameter, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return 0, false
 	}
-	text := strings.ToLower(refusal.param + " " + refusal.code + " " + refusal.Message)
+	text := strings.ToLower(refusal.param + " " + refusal.Code + " " + refusal.Message)
 	if asked.tools && badTool.MatchString(text) {
 		return paramToolSchemas, !d.without[paramToolSchemas]
 	}

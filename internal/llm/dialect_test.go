@@ -1,12 +1,15 @@
 package llm_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -122,26 +125,6 @@ func TestLadderStaysOnOtherRefusals(t *testing.T) {
 		if got.Usage.Calls != 1 {
 			t.Errorf("%s: got %d calls, want 1", name, got.Usage.Calls)
 		}
-	}
-}
-
-// TestFormsAreLearnedApart: a question for free text neither needs nor loses what is known about forms.
-func TestFormsAreLearnedApart(t *testing.T) {
-	f := connect(t, nil)
-	f.Answer(llmtest.Reply{Text: "{}", Refuse: []string{"json_schema"}})
-	structured := ask("?")
-	structured.Schema = schema
-	for _, req := range []llm.Request{ask("?"), structured, ask("?"), structured} {
-		if _, err := f.llm.Complete(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got []string
-	for _, r := range f.Requests() {
-		got = append(got, r.Form)
-	}
-	if want := ",json_schema,json_schema,json_object,,json_object"; strings.Join(got, ",") != want {
-		t.Errorf("got forms %q, want %q", strings.Join(got, ","), want)
 	}
 }
 
@@ -396,54 +379,72 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// TestHeaders: configured headers are sent, and their values appear nowhere else.
-func TestHeaders(t *testing.T) {
+// TestConfiguredSecrets: the values of configured headers, and texts of extra, are sent, and appear nowhere else.
+func TestConfiguredSecrets(t *testing.T) {
 	apis(t, func(t *testing.T, api func(*llm.Config)) {
-		const token = "tok-98765432"
+		const header, token, inner, deep = "tok-header-1", "tok-98765432", "sk-inner-1234", "tok-98765432-longer"
 		f := connect(t, func(c *llm.Config) {
 			api(c)
 			c.APIKey = ""
-			c.Headers = map[string]secret.String{"X-Gateway": "Token " + token, "authorization": "Basic x", "x-v": "1"}
+			c.Headers = map[string]secret.String{"X-Gateway": "Token " + header, "authorization": "Basic x", "x-v": "1"}
+			c.Extra = llm.Extra{
+				"token": json.RawMessage(`"` + token + `"`), "tier": json.RawMessage(`"flex"`), "n": json.RawMessage(`12345678`),
+				"gateway": json.RawMessage(`{"headers":{"Authorization":"Bearer ` + inner + `"},"list":[null,true,["` + deep + `"]]}`),
+			}
 		})
-		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "1 bad token " + token})
+		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "flex 1 12345678 Authorization: " + strings.Join([]string{header, token, inner, deep}, " ")})
 		_, err := f.llm.Complete(t.Context(), ask("?"))
-		if err == nil || strings.Contains(err.Error(), token) || !strings.Contains(err.Error(), "1 bad token [redacted]") {
-			t.Errorf("got %v, want the token redacted", err)
+		if want := "flex 1 12345678 Authorization: [redacted] [redacted] [redacted] [redacted]"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 		f.llm.Probe(t.Context())
 		for _, r := range f.Requests() {
-			if r.Header.Get("X-Gateway") != "Token "+token || fmt.Sprint(r.Header["Authorization"]) != "[Basic x]" {
+			if r.Header.Get("X-Gateway") != "Token "+header || fmt.Sprint(r.Header["Authorization"]) != "[Basic x]" {
 				t.Errorf("%s: got headers %v", r.Path, r.Header)
 			}
 		}
-		if strings.Contains(f.log.String(), token) {
-			t.Errorf("the token is in the log: %s", f.log.String())
+		for _, text := range []string{f.log.String(), f.llm.Status().LastError} {
+			for _, hidden := range []string{header, token, inner} {
+				if strings.Contains(text, hidden) {
+					t.Errorf("%s is in %s", hidden, text)
+				}
+			}
 		}
 	})
 }
 
+// refuser answers requests with a schema with a refusal and others with an answer.
+type refuser struct{ schemas *int }
+
+func (r refuser) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	answer, status := `{"choices":[{"message":{"content":"{}"}}]}`, http.StatusOK
+	if bytes.Contains(body, []byte("json_schema")) {
+		*r.schemas++
+		answer, status = `{"error":{"message":"json_schema is not supported just now"}}`, http.StatusBadRequest
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, err
+}
+
 // TestFallbackEnds: what an endpoint refused is tried again after some time.
 func TestFallbackEnds(t *testing.T) {
-	f := connect(t, steady)
-	now := time.Now()
-	f.llm = llm.New(f.cfg, llm.Options{HTTPClient: f.http, Now: func() time.Time { return now }})
-	f.Answer(llmtest.Reply{Status: 400, Text: "json_schema is not supported just now"}, llmtest.Reply{Text: "{}"})
-	req := ask("?")
-	req.Schema = schema
-	for _, later := range []time.Duration{0, 9 * time.Minute, 2 * time.Minute} {
-		now = now.Add(later)
-		if _, err := f.llm.Complete(t.Context(), req); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		schemas := 0
+		c := llm.New(llm.Config{BaseURL: "http://x/v1", Model: "m"}, llm.Options{HTTPClient: &http.Client{Transport: refuser{&schemas}}})
+		req := ask("?")
+		req.Schema = schema
+		var got []int
+		for _, later := range []time.Duration{0, 9 * time.Minute, 2 * time.Minute} {
+			time.Sleep(later)
+			if _, err := c.Complete(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, schemas)
 		}
-	}
-	var got []string
-	for _, r := range f.Requests() {
-		got = append(got, shape(r))
-	}
-	want := "[strict temperature json_schema temperature json_schema temperature strict temperature]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+		if fmt.Sprint(got) != "[2 2 4]" { // strict and loose
+			t.Errorf("got %v requests with schemas, want two, none and two", got)
+		}
+	})
 }
 
 // TestFallbackIsOfOneShape: what is refused for a plan is not left out of an answer.
@@ -472,29 +473,4 @@ func TestExtraHidesItsValues(t *testing.T) {
 	if got := fmt.Sprintf("%v %s", e, e); got != "[a, b] [a, b]" {
 		t.Errorf("got %q, want the names alone", got)
 	}
-}
-
-// TestExtraIsRedacted: an endpoint that repeats a text of extra in an error has it redacted, also in the log.
-func TestExtraIsRedacted(t *testing.T) {
-	apis(t, func(t *testing.T, api func(*llm.Config)) {
-		const token, inner, deep = "tok-98765432", "sk-inner-1234", "tok-98765432-longer"
-		f := connect(t, func(c *llm.Config) {
-			api(c)
-			c.Extra = llm.Extra{
-				"token": json.RawMessage(`"` + token + `"`), "tier": json.RawMessage(`"flex"`), "n": json.RawMessage(`12345678`),
-				"gateway": json.RawMessage(`{"headers":{"Authorization":"Bearer ` + inner + `"},"list":[null,true,["` + deep + `"]]}`),
-			}
-		})
-		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "flex 12345678 Authorization: " + strings.Join([]string{token, inner, deep}, " ")})
-		_, err := f.llm.Complete(t.Context(), ask("?"))
-		if want := "flex 12345678 Authorization: [redacted] [redacted] [redacted]"; err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		f.llm.Probe(t.Context())
-		for _, text := range []string{f.log.String(), f.llm.Status().LastError} {
-			if strings.Contains(text, token) || strings.Contains(text, inner) {
-				t.Errorf("a text of extra is in %s", text)
-			}
-		}
-	})
 }

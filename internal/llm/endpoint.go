@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -33,17 +32,22 @@ func newEndpoint(api, baseURL string, key secret.String, client *http.Client) en
 		client = newHTTPClient()
 	}
 	base, query, _ := strings.Cut(baseURL, "?")
-	base = strings.TrimRight(base, "/")
-	e := endpoint{client, base, query, authHeader(base, key.Reveal()), nil}
-	if key != "" {
-		e.secrets = []string{key.Reveal()}
-	}
+	e := endpoint{http: client, baseURL: strings.TrimRight(base, "/"), query: query, header: http.Header{}}
 	if api == APIAnthropic {
-		e.baseURL = strings.TrimSuffix(base, "/v1") // paths of the API begin with it
-		e.header = http.Header{"Anthropic-Version": {anthropicVersion}}
-		if key != "" {
-			e.header.Set("X-Api-Key", key.Reveal())
-		}
+		e.baseURL = strings.TrimSuffix(e.baseURL, "/v1") // paths of the API begin with it
+		e.header.Set("Anthropic-Version", anthropicVersion)
+	}
+	if key == "" {
+		return e
+	}
+	e.secrets = []string{key.Reveal()}
+	switch {
+	case api == APIAnthropic:
+		e.header.Set("X-Api-Key", key.Reveal())
+	case strings.Contains(e.baseURL, "/openai/deployments/"): // Azure
+		e.header.Set("Api-Key", key.Reveal())
+	default:
+		e.header.Set("Authorization", "Bearer "+key.Reveal())
 	}
 	return e
 }
@@ -97,24 +101,6 @@ func newHTTPClient() *http.Client {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// authHeader returns the header with the key: a bearer token, or Azure's own header if the URL names a deployment.
-func authHeader(baseURL, key string) http.Header {
-	h := http.Header{}
-	switch {
-	case key == "":
-	case isAzureDeployment(baseURL):
-		h.Set("Api-Key", key)
-	default:
-		h.Set("Authorization", "Bearer "+key)
-	}
-	return h
-}
-
-func isAzureDeployment(baseURL string) bool {
-	u, err := url.Parse(baseURL)
-	return err == nil && strings.Contains(u.Path, "/openai/deployments/")
 }
 
 // prepare adds the common headers and query to a request.

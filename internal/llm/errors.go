@@ -28,13 +28,13 @@ const (
 
 // Error is the reason why there is no response. Its text is one line and never contains the API key.
 type Error struct {
-	Kind    Kind
-	Status  int    // HTTP status, 0 if there was none
-	Message string // one line
-	Refusal bool   // the model itself refuses; Message is its text
+	Kind    Kind   `json:"kind"`
+	Status  int    `json:"status,omitempty"`  // HTTP status, 0 if there was none
+	Message string `json:"message,omitempty"` // one line
+	Refusal bool   `json:"refusal,omitempty"` // the model itself refuses; Message is its text
+	Model   string `json:"model,omitempty"`
+	Code    string `json:"code,omitempty"` // the endpoint's own code, such as insufficient_quota
 
-	model       string
-	code        string        // the endpoint's own code, such as insufficient_quota
 	param       string        // the parameter that the endpoint refuses
 	retryAfter  time.Duration // how long the endpoint asks to wait; negative = not given
 	unconnected bool          // no connection was made
@@ -43,8 +43,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string {
 	text := string(e.Kind)
-	if e.model != "" {
-		text = "model " + e.model + ": " + text
+	if e.Model != "" {
+		text = "model " + e.Model + ": " + text
 	}
 	if e.Status != 0 {
 		text += " (HTTP " + strconv.Itoa(e.Status) + ")"
@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case RateLimited:
-		return e.code != "insufficient_quota"
+		return e.Code != "insufficient_quota"
 	case Server, Timeout, Unreachable, Cut:
 		return true
 	}
@@ -69,7 +69,7 @@ func (e *Error) Retryable() bool {
 // Declined reports whether the model, or a content filter of its endpoint, refuses the request. Callers must not
 // circumvent that.
 func (e *Error) Declined() bool {
-	return e.Kind == Refused && (e.Status == 0 || strings.Contains(e.code, "content_policy") || e.code == "content_filter")
+	return e.Kind == Refused && (e.Status == 0 || strings.Contains(e.Code, "content_policy") || e.Code == "content_filter")
 }
 
 func failure(kind Kind, format string, args ...any) *Error {
@@ -92,7 +92,7 @@ const (
 // finish makes an error printable. It removes secrets before it cuts the message, so that no part of a secret
 // remains.
 func (e *Error) finish(model string, secrets []string) {
-	e.model = model
+	e.Model = model
 	for _, s := range secrets {
 		e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
 	}
@@ -155,7 +155,7 @@ func plainText(raw json.RawMessage) string {
 
 // err converts a complaint to an Error. Without a meaningful HTTP status, the code may be a status.
 func (c complaint) err(status int) *Error {
-	e := &Error{Status: status, Message: c.Message, code: c.Code, param: c.Param, retryAfter: -1}
+	e := &Error{Status: status, Message: c.Message, Code: c.Code, param: c.Param, retryAfter: -1}
 	if n, err := strconv.Atoi(c.Code); err == nil && n >= 400 && n < 600 && status < 300 {
 		e.Status = n
 	}
@@ -203,30 +203,4 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, maxRetryAfter.Seconds()) * float64(time.Second))
-}
-
-// errorJSON is the JSON form of an Error for recordings, with all properties that callers can observe.
-type errorJSON struct {
-	Kind    Kind   `json:"kind"`
-	Status  int    `json:"status,omitempty"`
-	Message string `json:"message,omitempty"`
-	Refusal bool   `json:"refusal,omitempty"`
-	Model   string `json:"model,omitempty"`
-	Code    string `json:"code,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (e *Error) MarshalJSON() ([]byte, error) {
-	return json.Marshal(errorJSON{e.Kind, e.Status, e.Message, e.Refusal, e.model, e.code})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Error) UnmarshalJSON(raw []byte) error {
-	var j errorJSON
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return err
-	}
-	*e = Error{Kind: j.Kind, Status: j.Status, Message: j.Message, Refusal: j.Refusal, model: j.Model, code: j.Code}
-	e.retryAfter = -1
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 )
 
 func TestRetryAfterForms(t *testing.T) {
@@ -34,22 +32,5 @@ func TestRetryAfterForms(t *testing.T) {
 		if got := retryAfter(h, now); got != row.want {
 			t.Errorf("%s %q: got %v, want %v", row.header, row.value, got, row.want)
 		}
-	}
-}
-
-func TestWaits(t *testing.T) {
-	near := func(got, want time.Duration) bool { return got >= want*3/4 && got <= want*5/4 }
-	w := newWaits(time.Second, time.Time{})
-	if a, b, c := w.NextBackOff(), w.NextBackOff(), w.NextBackOff(); !near(a, time.Second) || !near(b, 2*time.Second) || c != backoff.Stop {
-		t.Errorf("got waits %v, %v, %v, want about 1 s, about 2 s, and an end", a, b, c)
-	}
-	w = newWaits(time.Second, time.Time{})
-	w.asked = 0
-	if a, b := w.NextBackOff(), w.NextBackOff(); a != 0 || !near(b, 2*time.Second) {
-		t.Errorf("got waits %v, %v, want none as asked, then about 2 s", a, b)
-	}
-	w = newWaits(time.Second, time.Now().Add(500*time.Millisecond))
-	if got := w.NextBackOff(); got != backoff.Stop {
-		t.Errorf("got a wait of %v beyond the deadline, want an end", got)
 	}
 }

@@ -163,28 +163,29 @@ func (s *Source) begin() {
 	s.renewal = r
 	old := s.token
 	s.wg.Go(func() {
-		var next renewed
+		var next *Token
+		var file os.FileInfo
 		err := errors.New("the renewal failed")
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.token == old { // else another token was read from the file
-				s.settle(next, err)
+				s.settle(next, file, err)
 			}
 			s.renewal = nil
 			close(r.done)
 		}()
 		defer safe.Recover(s.logger, "renewing the token of server "+s.server.Name, nil)
-		next, err = s.renew(old)
+		next, file, err = s.renew(old)
 	})
 }
 
 // settle stores the result of a renewal. The caller holds s.mu.
-func (s *Source) settle(next renewed, err error) {
+func (s *Source) settle(next *Token, file os.FileInfo, err error) {
 	var refused *refusal
 	switch {
 	case err == nil:
-		s.token, s.file, s.why, s.again = next.token, next.file, nil, time.Time{}
+		s.token, s.file, s.why, s.again = next, file, nil, time.Time{}
 		return
 	case errors.As(err, &refused):
 		s.why, s.again = s.person(fmt.Sprintf("its token cannot be renewed: %v", err)), time.Time{}
@@ -201,14 +202,8 @@ func (s *Source) settle(next renewed, err error) {
 	}
 }
 
-// renewed is a new token and its file.
-type renewed struct {
-	token *Token
-	file  os.FileInfo
-}
-
 // renew gets and stores the next token, or takes over one that another process has just stored.
-func (s *Source) renew(old *Token) (renewed, error) {
+func (s *Source) renew(old *Token) (*Token, os.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewWithin)
 	defer cancel()
 	unlock, err := s.store.lock(ctx, s.server.Name)
@@ -216,30 +211,30 @@ func (s *Source) renew(old *Token) (renewed, error) {
 	case err == nil:
 		defer unlock()
 	case ctx.Err() != nil || !s.server.byCredentials(): // client credentials work without a folder
-		return renewed{}, fmt.Errorf("the state folder cannot be used: %w", err)
+		return nil, nil, fmt.Errorf("the state folder cannot be used: %w", err)
 	}
 	file := s.store.look(s.server.Name)
 	stored, err := s.store.Load(s.server.Name)
 	if err != nil && !s.server.byCredentials() {
-		return renewed{}, err
+		return nil, nil, err
 	}
 	switch {
 	case stored != nil && stored.Of(s.server) && (old == nil || stored.Access != old.Access):
 		if !stored.due(time.Now()) {
-			return renewed{stored, file}, nil
+			return stored, file, nil
 		}
 		old = stored
 	case stored == nil && !s.server.byCredentials() && s.store.folder != "":
-		return renewed{}, s.person("nobody is logged in")
+		return nil, nil, s.person("nobody is logged in")
 	}
 	next, err := s.request(ctx, old)
 	if err != nil {
-		return renewed{}, err
+		return nil, nil, err
 	}
 	if err := s.store.write(next); err != nil {
 		s.logger.Warn("a token is not stored and ends with this process", "error", err)
 	}
-	return renewed{next, s.store.look(s.server.Name)}, nil
+	return next, s.store.look(s.server.Name), nil
 }
 
 func (s *Source) request(ctx context.Context, old *Token) (*Token, error) {
@@ -277,49 +272,37 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper. The error is a *link.Unauthorized if a person has to act.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	token, err := t.source.get(ctx, "")
-	if err != nil {
-		if req.Body != nil {
-			req.Body.Close()
-		}
-		return nil, err
-	}
-	resp, err := t.base.RoundTrip(withToken(req, token))
-	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		return resp, err
-	}
-	if resp.StatusCode == http.StatusForbidden {
-		return t.forbidden(resp)
-	}
-	discard(resp)
-	again := withToken(req, "")
-	if req.Body != nil {
-		if req.GetBody == nil {
-			return nil, t.source.reject(token)
-		}
-		if again.Body, err = req.GetBody(); err != nil {
+	refused := ""
+	for {
+		token, err := t.source.get(req.Context(), refused)
+		if err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
 			return nil, err
 		}
-	}
-	next, err := t.source.get(ctx, token)
-	if err != nil {
-		if again.Body != nil {
-			again.Body.Close()
+		resp, err := t.base.RoundTrip(withToken(req, token))
+		switch {
+		case err != nil:
+			return nil, err
+		case resp.StatusCode == http.StatusForbidden:
+			return t.forbidden(resp)
+		case resp.StatusCode != http.StatusUnauthorized:
+			return resp, nil
 		}
-		return nil, err
-	}
-	resp, err = t.base.RoundTrip(withToken(again, next))
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode == http.StatusUnauthorized:
 		discard(resp)
-		return nil, t.source.reject(next)
-	case resp.StatusCode == http.StatusForbidden:
-		return t.forbidden(resp)
+		if refused != "" || req.Body != nil && req.GetBody == nil {
+			return nil, t.source.reject(token)
+		}
+		refused = token
+		if req.Body != nil {
+			again := *req
+			if again.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+			req = &again
+		}
 	}
-	return resp, nil
 }
 
 // forbidden returns the response, or an error that names the missing scopes of the token.
@@ -339,12 +322,10 @@ func (t *transport) forbidden(resp *http.Response) (*http.Response, error) {
 
 // withToken returns a copy of a request with a token. It is a copy because requests may share headers.
 func withToken(req *http.Request, token string) *http.Request {
-	own := req.WithContext(req.Context())
+	own := *req
 	own.Header = req.Header.Clone()
-	if token != "" {
-		own.Header["Authorization"] = []string{"Bearer " + token}
-	}
-	return own
+	own.Header["Authorization"] = []string{"Bearer " + token}
+	return &own
 }
 
 // discard drains a body so that the connection can be reused.

@@ -125,22 +125,6 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func TestSchemaKeepsItsOrder(t *testing.T) {
-	apis(t, func(t *testing.T, api func(*llm.Config)) {
-		f := connect(t, api)
-		f.Answer(llmtest.Reply{Text: `{"z":"","a":""}`})
-		req := ask("?")
-		req.Schema = schema
-		if _, err := f.llm.Complete(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-		r := f.Requests()[0]
-		if r.Form != "json_schema" || !r.Strict || !bytes.Contains(r.Body, schema.Strict) {
-			t.Errorf("got request %s, want the strict schema as it stands", r.Body)
-		}
-	})
-}
-
 // TestFaults: each way of failing has a clear outcome within bounded time.
 func TestFaults(t *testing.T) {
 	long := strings.Repeat("text ", 20)
@@ -241,16 +225,6 @@ func (f *fixture) expect(t *testing.T, got llm.Response, err error, kind llm.Kin
 	}
 	if strings.ContainsAny(e.Error(), "\r\n") || len(e.Error()) > 500 {
 		t.Errorf("got error %q, want one short line", e)
-	}
-}
-
-func TestUnreachable(t *testing.T) {
-	f := connect(t, nil)
-	f.Close()
-	got, err := f.llm.Complete(t.Context(), ask("?"))
-	f.expect(t, got, err, llm.Unreachable, 0)
-	if got.Usage.Calls != 3 {
-		t.Errorf("got %d calls, want 3", got.Usage.Calls)
 	}
 }
 

@@ -107,27 +107,6 @@ func TestLadderWithoutWords(t *testing.T) {
 	}
 }
 
-// TestLadderStaysOnOtherRefusals: only a refused parameter is a reason to ask more plainly.
-func TestLadderStaysOnOtherRefusals(t *testing.T) {
-	for name, reply := range map[string]llmtest.Reply{
-		"key":     {Status: 401, Text: "bad key"},
-		"model":   {Status: 404, Text: "The model `x` does not exist"},
-		"context": {Status: 400, Text: "This model's maximum context length is 4096 tokens", Code: "context_length_exceeded"},
-		"policy":  {Status: 400, Text: "The response was filtered due to the prompt triggering our content management policy.", Code: "content_filter"},
-		"gemini":  {Status: 400, Text: "API key not valid. Please pass a valid API key."},
-	} {
-		f := connect(t, nil)
-		f.Answer(reply)
-		req := ask("?")
-		req.Schema = schema
-		got, err := f.llm.Complete(t.Context(), req)
-		f.expect(t, got, err, llm.Refused, reply.Status)
-		if got.Usage.Calls != 1 {
-			t.Errorf("%s: got %d calls, want 1", name, got.Usage.Calls)
-		}
-	}
-}
-
 // TestRecordedRefusals replays how endpoints refuse a parameter, in words that they document or are known to use: the
 // next request leaves out what they named and nothing else, and is answered.
 func TestRecordedRefusals(t *testing.T) {
@@ -209,28 +188,6 @@ func TestMessageFallback(t *testing.T) {
 	if !r[1].Has("thinking") || r[1].Form != "" || r[2].Has("thinking") || r[2].Has("output_config") {
 		t.Errorf("got requests %s\n%s", r[1].Body, r[2].Body)
 	}
-}
-
-// TestToolsFallback: an endpoint that refuses a schema gets tools that take anything, and only requests with tools change.
-func TestToolsFallback(t *testing.T) {
-	apis(t, func(t *testing.T, api func(*llm.Config)) {
-		f := connect(t, api)
-		f.When(func(r llmtest.Request) bool {
-			return strings.Contains(string(r.Body), `"properties":{"z"`) && llmtest.WithTools(r)
-		},
-			llmtest.Reply{Status: 400, Text: "Invalid schema for function 'get_weather': In context=('properties', 'a'), schema must have a 'type' key."})
-		f.Answer(llmtest.Reply{Text: "{}"})
-		structured := ask("?")
-		structured.Schema = schema
-		for _, req := range []llm.Request{askWithTools(), structured, askWithTools()} {
-			if _, err := f.llm.Complete(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if r := f.Requests(); len(r) != 4 || r[2].Form == "" || len(r[3].Tools) != 2 {
-			t.Errorf("got %d requests, want 4: one refused, and plans as before", len(r))
-		}
-	})
 }
 
 // TestOneBadTool: where an endpoint refuses one tool, the schemas of tools go and nothing else, whatever words the

@@ -160,7 +160,7 @@ func TestRecordedErrors(t *testing.T) {
 		calls                int  // 0 is any
 	}{
 		{name: "OpenAI key", status: 401, raw: `{"error":{"message":"Incorrect API key provided: ` + apiKey + `. You can find your API key at https://platform.openai.com.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`,
-			want: llm.Refused, wantStatus: 401, message: "Incorrect API key provided: [redacted]."},
+			want: llm.Refused, wantStatus: 401, message: "Incorrect API key provided: [redacted].", calls: 1},
 		{name: "OpenAI quota", status: 429, raw: `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`,
 			want: llm.RateLimited, wantStatus: 429, message: "You exceeded your current quota"},
 		{name: "Azure", status: 404, raw: `{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`,
@@ -168,7 +168,7 @@ func TestRecordedErrors(t *testing.T) {
 		{name: "Ollama", status: 404, raw: `{"error":{"message":"model \"nope\" not found, try pulling it first","type":"api_error","param":null,"code":null}}`,
 			want: llm.Refused, wantStatus: 404, message: `model "nope" not found, try pulling it first`},
 		{name: "older vLLM", status: 404, raw: `{"object":"error","message":"The model ` + "`x`" + ` does not exist.","type":"NotFoundError","param":null,"code":404}`,
-			want: llm.Refused, wantStatus: 404, message: "The model `x` does not exist."},
+			want: llm.Refused, wantStatus: 404, message: "The model `x` does not exist.", calls: 1},
 		{name: "llama.cpp loading", status: 503, raw: `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`,
 			want: llm.Server, wantStatus: 503, message: "Loading model"},
 		{name: "llama.cpp in a stream", kind: "text/event-stream", raw: "error: {\"code\":500,\"message\":\"slot failed\",\"type\":\"server_error\"}\n\n",
@@ -176,11 +176,15 @@ func TestRecordedErrors(t *testing.T) {
 		{name: "llama.cpp refusing in a stream", kind: "text/event-stream", raw: frames(`{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`),
 			want: llm.Refused, wantStatus: 400, message: "the request exceeds the available context size, try increasing it"},
 		{name: "Gemini", status: 400, raw: `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}]`,
-			want: llm.Refused, wantStatus: 400, message: "API key not valid. Please pass a valid API key."},
+			want: llm.Refused, wantStatus: 400, message: "API key not valid. Please pass a valid API key.", calls: 1},
 		{name: "Anthropic", status: 529, raw: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`,
 			want: llm.Server, wantStatus: 529, message: "Overloaded"},
 		{name: "Anthropic in a stream", kind: "text/event-stream", raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
 			want: llm.RateLimited, message: "Overloaded"},
+		{name: "context", status: 400, raw: `{"error":{"message":"This model's maximum context length is 4096 tokens","code":"context_length_exceeded"}}`,
+			want: llm.Refused, wantStatus: 400, message: "maximum context length", calls: 1},
+		{name: "policy", status: 400, raw: `{"error":{"message":"The response was filtered due to the prompt triggering our content management policy.","code":"content_filter"}}`,
+			want: llm.Refused, wantStatus: 400, message: "was filtered", calls: 1},
 		{name: "FastAPI", status: 403, raw: `{"detail":"Forbidden"}`, want: llm.Refused, wantStatus: 403, message: "Forbidden"},
 		{name: "gateway page", status: 502, kind: "text/html", raw: "<html>\n<h1>502 Bad Gateway</h1></html>", want: llm.Server, wantStatus: 502, message: "Bad Gateway"},
 		{name: "Responses failed", api: llm.APIResponses, kind: "text/event-stream", raw: "event: response.failed\n" + frames(`{"type":"response.failed","sequence_number":3,"response":{"id":"resp_1","object":"response","status":"failed","error":{"code":"rate_limit_exceeded","message":"Slow down."},"output":[]}}`),
@@ -218,9 +222,7 @@ func TestRecordedErrors(t *testing.T) {
 			f := connect(t, func(c *llm.Config) { c.API = row.api })
 			f.Answer(llmtest.Reply{Raw: row.raw, RawType: cmp.Or(row.kind, "application/json"), Status: row.status})
 			req := ask("?")
-			if row.api == llm.APIAnthropic {
-				req.Schema = schema
-			}
+			req.Schema = schema
 			got, err := f.llm.Complete(t.Context(), req)
 			f.expect(t, got, err, row.want, row.wantStatus)
 			if !strings.Contains(err.Error(), row.message) || row.calls != 0 && got.Usage.Calls != row.calls {

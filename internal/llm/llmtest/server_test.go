@@ -1,7 +1,6 @@
 package llmtest_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -85,25 +84,5 @@ func TestClose(t *testing.T) {
 	s.Close()
 	if err := <-failed; err == nil {
 		t.Error("got an answer from a closed server")
-	}
-}
-
-func TestBadRequest(t *testing.T) {
-	s := llmtest.New(t)
-	resp, err := http.Post(s.BaseURL+"/chat/completions", "application/json", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http.DefaultClient.CloseIdleConnections()
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("got status %d, want 400", resp.StatusCode)
-	}
-}
-
-func TestAddressInUse(t *testing.T) {
-	s := llmtest.New(t)
-	if _, err := llmtest.Start(s.BaseURL[len("http://") : len(s.BaseURL)-len("/v1")]); err == nil {
-		t.Error("got a second server at the same address")
 	}
 }

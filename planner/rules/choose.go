@@ -56,7 +56,12 @@ func (c *chooser) find(text string) (out []*tool) {
 
 // choose plans each clause.
 func (c *chooser) choose() {
-	for _, cl := range c.message.clauses[:min(len(c.message.clauses), maxClauses)] {
+	for i, cl := range c.message.clauses {
+		if i == maxClauses {
+			cl.end = c.message.clauses[len(c.message.clauses)-1].end
+			c.miss(cl, nil, plan.UnmetUnclear, "")
+			return
+		}
 		if cl.act == nothing || cl.act == abilities || c.ctx.Err() != nil {
 			continue
 		}
@@ -104,9 +109,10 @@ func (c clause) query(text string) string {
 
 // namedIn returns the tool whose full name is in a text.
 func namedIn(text string, tools []*tool) *tool {
-	text = " " + strings.NewReplacer("(", " ", ")", " ", ",", " ", "`", " ", ".", ".", ":", ":").Replace(strings.TrimRight(text, ".!?")) + " "
+	text = " " + strings.NewReplacer("(", " ", ")", " ", ",", " ", "`", " ").Replace(strings.TrimRight(text, ".!?")) + " "
 	for _, t := range tools {
-		for _, name := range []string{t.Server + "__" + t.Tool.Tool, t.Server + ":" + t.Tool.Tool, t.Server + "." + t.Tool.Tool, t.Tool.Tool, t.Name} {
+		own := t.Tool.Tool
+		for _, name := range []string{t.Server + "__" + own, t.Server + ":" + own, t.Server + "." + own, own, t.Name} {
 			if strings.ContainsAny(name, "_-:.") && strings.Contains(text, " "+name+" ") {
 				return t
 			}
@@ -118,7 +124,7 @@ func namedIn(text string, tools []*tool) *tool {
 // write plans a tool that writes, if a clause is a plain command for just that. It reports whether the clause is about
 // such a tool, so that nothing else is to be called for it.
 func (c *chooser) write(cl clause, tools []*tool) bool {
-	if cl.act != command || slices.ContainsFunc(cl.tokens, func(t token) bool { return t.kind == calculation }) && !plan.Acts(cl.verb) {
+	if cl.act != command {
 		return false
 	}
 	type choice struct {
@@ -254,7 +260,7 @@ func (c clause) unexplained(t *tool, f filling) (out []token) {
 			if !slices.Contains(t.full, x.lower) && !slices.Contains(t.full, c.verb+x.lower) {
 				out = append(out, x)
 			}
-		case x.lower == "and" && !last && (f.takes(c.tokens[i+1]) || f.labels(t, c.tokens[i+1])):
+		case x.lower == "and" && !last && f.labels(t, c.tokens[i+1]): // "subject … and body …"
 		case x.kind == word && plainWords[x.lower] && x.lower != "and", i == 1 && (x.lower == "me" || x.lower == "us"):
 		case x.kind == word && t.knows(x.lower) >= 0.7 && !(inflected(x.lower) && !t.names(x.lower)):
 		default:
@@ -280,7 +286,8 @@ func inflected(w string) bool {
 // names reports whether the name of a tool, of a parameter or a choice has a word.
 func (t *tool) names(w string) bool {
 	return slices.Contains(t.full, w) || slices.ContainsFunc(t.params, func(q param) bool {
-		return slices.Contains(segment.Words(q.name), w) || slices.ContainsFunc(q.choices, func(s string) bool { return strings.Contains(strings.ToLower(s), w) })
+		chosen := func(s string) bool { return strings.Contains(strings.ToLower(s), w) }
+		return slices.Contains(segment.Words(q.name), w) || slices.ContainsFunc(q.choices, chosen)
 	})
 }
 
@@ -300,7 +307,7 @@ func about(cl clause, tools []*tool, other *tool) string {
 
 // Weights and the least score of a tool that reads. They keep false positives on the irrelevance sets of
 // docs/evaluation.md below .15.
-var (
+const (
 	nameWeight   = 1.0
 	coverWeight  = 1.2
 	verbWeight   = 0.3
@@ -312,7 +319,6 @@ var (
 	missingCost  = 0.6
 	leastScore   = 1.12
 	namedTool    = 3.0
-	leastMissing = 1.5
 )
 
 // read plans the best tool that reads for a clause. whole is the clause with what it refers to.
@@ -328,7 +334,8 @@ func (c *chooser) read(cl, whole clause, tools []*tool) {
 			}
 			continue
 		}
-		if cl.act == command && plan.Acts(cl.verb) && !openers[cl.verb] && !slices.Contains(t.verbs, search.Stem(cl.verb)) && !f.calculated || idle[cl.verb] {
+		acts := cl.act == command && plan.Acts(cl.verb) && !openers[cl.verb] && !f.calculated
+		if acts && !slices.Contains(t.verbs, search.Stem(cl.verb)) || idle[cl.verb] {
 			continue
 		}
 		if namedIn(c.message.text[cl.start:cl.end], []*tool{t}) != nil {
@@ -352,7 +359,7 @@ func (c *chooser) read(cl, whole clause, tools []*tool) {
 	switch {
 	case writer != "" && score >= leastScore:
 		c.miss(cl, tools, plan.UnmetUnclear, writer)
-	case best == nil || score < leastScore && len(best.filling.missing) == 0 || len(best.filling.missing) > 0 && score < leastScore-0.2:
+	case best == nil || score < leastScore && len(best.filling.missing) == 0 || score < leastScore-0.2:
 		c.miss(cl, tools, plan.UnmetNoTool, "")
 	case len(best.filling.missing) > 0:
 		c.open = append(c.open, best)
@@ -426,7 +433,9 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 			switch {
 			case said[n]:
 				found++
-			case slices.ContainsFunc(cl.tokens, func(x token) bool { return x.kind == word && search.Related(search.Stem(x.lower), n) }):
+			case slices.ContainsFunc(cl.tokens, func(x token) bool {
+				return x.kind == word && search.Related(search.Stem(x.lower), n)
+			}):
 				found += 0.7
 			}
 		}

@@ -164,8 +164,12 @@ func (f *filling) repository(c clause, t *tool) {
 	for _, q := range t.params {
 		at[q.name] = q.typ == "string"
 	}
+	if !at["owner"] || !at["repo"] {
+		return
+	}
 	for _, x := range c.tokens {
-		if owner, repo, ok := strings.Cut(x.text, "/"); ok && x.kind == path && owner != "" && !strings.ContainsAny(repo, "/*") && at["owner"] && at["repo"] {
+		owner, repo, ok := strings.Cut(x.text, "/")
+		if ok && x.kind == path && owner != "" && !strings.ContainsAny(repo, "/*") {
 			f.args["owner"] = argument{value: owner, span: span{x.start, x.end}, typed: true}
 			f.args["repo"] = argument{value: repo, span: span{x.start, x.end}, typed: true}
 			return
@@ -220,6 +224,9 @@ func (q param) arguments(c clause, t *tool, text string) (out []argument) {
 		}
 		for to-from > 1 && !p.name && (slices.Contains(t.name, search.Stem(c.lower(from))) || t.labels(c.lower(from))) {
 			from++
+		}
+		if !t.reads && !p.name && to-from > 1 {
+			continue // "server alpha seems wrong"
 		}
 		own := true
 		for _, x := range c.tokens[from:to] {
@@ -284,11 +291,11 @@ func (q param) accepts(x token) (any, float64) {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(q.about, w) })
 	}
-	pick := func(fits bool, well, else_ float64) (any, float64) {
+	pick := func(fits bool, well, otherwise float64) (any, float64) {
 		if fits {
 			return x.text, well
 		}
-		return x.text, else_
+		return x.text, otherwise
 	}
 	loose := 0.0
 	if q.free() {
@@ -306,9 +313,10 @@ func (q param) accepts(x token) (any, float64) {
 	case address:
 		return pick(format == "uri" || q.named(linkNames) || says("url"), 3, loose)
 	case path:
-		repository := strings.Contains(x.text, "/") && q.named(stemSet("repo repository"))
+		repository := strings.Contains(x.text, "/") && q.named(repoNames)
 		pattern := strings.Contains(x.text, "*") && says("pattern", "glob")
-		return pick(q.named(pathNames) && !strings.Contains(x.text, "*") || repository || pattern || q.named(stemSet("source destination")) || says("path "), 2.6, loose)
+		file := q.named(pathNames) && !strings.Contains(x.text, "*") || q.named(fileNames) || says("path ")
+		return pick(file || repository || pattern, 2.6, loose)
 	case identifier:
 		score := fit(q.named(idNames) || says("number", " id"), 2.3)
 		if slices.ContainsFunc(q.examples, func(e string) bool { return alike(e, x.text) }) {
@@ -319,7 +327,10 @@ func (q param) accepts(x token) (any, float64) {
 		return strings.TrimRight(x.text, "%"), fit(q.named(idNames), 1.4)
 	case quotation:
 		score := fit(q.named(titleNames) || q.named(wordsNames) || q.named(textNames), 2)
-		return x.text, max(score, fit(q.free() || q.named(pathNames), 1.6), fit(q.named(idNames), 1.2))
+		if score = max(score, fit(q.free() || q.named(pathNames), 1.6), fit(q.named(idNames), 1.2)); !q.required {
+			score -= 0.5
+		}
+		return x.text, score
 	}
 	return nil, 0
 }
@@ -466,7 +477,9 @@ func (c clause) topic(t *tool, whole bool, text string) span {
 	}
 	own := func(i int) bool {
 		x := c.tokens[i]
-		return x.kind == word && (search.IsStopWord(x.lower) || slices.Contains(t.name, search.Stem(x.lower)) || slices.Contains(t.full, x.lower) || search.Stem(x.lower) == search.Stem(t.Server))
+		stem := search.Stem(x.lower)
+		return x.kind == word && (search.IsStopWord(x.lower) || slices.Contains(t.name, stem) ||
+			slices.Contains(t.full, x.lower) || stem == search.Stem(t.Server))
 	}
 	if c.act == command {
 		for from = 1; from < to && own(from) && !cueWord(c.lower(from)); {

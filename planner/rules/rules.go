@@ -12,7 +12,8 @@
 // be a command of nothing but allowed words; its verb must ask for what the tool does; each of its words must be taken
 // by an argument or be known to the tool; and no other tool may fit as well. Nothing is looked up or guessed for it.
 //
-// A Planner may be used by many goroutines; it keeps compiled schemas alone, within bounds. Its work is bounded whatever the question and the schemas.
+// A Planner may be used by many goroutines; it keeps compiled schemas alone, within bounds. Its work is
+// bounded whatever the question and the schemas.
 package rules
 
 import (

@@ -223,7 +223,10 @@ func (p parser) clause(tokens []token, question bool) clause {
 		c.act = nothing
 	case questionWords[first]:
 		c.act = inform
-		c.plain = question && !slices.ContainsFunc(c.tokens, func(t token) bool { return supposing[t.lower] || t.kind == mark && t.lower != "'s" && t.lower != "," })
+		odd := func(t token) bool {
+			return supposing[t.lower] || t.kind == mark && t.lower != "'s" && t.lower != ","
+		}
+		c.plain = question && !slices.ContainsFunc(c.tokens, odd)
 		if (first == "should" || first == "shall" || first == "must" || first == "would" || first == "may") && second != "" {
 			c.act = unclear
 		}
@@ -254,7 +257,7 @@ func (p parser) imperative(c *clause) {
 			return
 		}
 	}
-	c.plain = p.plainCommand(c.tokens)
+	c.plain = len(c.tokens) > 1 && p.plainCommand(c.tokens) // not "stop"
 }
 
 // plainCommand reports whether a command has nothing but words that do not change what is asked for. It is a list of
@@ -274,6 +277,8 @@ func (p parser) plainCommand(tokens []token) bool {
 			if !(t.lower == "," || t.lower == ":" && after.value()) {
 				return false
 			}
+		case i == 0 && t.lower == "of": // "shutdown of the server" is no command
+			return false
 		case before.lower == "in" && inDoubt[t.lower]:
 			return false
 		case t.lower == "me" || t.lower == "us":

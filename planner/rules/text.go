@@ -332,7 +332,8 @@ func (r *arithmetic) command() (string, bool) {
 }
 
 // infix are the operators between operands.
-var infix = map[string]string{"+": "+", "-": "-", "–": "-", "*": "*", "×": "*", "/": "/", "÷": "/", "^": "^", "plus": "+", "minus": "-", "times": "*",
+var infix = map[string]string{"+": "+", "-": "-", "–": "-", "*": "*", "×": "*", "/": "/", "÷": "/", "^": "^",
+	"plus": "+", "minus": "-", "times": "*",
 	"divided by": "/", "multiplied by": "*"}
 
 // sum reads operands with operators between them.

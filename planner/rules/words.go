@@ -52,7 +52,7 @@ var (
 		maybe perhaps possibly probably potentially ideally sometime today's always every each any all everything anything both either
 		night morning noon evening afternoon weekend week month year hour moment next previous yet unless otherwise pending
 		nobody none nope nah failing supposedly allegedly purpose mind dry simulation simulate
-		approval permission confirmation confirm sarcasm sarcastically irony ironically quote unquote psych whatever wait actually nevermind`)
+		approval permission confirmation confirm sarcasm sarcastically irony ironically quote unquote psych versus vs null nil twice whatever wait actually nevermind`)
 	// idle verbs begin commands that no tool which reads can be for.
 	idle      = set("keep hold make take stop have prevent leave let remember forget")
 	timeUnits = set("second sec minute min hour day week month year")
@@ -71,9 +71,11 @@ var (
 	dateNames   = stemSet("date day since deadline birthday due checkin checkout")
 	clockNames  = stemSet("time hour clock")
 	pathNames   = stemSet("path file filename directory dir folder filepath paths files")
+	fileNames   = stemSet("source destination")
+	repoNames   = stemSet("repo repository")
 	emailNames  = stemSet("email mail recipient to cc bcc sender address attendees")
 	linkNames   = stemSet("url uri link website href webpage")
-	idNames     = stemSet("id ids number code key sku uuid identifier no ref reference isbn tracking token handle symbol ticker zip postal username")
+	idNames     = stemSet("id ids number code key sku uuid identifier no ref reference isbn tracking token handle symbol ticker zip postal")
 	textNames   = stemSet("query q question search keyword keywords term terms topic prompt phrase")
 	wordsNames  = stemSet("text message input content sentence body string")
 	sumNames    = stemSet("expression formula equation calculation expr")

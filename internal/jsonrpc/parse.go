@@ -12,7 +12,6 @@ import (
 // CodeInvalidRequest for invalid UTF-8 and for JSON that is not a message; then the Message has the ID if it is
 // known. Envelope members must not be duplicated or differ in case.
 func Parse(b []byte) (Message, *Error) {
-	defer takeTurn(len(b))()
 	s := scanner{b: b}
 	s.space()
 	start := s.i
@@ -50,7 +49,6 @@ func IsBatch(b []byte) bool {
 
 // Batch splits a JSON array into its raw elements without parsing them as messages.
 func Batch(b []byte) ([][]byte, *Error) {
-	defer takeTurn(len(b))()
 	if err := Valid(b); err != nil {
 		return nil, unparsable(err)
 	}
@@ -90,13 +88,7 @@ func (e *envelope) slot(i int) *[]byte {
 
 // scan walks the members of the object at s.i.
 func (e *envelope) scan(s *scanner) bool {
-	s.i++
-	s.space()
-	if s.i < len(s.b) && s.b[s.i] == '}' {
-		s.i++
-		return true
-	}
-	for {
+	return s.list('}', func() bool {
 		keyStart := s.i
 		if !s.key() {
 			return false
@@ -107,10 +99,8 @@ func (e *envelope) scan(s *scanner) bool {
 			return false
 		}
 		e.set(key, s.b[start:s.i])
-		if more, ok := s.next('}'); !more {
-			return ok
-		}
-	}
+		return true
+	})
 }
 
 // rawKey returns the decoded name of the member that starts at b, which is valid.

@@ -73,10 +73,12 @@ func (s *scanner) value(depth int) bool {
 	switch c := s.b[s.i]; {
 	case c == '"':
 		return s.str()
+	case (c == '{' || c == '[') && depth > MaxDepth:
+		return s.fail("nested too deeply")
 	case c == '{':
-		return s.object(depth)
+		return s.list('}', func() bool { return s.key() && s.value(depth+1) })
 	case c == '[':
-		return s.array(depth)
+		return s.list(']', func() bool { return s.value(depth + 1) })
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number()
 	case c == 't':
@@ -95,26 +97,6 @@ func (s *scanner) literal(word string) bool {
 	}
 	s.i += len(word)
 	return true
-}
-
-func (s *scanner) object(depth int) bool {
-	if depth > MaxDepth {
-		return s.fail("nested too deeply")
-	}
-	s.i++
-	s.space()
-	if s.i < len(s.b) && s.b[s.i] == '}' {
-		s.i++
-		return true
-	}
-	for {
-		if !s.key() || !s.value(depth+1) {
-			return false
-		}
-		if more, ok := s.next('}'); !more {
-			return ok
-		}
-	}
 }
 
 // key scans a member name and its colon. Afterwards s.i is at the value.
@@ -136,42 +118,29 @@ func (s *scanner) key() bool {
 	return true
 }
 
-// next scans the end of an element: a comma (more) or the closing character.
-func (s *scanner) next(closing byte) (more, ok bool) {
-	s.space()
-	if s.i >= len(s.b) {
-		return false, s.fail("unexpected end")
-	}
-	switch s.b[s.i] {
-	case ',':
-		s.i++
-		s.space()
-		return true, true
-	case closing:
-		s.i++
-		return false, true
-	}
-	return false, s.fail("expected a comma or the end of the list")
-}
-
-func (s *scanner) array(depth int) bool {
-	if depth > MaxDepth {
-		return s.fail("nested too deeply")
-	}
+// list scans an object or array from its opening character: elements, each scanned by element, to the closing character.
+func (s *scanner) list(closing byte, element func() bool) bool {
 	s.i++
 	s.space()
-	if s.i < len(s.b) && s.b[s.i] == ']' {
+	if s.i < len(s.b) && s.b[s.i] == closing {
 		s.i++
 		return true
 	}
-	for {
-		if !s.value(depth + 1) {
-			return false
+	for element() {
+		s.space()
+		switch {
+		case s.i >= len(s.b):
+			return s.fail("unexpected end")
+		case s.b[s.i] == closing:
+			s.i++
+			return true
+		case s.b[s.i] != ',':
+			return s.fail("expected a comma or the end of the list")
 		}
-		if more, ok := s.next(']'); !more {
-			return ok
-		}
+		s.i++
+		s.space()
 	}
+	return false
 }
 
 // str scans a string.

@@ -1,10 +1,7 @@
 package edge
 
 import (
-	"context"
 	"net/http"
-	"sync"
-	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -12,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"golang.org/x/sync/errgroup"
 )
 
 // item is one message of a batch. All are checked before any is served.
@@ -86,80 +84,67 @@ func noBatches(v protocol.Version) *jsonrpc.Error {
 	return inbound.InvalidRequest("protocol version " + string(v) + " has no batches")
 }
 
-// serveBatch serves the messages of a batch in order. responds reports whether there will be a response; wait waits
-// for it.
-func (f *surface) serveBatch(
-	src source, s *session, items []item, sender func() output.Sender,
-) (responds bool, wait func()) {
-	e := f.edge
-	b := output.NewBatch(e.budget, src.caller.ID, sender, len(items))
-	var queue []batched
-	for i := range items {
-		it := &items[i]
-		src.caller = it.caller
-		switch {
-		case it.response != nil:
-			b.Set(i, *it.response)
-			responds = true
-			continue
-		case it.skip:
-			continue
-		case s != nil && !s.belongsTo(it.caller):
-			if it.in.IsRequest() {
-				b.Set(i, output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
-				responds = true
-			}
-			continue
-		case !it.in.IsRequest():
-			_ = f.accept(src, s, &it.in) // notifications in a batch have no status of their own
-			continue
-		}
-		responds = true
-		x := &Exchange{}
-		ctx := f.fill(x, src, s, &it.in)
-		x.out.sender = b.Sender(i)
-		if err := e.track(x); err != nil {
-			x.abort(nil)
-			b.Set(i, output.Error(it.in.ID, wireError(err)))
-			continue
-		}
-		b.Add()
-		queue = append(queue, batched{ctx, x})
-	}
-	wait = f.serveQueue(b, queue)
-	b.Done()
-	return responds, wait
-}
-
 // batchWidth is the number of a batch's requests that are served concurrently.
 const batchWidth = 64
 
-// batched is a tracked request of a batch.
-type batched struct {
-	ctx context.Context
-	x   *Exchange
-}
-
-// serveQueue serves tracked requests of a batch, batchWidth at a time, and returns a function that waits for them.
-func (f *surface) serveQueue(b *output.Batch, queue []batched) (wait func()) {
+// serveBatch serves the messages of a batch in order. done is closed when all are served; it is nil if there will be no
+// response.
+func (f *surface) serveBatch(
+	src source, s *session, items []item, sender func() output.Sender,
+) (done <-chan struct{}) {
 	e := f.edge
-	var served sync.WaitGroup
-	var next atomic.Int64
-	for range min(len(queue), batchWidth) {
-		served.Add(1)
-		e.life.spawn("serving a batch", func() {
-			defer served.Done()
-			for i := next.Add(1) - 1; i < int64(len(queue)); i = next.Add(1) - 1 {
-				q := queue[i]
-				func() {
-					defer b.Done()
-					defer e.untrack(q.x)
-					f.serveRequest(q.ctx, q.x)
-				}()
+	b := output.NewBatch(e.budget, src.caller.ID, sender, len(items))
+	responds := false
+	var serve []func()
+	for i := range items {
+		it := &items[i]
+		src.caller = it.caller
+		foreign := it.response == nil && s != nil && !s.belongsTo(it.caller)
+		switch {
+		case it.skip, foreign && !it.in.IsRequest():
+			continue
+		case it.response != nil:
+		case foreign:
+			it.respond(output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
+		case !it.in.IsRequest():
+			_ = f.accept(src, s, &it.in) // notifications in a batch have no status of their own
+			continue
+		default:
+			x := &Exchange{}
+			ctx := f.fill(x, src, s, &it.in)
+			x.out.sender = b.Sender(i)
+			if err := e.track(x); err != nil {
+				x.abort(nil)
+				it.respond(output.Error(it.in.ID, wireError(err)))
+				break
 			}
-		})
+			b.Add()
+			serve = append(serve, func() {
+				defer b.Done()
+				defer e.untrack(x)
+				f.serveRequest(ctx, x)
+			})
+		}
+		responds = true
+		if it.response != nil {
+			b.Set(i, *it.response)
+		}
 	}
-	return served.Wait
+	served := make(chan struct{})
+	e.life.spawn("serving a batch", func() {
+		defer close(served)
+		defer b.Done()
+		var group errgroup.Group
+		group.SetLimit(batchWidth)
+		for _, f := range serve {
+			group.Go(func() error { f(); return nil })
+		}
+		_ = group.Wait() // always nil
+	})
+	if !responds {
+		return nil
+	}
+	return served
 }
 
 // batch serves a batch over streamable HTTP.
@@ -203,13 +188,13 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	defer e.life.done()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, nil, nil)
-	responds, wait := t.serveBatch(src, s, items, resp.Sender)
-	if !responds {
+	served := t.serveBatch(src, s, items, resp.Sender)
+	if served == nil {
 		resp.Discard()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	wait()
+	<-served
 	resp.Finish()
 }
 

@@ -110,12 +110,10 @@ func (s *session) await(served <-chan struct{}) {
 // unserved holds the messages of a handshake that the edge answered without the handler: before the client sent a
 // key, or before a restart. The handler serves them before any other message of the session.
 type unserved struct {
-	serving sync.Mutex // held while the handler is served
-
-	mu          sync.Mutex
-	initialize  []byte // params
-	initialized bool   // notifications/initialized
-	known       bool   // the handler has been served notifications/initialized
+	mu          sync.Mutex // held while the handler is served
+	initialize  []byte     // params
+	initialized bool       // notifications/initialized
+	known       bool       // the handler has been served notifications/initialized
 }
 
 // add records messages that the handler has to serve. initialize may be nil.
@@ -128,62 +126,45 @@ func (u *unserved) add(initialize []byte, initialized bool) {
 	u.initialized = u.initialized || initialized && !u.known
 }
 
-// take returns the messages to serve before a message with this method, which may replace them.
-func (u *unserved) take(method string) (initialize []byte, initialized bool) {
+// completeHandshake lets the handler serve the missing handshake messages before a message with this method, which may
+// replace them.
+func (f *surface) completeHandshake(s *session, src source, method string) {
+	u := &s.handshake.unserved
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	initialize, initialized = u.initialize, u.initialized
+	initialize, initialized := u.initialize, u.initialized
 	u.initialize, u.initialized = nil, false
 	switch method {
 	case "initialize":
-		return nil, false
+		return
 	case "notifications/initialized":
-		initialized = false
-		u.known = true
+		u.known, initialized = true, false
 	}
-	u.known = u.known || initialized
-	return initialize, initialized
-}
-
-// completeHandshake lets the handler serve the missing handshake messages before a message with this method.
-func (f *surface) completeHandshake(s *session, src source, method string) {
-	u := &s.handshake.unserved
-	u.serving.Lock()
-	defer u.serving.Unlock()
-	initialize, initialized := u.take(method)
 	if initialize != nil {
 		f.serveAnswered(s, src, jsonrpc.Request(jsonrpc.StringID("nexus-initialize"), "initialize", initialize))
 	}
 	if initialized {
-		in := inbound.Message{Message: parsed(jsonrpc.Notification("notifications/initialized", nil))}
-		x := &Exchange{}
-		ctx := f.fill(x, src, s, &in)
-		if s.begin(x) == nil {
-			f.run(ctx, x)
-			s.leave(x)
-		}
-		x.abort(nil)
+		u.known = true
+		f.serveAnswered(s, src, jsonrpc.Notification("notifications/initialized", nil))
 	}
 }
 
-// serveAnswered lets the handler serve a request that the client already has a response to.
+// serveAnswered lets the handler serve a message that needs no response any more.
 func (f *surface) serveAnswered(s *session, src source, raw []byte) {
-	in := inbound.Message{Message: parsed(raw)}
+	m, _ := jsonrpc.Parse(raw) // it is valid
 	x := &Exchange{}
-	ctx := f.fill(x, src, s, &in)
+	ctx := f.fill(x, src, s, &inbound.Message{Message: m})
+	defer x.abort(nil)
 	x.entry.id = "" // the client may use the id
 	if s.begin(x) != nil {
 		return // the session has ended
 	}
-	f.serveRequest(ctx, x)
-	x.abort(nil)
-	s.leave(x)
-}
-
-// parsed parses a message written by the edge.
-func parsed(raw []byte) jsonrpc.Message {
-	m, _ := jsonrpc.Parse(raw) // it is valid
-	return m
+	defer s.leave(x)
+	if m.IsRequest() {
+		f.serveRequest(ctx, x)
+	} else {
+		f.run(ctx, x)
+	}
 }
 
 // An unauthenticated client has sent no key although one is needed. The edge answers it without the handler and

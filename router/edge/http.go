@@ -31,14 +31,24 @@ func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID
 	a.error(w, status, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text})
 }
 
-// enter counts the request for Stop until lifetime.leave. During Stop it answers the request and reports false.
-func (a replies) enter(w http.ResponseWriter) bool {
-	if !a.edge.life.enter() {
-		a.unavailable(w, "", a.edge.noRoom(""))
-		return false
-	}
-	a.edge.out.CloseConnection(w.Header())
-	return true
+// handler returns a handler that checks requests and serves them by their method. methods lists the methods.
+func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.edge.life.enter() {
+			a.unavailable(w, "", a.edge.noRoom(""))
+			return
+		}
+		defer a.edge.life.leave()
+		a.edge.out.CloseConnection(w.Header())
+		if !a.checkOrigin(w, r, methods) {
+			return
+		}
+		if f := serve[r.Method]; f != nil {
+			f(w, r)
+			return
+		}
+		a.methodNotAllowed(w, methods)
+	})
 }
 
 // checkOrigin refuses requests with a foreign Host or Origin and answers preflights. It reports whether to go on.
@@ -68,6 +78,33 @@ func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Call
 		return caller, false
 	}
 	return caller, ok
+}
+
+// receive reads the message of a POST; if it is a batch, in is nil. modern allows 2026-07-28. If receive reports false,
+// it has answered.
+func (a replies) receive(
+	w http.ResponseWriter, r *http.Request, caller auth.Caller, modern bool,
+) (in *inbound.Message, batch []byte, ok bool) {
+	body, ok := a.readBody(w, r, caller)
+	if !ok || jsonrpc.IsBatch(body) {
+		return nil, body, ok
+	}
+	m, err := inbound.Parse(body)
+	status := http.StatusBadRequest
+	switch {
+	case err != nil:
+	case m.Version == nil:
+		err = inbound.CheckHeader(r.Header, &m)
+	case modern:
+		if err = inbound.CheckVersion(r.Header, &m, true); err != nil {
+			status = inbound.HTTPStatus(err.Code)
+		}
+	}
+	if err != nil {
+		a.error(w, status, m.ID, err)
+		return nil, nil, false
+	}
+	return &m, nil, true
 }
 
 // readBody reads the whole body. If that fails, it answers the request.

@@ -21,31 +21,14 @@ func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handle
 		reply:    replies{e},
 		endpoint: strings.TrimRight(messagesPath, "/") + "/?session_id=",
 	}
-	return t.only(http.MethodGet, t.get), t.only(http.MethodPost, t.post)
+	return t.reply.handler("GET, OPTIONS", map[string]http.HandlerFunc{http.MethodGet: t.get}),
+		t.reply.handler("POST, OPTIONS", map[string]http.HandlerFunc{http.MethodPost: t.post})
 }
 
 type sse struct {
 	surface
 	reply    replies
 	endpoint string // URL of POST without the session id
-}
-
-// only returns a handler that checks the request and accepts one HTTP method.
-func (t *sse) only(method string, serve http.HandlerFunc) http.Handler {
-	methods := method + ", OPTIONS"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !t.reply.enter(w) {
-			return
-		}
-		defer t.edge.life.leave()
-		switch {
-		case !t.reply.checkOrigin(w, r, methods):
-		case r.Method != method:
-			t.reply.methodNotAllowed(w, methods)
-		default:
-			serve(w, r)
-		}
-	})
 }
 
 // get opens a session that ends with the connection.
@@ -83,24 +66,16 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 		t.reply.sessionNotFound(w, "")
 		return
 	}
-	body, ok := t.reply.readBody(w, r, caller)
-	if !ok {
+	in, batch, ok := t.reply.receive(w, r, caller, false)
+	switch {
+	case !ok:
+		return
+	case in == nil:
+		t.batch(w, r, src, s, batch)
 		return
 	}
-	if jsonrpc.IsBatch(body) {
-		t.batch(w, r, src, s, body)
-		return
-	}
-	in, err := inbound.Parse(body)
-	if err == nil && in.Version == nil {
-		err = inbound.CheckHeader(r.Header, &in)
-	}
-	if err != nil {
-		t.reply.error(w, http.StatusBadRequest, in.ID, err)
-		return
-	}
-	logReceived(t.edge.log, s, &in)
-	t.serve(w, r, src, s, &in)
+	logReceived(t.edge.log, s, in)
+	t.serve(w, r, src, s, in)
 }
 
 // serve authorizes a message and serves it.

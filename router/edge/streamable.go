@@ -15,35 +15,14 @@ import (
 // Streamable serves h as streamable HTTP of every protocol version. A session is valid only on the path that it was
 // opened on. scope restricts callers; nil does not.
 func (e *Edge) Streamable(h Handler, scope *auth.Scope) http.Handler {
-	return &streamable{surface{edge: e, handler: h, scope: scope}, replies{e}}
+	t := &streamable{surface{edge: e, handler: h, scope: scope}, replies{e}}
+	return t.reply.handler("GET, POST, DELETE, OPTIONS", map[string]http.HandlerFunc{
+		http.MethodPost: t.post, http.MethodGet: t.get, http.MethodDelete: t.delete})
 }
 
 type streamable struct {
 	surface
 	reply replies
-}
-
-const streamableMethods = "GET, POST, DELETE, OPTIONS"
-
-// ServeHTTP implements http.Handler.
-func (t *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !t.reply.enter(w) {
-		return
-	}
-	defer t.edge.life.leave()
-	if !t.reply.checkOrigin(w, r, streamableMethods) {
-		return
-	}
-	switch r.Method {
-	case http.MethodPost:
-		t.post(w, r)
-	case http.MethodGet:
-		t.get(w, r)
-	case http.MethodDelete:
-		t.delete(w, r)
-	default:
-		t.reply.methodNotAllowed(w, streamableMethods)
-	}
 }
 
 func sessionID(h http.Header) string {
@@ -64,17 +43,12 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	body, ok := t.reply.readBody(w, r, caller)
-	if !ok {
+	in, batch, ok := t.reply.receive(w, r, caller, true)
+	switch {
+	case !ok:
 		return
-	}
-	if jsonrpc.IsBatch(body) {
-		t.batch(w, r, caller, body)
-		return
-	}
-	in, status, err := parsePost(r.Header, body)
-	if err != nil {
-		t.reply.error(w, status, in.ID, err)
+	case in == nil:
+		t.batch(w, r, caller, batch)
 		return
 	}
 	id := ""
@@ -82,33 +56,18 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		id = sessionID(r.Header)
 	}
 	src := httpSource(r, caller)
-	logReceived(t.edge.log, t.current(src, id), &in) // serve may revive the session later
+	logReceived(t.edge.log, t.current(src, id), in) // serve may revive the session later
 	var v access.Verdict
-	switch src.caller, v = t.authorize(&in, src); { // by the key in _meta, if any
+	switch src.caller, v = t.authorize(in, src); { // by the key in _meta, if any
 	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
 		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
 	case v == access.KeyWrong:
 		t.reply.message(w, http.StatusOK, wrongKey(t.edge, &in.Message, in.DeclaredVersion()))
 	case v == access.Unauthenticated:
-		t.serveUnauthenticated(w, src, id, &in)
+		t.serveUnauthenticated(w, src, id, in)
 	default:
-		t.serve(w, r, src, id, &in)
+		t.serve(w, r, src, id, in)
 	}
-}
-
-// parsePost parses the message of a POST and checks it against the headers. status is that of the error.
-func parsePost(h http.Header, body []byte) (in inbound.Message, status int, err *jsonrpc.Error) {
-	in, err = inbound.Parse(body)
-	switch {
-	case err != nil:
-	case in.Version == nil:
-		err = inbound.CheckHeader(h, &in)
-	default:
-		if err = inbound.CheckVersion(h, &in, true); err != nil {
-			return in, inbound.HTTPStatus(err.Code), err
-		}
-	}
-	return in, http.StatusBadRequest, err
 }
 
 // serve serves an admitted message of the session with an id, or without a session if id is empty.

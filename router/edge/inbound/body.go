@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -42,10 +41,6 @@ func ReadBody(
 		end:    time.Now().Add(bodyTimeout),
 	}
 	b, err := u.read(r.ContentLength, limit)
-	if err != nil {
-		recycle(b)
-		b = nil
-	}
 	if u.held > 0 {
 		budget.Release(caller, u.held) // what is made of the body is charged again
 	}
@@ -69,66 +64,44 @@ type upload struct {
 	held   int       // bytes charged
 }
 
-// read reads all of it. length is the announced size or -1. With an error it returns what has come. A large body waits
-// for its caller's turn once there is room for it.
+// read reads all of it. length is the announced size or -1.
 func (u *upload) read(length, limit int64) ([]byte, error) {
-	if length > limit {
+	switch {
+	case length > limit:
 		return nil, ErrTooLarge
-	}
-	if u.budget.Short() {
+	case u.budget.Short():
 		return nil, ErrOverloaded
 	}
-	most := length + 1 // one byte more, to see the end
-	announced := most
-	if length < 0 {
-		length, most, announced = 511, limit+1, 0
+	announced, most := int64(0), limit+1 // one byte more, to see the end
+	if length >= 0 {
+		announced, most = length+1, length+1
 	}
-	b := make([]byte, 0, min(length+1, firstBuffer))
+	b := make([]byte, 0, min(most, firstBuffer))
 	for {
 		n, err := u.next(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if int64(len(b)) > limit {
-			return b, ErrTooLarge
-		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case int64(len(b)) > limit:
+			return nil, ErrTooLarge
+		case errors.Is(err, io.EOF):
 			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) < cap(b):
+			continue
 		}
-		if err != nil {
-			return b, err
+		size := max(2*int64(cap(b)), trustedPart)
+		if cap(b) >= trustedPart {
+			size = max(size, announced) // to copy a large body again and again costs more than one that stalls
 		}
-		if len(b) == cap(b) {
-			size := max(2*int64(cap(b)), trustedPart)
-			if cap(b) >= trustedPart {
-				size = max(size, announced) // to copy a large body again and again costs more than one that stalls
-			}
-			charged := int(min(size, limit))
-			// An announced body without room is refused before more of it is read.
-			if u.budget.Short() || !u.budget.Fits(u.caller, int(min(announced, limit))-u.held) ||
-				!u.budget.Reserve(u.caller, charged-u.held) {
-				return b, ErrOverloaded
-			}
-			u.held = charged
-			b = append(allocate(int(min(size, most))), b...)
+		// An announced body without room is refused before more of it is read.
+		charged := int(min(size, limit))
+		if u.budget.Short() || !u.budget.Fits(u.caller, int(min(announced, limit))-u.held) ||
+			!u.budget.Reserve(u.caller, charged-u.held) {
+			return nil, ErrOverloaded
 		}
-	}
-}
-
-// cut has the memory of bodies that were cut off, for those that follow: clients that stall would otherwise make the
-// router clear and collect it again and again.
-var cut sync.Pool // of *[]byte
-
-// allocate returns an empty buffer for n bytes.
-func allocate(n int) []byte {
-	if kept, ok := cut.Get().(*[]byte); ok && cap(*kept) >= n && cap(*kept)/2 <= n {
-		return (*kept)[:0]
-	}
-	return make([]byte, 0, n)
-}
-
-// recycle takes back a buffer that nothing refers to.
-func recycle(b []byte) {
-	if cap(b) > trustedPart {
-		cut.Put(&b)
+		u.held = charged
+		b = append(make([]byte, 0, min(size, most)), b...)
 	}
 }
 

@@ -9,8 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -215,3 +219,221 @@ func TestPanicsStayInside(t *testing.T) {
 type panicking struct{}
 
 func (panicking) Write([]byte) (int, error) { panic(errors.New("oops")) }
+
+// When the memory limit is reached, requests are refused before their body is read. They are served again when the
+// memory is free, without a garbage collection by others.
+func TestMemoryShort(t *testing.T) {
+	runtime.GC()
+	var before runtime.MemStats // what earlier tests left
+	runtime.ReadMemStats(&before)
+	limit := int64(2*(before.HeapAlloc+before.StackInuse) + 64<<20)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	w := newWire(t, edge.Options{})
+	used := make([]byte, limit)
+	runtime.GC() // what lives is known from here on
+	status, got, body := w.post(call("1", "echo", "{}"), nil)
+	if status != http.StatusTooManyRequests || got.Get("Retry-After") != "1" || !strings.Contains(body,
+		`"reason":"overloaded","retryable":true`) {
+		t.Errorf("got %d %v %s, want 429 with Retry-After and overloaded", status, got, body)
+	}
+	if got := w.edge.Refused(); got != 1 {
+		t.Errorf("got %d requests counted as refused, want 1", got)
+	}
+	if len(w.srv.log()) != 0 {
+		t.Errorf("the handler got %v, want nothing", w.srv.log())
+	}
+	runtime.KeepAlive(used)
+	mcptest.Eventually(t, "requests are served again", func() bool {
+		status, _, _ := w.post(call("1", "echo", "{}"), nil)
+		return status == http.StatusOK
+	})
+}
+
+// A client that sends its body too slowly, or stops sending it, loses its connection.
+func TestSlowBody(t *testing.T) {
+	for name, tc := range map[string]struct{ pause, least, most time.Duration }{
+		"stops":   {pause: time.Hour, least: 9 * time.Second, most: 11 * time.Second},
+		"trickle": {pause: 5 * time.Second, least: 55 * time.Second, most: 65 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := edge.New(edge.Options{})
+				client, server := net.Pipe()
+				s := &http.Server{Handler: e.Streamable(newServer(), nil)}
+				l := &oneConn{conn: server, done: make(chan struct{})}
+				served := make(chan struct{})
+				go func() { _ = s.Serve(l); close(served) }()
+				sender := make(chan struct{})
+				go func() {
+					defer close(sender)
+					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
+						"json\r\nContent-Length: 1000\r\n\r\n")
+					for {
+						if _, err := io.WriteString(client, " "); err != nil {
+							return
+						}
+						time.Sleep(tc.pause)
+					}
+				}()
+				began := time.Now()
+				answer, _ := io.ReadAll(client) // until the server closes the connection
+				if took := time.Since(began); took < tc.least || took > tc.most {
+					t.Errorf("got the connection closed after %v, want %v to %v", took, tc.least, tc.most)
+				}
+				if !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
+					t.Errorf("got %q, want 400", answer)
+				}
+				client.Close()
+				<-sender
+				_ = s.Close()
+				<-served
+				if err := e.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// oneConn is a listener of one connection.
+type oneConn struct {
+	conn net.Conn
+	once sync.Once
+	done chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if c := l.conn; c != nil {
+		l.conn = nil
+		return c, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error { l.once.Do(func() { close(l.done) }); return nil }
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// serveTime is how long a leisurely handler takes for a request.
+const serveTime = 10 * time.Millisecond
+
+// leisurely answers each request after serveTime, and counts those that it serves at once, by caller.
+type leisurely struct {
+	mu        sync.Mutex
+	now, most map[string]int
+}
+
+func (s *leisurely) Serve(_ context.Context, x *edge.Exchange) {
+	caller := strings.TrimPrefix(x.Caller.ID, "addr:")
+	s.count(caller, 1)
+	time.Sleep(serveTime)
+	s.count(caller, -1)
+	if x.Message.ID != "" {
+		x.Reply([]byte(`{}`))
+	}
+}
+
+func (s *leisurely) count(caller string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now[caller] += n
+	s.most[caller] = max(s.most[caller], s.now[caller])
+}
+
+func (s *leisurely) Ended(string) {}
+
+// Callers of the tests of turns.
+const heavy, other = "192.0.2.1", "192.0.2.2"
+
+// crowd is an edge with the two callers.
+type crowd struct {
+	t       *testing.T
+	handler leisurely
+	http    http.Handler
+}
+
+// underLoad runs f with an edge on which the heavy caller has just moved many bytes.
+func underLoad(t *testing.T, f func(c *crowd)) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // the number of turns goes by it
+	synctest.Test(t, func(t *testing.T) {
+		e, c := edge.New(edge.Options{}), &crowd{t: t}
+		c.handler.now, c.handler.most = map[string]int{}, map[string]int{}
+		c.http = e.Streamable(&c.handler, nil)
+		large := call("1", "echo", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`)
+		for range 20 {
+			c.post(heavy, large)
+		}
+		f(c)
+		if err := e.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// post sends a message and returns how long the answer took.
+func (c *crowd) post(caller, body string) time.Duration {
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+	r.RemoteAddr = caller + ":1"
+	r.Header.Set("Content-Type", "application/json")
+	w, began := httptest.NewRecorder(), time.Now()
+	if c.http.ServeHTTP(w, r); w.Code >= 300 || strings.Contains(w.Body.String(), `"error"`) {
+		c.t.Errorf("got %d %s, want a result", w.Code, w.Body)
+	}
+	return time.Since(began)
+}
+
+// The requests of a caller that moves many bytes are served by half of the processors while others ask.
+func TestTurns(t *testing.T) {
+	underLoad(t, func(c *crowd) {
+		const calls = 4
+		small := call("1", "echo", "{}")
+		most := func(callers ...string) map[string]int {
+			c.handler.most = map[string]int{}
+			var wg sync.WaitGroup
+			for _, caller := range callers {
+				for range calls {
+					wg.Go(func() { c.post(caller, small) })
+				}
+			}
+			wg.Wait()
+			return c.handler.most
+		}
+		if got := most(heavy); got[heavy] != calls {
+			t.Errorf("alone: got %d of %d requests served at once, want all", got[heavy], calls)
+		}
+		c.post(other, small)
+		if got := most(heavy, other); got[heavy] != 1 || got[other] != calls {
+			t.Errorf("beside others: got %d requests served at once, and %d of another caller; want 1 and %d",
+				got[heavy], got[other], calls)
+		}
+		time.Sleep(2 * time.Second)
+		c.post(other, small)
+		if got := most(heavy, other); got[heavy] != calls {
+			t.Errorf("when nothing large has come for a while: got %d of %d requests served at once, want all",
+				got[heavy], calls)
+		}
+	})
+}
+
+// Pings and small notifications, such as cancellations, do not wait for a turn.
+func TestTurns_NotForAll(t *testing.T) {
+	underLoad(t, func(c *crowd) {
+		small := call("1", "echo", "{}")
+		c.post(other, small)
+		for body, want := range map[string]time.Duration{
+			small: 2 * serveTime,
+			`{"jsonrpc":"2.0","id":2,"method":"ping"}`:                                      serveTime,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`: 0,
+		} {
+			var wg sync.WaitGroup
+			wg.Go(func() { c.post(heavy, small) }) // has the turn
+			synctest.Wait()
+			if got := c.post(heavy, body); got != want {
+				t.Errorf("%s: got an answer after %v, want %v", body, got, want)
+			}
+			wg.Wait()
+		}
+	})
+}

@@ -1,21 +1,26 @@
 package edge_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -191,4 +196,522 @@ func checkError(t testing.TB, body, id string, code int) {
 	if string(m.ID) != id || m.Error.Code != code || m.Error.Message == "" {
 		t.Errorf("got %s, want id %s and code %d with a message", body, id, code)
 	}
+}
+
+// frame is one server-sent event.
+type frame struct{ event, data, id, retry, comment string }
+
+// events reads server-sent events until the stream ends.
+type events struct {
+	t testing.TB
+	r *bufio.Reader
+}
+
+func readEvents(t testing.TB, r io.Reader) *events { return &events{t, bufio.NewReader(r)} }
+
+// next returns the next event; false at the end of the stream.
+func (e *events) next() (frame, bool) {
+	var f frame
+	for {
+		line, err := e.r.ReadString('\n')
+		if err != nil {
+			return f, false
+		}
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			return f, true
+		case name == "":
+			f.comment = value
+		case name == "event":
+			f.event = value
+		case name == "data":
+			f.data += value
+		case name == "id":
+			f.id = value
+		case name == "retry":
+			f.retry = value
+		default:
+			e.t.Errorf("got line %q in an event stream, want a field", line)
+		}
+	}
+}
+
+// message returns the next event that is a message.
+func (e *events) message() string {
+	e.t.Helper()
+	for {
+		f, ok := e.next()
+		if !ok {
+			e.t.Fatal("the stream ended, want a message")
+		}
+		if f.event == "message" {
+			if !json.Valid([]byte(f.data)) {
+				e.t.Fatalf("got data %q, want JSON", f.data)
+			}
+			return f.data
+		}
+	}
+}
+
+// resumable starts a call that has sent one notification and hangs up. It returns the id of that event.
+func (w *wire) resumable(h header, id string) string {
+	w.t.Helper()
+	ctx, hangUp := context.WithCancel(context.Background())
+	defer hangUp()
+	before := w.edge.Tracked()
+	resp := w.do(ctx, "POST", "/mcp", call(id, "notify-hold", "{}"), h)
+	f, _ := readEvents(w.t, resp.Body).next()
+	if f.id == "" || f.retry != "1000" || f.data != string(progress([]byte(id), 0)) {
+		w.t.Fatalf("first event: got %+v, want progress with id and retry", f)
+	}
+	if got := w.edge.Tracked(); got != before+1 {
+		w.t.Fatalf("in flight: got %d, want %d", got, before+1)
+	}
+	return f.id
+}
+
+func (w *wire) resume(h header, last string) (*http.Response, *events) {
+	w.t.Helper()
+	resp := w.do(context.Background(), "GET", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"],
+		"Last-Event-ID": last})
+	return resp, readEvents(w.t, resp.Body)
+}
+
+// sseClient is a client of the HTTP+SSE transport.
+type sseClient struct {
+	w        *wire
+	events   *events
+	endpoint string
+	close    func()
+}
+
+func (w *wire) sse(h header) *sseClient {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.t.Cleanup(cancel)
+	resp := w.do(ctx, http.MethodGet, "/sse", "", h)
+	if resp.StatusCode != 200 {
+		w.t.Fatalf("GET /sse: got %d, want 200", resp.StatusCode)
+	}
+	ev := readEvents(w.t, resp.Body)
+	f, _ := ev.next()
+	if f.event != "endpoint" || !strings.HasPrefix(f.data, "/messages/?session_id=") {
+		w.t.Fatalf("first event: got %+v, want the endpoint", f)
+	}
+	return &sseClient{w: w, events: ev, endpoint: f.data, close: cancel}
+}
+
+func (c *sseClient) post(body string, h header) (int, string) {
+	c.w.t.Helper()
+	resp := c.w.do(context.Background(), http.MethodPost, c.endpoint, body, h)
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// stdioClient is a client at the other end of two pipes.
+type stdioClient struct {
+	t    testing.TB
+	in   *io.PipeWriter
+	out  *bufio.Reader
+	done chan error
+}
+
+func newStdio(t testing.TB, e *edge.Edge, s edge.Handler) *stdioClient {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	c := &stdioClient{t: t, in: inW, out: bufio.NewReaderSize(outR, 64<<10), done: make(chan error, 1)}
+	go func() {
+		c.done <- e.ServeStdio(context.Background(), inR, outW, s)
+		outW.Close()
+	}()
+	t.Cleanup(func() { inW.Close(); outR.Close() })
+	return c
+}
+
+func (c *stdioClient) send(line string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *stdioClient) line() string {
+	c.t.Helper()
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("reading stdout: %v", err)
+	}
+	if !json.Valid([]byte(line)) {
+		c.t.Fatalf("got line %q, want JSON", line)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// finish closes stdin and waits for a good end.
+func (c *stdioClient) finish() {
+	c.t.Helper()
+	c.in.Close()
+	select {
+	case err := <-c.done:
+		if err != nil {
+			c.t.Errorf("ServeStdio: got %v, want nil", err)
+		}
+	case <-time.After(20 * time.Second):
+		c.t.Error("ServeStdio did not return within 5 s of EOF")
+	}
+}
+
+func initialize(version string) string {
+	return `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + version +
+		`","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`
+}
+
+const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
+func call(id, tool, args string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args +
+		`,"_meta":{"progressToken":` + id + `}}}`
+}
+
+func request(id, method, meta string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"name":"echo","_meta":{` + meta + `}}}`
+}
+
+func cancelOf(id, reason string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":` + reason + `}}`
+}
+
+func logMessage(i, bytes int) []byte {
+	return jsonrpc.Notification("notifications/message", fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, i,
+		strings.Repeat("x", bytes)))
+}
+
+func progress(token []byte, i int) []byte {
+	return jsonrpc.Notification("notifications/progress",
+		fmt.Appendf(nil, `{"progressToken":%s,"progress":%d}`, orNull(token), i))
+}
+
+func modern(id, method, members string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + members + modernMeta + `}}`
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"m","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"x":1}}`
+
+func modernCall(tool string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},` +
+		modernMeta + `}}`
+}
+
+func modernHeader(method, name string) header {
+	return header{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name}
+}
+
+// roundTripOf is a tools/call of 2026-07-28. more is what a retry adds to its params.
+func roundTripOf(id, tool, caps, token, more string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool +
+		`","arguments":{},` + more +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":` +
+		`"t","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":` + caps + `,"progressToken":` + token + `}}}`
+}
+
+const asks = `{"sampling":{},"elicitation":{}}`
+
+// last is the last message of an answer, streamed or not.
+func last(body string) []byte {
+	body = strings.TrimSpace(body)
+	if i := strings.LastIndex(body, "data: "); i >= 0 {
+		body = body[i+len("data: "):]
+	}
+	return []byte(body)
+}
+
+// required returns the requests of an input_required result, and what a retry with the same response to each adds.
+func required(t *testing.T, body, answer string) (requests, more string) {
+	t.Helper()
+	result := jsonrpc.Get(last(body), "result")
+	if got := jsonrpc.Text(jsonrpc.Get(result, "resultType")); got != "input_required" {
+		t.Fatalf("got %s, want input_required", body)
+	}
+	asked := jsonrpc.Get(result, "inputRequests")
+	more = `"requestState":` + string(jsonrpc.Get(result, "requestState")) + `,`
+	if answer != "" {
+		responses := ""
+		jsonrpc.Members(asked, func(name []byte, _ jsonrpc.Span) bool {
+			responses += `,"` + string(name) + `":` + answer
+			return true
+		})
+		more += `"inputResponses":{` + responses[1:] + `},`
+	}
+	return string(asked), more
+}
+
+// server is the handler under the edge: a small MCP server whose tools are its methods.
+type server struct {
+	mu      sync.Mutex
+	served  []string // "method" or "method:name" in the order of Serve
+	whole   []string // the same with initialize
+	clumsy  bool     // Ended panics
+	ended   []string
+	causes  []error
+	release chan struct{} // lets "hold" go on
+	gate    chan struct{} // lets "notify-big" go on
+	beside  chan string   // what "ask-beside" heard
+}
+
+func newServer() *server {
+	return &server{release: make(chan struct{}), gate: make(chan struct{}), beside: make(chan string, 1)}
+}
+
+func (s *server) Ended(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, session)
+	if s.clumsy {
+		panic("while leaving")
+	}
+}
+
+func (s *server) log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.served...)
+}
+
+func (s *server) ends() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ended)
+}
+
+func (s *server) note(entry string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = append(s.served, entry)
+	s.whole = append(s.whole, entry)
+}
+
+func (s *server) handshake(entry string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = append(s.whole, entry)
+}
+
+// all is log with initialize.
+func (s *server) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.whole...)
+}
+
+func (s *server) cause(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.causes = append(s.causes, err)
+}
+
+func (s *server) lastCause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.causes) == 0 {
+		return nil
+	}
+	return s.causes[len(s.causes)-1]
+}
+
+func (s *server) causeCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.causes)
+}
+
+// checkCause checks that the last cancelled call saw its cancellation.
+func checkCause(t *testing.T, s *server, reason string) {
+	t.Helper()
+	var c *edge.Cancelled
+	if err := s.lastCause(); !errors.As(err, &c) || string(c.Reason) != reason || len(c.Params) == 0 ||
+		!strings.HasPrefix(err.Error(), "cancelled by the client") {
+		t.Errorf("cause: got %v, want a *Cancelled with reason %s and its params", err, reason)
+	}
+}
+
+type seen struct {
+	Session, Version, Caller, Method string
+	Client                           inbound.ClientInfo
+	Header                           http.Header
+	Params                           json.RawMessage
+	Raw                              json.RawMessage
+}
+
+func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
+	m := x.Message
+	if m.IsNotification() {
+		s.note(m.Method)
+		if m.Method == "notifications/pass" {
+			go func() {
+				edge.AwaitEarlier(context.WithoutCancel(ctx), x)
+				s.note("passed")
+			}()
+		}
+		return
+	}
+	switch m.Method {
+	case "initialize":
+		s.handshake("initialize:" + string(x.Version))
+		if jsonrpc.Get(m.Params, "fail") != nil {
+			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
+			return
+		}
+		x.Reply([]byte(`{"protocolVersion":"` + string(x.Version) +
+			`","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
+	case "ping":
+		x.Reply([]byte(`{}`))
+	case "seen":
+		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Client, x.Header, m.Params, m.Raw})
+		x.Reply(b)
+	case "unknown":
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})
+	case "silent":
+	case "listen":
+		edge.Listen(ctx, x)
+		x.Reply([]byte(`{}`))
+	case "panic":
+		panic("oops")
+	case "tools/call":
+		s.call(ctx, x)
+	default:
+		x.Reply([]byte(`{}`))
+	}
+}
+
+func (s *server) call(ctx context.Context, x *edge.Exchange) {
+	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
+	args := jsonrpc.Get(x.Message.Params, "arguments")
+	token := jsonrpc.Get(x.Message.Params, "_meta", "progressToken")
+	s.note("tools/call:" + name)
+	switch name {
+	case "echo":
+		x.Reply(append([]byte(`{"echo":`), append(orNull(args), '}')...))
+	case "burst":
+		n := 100
+		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)
+		for i := range n {
+			x.Notify(progress(token, i))
+		}
+		x.Reply([]byte(`{"done":true}`))
+		x.Notify(progress(token, -1))
+	case "messages": // n log messages of a size
+		var n, bytes int
+		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)
+		fmt.Sscan(string(jsonrpc.Get(args, "bytes")), &bytes)
+		for i := range n {
+			x.Notify(logMessage(i, bytes))
+		}
+		x.Reply([]byte(`{"done":true}`))
+	case "crowd": // more notifications than a lane holds, and a request among them
+		for i := range 1100 {
+			x.Notify(logMessage(i, 10))
+		}
+		go func() { _, _ = x.Request(context.WithoutCancel(ctx), "sampling/createMessage", nil) }()
+		time.Sleep(time.Second) // it is queued
+		for i := range 200 {
+			x.Notify(logMessage(i, 10))
+		}
+		x.Reply([]byte(`{"done":true}`))
+	case "sleep":
+		<-ctx.Done()
+		s.cause(context.Cause(ctx))
+		x.Reply([]byte(`{"too":"late"}`))
+	case "hold":
+		select {
+		case <-s.release:
+			x.Reply([]byte(`{"held":true}`))
+		case <-ctx.Done():
+			s.cause(context.Cause(ctx))
+		}
+	case "notify-hold":
+		x.Notify(progress(token, 0))
+		s.note("notified")
+		select {
+		case <-s.release:
+			x.Notify(progress(token, 1))
+			x.Reply([]byte(`{"held":true}`))
+		case <-ctx.Done():
+			s.cause(context.Cause(ctx))
+		}
+	case "sent-hold":
+		x.Sent()
+		<-s.release
+		x.Reply([]byte(`{"held":true}`))
+	case "ask":
+		m, err := x.Request(ctx, "sampling/createMessage", []byte(`{"q":1}`))
+		if err != nil {
+			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
+			return
+		}
+		x.Reply(append([]byte(`{"answer":`), append(orNull(m.Result), '}')...))
+	case "hold-and-ask":
+		<-s.release
+		_, err := x.Request(ctx, "sampling/createMessage", []byte(`{}`))
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprint(err)})
+	case "ask-twice": // reports progress in between, and at the end
+		for i := range 2 {
+			m, err := x.Request(ctx, "sampling/createMessage", fmt.Appendf(nil, `{"q":%d}`, i))
+			if err != nil {
+				s.cause(err)
+				x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
+				return
+			}
+			s.note(string(m.Result))
+			x.Notify(progress(token, i))
+		}
+		x.Reply([]byte(`{"content":[]}`))
+	case "ask-briefly":
+		brief, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := x.Request(brief, "elicitation/create", []byte(`{}`))
+		s.cause(err)
+		x.Reply([]byte(`{"content":[]}`))
+	case "ask-beside":
+		go func() {
+			m, err := x.Request(context.WithoutCancel(ctx), "sampling/createMessage", []byte(`{}`))
+			if err != nil {
+				m.Result = []byte(err.Error())
+			}
+			s.beside <- string(m.Result)
+		}()
+		<-s.release
+		x.Reply([]byte(`{}`))
+	case "stream":
+		x.ForceStream()
+		x.Reply([]byte(`{"streamed":true}`))
+	case "prefer":
+		x.PreferStream()
+		x.Reply([]byte(`{"done":true}`))
+	case "big":
+		n := 1 << 20
+		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)
+		x.Reply([]byte(`{"big":"` + strings.Repeat("x", n) + `"}`))
+	case "notify-big":
+		x.Notify(progress(token, 0))
+		<-s.gate
+		x.Reply([]byte(`{"big":"` + strings.Repeat("x", 2<<20) + `"}`))
+	case "lines":
+		x.Notify([]byte("{\"jsonrpc\":\"2.0\",\n\"method\":\"notifications/x\"}"))
+		x.Reply([]byte("{\n \"a\":\r\n 1\n}"))
+	default:
+		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
+	}
+}
+
+func orNull(b []byte) []byte {
+	if b == nil {
+		return []byte("null")
+	}
+	return b
 }

@@ -1,8 +1,15 @@
 package edge_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
@@ -165,5 +172,253 @@ func TestModernNotification(t *testing.T) {
 	}
 	if got := w.srv.log(); len(got) != 1 || got[0] != "notifications/x" {
 		t.Errorf("served: got %q, want the notification", got)
+	}
+}
+
+// Since 2026-07-28 a request to the client is an input_required result, and the retry has the response.
+func TestInputRequired(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	p := newStdio(t, w.edge, w.srv)
+	for name, send := range map[string]func(string) string{
+		"http": func(body string) string {
+			_, _, got := w.post(body, modernHeader("tools/call", "ask-twice"))
+			return got
+		},
+		"stdio": func(body string) string {
+			p.send(body)
+			got := ""
+			for !strings.Contains(got, `"result"`) && !strings.Contains(got, `"error"`) {
+				got += "data: " + p.line() + "\n"
+			}
+			return got
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := send(roundTripOf("1", "ask-twice", asks, `"a"`, ""))
+			asked, again := required(t, first, "")
+			if want := `{"q1":{"method":"sampling/createMessage","params":{"q":0}}}`; asked != want ||
+				!strings.Contains(string(last(first)), `"id":1,`) {
+				t.Errorf("first: got %s, want id 1 and %s", first, want)
+			}
+			_, stale := required(t, first, `{"n":1}`)
+			asked, answered := required(t, send(roundTripOf("2", "ask-twice", asks, `"b"`, again)), `{"n":1}`)
+			if !strings.Contains(asked, `"q1"`) {
+				t.Errorf("a retry without answers: got %s, want the same request", asked)
+			}
+			if got := send(roundTripOf("3", "ask-twice", asks, `"c"`, stale)); !strings.Contains(got, `"code":-32602`) ||
+				!strings.Contains(got, "requestState") {
+				t.Errorf("what was brought back before: got %s, want -32602", got)
+			}
+			second := send(roundTripOf(`"four"`, "ask-twice", asks, `"d"`, answered))
+			asked, answered = required(t, second, `{"n":2}`)
+			if !strings.Contains(asked, `"q2":{"method":"sampling/createMessage","params":{"q":1}}`) ||
+				!strings.Contains(second, `"progressToken":"d","progress":0`) {
+				t.Errorf("second: got %s, want progress with the token of that request and the next input request", second)
+			}
+			third := send(roundTripOf("5", "ask-twice", asks, `5`, answered))
+			if got := string(last(third)); got != `{"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[]}}` ||
+				!strings.Contains(third, `"progressToken":5,"progress":1`) {
+				t.Errorf("third: got %s, want progress and the result", third)
+			}
+			if got := strings.Join(w.srv.log(), " "); !strings.HasSuffix(got, `tools/call:ask-twice {"n":1} {"n":2}`) {
+				t.Errorf("the handler: got %s, want one call and both answers", got)
+			}
+			if got := send(roundTripOf("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got,
+				"it does not accept requests") {
+				t.Errorf("a client that lends no model: got %s, want it not asked", got)
+			}
+		})
+	}
+	mcptest.Eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
+}
+
+// A requestState is valid only for the caller and the request that it was issued for.
+func TestRequestStateBelongsToItsCaller(t *testing.T) {
+	w := newWire(t, edge.Options{Keys: keys(t)})
+	post := func(key, tool, body string) (int, string) {
+		h := modernHeader("tools/call", tool)
+		h["X-API-Key"] = key
+		status, _, got := w.post(body, h)
+		return status, got
+	}
+	_, first := post("key-ann", "ask-twice", roundTripOf("1", "ask-twice", asks, "1", ""))
+	_, more := required(t, first, `{"n":1}`)
+	for name, row := range map[string][2]string{
+		"another key":  {"key-bob", "ask-twice"},
+		"another tool": {"key-ann", "echo"},
+	} {
+		if status, got := post(row[0], row[1], roundTripOf("2", row[1], asks, "1", more)); status != 400 ||
+			!strings.Contains(got, "unknown or expired requestState") {
+			t.Errorf("%s: got %d %s, want it refused", name, status, got)
+		}
+	}
+	if _, got := post("key-ann", "echo", roundTripOf("2", "echo", asks, "1",
+		`"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
+		t.Errorf("the state of a server: got %s, want it passed on", got)
+	}
+	if _, got := post("key-ann", "ask-twice", roundTripOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got,
+		"input_required") {
+		t.Errorf("the caller's retry: got %s, want the next input request", got)
+	}
+}
+
+// A client that hangs up during a round trip cancels the request. Between round trips there is no connection to close.
+func TestMRTREnds(t *testing.T) {
+	w := newWire(t, edge.Options{})
+	ctx, hangUp := context.WithCancel(context.Background())
+	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundTripOf("1", "hold", asks,
+		"1", "")))
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range modernHeader("tools/call", "hold") {
+		r.Header.Set(name, value)
+	}
+	go func() {
+		if resp, err := w.client.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	hangUp()
+	mcptest.Eventually(t, "it is cancelled", func() bool {
+		return errors.Is(w.srv.lastCause(), context.Canceled) &&
+			w.edge.Tracked() == 0
+	})
+
+	p := newStdio(t, w.edge, w.srv)
+	p.send(roundTripOf("1", "ask-twice", asks, "1", ""))
+	_, more := required(t, p.line(), `{"n":1}`)
+	p.send(roundTripOf("2", "ask-twice", asks, "2", more))
+	p.line() // progress
+	required(t, p.line(), `{"n":1}`)
+	p.send(roundTripOf("1", "hold", asks, "1", "")) // the id is free
+	mcptest.Eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
+	p.send(cancelOf("1", `"enough"`))
+	mcptest.Eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
+	if got := w.edge.Tracked(); got != 1 {
+		t.Errorf("in flight: got %d, want the one whose client is away", got)
+	}
+}
+
+// A result between round trips waits for the next round trip, for a bounded time.
+func TestResultWaitsForRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv, nil)
+		post := func(body string) *httptest.ResponseRecorder {
+			return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly"))
+		}
+		_, more := required(t, post(roundTripOf("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		time.Sleep(5 * time.Minute)
+		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
+			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
+		}
+		if got := post(roundTripOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got,
+			`"id":2,"result":{"resultType":"complete"`) {
+			t.Errorf("a client that comes late: got %s, want the result", got)
+		}
+		_, more = required(t, post(roundTripOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		time.Sleep(11 * time.Minute)
+		if got := e.Tracked(); got != 0 {
+			t.Errorf("a client that stays away: got %d requests in flight, want 0", got)
+		}
+		if w := post(roundTripOf("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
+			t.Errorf("a client that comes too late: got %d %s, want 400", w.Code, w.Body)
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+	})
+}
+
+// A client that retries just as its time is over, or as its request is cancelled, gets a response. Neither delays
+// Stop.
+func TestLateRetry(t *testing.T) {
+	for name, stdio := range map[string]bool{"http": false, "stdio": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newServer()
+				e := edge.New(edge.Options{})
+				h := e.Streamable(srv, nil)
+				var p *stdioClient
+				if stdio {
+					p = newStdio(t, e, srv)
+				}
+				post := func(body string) string {
+					if stdio {
+						p.send(body)
+						return p.line()
+					}
+					return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly")).Body.String()
+				}
+				for i := range 20 {
+					id := strconv.Itoa(2 * i)
+					_, more := required(t, post(roundTripOf(id, "ask-briefly", asks, "1", "")), `{"action":"accept"}`)
+					time.Sleep(time.Second + 10*time.Minute) // the request, and the wait for a retry
+					id = strconv.Itoa(2*i + 1)
+					if got := post(roundTripOf(id, "ask-briefly", asks, "1", more)); !strings.Contains(got, `"id":`+id+`,`) ||
+						!strings.Contains(got, `"resultType":"complete"`) && !strings.Contains(got, "expired requestState") {
+						t.Fatalf("got %q, want the result or that it is too late", got)
+					}
+				}
+				synctest.Wait()
+				if got := e.Tracked(); got != 0 {
+					t.Errorf("got %d requests in flight, want 0", got)
+				}
+				if stdio {
+					p.finish()
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := e.Stop(ctx); err != nil || time.Since(began) > time.Second {
+					t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// A request between round trips does not delay Stop. One in a round trip is finished, without further round trips.
+func TestStopEndsWaitingMRTRs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer()
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv, nil)
+		required(t, direct(h, "POST", roundTripOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
+			"ask-twice")).Body.String(), `{"n":1}`)
+		waiting := make(chan string)
+		go func() {
+			waiting <- direct(h, "POST", roundTripOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call",
+				"hold-and-ask")).Body.String()
+		}()
+		synctest.Wait()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stopped := make(chan error)
+		go func() { stopped <- e.Stop(ctx) }()
+		synctest.Wait()
+		if got := e.Tracked(); got != 1 || !errors.Is(srv.lastCause(), edge.ErrStopped) {
+			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got,
+				srv.lastCause())
+		}
+		close(srv.release)
+		if got := <-waiting; !strings.Contains(got, edge.ErrClientGone.Error()) {
+			t.Errorf("the client that waits: got %s, want the answer of the handler, which could not ask", got)
+		}
+		if err := <-stopped; err != nil || time.Since(began) > time.Second {
+			t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
+		}
+	})
+}
+
+// A stranger learns from server/discover who answers, as any client of 2026-07-28 does: in _meta.
+func TestDiscoverTellsStrangersWhoAnswers(t *testing.T) {
+	w := newWire(t, edge.Options{Keys: keys(t), Name: "router", Version: "1.2.3"})
+	_, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+modernMeta+`}}`, modernHeader("server/discover", ""))
+	const want = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"router","version":"1.2.3"}}}}`
+	if !strings.HasSuffix(strings.TrimSpace(body), want) {
+		t.Errorf("got %s, want %s at the end", body, want)
 	}
 }

@@ -1,12 +1,21 @@
 package proxy_test
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -208,4 +217,610 @@ func TestModernConnectionCancels(t *testing.T) {
 		mcptest.Eventually(t, "the notification", func() bool { return len(s.got("notifications/cancelled")) == 1 })
 		w.stop()
 	}
+}
+
+// announcing returns a server of 2026-07-28 that announces changes of its tools.
+func announcing() *server {
+	s := newServer("echo")
+	s.modern, s.caps = true, `{"tools":{"listChanged":true}}`
+	return s
+}
+
+// announcements waits until the server announces on n requests.
+func (s *server) announcements(t *testing.T, n int) {
+	t.Helper()
+	mcptest.Eventually(t, "the listen requests", func() bool { return s.streams() == n })
+}
+
+// Clients of both eras learn of list changes of a server of 2026-07-28 once, also after it has ended the request.
+func TestModernServerAnnounces(t *testing.T) {
+	for _, row := range []struct{ transport, session string }{
+		{overHTTP, ""}, {overHTTP, "shared"}, {overPipe, ""},
+	} {
+		t.Run(row.transport+" "+row.session, func(t *testing.T) {
+			s := announcing()
+			w := newWorld(t, nil, place{"s", row.transport, s, row.session})
+			w.wait("s")
+			old, modern := w.newClient(proxyPath), w.newClient(proxyPath)
+			old.hello()
+			old.listen()
+			onModern := modern.listens("7", `{"toolsListChanged":true}`)
+			if got := acknowledged(modern, onModern, "toolsListChanged"); got != "true" {
+				t.Fatalf("acknowledged: got %q, want true", got)
+			}
+			sessions := 1
+			if row.transport == overHTTP && row.session == "" {
+				sessions = 2 // the router's own, and that of the client
+			}
+			for round := range 2 {
+				s.announcements(t, sessions)
+				s.change(func() {
+					s.lists["tools/list"] = append(s.lists["tools/list"], `{"name":`+quote("new"+strings.Repeat("er", round))+`,`+object+`}`)
+				})
+				s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"x":1}}}`)
+				mcptest.Eventually(t, "the notifications", func() bool {
+					return len(old.heard()) > round && len(modern.noted(onModern)) > round+1
+				})
+				want := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"x":1}}}`
+				if got := old.heard(); len(got) != round+1 || got[round] != want {
+					t.Errorf("2025-11-25: got %q, want %d times %s", got, round+1, want)
+				}
+				if got := told(modern, onModern); len(got) != round+1 {
+					t.Errorf("2026-07-28: got %q, want %d", got, round+1)
+				}
+				if got := old.tools(); len(got) != round+2 {
+					t.Errorf("got tools %q, want the new one", got)
+				}
+				requests := len(s.got("subscriptions/listen"))
+				for _, p := range s.all() {
+					p.cutStream()
+				}
+				mcptest.Eventually(t, "other listen requests", func() bool {
+					return len(s.got("subscriptions/listen")) == requests+sessions
+				})
+			}
+			for _, params := range s.got("subscriptions/listen") {
+				if got := string(jsonrpc.Get([]byte(params), "notifications")); got != `{"toolsListChanged":true}` {
+					t.Errorf("asked for %s, want changes of tools alone", got)
+				}
+			}
+			if status := w.manager.Status()["s"]; status.InFlight != 0 {
+				t.Errorf("in flight: got %d, want no listen request", status.InFlight)
+			}
+		})
+	}
+}
+
+// While its server announces changes, a list is requested once.
+func TestModernServerIsCached(t *testing.T) {
+	s := announcing()
+	w := newWorld(t, nil, place{"s", overHTTP, s, "shared"})
+	w.wait("s")
+	c := w.newClient(proxyPath)
+	c.hello()
+	s.announcements(t, 1)
+	mcptest.Eventually(t, "a cached list", func() bool {
+		before := len(s.got("tools/list"))
+		c.tools()
+		return len(s.got("tools/list")) == before
+	})
+}
+
+// A server that declares changes but does not know subscriptions/listen is asked once, and is used without.
+func TestModernServerDoesNotListen(t *testing.T) {
+	for _, transport := range []string{overHTTP, overPipe} {
+		t.Run(transport, func(t *testing.T) {
+			s := announcing()
+			s.errors["subscriptions/listen"] = `{"code":-32601,"message":"Method not found"}`
+			w := newWorld(t, nil, place{"s", transport, s, "shared"})
+			w.wait("s")
+			const refused = "the server declares changes of lists, but does not announce them"
+			mcptest.Eventually(t, "the log line", func() bool { return w.logs.Has(refused) })
+			c := w.newClient(proxyPath)
+			c.hello()
+			for range 2 {
+				before := len(s.got("tools/list"))
+				if got := c.tools(); !slices.Equal(got, []string{"s__echo"}) {
+					t.Errorf("got tools %q, want s__echo", got)
+				}
+				if got := len(s.got("tools/list")); got != before+1 {
+					t.Errorf("got %d requests of the list, want another", got-before)
+				}
+			}
+			if lines, asked := w.logs.Lines(refused), s.got("subscriptions/listen"); len(lines) != 1 || len(asked) != 1 {
+				t.Errorf("got %d requests and the log lines %q, want one each", len(asked), lines)
+			}
+		})
+	}
+}
+
+// A listen request takes no place of a call and does not delay the end of the router.
+func TestModernServerListensBesideCalls(t *testing.T) {
+	s := announcing()
+	w := newWorld(t, func(o *setup) {
+		for i := range o.downstream.Servers {
+			o.downstream.Servers[i].MaxParallel = 1
+		}
+	}, place{"s", overHTTP, s, "shared"})
+	w.wait("s")
+	s.announcements(t, 1)
+	c := w.newClient(proxyPath)
+	c.hello()
+	if a := c.call("s__echo"); a.result == "" {
+		t.Errorf("got %s, want a result", a.err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); w.stop() }()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		t.Fatal("the router does not stop")
+	}
+	s.announcements(t, 0)
+	if w.logs.Has("session with server lost") {
+		t.Error("got a lost session, want a closed one")
+	}
+	if state := w.manager.Status()["s"].Status; state == downstream.StateConnected {
+		t.Errorf("got %s after the end", state)
+	}
+}
+
+// state is a requestState whose bytes a decoder would change.
+const state = `"\u00e9\/ <&> 9007199254740993"`
+
+// curious is a server of 2026-07-28 that answers a request to form with its questions until it has their answers.
+func curious(questions string) *server {
+	s := newServer("form")
+	s.modern, s.caps = true, `{"tools":{},"prompts":{},"resources":{}}`
+	s.lists["prompts/list"] = []string{`{"name":"form"}`}
+	s.lists["resources/list"] = []string{`{"name":"form","uri":"file:///form"}`}
+	s.on = func(r *request) bool {
+		switch r.Method {
+		case "tools/call", "prompts/get", "resources/read":
+		default:
+			return false
+		}
+		if jsonrpc.Get(r.Params, "inputResponses") == nil {
+			r.result(`{"resultType":"input_required","inputRequests":` + questions + `,"requestState":` + state + `,"content":[]}`)
+		} else {
+			r.result(`{"resultType":"complete","content":[],"messages":[],"contents":[],"seen":` + string(r.Params) + `}`)
+		}
+		return true
+	}
+	return s
+}
+
+const twoQuestions = `{"who":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","x":1.50}}},"r":{"method":"roots/list"}}`
+
+// Clients with a handshake answer what a modern server wants to know by requests of their own era, and the call goes on
+// with the answers and the server's state, byte for byte.
+func TestInputOfHandshakeClients(t *testing.T) {
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		t.Run(version, func(t *testing.T) {
+			s := curious(twoQuestions)
+			w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+			c := w.newClient(proxyPath)
+			c.version, c.answers = version, func(q jsonrpc.Message) string {
+				if q.Method == "roots/list" {
+					return `"result":{"roots":[]}`
+				}
+				return `"result":{"action":"accept","content":{"n":9007199254740993, "v":1.0}}`
+			}
+			c.hello()
+			c.listen()
+			for method, named := range map[string]string{"tools/call": `"name":"s__form"`, "prompts/get": `"name":"s__form"`, "resources/read": `"uri":"s__file:///form"`} {
+				before := len(c.questions())
+				a := c.do(method, `{`+named+`,"_meta":{"progressToken":"t","x":1},"arguments":{"big":9007199254740993}}`)
+				for _, want := range []string{`"requestState":` + state, `"who":{"action":"accept","content":{"n":9007199254740993, "v":1.0}}`, `"r":{"roots":[]}`, `"x":1`, `"arguments":{"big":9007199254740993}`} {
+					if !strings.Contains(a.result, want) {
+						t.Errorf("%s: got %s %s, want %s in the params at the server", method, a.result, a.err, want)
+					}
+				}
+				asked := c.questions()[before:]
+				if len(asked) != 2 || asked[0].Method != "elicitation/create" || string(asked[0].Params) != `{"message":"Who?","requestedSchema":{"type":"object","x":1.50}}` || asked[1].Method != "roots/list" {
+					t.Errorf("%s: got the questions %v, want both as the server wrote them", method, asked)
+				}
+				if got := len(s.got(method)); got != 2 {
+					t.Errorf("%s: got %d requests at the server, want 2", method, got)
+				}
+			}
+		})
+	}
+}
+
+// Where the input cannot be had, the error says what the server wanted.
+func TestInputThatNobodyGives(t *testing.T) {
+	const roots = `{"a":{"method":"roots/list"}}`
+	again := func(result string) func(s *server) {
+		return func(s *server) {
+			s.on = func(r *request) bool {
+				if r.Method == "tools/call" {
+					r.result(result)
+				}
+				return r.Method == "tools/call"
+			}
+		}
+	}
+	for name, row := range map[string]struct {
+		questions, answer string
+		change            func(*server)
+		want              []string
+		calls             int
+	}{
+		"refused":            {roots, `"error":{"code":-1,"message":"not today"}`, nil, []string{"server s needs an answer to roots/list", "not today", `"server":"s"`, `"retryable":false`}, 1},
+		"unknown to it":      {roots, `"error":{"code":-32601,"message":"Method not found"}`, nil, []string{"roots/list", "Method not found"}, 1},
+		"no such capability": {`{"a":{"method":"tasks/list"}}`, "", nil, []string{"tasks/list", "the client cannot be asked"}, 1},
+		"declined, and asked again": {"", `"result":{"action":"decline"}`, again(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{}}}}`),
+			[]string{"elicitation/create", "the user declined"}, 2},
+		"endless":         {"", `"result":{"roots":[]}`, again(`{"resultType":"input_required","inputRequests":` + roots + `}`), []string{"more than 16 times", `"reason":"protocol"`}, 17},
+		"later":           {"", "", again(`{"resultType":"input_required","requestState":"s"}`), []string{"called again later", `"reason":"protocol"`}, 4},
+		"too many":        {"{" + strings.Repeat(`"a":{"method":"roots/list"},`, 40) + `"b":{"method":"roots/list"}}`, `"result":{"roots":[]}`, nil, []string{"more than 32", `"reason":"protocol"`}, 1},
+		"too large":       {`{"a":{"method":"roots/list","params":"` + strings.Repeat("x", 5<<20) + `"}}`, "", nil, []string{"bytes", `"reason":"protocol"`}, 1},
+		"of another kind": {"", "", again(`{"resultType":"riddle","content":[]}`), []string{`unknown resultType \"riddle\"`, `"reason":"protocol"`}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := curious(row.questions)
+			if row.change != nil {
+				row.change(s)
+			}
+			w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+			c := w.dialAs(proxyPath, "test", func(jsonrpc.Message) string { return row.answer })
+			a := c.do("tools/call", `{"name":"s__form"}`)
+			for _, want := range row.want {
+				if !strings.Contains(a.err, want) {
+					t.Errorf("got %.300s %s, want an error with %s", a.result, a.err, want)
+				}
+			}
+			if got := len(s.got("tools/call")); got != row.calls {
+				t.Errorf("got %d calls at the server, want %d", got, row.calls)
+			}
+		})
+	}
+}
+
+// A handshake server's resultType is a member like others, unless it asks for input.
+func TestResultTypeOfHandshakeServers(t *testing.T) {
+	s := newServer("x")
+	s.raw["x"] = `{"resultType":"riddle","content":[]}`
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	c := w.dial(proxyPath)
+	if a := c.do("tools/call", `{"name":"s__x"}`); a.result != s.raw["x"] {
+		t.Errorf("got %s %s, want what the server said", a.result, a.err)
+	}
+}
+
+// A client of 2026-07-28 gets the questions of a modern server as they are and goes on by itself.
+func TestInputOfModernClients(t *testing.T) {
+	for _, caps := range []string{`{}`, `{"elicitation":{},"roots":{}}`} {
+		s := curious(twoQuestions)
+		w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+		for method, named := range map[string][2]string{"tools/call": {"name", "s__form"}, "prompts/get": {"name", "s__form"}, "resources/read": {"uri", "s__file:///form"}} {
+			meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":`+caps, 1)
+			params := fmt.Sprintf(`%q:%q,%s`, named[0], named[1], meta)
+			a := w.modernDo(proxyPath, method, named[1], "{"+params+"}")
+			want := `{"resultType":"input_required","inputRequests":` + twoQuestions + `,"requestState":` + state + `,"content":[]}`
+			if a.result != want {
+				t.Errorf("%s: got %s %s %s, want %s", method, a.result, a.err, a.refused, want)
+			}
+			answers := `"inputResponses":{"who":{"action":"accept","content":{"n":1.0}},"r":{"roots":[]}}`
+			a = w.modernDo(proxyPath, method, named[1], "{"+params+","+answers+`,"requestState":`+state+"}")
+			for _, want := range []string{answers, `"requestState":` + state, `"resultType":"complete"`} {
+				if !strings.Contains(a.result, want) {
+					t.Errorf("%s: got %s %s %s, want %s at the server", method, a.result, a.err, a.refused, want)
+				}
+			}
+		}
+	}
+}
+
+const subscriptionID = "io.modelcontextprotocol/subscriptionId"
+
+// listens sends subscriptions/listen with a raw filter and waits for its acknowledgement.
+func (c *client) listens(id, filter string) *answer {
+	c.t.Helper()
+	c.header.Set("MCP-Protocol-Version", "2026-07-28")
+	c.header.Set("Mcp-Method", "subscriptions/listen")
+	a := c.start(id, "subscriptions/listen", "{"+modernMeta+`,"notifications":`+filter+"}")
+	mcptest.Eventually(c.t, "the acknowledgement", func() bool { return len(c.noted(a)) > 0 })
+	return a
+}
+
+// acknowledged returns the acknowledged member of a filter.
+func acknowledged(c *client, a *answer, member string) string {
+	c.t.Helper()
+	first := c.noted(a)[0]
+	m, _ := jsonrpc.Parse([]byte(first))
+	if m.Method != "notifications/subscriptions/acknowledged" || string(jsonrpc.Get(m.Params, "_meta", subscriptionID)) != a.id {
+		c.t.Fatalf("got %s first, want the acknowledgement of %s", first, a.id)
+	}
+	return string(jsonrpc.Get(m.Params, "notifications", member))
+}
+
+// told returns the notifications after the acknowledgement, as method and URI.
+func told(c *client, a *answer) (got []string) {
+	for _, raw := range c.noted(a)[1:] {
+		m, _ := jsonrpc.Parse([]byte(raw))
+		if string(jsonrpc.Get(m.Params, "_meta", subscriptionID)) != a.id {
+			c.t.Errorf("got %s, want the id %s in it", raw, a.id)
+		}
+		got = append(got, strings.TrimSpace(strings.TrimPrefix(m.Method, "notifications/")+" "+jsonrpc.Text(jsonrpc.Get(m.Params, "uri"))))
+	}
+	return got
+}
+
+// Clients of 2026-07-28 receive the changes that they ask for, and no others, from shared servers and from servers with
+// a session per client.
+func TestListen(t *testing.T) {
+	for _, transport := range []string{overHTTP, overSSE, overPipe} {
+		t.Run(transport, func(t *testing.T) {
+			s := withResources("file:///x", "file:///z")
+			s.caps = `{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true}}`
+			s.errors["file:///no"] = `{"code":-32602,"message":"no"}`
+			w := newWorld(t, nil, place{"hr", transport, s, ""})
+			w.wait("hr")
+			if transport != overPipe {
+				mcptest.Eventually(t, "the stream of the server", func() bool { return s.streams() > 0 })
+			}
+			all, one, tools := w.newClient(proxyPath), w.newClient("/servers/hr/mcp"), w.newClient(proxyPath)
+			onAll := all.listens(`"a"`, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":false,`+
+				`"resourceSubscriptions":["hr__file:///x","hr+file:///z","hr__file:///no","nope__file:///x"],"other":true}`)
+			onOne := one.listens("7", `{"resourcesListChanged":true,"resourceSubscriptions":["file:///x"]}`)
+			onTools := tools.listens("7", `{"toolsListChanged":true}`)
+			for member, want := range map[string]string{
+				"toolsListChanged": "true", "promptsListChanged": "", "resourcesListChanged": "", "other": "",
+				"resourceSubscriptions": `["hr__file:///x","hr+file:///z"]`,
+			} {
+				if got := acknowledged(all, onAll, member); got != want {
+					t.Errorf("acknowledged %s: got %s, want %s", member, got, want)
+				}
+			}
+			if got := acknowledged(one, onOne, "resourceSubscriptions"); got != `["file:///x"]` {
+				t.Errorf("acknowledged on the server's path: got %s, want file:///x", got)
+			}
+			s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///z/part"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///else"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":{"x":1}}}`)
+			s.say(changed)
+			for _, row := range []struct {
+				c    *client
+				a    *answer
+				want []string
+			}{
+				{all, onAll, []string{"resources/updated hr__file:///x", "resources/updated hr__file:///z/part", "tools/list_changed"}},
+				{one, onOne, []string{"resources/updated file:///x", "resources/list_changed"}},
+				{tools, onTools, []string{"tools/list_changed"}},
+			} {
+				mcptest.Eventually(t, "the notifications", func() bool { return len(row.c.noted(row.a)) > len(row.want) })
+				if got := told(row.c, row.a); !slices.Equal(got, row.want) {
+					t.Errorf("%s: got %q, want %q", row.c.path, got, row.want)
+				}
+			}
+			if got := s.got("resources/subscribe"); len(got) < 3 {
+				t.Errorf("at the server: got %q, want each resource", got)
+			}
+			all.close()
+			mcptest.Eventually(t, "the end of the subscription to z", func() bool {
+				got := s.got("resources/unsubscribe")
+				return len(got) == 1 && strings.Contains(got[0], `"file:///z"`)
+			})
+			one.close()
+			mcptest.Eventually(t, "the end of the subscription to x", func() bool { return len(s.got("resources/unsubscribe")) == 2 })
+		})
+	}
+}
+
+// A subscription of subscriptions/listen is renewed in a new session with the server.
+func TestListenOutlivesSessions(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overHTTP, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourceSubscriptions":["hr__file:///x"]}`)
+	s.restart()
+	if got := w.modern(proxyPath, "tools/call", `"name":"hr__echo"`, "hr__echo"); got.result == "" {
+		t.Fatalf("a call after the restart: got %s %s, want a result", got.err, got.refused)
+	}
+	mcptest.Eventually(t, "the new subscription", func() bool { return len(s.got("resources/subscribe")) == 2 })
+	mcptest.Eventually(t, "an update", func() bool {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`)
+		return len(told(c, a)) > 0
+	})
+}
+
+// subscriptions/listen is answered when the router stops, and does not delay it.
+func TestListenEndsWithTheRouter(t *testing.T) {
+	w := newWorld(t, nil, place{"hr", overHTTP, withResources("file:///x"), ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens(`"x"`, `{"resourcesListChanged":true}`)
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	w.stopping.Store(true)
+	if err := w.edge.Stop(ctx); err != nil || ctx.Err() != nil {
+		t.Errorf("Stop: got %v, %v, want nil in time", err, ctx.Err())
+	}
+	if got := c.wait(a).result; got != `{"resultType":"complete","_meta":{"`+subscriptionID+`":"x"}}` {
+		t.Errorf("got %s, want the end of the subscription", got)
+	}
+}
+
+// On stdio subscriptions/listen ends when it is cancelled, and with the input.
+func TestListenOnStdio(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	listen := func(id string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{` + modernMeta +
+			`,"notifications":{"resourceSubscriptions":["hr__file:///x"]}}}` + "\n"
+	}
+	in := strings.NewReader(listen("1") + listen("2") +
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n")
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	var out bytes.Buffer
+	if err := w.edge.ServeStdio(ctx, in, &out, w.all); err != nil {
+		t.Errorf("ServeStdio: got %v, want nil", err)
+	}
+	for id, want := range map[string]bool{"1": false, "2": true} {
+		if got := strings.Contains(out.String(), `"id":`+id+`,"result":{`); got != want {
+			t.Errorf("response to %s: got %v in %s, want %v", id, got, out.String(), want)
+		}
+	}
+}
+
+// Invalid filters are refused, and so is the method before 2026-07-28.
+func TestListenRefusals(t *testing.T) {
+	w := newWorld(t, nil, place{"hr", overHTTP, withResources("file:///x"), ""})
+	for params, want := range map[string]string{
+		``:                    "notifications must be an object",
+		`,"notifications":[]`: "notifications must be an object",
+		`,"notifications":{"toolsListChanged":1}`:                                              "toolsListChanged must be true or false",
+		`,"notifications":{"resourceSubscriptions":"x"}`:                                       "resourceSubscriptions must be a list of URIs",
+		`,"notifications":{"resourceSubscriptions":[1]}`:                                       "resourceSubscriptions must be a list of URIs",
+		`,"notifications":{"resourceSubscriptions":[` + strings.Repeat(`"a",`, 1000) + `"a"]}`: "at most 1000 URIs",
+	} {
+		a := w.modernDo(proxyPath, "subscriptions/listen", "", "{"+modernMeta+params+"}")
+		if got := a.refused + a.err; !strings.Contains(got, "-32602") || !strings.Contains(got, want) {
+			t.Errorf("%.60s: got %s %s, want %s", params, got, a.result, want)
+		}
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	a := w.modernWith(header, proxyPath, "subscriptions/listen", `{`+modernMeta+`,"notifications":{}}`, "")
+	if a.status != http.StatusBadRequest || !strings.Contains(a.refused, "-32600") {
+		t.Errorf("without an event stream: got %d %s, want 400 and -32600", a.status, a.refused)
+	}
+	c := w.newClient(proxyPath)
+	c.hello()
+	if a := c.do("subscriptions/listen", `{"notifications":{}}`); !strings.Contains(a.err, "-32601") {
+		t.Errorf("2025-11-25: got %s %s, want -32601", a.result, a.err)
+	}
+}
+
+// Calls of 2026-07-28 do not carry changes, which only subscriptions/listen does.
+func TestChangesStayOutOfModernCalls(t *testing.T) {
+	s := newServer("change")
+	s.on = func(r *request) bool {
+		if r.Method != "tools/call" {
+			return false
+		}
+		r.send(changed)
+		r.send(`{"jsonrpc":"2.0","method":"notifications/other"}`)
+		return false
+	}
+	w := newWorld(t, nil, place{"hr", overHTTP, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	c.header.Set("MCP-Protocol-Version", "2026-07-28")
+	c.header.Set("Mcp-Method", "tools/call")
+	c.header.Set("Mcp-Name", "hr__change")
+	a := c.do("tools/call", "{"+modernMeta+`,"name":"hr__change"}`)
+	if got := c.noted(a); !slices.Equal(got, []string{`{"jsonrpc":"2.0","method":"notifications/other"}`}) {
+		t.Errorf("got %q, want the other notification alone", got)
+	}
+}
+
+// An update of a part reaches those who subscribed to the whole, also while others subscribe to the part.
+func TestListenToContainers(t *testing.T) {
+	for _, transport := range []string{overHTTP, overPipe} {
+		t.Run(transport, func(t *testing.T) {
+			s := withResources("file:///d", "file:///d/x")
+			w := newWorld(t, nil, place{"hr", transport, s, ""})
+			w.wait("hr")
+			session := w.dial(proxyPath)
+			if a := session.do("resources/subscribe", `{"uri":"hr__file:///d/x"}`); a.result == "" {
+				t.Fatalf("resources/subscribe: got %s, want a result", a.err)
+			}
+			c := w.newClient(proxyPath)
+			a := c.listens("1", `{"resourceSubscriptions":["hr__file:///d","hr__file:///d/"]}`)
+			if transport != overPipe {
+				mcptest.Eventually(t, "both streams of the server", func() bool { return s.streams() == 2 })
+			}
+			for _, uri := range []string{"file:///d/x", "file:///d"} {
+				s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+			}
+			want := []string{"resources/updated hr__file:///d/x", "resources/updated hr__file:///d"}
+			mcptest.Eventually(t, "the updates", func() bool { return slices.Contains(told(c, a), want[1]) })
+			if got := told(c, a); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			mcptest.Eventually(t, "the update of the session", func() bool { return len(session.heard()) > 0 })
+		})
+	}
+}
+
+// A client on stdio that has not sent initialize shares the router's session with a server, and receives its updates.
+func TestUpdatesWithoutInitialize(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overHTTP, s, ""})
+	w.wait("hr")
+	mcptest.Eventually(t, "the stream of the server", func() bool { return s.streams() > 0 })
+	in, fromClient := io.Pipe()
+	fromRouter, out := io.Pipe()
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := w.edge.ServeStdio(t.Context(), in, out, w.all); err != nil {
+			t.Errorf("ServeStdio: got %v, want nil", err)
+		}
+		out.Close()
+	})
+	lines := bufio.NewReader(fromRouter)
+	_, _ = io.WriteString(fromClient, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"hr__file:///x"}}`+"\n")
+	if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, `"result"`) {
+		t.Fatalf("got %s, %v, want a result", got, err)
+	}
+	s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`)
+	defer time.AfterFunc(deadline, func() { out.CloseWithError(context.DeadlineExceeded) }).Stop()
+	if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, "hr__file:///x") {
+		t.Errorf("got %s, %v, want the update", got, err)
+	}
+	fromClient.Close()
+	served.Wait()
+}
+
+// An update with a very long URI is matched in bounded time.
+func TestUpdatesOfLongURIs(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourceSubscriptions":["hr__file:///x","hr__x:1","hr__x:2","hr__x:3","hr__x:4","hr__x:5","hr__x:6","hr__x:7","hr__x:8"]}`)
+	for _, uri := range []string{strings.Repeat("/", 2<<20), "file:///x"} {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+	}
+	mcptest.Eventually(t, "the second update", func() bool { return len(told(c, a)) == 1 })
+}
+
+// A notification whose _meta is no object is passed on with a valid one.
+func TestListenToInvalidMeta(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, nil, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourcesListChanged":true}`)
+	for _, meta := range []string{`"{"`, `["{\"a\":1"]`, `null`, `1`} {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":` + meta + `}}`)
+	}
+	mcptest.Eventually(t, "the notifications", func() bool { return len(told(c, a)) == 4 })
+}
+
+// A caller whose requests take much of its memory limit is acknowledged.
+func TestListenWithLittleMemory(t *testing.T) {
+	s := withResources("file:///x")
+	w := newWorld(t, func(o *setup) {
+		o.edge.Limits = limit.Default()
+		o.edge.Limits.BodyBytes, o.edge.Limits.ResultBytes = 72<<20, 1<<20 // the caller may hold 136 MiB
+	}, place{"hr", overPipe, s, ""})
+	w.wait("hr")
+	c := w.newClient(proxyPath)
+	a := c.listens("1", `{"resourceSubscriptions":["hr__file:///x"],"other":"`+strings.Repeat("x", 70<<20)+`"}`)
+	if got := acknowledged(c, a, "resourceSubscriptions"); got != `["hr__file:///x"]` {
+		t.Errorf("got %s, want file:///x", got)
+	}
+	c.close()
+	mcptest.Eventually(t, "the end of the request", func() bool { return w.edge.Held() == 0 })
 }

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -740,4 +744,77 @@ func TestSetLevel(t *testing.T) {
 	mcptest.Eventually(t, "the loss", func() bool {
 		return strings.Contains(c.do("logging/setLevel", `{"level":"info"}`).err, `"code":-32000`)
 	})
+}
+
+// A search on the surface of all servers answers with two messages on one stream, as the client of the
+// search document expects it: with nothing but a body.
+func TestSearchOnTheProxySurface(t *testing.T) {
+	files, other := newServer("read_files", "write_files"), newServer("send_mail")
+	cfg := config.Default()
+	cfg.Listen, cfg.State, cfg.Proxy.SearchAbove = "127.0.0.1:0", t.TempDir(), 2
+	for name, s := range map[string]*server{"files": files, "other": other} {
+		cfg.Servers = append(cfg.Servers, downstream.ServerConfig{Name: name, Type: downstream.TransportHTTP, URL: s.listen(t)})
+	}
+	a, err := app.New(t.Context(), app.Options{Config: cfg, Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: got %v, want nil", err)
+		}
+	})
+	w := &world{t: t, url: "http://" + a.Addr(), transport: &http.Transport{}}
+	t.Cleanup(w.transport.CloseIdleConnections)
+	c, neighbour := w.newClient(proxyPath), w.newClient(proxyPath)
+	c.hello()
+	neighbour.hello()
+	if got := c.tools(); !slices.Equal(got, []string{"search_available_tools"}) {
+		t.Errorf("before a search: got %q, want the search alone", got)
+	}
+	found := c.do("tools/call", `{"name":"search_available_tools","arguments":{"query":"read files"}}`)
+	if !strings.HasPrefix(found.header.Get("Content-Type"), "text/event-stream") || !slices.Equal(found.notes, []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`}) {
+		t.Errorf("got %q as %s, want list_changed before the response on a stream", found.notes, found.header.Get("Content-Type"))
+	}
+	if !strings.Contains(found.result, `"is_error":false`) || !strings.Contains(found.result, "files__read_files") {
+		t.Errorf("got %s %s, want files__read_files", found.result, found.err)
+	}
+	if got := c.tools(); !slices.Contains(got, "files__read_files") || slices.Contains(got, "other__send_mail") {
+		t.Errorf("after a search: got %q, want what was found", got)
+	}
+	if got := neighbour.tools(); !slices.Equal(got, []string{"search_available_tools"}) {
+		t.Errorf("another session: got %q, want the search alone", got)
+	}
+	if got := neighbour.call("other__send_mail"); got.result == "" {
+		t.Errorf("a tool that is not listed: got %s, want it callable", got.err)
+	}
+	bare := w.newClient(proxyPath)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_available_tools","arguments":{"query":"file operations"}}}`
+	resp, err := w.transport.RoundTrip(plainPost(t, w.url+proxyPath, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var events []string
+	_ = mcptest.Events(resp.Body, func(_, data string) { events = append(events, data) })
+	if len(events) != 2 || !strings.Contains(events[0], `"method":"notifications/tools/list_changed"`) || !strings.Contains(events[1], `"result":`) {
+		t.Errorf("with nothing but a body: got %q, want list_changed and the result", events)
+	}
+	if refused := bare.do("tools/call", `{"name":"search_available_tools","arguments":{}}`); !strings.Contains(refused.result, `"isError":true`) || len(refused.notes) > 0 {
+		t.Errorf("without a query: got %s after %q, want one error result", refused.result, refused.notes)
+	}
+}
+
+// plainPost is a request with only a content type.
+func plainPost(t *testing.T, url, body string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req
 }

@@ -43,9 +43,8 @@ func TestInterleavings(t *testing.T) {
 				seed := first + uint64(n)
 				ops := schedule(seed)
 				if problems := execute(t, ops); len(problems) > 0 && !failed.Swap(true) {
-					shrunk, left := shrink(t, ops, problems)
-					t.Errorf("PROXY_SEED=%d: got a wrong outcome:\n%s\nof the schedule\n%s\nwhich is as short as:\n%s\nthere:\n%s",
-						seed, strings.Join(problems, "\n"), write(ops), write(shrunk), strings.Join(left, "\n"))
+					t.Errorf("PROXY_SEED=%d: got a wrong outcome:\n%s\nof the schedule\n%s", seed,
+						strings.Join(problems, "\n"), write(ops))
 				}
 			}
 		})
@@ -80,29 +79,6 @@ func write(ops []op) string {
 		lines[i] = fmt.Sprintf("  {%q, %d, %d, %d},", o.kind, o.client, o.server, o.pick)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// shrink leaves out ops as long as the schedule still fails.
-func shrink(t *testing.T, ops []op, problems []string) ([]op, []string) {
-	end := time.Now().Add(time.Minute)
-	for size := len(ops) / 2; size > 0; size /= 2 {
-		for at := 0; at+size <= len(ops) && time.Now().Before(end); {
-			shorter := append(append([]op(nil), ops[:at]...), ops[at+size:]...)
-			fails := false
-			for range 5 { // it may depend on timing
-				if p := execute(t, shorter); len(p) > 0 {
-					fails, problems = true, p
-					break
-				}
-			}
-			if fails {
-				ops = shorter
-			} else {
-				at += size
-			}
-		}
-	}
-	return ops, problems
 }
 
 // verdict is the testing.TB of one schedule: it keeps what went wrong instead of failing the test.

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"maps"
 	"net/url"
+	"os"
+	"path"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
@@ -20,183 +24,238 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// check checks the settings as a whole after all files are read.
-func (d *decoder) check(s *Settings) {
-	if why := checkListen(s.Listen); why != "" {
-		d.wrong("listen", "%s, got %s", why, d.places["listen"].quoted())
+// checker checks a configuration. It keeps the first mistake; later checks may then be about values that were never set.
+type checker struct {
+	env      func(string) (string, bool)
+	programs bool    // warn about commands that do not exist
+	used     *Config // the configuration to replace; nil = none
+
+	docs     []*document
+	names    map[string]string // server name → where it is defined
+	warnings []string
+	err      error
+}
+
+func newChecker(env func(string) (string, bool)) *checker {
+	if env == nil {
+		env = os.LookupEnv
 	}
+	return &checker{env: env, names: map[string]string{}}
+}
+
+// find returns the value at a path in the last file that has it. If none has it, the token is that of the innermost value
+// around it.
+func (c *checker) find(path string) (doc *document, n ast.Node, at *token.Token) {
+	for _, d := range slices.Backward(c.docs) {
+		n, token, found := d.find(path)
+		if found {
+			return d, n, token
+		}
+		if doc == nil && token != nil {
+			doc, at = d, token
+		}
+	}
+	return doc, nil, at
+}
+
+// given reports whether a file has a value at a path.
+func (c *checker) given(path string) bool {
+	_, n, _ := c.find(path)
+	return n != nil
+}
+
+// fail records that the value at a path is wrong.
+func (c *checker) fail(path, format string, args ...any) {
+	doc, _, at := c.find(path)
+	if doc == nil {
+		doc = &document{}
+	}
+	c.failAt(mistake(doc.name, at, path+": "+format, args...))
+}
+
+func (c *checker) failAt(err *Error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// warn records a warning about the value at a path.
+func (c *checker) warn(path, format string, args ...any) {
+	doc, _, at := c.find(path)
+	if doc == nil {
+		doc = &document{}
+	}
+	c.warnAt(mistake(doc.name, at, format, args...))
+}
+
+func (c *checker) warnAt(m *Error) { c.warnings = append(c.warnings, m.Error()) }
+
+// got returns the value at a path as written, for a message.
+func (c *checker) got(path string) string {
+	if doc, n, _ := c.find(path); n != nil {
+		return doc.quoted(n)
+	}
+	return "none"
+}
+
+func (c *checker) oneOf(path, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		c.fail(path, "want %s, got %s", orList(allowed, "or"), c.got(path))
+	}
+}
+
+func (c *checker) atLeast(path string, value, least int) {
+	if value < least {
+		c.fail(path, "must be at least %d, got %s", least, c.got(path))
+	}
+}
+
+// patterns checks shell patterns.
+func (c *checker) patterns(list string, patterns []string) {
+	for i, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			c.fail(at(list, i), "is not a valid pattern; want a tool name, where * matches anything")
+		}
+	}
+}
+
+// access checks the rights that the mapping at a path gives.
+func (c *checker) access(path string, servers []string, tools auth.Filter) {
+	c.patterns(path+".tools.allow", tools.Allow)
+	c.patterns(path+".tools.deny", tools.Deny)
+	for i, name := range servers {
+		if c.names[name] == "" {
+			item := at(path+".servers", i)
+			c.warn(item, "%s names no server", item)
+		}
+	}
+}
+
+// settingsCheck checks and completes the settings.
+type settingsCheck struct{ *checker }
+
+// settings checks the settings as a whole after all files are read.
+func (c settingsCheck) settings(s *Settings) {
+	c.listen(s.Listen)
 	for i, origin := range s.AllowedOrigins {
 		s.AllowedOrigins[i] = strings.ToLower(origin)
 		if !validOrigin(origin) {
-			d.failItem("allowed_origins", i, "want an origin as browsers send it, such as https://app.example.com")
+			c.fail(at("allowed_origins", i), "want an origin as browsers send it, such as https://app.example.com")
 		}
 	}
 	for i, address := range s.TrustedProxies {
 		if _, err := auth.ParseProxies([]string{address}); err != nil {
-			d.failItem("trusted_proxies", i, "want an IP address or a CIDR prefix, such as 10.0.0.0/8")
+			c.fail(at("trusted_proxies", i), "want an IP address or a CIDR prefix, such as 10.0.0.0/8")
 		}
 	}
-	d.oneOf("discovery", s.Discovery, downstream.DiscoveryLazy, downstream.DiscoveryEager)
-	d.oneOf("name_conflicts", s.NameConflicts,
-		catalog.ConflictNamespace, catalog.ConflictLastWins, catalog.ConflictError)
+	c.oneOf("discovery", s.Discovery, downstream.DiscoveryLazy, downstream.DiscoveryEager)
+	c.oneOf("name_conflicts", s.NameConflicts, catalog.ConflictNamespace, catalog.ConflictLastWins, catalog.ConflictError)
 	for i, tool := range s.Router.Tools {
 		if known := router.DefaultTools().Tools; !slices.Contains(known, tool) {
-			quoted := d.places[item("router.tools", i)].quoted()
-			d.failItem("router.tools", i, "unknown tool %s; %s", quoted, suggestTool(tool, known))
+			item := at("router.tools", i)
+			c.fail(item, "unknown tool %s; %s", c.got(item), suggestTool(tool, known))
 		}
 	}
-	d.oneOf("proxy.resource_names", s.Proxy.ResourceNames, proxy.ResourcePrefix, proxy.ResourceScheme)
+	c.oneOf("proxy.resource_names", s.Proxy.ResourceNames, proxy.ResourcePrefix, proxy.ResourceScheme)
 	if s.Proxy.NameLimit != 0 {
-		d.atLeast("proxy.name_limit", s.Proxy.NameLimit, 8)
+		c.atLeast("proxy.name_limit", s.Proxy.NameLimit, 8)
 	}
-	d.numbers(s)
-	d.durations(s)
-	d.oneOf("planner.mode", s.Planner.Mode, planner.ModePlan, planner.ModeTools, planner.ModeAuto)
-	d.oneOf("execution.confirm_writes", s.Execution.ConfirmWrites,
+	c.oneOf("planner.mode", s.Planner.Mode, planner.ModePlan, planner.ModeTools, planner.ModeAuto)
+	c.oneOf("execution.confirm_writes", s.Execution.ConfirmWrites,
 		downstream.ConfirmAuto, downstream.ConfirmAlways, downstream.ConfirmNever)
-	d.models(s)
-	d.keys(&s.Auth)
-	d.oauth(&s.Auth)
-	for i, tool := range s.RateLimit.Tools {
-		d.limited(i, tool)
-	}
+	c.numbers(s)
+	c.durations(s)
+	c.models(s)
+	c.keys(&s.Auth)
+	c.oauth(&s.Auth)
+	c.limited(s.RateLimit.Tools)
 	for i, pattern := range s.Validation.DenyPatterns {
 		_, err := regexp.Compile("(?i)" + pattern)
 		if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
-			d.failItem("validation.deny_patterns", i, "is not a valid RE2 expression: %s", wrong.Code)
+			c.fail(at("validation.deny_patterns", i), "is not a valid RE2 expression: %s", wrong.Code)
 		} else if pattern == "" {
-			d.failItem("validation.deny_patterns", i, "is empty and would deny every query")
+			c.fail(at("validation.deny_patterns", i), "is empty and would deny every query")
 		}
 	}
-	d.profiles(s.Profiles)
-	d.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
-	d.oneOf("log.format", s.Log.Format, "text", "json")
-}
-
-func (d *decoder) profiles(all map[string]Profile) {
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		path, p := join("profiles", name), all[name]
+	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
+		path, p := "profiles."+name, s.Profiles[name]
 		if !serverName.MatchString(name) {
-			d.wrong(path, "%q is not a valid profile name: want %s", name, serverNameRule)
+			c.fail(path, "%q is not a valid profile name: want %s", name, serverNameRule)
 		}
 		if p.Surface != "" {
-			d.oneOf(path+".surface", p.Surface, SurfaceRouter, SurfaceProxy)
+			c.oneOf(path+".surface", p.Surface, SurfaceRouter, SurfaceProxy)
 		}
-		d.patterns(path+".tools.allow", p.Tools.Allow)
-		d.patterns(path+".tools.deny", p.Tools.Deny)
-		d.namesServers(path+".servers", p.Servers)
+		c.access(path, p.Servers, p.Tools)
+	}
+	c.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
+	c.oneOf("log.format", s.Log.Format, "text", "json")
+}
+
+func (c settingsCheck) numbers(s *Settings) {
+	for _, n := range []struct {
+		path         string
+		value, least int
+	}{
+		{"proxy.search_above", s.Proxy.SearchAbove, 0},
+		{"planner.tool_tokens", s.Planner.ToolTokens, 500},
+		{"planner.max_rounds", s.Planner.MaxRounds, 1},
+		{"execution.max_parallel", s.Execution.MaxParallel, 1},
+		{"execution.attempts", s.Execution.Attempts, 1},
+		{"limits.query_chars", s.Limits.QueryChars, 1},
+		{"limits.sessions", s.Limits.Sessions, 1},
+		{"limits.tracked_requests", s.Limits.TrackedRequests, 1},
+		{"rate_limit.requests", s.RateLimit.Requests, 1},
+		{"history.entries", s.History.Entries, 0},
+	} {
+		c.atLeast(n.path, n.value, n.least)
+	}
+	for _, n := range []struct {
+		path  string
+		value size.Bytes
+	}{
+		{"limits.query_bytes", s.Limits.QueryBytes}, {"limits.body_bytes", s.Limits.BodyBytes},
+		{"limits.result_bytes", s.Limits.ResultBytes}, {"history.bytes", s.History.Bytes},
+	} {
+		if n.value < 1<<10 || n.value > 1<<40 {
+			c.fail(n.path, "want 1KiB to 1024GiB, got %s", c.got(n.path))
+		}
 	}
 }
 
-// limited checks a name in rate_limit.tools. One that no tool can have limits nothing.
-func (d *decoder) limited(i int, tool string) {
-	known := router.DefaultTools().Tools
-	server, _, qualified := strings.Cut(tool, "__")
-	at := item("rate_limit.tools", i)
+func (c settingsCheck) durations(s *Settings) {
+	for _, t := range []struct {
+		path  string
+		value time.Duration
+		zero  bool // is allowed
+	}{
+		{"proxy.timeout", s.Proxy.Timeout, false}, {"proxy.list_deadline", s.Proxy.ListDeadline, false},
+		{"query.timeout", s.Query.Timeout, false}, {"query.timeout_max", s.Query.TimeoutMax, false},
+		{"execution.tool_timeout", s.Execution.ToolTimeout, false},
+		{"execution.tool_timeout_max", s.Execution.ToolTimeoutMax, false},
+		{"execution.retry_delay", s.Execution.RetryDelay, true},
+		{"health.interval", s.Health.Interval, false}, {"health.timeout", s.Health.Timeout, false},
+		{"limits.session_idle", s.Limits.SessionIdle, false}, {"rate_limit.per", s.RateLimit.Per, false},
+		{"history.age", s.History.Age, false}, {"shutdown.grace", s.Shutdown.Grace, true},
+	} {
+		switch {
+		case t.value < 0 && t.zero:
+			c.fail(t.path, "must not be negative, got %s", c.got(t.path))
+		case t.value <= 0 && !t.zero:
+			c.fail(t.path, "must be above zero, got %s", c.got(t.path))
+		}
+	}
+	c.notAbove("query.timeout", s.Query.Timeout, s.Query.TimeoutMax)
+	c.notAbove("execution.tool_timeout", s.Execution.ToolTimeout, s.Execution.ToolTimeoutMax)
+}
+
+// notAbove compares a default limit with its maximum, at path+"_max". The mistake is at the one that a file sets.
+func (c settingsCheck) notAbove(path string, value, most time.Duration) {
 	switch {
-	case tool == "":
-		d.failItem("rate_limit.tools", i, "is empty")
-	case qualified:
-		if _, ok := d.servers[server]; !ok {
-			d.warn(d.places[at].at, "%s names no server and limits nothing", at)
-		}
-	case !slices.Contains(known, tool):
-		d.warn(d.places[at].at, "%s names no tool and limits nothing; %s", at,
-			suggestTool(tool, append(known, "server__tool")))
-	}
-}
-
-func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-func suggestTool(tool string, known []string) string {
-	if s := didYouMean(tool, known); strings.HasPrefix(s, "did you mean") {
-		return s
-	}
-	return "want " + orList(known, "or")
-}
-
-// wrong records that the value at path is not allowed, unless a problem with it is already known.
-func (d *decoder) wrong(path, format string, args ...any) {
-	if d.failed[path] {
-		return
-	}
-	d.fail(d.places[path].at, path, format, args...)
-}
-
-func (d *decoder) oneOf(path, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		d.wrong(path, "want %s, got %s", orList(allowed, "or"), d.places[path].quoted())
-	}
-}
-
-func (d *decoder) atLeast(path string, value, least int) {
-	if value < least {
-		d.wrong(path, "must be at least %d, got %s", least, d.places[path].quoted())
-	}
-}
-
-func (d *decoder) numbers(s *Settings) {
-	d.atLeast("proxy.search_above", s.Proxy.SearchAbove, 0)
-	d.atLeast("planner.tool_tokens", s.Planner.ToolTokens, 500)
-	d.atLeast("planner.max_rounds", s.Planner.MaxRounds, 1)
-	d.atLeast("execution.max_parallel", s.Execution.MaxParallel, 1)
-	d.atLeast("execution.attempts", s.Execution.Attempts, 1)
-	d.atLeast("limits.query_chars", s.Limits.QueryChars, 1)
-	d.atLeast("limits.sessions", s.Limits.Sessions, 1)
-	d.atLeast("limits.tracked_requests", s.Limits.TrackedRequests, 1)
-	d.atLeast("rate_limit.requests", s.RateLimit.Requests, 1)
-	d.atLeast("history.entries", s.History.Entries, 0)
-	d.inRange("history.bytes", s.History.Bytes)
-	d.inRange("limits.query_bytes", s.Limits.QueryBytes)
-	d.inRange("limits.body_bytes", s.Limits.BodyBytes)
-	d.inRange("limits.result_bytes", s.Limits.ResultBytes)
-}
-
-func (d *decoder) inRange(path string, value size.Bytes) {
-	if value < 1<<10 || value > 1<<40 {
-		d.wrong(path, "want 1KiB to 1024GiB, got %s", d.places[path].quoted())
-	}
-}
-
-func (d *decoder) durations(s *Settings) {
-	d.above("proxy.timeout", s.Proxy.Timeout)
-	d.above("proxy.list_deadline", s.Proxy.ListDeadline)
-	d.above("query.timeout", s.Query.Timeout)
-	d.above("query.timeout_max", s.Query.TimeoutMax)
-	d.above("execution.tool_timeout", s.Execution.ToolTimeout)
-	d.above("execution.tool_timeout_max", s.Execution.ToolTimeoutMax)
-	d.above("health.interval", s.Health.Interval)
-	d.above("health.timeout", s.Health.Timeout)
-	d.above("limits.session_idle", s.Limits.SessionIdle)
-	d.above("rate_limit.per", s.RateLimit.Per)
-	d.above("history.age", s.History.Age)
-	d.notNegative("execution.retry_delay", s.Execution.RetryDelay)
-	d.notNegative("shutdown.grace", s.Shutdown.Grace)
-	d.notAbove("query.timeout", s.Query.Timeout, s.Query.TimeoutMax)
-	d.notAbove("execution.tool_timeout", s.Execution.ToolTimeout, s.Execution.ToolTimeoutMax)
-}
-
-func (d *decoder) above(path string, value time.Duration) {
-	if value <= 0 {
-		d.wrong(path, "must be above zero, got %s", d.places[path].quoted())
-	}
-}
-
-func (d *decoder) notNegative(path string, value time.Duration) {
-	if value < 0 {
-		d.wrong(path, "must not be negative, got %s", d.places[path].quoted())
-	}
-}
-
-// notAbove compares a default limit with its maximum, at path+"_max". The problem is at the one that a file sets.
-func (d *decoder) notAbove(path string, value, most time.Duration) {
-	if value <= most || value <= 0 || most <= 0 {
-		return
-	}
-	if _, given := d.places[path]; given {
-		d.wrong(path, "%s is more than %s_max, %s", duration(value), path, duration(most))
-	} else {
-		d.wrong(path+"_max", "%s is less than %s, %s", duration(most), path, duration(value))
+	case value <= most:
+	case c.given(path):
+		c.fail(path, "%s is more than %s_max, %s", duration(value), path, duration(most))
+	default:
+		c.fail(path+"_max", "%s is less than %s, %s", duration(most), path, duration(value))
 	}
 }
 
@@ -210,6 +269,30 @@ func duration(t time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// limited checks the names in rate_limit.tools. One that no tool can have limits nothing.
+func (c settingsCheck) limited(tools []string) {
+	for i, tool := range tools {
+		known := router.DefaultTools().Tools
+		server, _, qualified := strings.Cut(tool, "__")
+		item := at("rate_limit.tools", i)
+		switch {
+		case tool == "":
+			c.fail(item, "is empty")
+		case qualified && c.names[server] == "":
+			c.warn(item, "%s names no server and limits nothing", item)
+		case !qualified && !slices.Contains(known, tool):
+			c.warn(item, "%s names no tool and limits nothing; %s", item, suggestTool(tool, append(known, "server__tool")))
+		}
+	}
+}
+
+func suggestTool(tool string, known []string) string {
+	if s := didYouMean(tool, known); strings.HasPrefix(s, "did you mean") {
+		return s
+	}
+	return "want " + orList(known, "or")
 }
 
 func validOrigin(origin string) bool {

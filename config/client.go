@@ -1,62 +1,338 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
 
 // clientServers finds the servers in the JSON file of a desktop client: in "mcpServers", "servers" or "mcp.servers". It
 // returns nil if the file has none.
-func clientServers(root *node) (at string, servers *node) {
+func clientServers(root ast.Node) (path string, servers ast.Node) {
 	for _, key := range []string{"mcpServers", "servers"} {
-		if n := root.get(key); n != nil && (n.kind == mapping || n.kind == null) {
+		if n, ok := value(root, key).(*ast.MappingNode); ok {
 			return key, n
 		}
 	}
-	if n := root.get("mcp").get("servers"); n != nil && n.kind == mapping {
+	if n, ok := value(value(root, "mcp"), "servers").(*ast.MappingNode); ok {
 		return "mcp.servers", n
 	}
 	return "", nil
 }
 
-// adapt returns a desktop client's entry with our keys: it renames keys that clients spell differently, and leaves
-// out, with a warning, keys that only the client uses.
-func (d *decoder) adapt(path string, entry *node) *node {
-	own := *entry
-	own.members = nil
-	for _, m := range entry.members {
-		switch m.key {
+// adapt gives a desktop client's entry our keys: it renames keys that clients spell differently, and leaves out, with a
+// warning, keys that only the client uses.
+func (c loader) adapt(doc *document, path string, entry *ast.MappingNode) {
+	entry.Values = slices.DeleteFunc(entry.Values, func(m *ast.MappingValueNode) bool {
+		leave := func(format string, args ...any) bool {
+			c.warnAt(mistake(doc.name, m.Key.GetToken(), path+format, args...))
+			return true
+		}
+		switch key := keyOf(m); key {
 		case "serverUrl", "httpUrl":
-			m.key = "url"
+			m.Key = textNode(m.Key.GetToken(), "url")
 		case "transport", "transportType":
-			m.key = "type"
+			m.Key = textNode(m.Key.GetToken(), "type")
 		case "timeout":
-			if m.value.kind == number && m.value.text != "0" {
-				d.warn(m.at, "%s.timeout: a number without a unit is left out: clients use different units", path)
-				continue
+			if kindOf(m.Value) == "a number" && written(m.Value) != "0" {
+				return leave(".timeout: a number without a unit is left out: clients use different units")
 			}
 		case "disabledTools", "excludeTools", "includeTools":
-			d.warn(m.at, "%s.%s is left out; write tools: {allow: [], deny: []}", path, m.key)
-			continue
+			return leave(".%s is left out; write tools: {allow: [], deny: []}", key)
 		case "auth":
-			if !hasOnly(m.value, keys(reflect.TypeFor[oauth.Config]())) {
-				d.warn(m.at, "%s.auth is for desktop clients and left out", path)
-				continue
+			if !hasOnly(m.Value, keys(reflect.TypeFor[oauth.Config]())) {
+				return leave(".auth is for desktop clients and left out")
 			}
 		case "alwaysAllow", "authProviderType", "autoApprove", "description", "dev", "envFile", "gallery", "icon",
 			"name", "note", "oauth", "trust", "version", "watchPaths":
-			d.warn(m.at, "%s.%s is for desktop clients and left out", path, m.key)
-			continue
+			return leave(".%s is for desktop clients and left out", key)
 		}
-		own.members = append(own.members, m)
-	}
-	return &own
+		return false
+	})
 }
 
 // hasOnly reports whether n is a mapping without keys other than these.
-func hasOnly(n *node, keys []string) bool {
-	other := func(m member) bool { return !slices.Contains(keys, m.key) }
-	return n.kind == mapping && !slices.ContainsFunc(n.members, other)
+func hasOnly(n ast.Node, keys []string) bool {
+	mapping, ok := n.(*ast.MappingNode)
+	return ok && !slices.ContainsFunc(mapping.Values, func(m *ast.MappingValueNode) bool {
+		return !slices.Contains(keys, keyOf(m))
+	})
+}
+
+// Imported says what Import did.
+type Imported struct {
+	File     string   // the file with the servers
+	Added    []string // names, in the order of the client's file
+	Skipped  []string // names that were there already; they are unchanged
+	Warnings []string // what is left out or changed, one line each
+}
+
+// String returns the summary, one line per fact.
+func (i Imported) String() string {
+	lines := []string{i.File + ": nothing to add"}
+	if len(i.Added) > 0 {
+		lines[0] = i.File + ": added " + orList(i.Added, "and")
+	}
+	if len(i.Skipped) > 0 {
+		lines = append(lines, "already there and unchanged: "+orList(i.Skipped, "and"))
+	}
+	return strings.Join(append(lines, i.Warnings...), "\n")
+}
+
+// Import adds the servers of a desktop client's JSON file to servers.yaml; into is that file or its folder. Existing
+// entries, their order and comments stay. Import changes names that the router refuses and writes references to the
+// client's variables as ${VAR}. It keeps secrets in the text, so it writes the file with mode 0600, atomically.
+func Import(path, into string) (Imported, error) {
+	content, err := readFile(path, maxFile)
+	if err != nil {
+		return Imported{}, mistake(path, nil, "%v", err)
+	}
+	client, err := parse(path, content, isJSON(path, content))
+	if err != nil {
+		return Imported{}, err
+	}
+	at, servers := clientServers(client.root)
+	if servers == nil {
+		return Imported{}, mistake(path, nil, "has no servers: want mcpServers, servers or mcp.servers")
+	}
+	file, old, err := target(into)
+	if err != nil {
+		return Imported{}, err
+	}
+	before, err := parseServers(file, old)
+	if err != nil {
+		return Imported{}, err
+	}
+	c := loader{newChecker(func(string) (string, bool) { return "", false })}
+	c.docs = []*document{client}
+	done := Imported{File: file}
+	var add []*ast.MappingValueNode
+	for _, m := range servers.(*ast.MappingNode).Values {
+		c.rename(client, at, m)
+		name := keyOf(m)
+		if old := value(before, name); old != nil {
+			done.Skipped = append(done.Skipped, name)
+			if c.disabled(client, old) && !c.disabled(client, m.Value) {
+				c.warnAt(mistake(path, m.Key.GetToken(),
+					"%s: the existing entry is disabled; remove it and import again to use this one", name))
+			}
+			continue
+		}
+		if entry, ok := m.Value.(*ast.MappingNode); ok {
+			c.adapt(client, join(at, name), entry)
+			c.ours(client, join(at, name), entry)
+		}
+		if err := c.name(client, at, m); err != nil {
+			return Imported{}, err
+		}
+		if _, err := c.server(client, join(at, name), m, true); err != nil {
+			return Imported{}, err
+		}
+		add, done.Added = append(add, m), append(done.Added, name)
+	}
+	if done.Warnings = c.warnings; c.err != nil || len(add) == 0 {
+		return done, c.err
+	}
+	merged, err := insert(file, old, before, add)
+	if err != nil {
+		return Imported{}, err
+	}
+	return done, replace(file, merged)
+}
+
+// target returns the servers file for into and its content.
+func target(into string) (file, content string, err error) {
+	file = into
+	if ext := filepath.Ext(into); ext != ".yaml" && ext != ".yml" {
+		file = filepath.Join(into, "servers.yaml")
+		switch found := variants(into, "servers"); {
+		case len(found) > 1:
+			return "", "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
+		case len(found) == 1 && filepath.Ext(found[0]) == ".json":
+			return "", "", fmt.Errorf(
+				"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
+		case len(found) == 1:
+			file = found[0]
+		}
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return file, "", nil
+	}
+	return file, string(data), err
+}
+
+// parseServers returns the servers of a servers file, nil if it has none.
+func parseServers(file, content string) (ast.Node, error) {
+	doc, err := parse(file, []byte(content), false)
+	if err != nil {
+		return nil, err
+	}
+	servers := value(doc.root, "mcpServers")
+	if _, ok := servers.(*ast.MappingNode); servers != nil && !ok {
+		return nil, mistake(file, servers.GetToken(), "mcpServers: want a mapping, got %s", kindOf(servers))
+	}
+	return servers, nil
+}
+
+// replace writes a file that only its owner can read, atomically.
+func replace(file, content string) error {
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("making the folder: %w", err)
+	}
+	return atomicfile.Write(file, []byte(content))
+}
+
+var (
+	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	underlines = regexp.MustCompile(`_{2,}`)
+)
+
+// rename gives a client's server a name that the router accepts.
+func (c loader) rename(doc *document, path string, m *ast.MappingValueNode) {
+	old := keyOf(m)
+	name := strings.Trim(underlines.ReplaceAllString(notInNames.ReplaceAllString(old, "-"), "_"), "_-")
+	if name != old && name != "" {
+		c.warnAt(mistake(doc.name, m.Key.GetToken(), "%s: server %s is now called %q", path, quote(old), name))
+		m.Key = textNode(m.Key.GetToken(), name)
+	}
+}
+
+// ours leaves unknown keys out of a client's entry, writes our variables, and makes cwd absolute.
+func (c loader) ours(doc *document, path string, entry *ast.MappingNode) {
+	known := keys(reflect.TypeFor[downstream.ServerConfig]())
+	entry.Values = slices.DeleteFunc(entry.Values, func(m *ast.MappingValueNode) bool {
+		if slices.Contains(known, keyOf(m)) {
+			return false
+		}
+		c.warnAt(mistake(doc.name, m.Key.GetToken(), "%s.%s is not known and left out", path, keyOf(m)))
+		return true
+	})
+	c.variables(doc, path, entry)
+	if cwd, ok := value(entry, "cwd").(*ast.StringNode); ok && !strings.HasPrefix(cwd.Value, "${") {
+		if absolute, err := beside(doc.name, cwd.Value); err == nil {
+			*cwd = *textNode(cwd.Token, absolute)
+		}
+	}
+}
+
+var (
+	clientVariable = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	clientInput    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+	notInVariables = regexp.MustCompile(`[^A-Z0-9_]+`)
+)
+
+// variables writes ${env:VAR} and ${input:name} as ${VAR}.
+func (c loader) variables(doc *document, path string, n ast.Node) {
+	switch v := n.(type) {
+	case *ast.StringNode:
+		text := clientVariable.ReplaceAllString(v.Value, "$${$1}")
+		text = clientInput.ReplaceAllStringFunc(text, func(reference string) string {
+			name := strings.ToUpper(clientInput.FindStringSubmatch(reference)[1])
+			if name = notInVariables.ReplaceAllString(name, "_"); !isVariable(name) {
+				name = "INPUT_" + name
+			}
+			c.warnAt(mistake(doc.name, v.Token, "%s: the client asks for this value; set the environment variable %s", path, name))
+			return "${" + name + "}"
+		})
+		if _, err := expand(text, func(string) (string, bool) { return "", true }, false); err != nil {
+			c.warnAt(mistake(doc.name, v.Token, "%s: %v", path, err))
+		}
+		*v = *textNode(v.Token, text)
+	case *ast.SequenceNode:
+		for i, item := range v.Values {
+			c.variables(doc, at(path, i), item)
+		}
+	case *ast.MappingNode:
+		for _, m := range v.Values {
+			c.variables(doc, join(path, keyOf(m)), m.Value)
+		}
+	}
+}
+
+// emptyServers is the line of an mcpServers key without entries.
+var emptyServers = regexp.MustCompile(`^(mcpServers:)[ \t]*(?:\{[ \t]*\}|null|~)?([ \t]*#.*)?$`)
+
+// insert returns content, a YAML file with the servers before (nil = none), with the servers in add appended. It
+// parses the result and fails if anything else has changed.
+func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) (string, error) {
+	want := plain(before)
+	for _, m := range add {
+		want = append(want, yaml.MapItem{Key: keyOf(m), Value: orderedValue(m.Value)})
+	}
+	added, err := yaml.MarshalWithOptions(want[len(want)-len(add):], yaml.Indent(2), yaml.IndentSequence(true))
+	if err != nil {
+		return "", err
+	}
+	content, crlf := strings.ReplaceAll(content, "\r\n", "\n"), strings.Contains(content, "\r\n")
+	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
+	if content == "" {
+		lines = nil
+	}
+	key := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "mcpServers:") })
+	if key < 0 {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, "mcpServers:")
+		key = len(lines) - 1
+	}
+	indent := "  "
+	if m, ok := before.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		indent = strings.Repeat(" ", max(m.Values[0].Key.GetToken().Position.Column-1, 1))
+	} else {
+		lines[key] = emptyServers.ReplaceAllString(lines[key], "$1$2")
+	}
+	end := key + 1 // index after the last line of the servers
+	for i := end; i < len(lines); i++ {
+		line := lines[i]
+		if line != "" && !strings.ContainsAny(line[:1], " \t#") {
+			break
+		}
+		if strings.TrimSpace(line) != "" && line[0] != '#' {
+			end = i + 1
+		}
+	}
+	text := indent + strings.ReplaceAll(strings.TrimSuffix(string(added), "\n"), "\n", "\n"+indent)
+	merged := strings.Join(slices.Insert(lines, end, text), "\n") + "\n"
+	if crlf {
+		merged = strings.ReplaceAll(merged, "\n", "\r\n")
+	}
+	after, err := parseServers(file, merged)
+	if err != nil || !reflect.DeepEqual(plain(after), want) {
+		return "", fmt.Errorf("%s: cannot add to mcpServers in its current form; write it as an indented block", file)
+	}
+	return merged, nil
+}
+
+// plain returns a mapping with its keys in their order; nil is an empty mapping.
+func plain(n ast.Node) yaml.MapSlice {
+	if n == nil {
+		return nil
+	}
+	items, _ := orderedValue(n).(yaml.MapSlice)
+	return items
+}
+
+func orderedValue(n ast.Node) (v any) {
+	if err := yaml.NodeToValue(n, &v, yaml.UseOrderedMap()); err != nil {
+		return nil
+	}
+	return v
 }

@@ -6,6 +6,9 @@
 package config
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -55,7 +58,6 @@ type Settings struct {
 	History        history.Config             `yaml:"history"`
 	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
-	Cluster        struct{}                   `yaml:"cluster"`  // one process; it has no keys yet
 }
 
 // Profile is a part of the servers and tools with a path of its own.
@@ -97,6 +99,21 @@ func (l *LLM) Plans() bool { return l != nil && l.Planner.BaseURL != "" }
 // Shutdown configures the graceful shutdown.
 type Shutdown struct {
 	Grace time.Duration `yaml:"grace"`
+}
+
+// StateFolder returns the folder for state that outlives a restart: State, else the user's state folder.
+func (s *Settings) StateFolder() (string, error) {
+	if s.State != "" {
+		return filepath.Abs(s.State)
+	}
+	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "agenticnexus"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || home == "" {
+		return "", errors.New("there is no home folder; set state")
+	}
+	return filepath.Join(home, ".local", "state", "agenticnexus"), nil
 }
 
 // Default returns the documented defaults, without servers.

@@ -4,189 +4,162 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
-// Environment variables with the key for an endpoint if the files give none. No other endpoint gets this key.
-const (
-	openAIKey    = "OPENAI_API_KEY"
-	anthropicKey = "ANTHROPIC_API_KEY"
-)
-
-// keyOf returns the variable with the key for a model, "" if there is none.
-func keyOf(api, baseURL string) string {
+// keyVariableOf returns the environment variable with the key for a model if the files give none, "" if there is none. No other
+// endpoint gets this key.
+func keyVariableOf(api, baseURL string) string {
 	switch {
 	case api == llm.APIAnthropic && baseURL == llm.AnthropicURL:
-		return anthropicKey
+		return "ANTHROPIC_API_KEY"
 	case api != llm.APIAnthropic && baseURL == llm.Default().BaseURL:
-		return openAIKey
+		return "OPENAI_API_KEY"
 	}
 	return ""
 }
 
 // models completes and checks the models. The other models inherit unset values from the planner, but its key only
 // for the same host.
-func (d *decoder) models(s *Settings) {
-	if s.LLM == nil {
+func (c settingsCheck) models(s *Settings) {
+	l := s.LLM
+	if l == nil {
 		return
 	}
-	_, given := d.places["llm.planner"]
-	if !given && s.LLM.Synthesizer == nil && (s.LLM.Embeddings != nil || s.LLM.UseClient) {
-		s.LLM.Planner = llm.Config{}
+	if !c.given("llm.planner") && l.Synthesizer == nil && (l.Embeddings != nil || l.UseClient) {
+		l.Planner = llm.Config{}
 	} else {
-		d.provider("llm.planner", &s.LLM.Planner, llm.APIChat)
-		d.model("llm.planner", &s.LLM.Planner)
+		c.provider("llm.planner", &l.Planner, llm.APIChat)
+		c.model("llm.planner", &l.Planner)
 	}
-	if s.LLM.UseClient && s.LLM.Plans() {
-		d.warn(d.places["llm.use_client"].at, "llm.use_client has no effect, because a model is named")
+	if l.UseClient && l.Plans() {
+		c.warn("llm.use_client", "llm.use_client has no effect, because a model is named")
 	}
-	if s.LLM.Synthesizer != nil {
-		d.synthesizer(s.LLM.Synthesizer, s.LLM.Planner)
+	if l.Synthesizer != nil {
+		c.synthesizer(l.Synthesizer, l.Planner)
 	}
-	if s.LLM.Embeddings != nil {
-		d.embeddings(s.LLM.Embeddings, s.LLM.Planner)
+	if l.Embeddings != nil {
+		c.embeddings(l.Embeddings, l.Planner)
 	}
 }
 
-func (d *decoder) synthesizer(synth *llm.Config, planner llm.Config) {
+func (c settingsCheck) synthesizer(m *llm.Config, planner llm.Config) {
 	const path = "llm.synthesizer"
-	unless(d, path, "base_url", &synth.BaseURL, planner.BaseURL)
-	unless(d, path, "api", &synth.API, planner.API)
-	unless(d, path, "model", &synth.Model, planner.Model)
-	d.provider(path, synth, planner.API)
-	unless(d, path, "timeout", &synth.Timeout, planner.Timeout)
-	unless(d, path, "reasoning_effort", &synth.ReasoningEffort, planner.ReasoningEffort)
-	unless(d, path, "verbosity", &synth.Verbosity, planner.Verbosity)
-	unless(d, path, "max_tokens", &synth.MaxTokens, planner.MaxTokens)
-	unless(d, path, "temperature", &synth.Temperature, planner.Temperature)
-	if sameHost(synth.BaseURL, planner.BaseURL) { // secrets of the planner go to its host only
-		unless(d, path, "api_key", &synth.APIKey, planner.APIKey)
-		unless(d, path, "headers", &synth.Headers, planner.Headers)
-		unless(d, path, "extra", &synth.Extra, planner.Extra)
+	unless(c, path+".base_url", &m.BaseURL, planner.BaseURL)
+	unless(c, path+".api", &m.API, planner.API)
+	unless(c, path+".model", &m.Model, planner.Model)
+	c.provider(path, m, planner.API)
+	unless(c, path+".timeout", &m.Timeout, planner.Timeout)
+	unless(c, path+".reasoning_effort", &m.ReasoningEffort, planner.ReasoningEffort)
+	unless(c, path+".verbosity", &m.Verbosity, planner.Verbosity)
+	unless(c, path+".max_tokens", &m.MaxTokens, planner.MaxTokens)
+	unless(c, path+".temperature", &m.Temperature, planner.Temperature)
+	if sameHost(m.BaseURL, planner.BaseURL) { // secrets of the planner go to its host only
+		unless(c, path+".api_key", &m.APIKey, planner.APIKey)
+		unless(c, path+".headers", &m.Headers, planner.Headers)
+		unless(c, path+".extra", &m.Extra, planner.Extra)
 	}
-	d.model(path, synth)
+	c.model(path, m)
 }
 
 // unless sets a setting that the files do not give.
-func unless[T any](d *decoder, path, key string, setting *T, value T) {
-	if !d.given(path, key) {
+func unless[T any](c settingsCheck, path string, setting *T, value T) {
+	if !c.given(path) {
 		*setting = value
 	}
 }
 
 // provider checks the API of a model. If the API belongs to another provider than before, it sets that provider's
 // defaults.
-func (d *decoder) provider(path string, m *llm.Config, before string) {
-	if d.given(path, "api") {
-		d.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses, llm.APIAnthropic)
+func (c settingsCheck) provider(path string, m *llm.Config, before string) {
+	if c.given(path + ".api") {
+		c.oneOf(path+".api", m.API, llm.APIChat, llm.APIResponses, llm.APIAnthropic)
 	}
-	if d.failed[path+".api"] || (m.API == llm.APIAnthropic) == (before == llm.APIAnthropic) {
+	if (m.API == llm.APIAnthropic) == (before == llm.APIAnthropic) {
 		return
 	}
-	if !d.given(path, "base_url") {
-		m.BaseURL = llm.Default().BaseURL
-		if m.API == llm.APIAnthropic {
-			m.BaseURL = llm.AnthropicURL
-		}
+	usual := llm.Default().BaseURL
+	if m.API == llm.APIAnthropic {
+		usual = llm.AnthropicURL
 	}
-	if !d.given(path, "model") {
-		d.fail(d.modelPlace(path), path+".model", "is required, because api: %s belongs to another provider", m.API)
+	unless(c, path+".base_url", &m.BaseURL, usual)
+	if !c.given(path + ".model") {
+		c.fail(path+".model", "is required, because api: %s belongs to another provider", m.API)
 	}
 }
 
-func (d *decoder) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
+func (c settingsCheck) embeddings(e *llm.EmbeddingsConfig, planner llm.Config) {
 	const path = "llm.embeddings"
 	usual := llm.DefaultEmbeddings()
-	if !d.given(path, "base_url") {
-		if e.BaseURL = planner.BaseURL; planner.API == llm.APIAnthropic || e.BaseURL == "" {
-			e.BaseURL = usual.BaseURL
+	if planner.API != llm.APIAnthropic && planner.BaseURL != "" {
+		usual.BaseURL = planner.BaseURL
+	}
+	unless(c, path+".base_url", &e.BaseURL, usual.BaseURL)
+	if sameHost(e.BaseURL, planner.BaseURL) {
+		unless(c, path+".api_key", &e.APIKey, planner.APIKey)
+	}
+	unless(c, path+".model", &e.Model, usual.Model)
+	unless(c, path+".timeout", &e.Timeout, usual.Timeout)
+	m := llm.Config{BaseURL: e.BaseURL, APIKey: e.APIKey, Model: e.Model, Timeout: e.Timeout}
+	c.model(path, &m)
+	e.BaseURL, e.APIKey = m.BaseURL, m.APIKey
+}
+
+// model completes and checks the model at a path. Inherited values were checked where they are given.
+func (c settingsCheck) model(path string, m *llm.Config) {
+	m.BaseURL = strings.TrimRight(m.BaseURL, "/")
+	if why := checkURL(m.BaseURL); why != "" && c.given(path+".base_url") {
+		c.fail(path+".base_url", "%s", why)
+	}
+	if variable := keyVariableOf(m.API, m.BaseURL); variable != "" && m.APIKey == "" && !c.given(path+".api_key") {
+		value, _ := c.env(variable)
+		if value == "" {
+			c.fail(path, "has no api_key, and environment variable %s is not set", variable)
+		}
+		m.APIKey = secret.String(value)
+	}
+	if m.Model == "" && c.given(path+".model") {
+		c.fail(path+".model", "must not be empty")
+	}
+	if m.Timeout <= 0 && c.given(path+".timeout") {
+		c.fail(path+".timeout", "must be above zero, got %s", c.got(path+".timeout"))
+	}
+	if c.given(path + ".reasoning_effort") {
+		c.oneOf(path+".reasoning_effort", m.ReasoningEffort, llm.Efforts()...)
+	}
+	if c.given(path + ".verbosity") {
+		c.oneOf(path+".verbosity", m.Verbosity, llm.Verbosities()...)
+		if m.API == llm.APIAnthropic {
+			c.warn(path+".verbosity", "%s.verbosity has no effect with api: anthropic", path)
 		}
 	}
-	if sameHost(e.BaseURL, planner.BaseURL) {
-		unless(d, path, "api_key", &e.APIKey, planner.APIKey)
+	if c.given(path + ".max_tokens") {
+		c.atLeast(path+".max_tokens", m.MaxTokens, 1)
 	}
-	unless(d, path, "model", &e.Model, usual.Model)
-	unless(d, path, "timeout", &e.Timeout, usual.Timeout)
-	d.endpoint(path, &e.BaseURL, &e.APIKey, keyOf("", strings.TrimRight(e.BaseURL, "/")), e.Model, e.Timeout)
-}
-
-func (d *decoder) given(path, key string) bool {
-	_, ok := d.places[path+"."+key]
-	return ok
-}
-
-func (d *decoder) model(path string, m *llm.Config) {
-	d.endpoint(path, &m.BaseURL, &m.APIKey, keyOf(m.API, strings.TrimRight(m.BaseURL, "/")), m.Model, m.Timeout)
-	if d.given(path, "reasoning_effort") {
-		d.oneOf(path+".reasoning_effort", m.ReasoningEffort, llm.Efforts()...)
+	if most := llm.MaxTemperature(m.API); c.given(path+".temperature") && *m.Temperature > most {
+		c.fail(path+".temperature", "must be from 0 to %g, got %g", most, *m.Temperature)
 	}
-	if d.given(path, "verbosity") {
-		d.oneOf(path+".verbosity", m.Verbosity, llm.Verbosities()...)
+	if c.given(path + ".headers") {
+		c.modelHeaders(path+".headers", m)
 	}
-	if d.given(path, "max_tokens") {
-		d.atLeast(path+".max_tokens", m.MaxTokens, 1)
-	}
-	most := llm.MaxTemperature(m.API)
-	if d.given(path, "temperature") && m.Temperature != nil && *m.Temperature > most {
-		d.wrong(path+".temperature", "must be from 0 to %g, got %g", most, *m.Temperature)
-	}
-	if d.given(path, "verbosity") && m.API == llm.APIAnthropic {
-		d.warn(d.places[path+".verbosity"].at, "%s.verbosity has no effect with api: anthropic", path)
-	}
-	if d.given(path, "headers") {
-		d.modelHeaders(path+".headers", m)
-	}
-	if member, why := m.Extra.Refused(); why != "" && d.given(path, "extra") {
-		at := path + ".extra." + member
-		d.fail(d.places[at].at, at, "%s", why)
+	if member, why := m.Extra.Refused(); why != "" && c.given(path+".extra") {
+		c.fail(path+".extra."+member, "%s", why)
 	}
 }
 
 // modelHeaders checks the headers for a model. Its key must be in one place only.
-func (d *decoder) modelHeaders(path string, m *llm.Config) {
-	checkHeaders(m.Headers, func(name, why string) { d.wrong(path+"."+name, "%s", why) })
+func (c settingsCheck) modelHeaders(path string, m *llm.Config) {
+	c.headers(path, m.Headers)
 	for name := range m.Headers {
 		switch lower := strings.ToLower(name); {
 		case ownHeader(lower), strings.HasPrefix(lower, "proxy-"):
-			d.wrong(path+"."+name, "is written by the transport; leave it out")
+			c.fail(path+"."+name, "is written by the transport; leave it out")
 		case m.APIKey != "" && slices.Contains([]string{"authorization", "api-key", "x-api-key"}, lower):
-			d.wrong(path+"."+name, "carries the key; remove it or api_key")
+			c.fail(path+"."+name, "carries the key; remove it or api_key")
 		}
 	}
-}
-
-// endpoint completes and checks the settings that all models have. variable may hold the key.
-func (d *decoder) endpoint(
-	path string, baseURL *string, key *secret.String, variable, model string, timeout time.Duration,
-) {
-	*baseURL = strings.TrimRight(*baseURL, "/")
-	if why := checkURL(*baseURL); why != "" && d.given(path, "base_url") {
-		d.wrong(path+".base_url", "%s", why)
-	}
-	if variable != "" && *key == "" && !d.given(path, "api_key") {
-		value, _ := d.env(variable)
-		if value == "" && !d.failed[path] { // a misspelt key may be that one
-			d.fail(d.modelPlace(path), path, "has no api_key, and environment variable %s is not set", variable)
-		}
-		*key = secret.String(value)
-	}
-	if model == "" && d.given(path, "model") {
-		d.wrong(path+".model", "must not be empty")
-	}
-	if d.given(path, "timeout") {
-		d.above(path+".timeout", timeout)
-	}
-}
-
-// modelPlace returns the position of the model at path, or else of the models.
-func (d *decoder) modelPlace(path string) position {
-	if p, ok := d.places[path]; ok {
-		return p.at
-	}
-	return d.places["llm"].at
 }
 
 func sameHost(a, b string) bool {

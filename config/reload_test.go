@@ -56,7 +56,7 @@ func TestReload(t *testing.T) {
 		"servers emptied":              {change: put("servers.yaml", ""), refused: "servers.yaml: is empty now"},
 		"servers cut off after a key":  {change: put("servers.yaml", "mcpServers:\n"), refused: "servers.yaml: is empty now"},
 		"servers removed":              {change: remove("servers.yaml"), refused: "servers.yaml: is missing"},
-		"both removed":                 {change: remove("settings.yaml", "servers.yaml"), refused: "servers.yaml: is missing"},
+		"both removed":                 {change: remove("settings.yaml", "servers.yaml"), refused: "the folder has neither servers.yaml nor settings.yaml"},
 		"the folder removed":           {change: remove("."), refused: "no such file or directory"},
 		"a server without its filter":  {change: cut("servers.yaml", "    tools:"), refused: "servers.yaml: is cut off: it has only the first"},
 		"a server cut off in a line":   {change: cut("servers.yaml", "27.0.0.1:2"), refused: "servers.yaml"},

@@ -91,15 +91,13 @@ func differences(s Settings) []string {
 	flatten("", reflect.ValueOf(Default().Settings), func(path, value string) { defaults[path] = value })
 	var lines []string
 	flatten("", reflect.ValueOf(s), func(path, value string) {
-		was, ok := defaults[path]
-		same := was == value
-		was, value = cut(was), cut(value)
+		was, known := defaults[path]
 		switch {
-		case ok && same, !ok && slices.Contains([]string{"", "0", "[]", "map[]"}, value):
-		case ok && was != "":
-			lines = append(lines, fmt.Sprintf("%s: %s (default %s)", path, value, was))
+		case known && was == value, !known && slices.Contains([]string{"", "0", "[]", "map[]"}, value):
+		case was != "":
+			lines = append(lines, fmt.Sprintf("%s: %s (default %s)", path, cut(value), cut(was)))
 		default:
-			lines = append(lines, path+": "+value)
+			lines = append(lines, path+": "+cut(value))
 		}
 	})
 	return lines
@@ -165,4 +163,27 @@ func flatten(path string, v reflect.Value, each func(path, value string)) {
 		}
 		each(path, value)
 	}
+}
+
+// Compare returns the paths of the settings that differ, such as "limits.sessions", in the order of the
+// documentation. A list is one setting, and so is a group that only one side sets.
+func Compare(a, b Settings) []string {
+	return compare("", reflect.ValueOf(a), reflect.ValueOf(b))
+}
+
+func compare(path string, a, b reflect.Value) (paths []string) {
+	switch {
+	case reflect.DeepEqual(a.Interface(), b.Interface()):
+		return nil
+	case a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil():
+		return compare(path, a.Elem(), b.Elem())
+	case a.Kind() != reflect.Struct:
+		return []string{path}
+	}
+	for i := range a.NumField() {
+		if key := a.Type().Field(i).Tag.Get("yaml"); key != "-" {
+			paths = slices.Concat(paths, compare(join(path, key), a.Field(i), b.Field(i)))
+		}
+	}
+	return paths
 }

@@ -1,19 +1,20 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml/ast"
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
@@ -22,84 +23,99 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$
 
 const serverNameRule = `letters, digits, "-" and single "_" inside, starting with a letter or digit`
 
-// addServers appends the servers in n, an mcpServers object at path.
-func (d *decoder) addServers(to []downstream.ServerConfig, path string, n *node) []downstream.ServerConfig {
-	if n.kind == null || !d.want(path, n, mapping) {
-		return to
+// servers appends the servers in n, an mcpServers object at path.
+func (c loader) servers(
+	to []downstream.ServerConfig, doc *document, path string, n ast.Node,
+) ([]downstream.ServerConfig, error) {
+	mapping, ok := n.(*ast.MappingNode)
+	if !ok {
+		return nil, mistake(doc.name, n.GetToken(), "%s: want a mapping, got %s", path, kindOf(n))
 	}
-	for _, m := range n.members {
-		if !serverName.MatchString(m.key) {
-			d.fail(m.at, path, "%s is not a valid server name: want %s", place{m.at, m.key}.quoted(), serverNameRule)
-			continue
+	for _, m := range mapping.Values {
+		if err := c.name(doc, path, m); err != nil {
+			return nil, err
 		}
-		if first, ok := d.servers[m.key]; ok {
-			d.fail(m.at, path, "server %q is already defined at %v", m.key, first)
-			continue
+		at := join(path, keyOf(m))
+		if entry, ok := m.Value.(*ast.MappingNode); ok && doc.json {
+			c.adapt(doc, at, entry)
 		}
-		d.servers[m.key] = m.at
-		to = append(to, d.server(join(path, m.key), m))
+		cfg, err := c.server(doc, at, m, false)
+		if err != nil {
+			return nil, err
+		}
+		to = append(to, cfg)
 	}
-	return to
+	return to, nil
 }
 
-// server reads one entry. For a disabled server it checks only the shape, not the values.
-func (d *decoder) server(at string, m member) downstream.ServerConfig {
-	cfg := downstream.ServerConfig{Name: m.key}
-	entry := m.value
-	if entry.kind != null && !d.want(at, entry, mapping) {
-		return cfg
+// name checks the name of a server and remembers where it is defined.
+func (c loader) name(doc *document, path string, m *ast.MappingValueNode) error {
+	name, token := keyOf(m), m.Key.GetToken()
+	if !serverName.MatchString(name) {
+		return mistake(doc.name, token, "%s: %s is not a valid server name: want %s", path, quote(name), serverNameRule)
 	}
-	if d.client {
-		entry = d.adapt(at, entry)
+	if first := c.names[name]; first != "" {
+		return mistake(doc.name, token, "%s: server %q is already defined at %s", path, name, first)
 	}
-	d.lenient = d.shape || d.disabled(entry)
-	defer func() { d.lenient = false }()
+	c.names[name] = fmt.Sprintf("%s:%d:%d", doc.name, token.Position.Line, token.Position.Column)
+	return nil
+}
 
-	failed := len(d.problems.list) + d.problems.more
-	d.structure(at, entry, reflect.ValueOf(&cfg).Elem())
-	if len(d.problems.list)+d.problems.more > failed {
-		return cfg
+// server reads one entry. For a disabled server, and with shape, it checks only the shape, not the values.
+func (c loader) server(doc *document, path string, m *ast.MappingValueNode, shape bool) (downstream.ServerConfig, error) {
+	cfg := downstream.ServerConfig{Name: keyOf(m)}
+	shape = shape || c.disabled(doc, m.Value)
+	if err := doc.expand(path, m.Value, c.env, shape); err != nil {
+		return cfg, err
 	}
-	s := serverCheck{d, at, m.at, &cfg}
+	entry := m.Value
+	if mapping, ok := entry.(*ast.MappingNode); ok && shape {
+		entry = withoutVariables(mapping)
+	}
+	if err := doc.decode(path, entry, &cfg); err != nil {
+		return cfg, err
+	}
+	s := serverCheck{c.checker, doc, path, &cfg}
 	s.transport()
-	s.rest()
-	if !cfg.Disabled && !d.shape {
+	s.shape()
+	if !shape {
 		s.url()
-		s.headers()
 		s.auth()
 		s.process()
 	}
-	return cfg
+	return cfg, nil
 }
 
 // disabled reads "disabled" of an entry in advance.
-func (d *decoder) disabled(entry *node) bool {
-	n := entry.get("disabled")
-	if n == nil || (n.kind != boolean && n.kind != text) {
+func (c loader) disabled(doc *document, entry ast.Node) bool {
+	n := value(entry, "disabled")
+	if n == nil {
 		return false
 	}
-	s, err := expand(n.text, d.env, d.client)
+	s, err := expand(written(n), c.env, doc.json)
 	return err == nil && strings.EqualFold(s, "true")
+}
+
+// withoutVariables returns an entry without members, other than texts, that need a variable.
+func withoutVariables(entry *ast.MappingNode) *ast.MappingNode {
+	own := *entry
+	own.Values = slices.DeleteFunc(slices.Clone(entry.Values), func(m *ast.MappingValueNode) bool {
+		text, ok := m.Value.(*ast.StringNode)
+		return ok && strings.Contains(text.Value, "${") && keyOf(m) != "command" && keyOf(m) != "url"
+	})
+	return &own
 }
 
 // serverCheck checks the values of one server.
 type serverCheck struct {
-	d    *decoder
+	*checker
+	doc  *document
 	path string
-	at   position // of the server's name
 	cfg  *downstream.ServerConfig
 }
 
-func (s serverCheck) fail(key, format string, args ...any) {
-	at := s.at
-	if p, ok := s.d.places[join(s.path, key)]; ok {
-		at = p.at
-	}
-	s.d.fail(at, join(s.path, key), format, args...)
-}
-
-func (s serverCheck) warn(format string, args ...any) {
-	s.d.warn(s.at, "%s: "+format, append([]any{s.path}, args...)...)
+func (s serverCheck) warnOf(format string, args ...any) {
+	s.warn(s.path, "%s: "+format, append([]any{s.path}, args...)...)
 }
 
 // transport checks and resolves the type.
@@ -110,18 +126,17 @@ func (s serverCheck) transport() {
 		c.Type = downstream.TransportHTTP
 	case "", downstream.TransportStdio, downstream.TransportHTTP, downstream.TransportSSE:
 	default:
-		s.fail("type", "want stdio, http or sse, got %s", s.d.places[s.path+".type"].quoted())
-		return
+		s.oneOf(s.path+".type", c.Type, downstream.TransportStdio, downstream.TransportHTTP, downstream.TransportSSE)
 	}
 	switch {
 	case c.Command != "" && c.URL != "":
-		s.d.fail(s.at, s.path, "has both command and url; keep one")
+		s.fail(s.path, "has both command and url; keep one")
 	case c.Command == "" && c.URL == "":
-		s.d.fail(s.at, s.path, "needs a command or a url")
+		s.fail(s.path, "needs a command or a url")
 	case c.Command != "" && (c.Type == downstream.TransportHTTP || c.Type == downstream.TransportSSE):
-		s.fail("type", "%s needs a url, not a command", c.Type)
+		s.fail(s.path+".type", "%s needs a url, not a command", c.Type)
 	case c.URL != "" && c.Type == downstream.TransportStdio:
-		s.fail("type", "stdio needs a command, not a url")
+		s.fail(s.path+".type", "stdio needs a command, not a url")
 	case c.Type != "":
 	case c.Command != "":
 		c.Type = downstream.TransportStdio
@@ -134,43 +149,44 @@ func (s serverCheck) transport() {
 	}
 }
 
-// rest checks the settings common to all transports.
-func (s serverCheck) rest() {
+// shape checks the settings that need no variables.
+func (s serverCheck) shape() {
 	c := s.cfg
 	if c.Timeout < 0 {
-		s.fail("timeout", "must not be negative")
+		s.fail(s.path+".timeout", "must not be negative")
 	}
 	if c.ConnectTimeout < 0 {
-		s.fail("connect_timeout", "must not be negative")
+		s.fail(s.path+".connect_timeout", "must not be negative")
 	}
 	if c.MaxParallel < 0 {
-		s.fail("max_parallel", "must not be negative")
+		s.fail(s.path+".max_parallel", "must not be negative")
 	}
-	switch c.Session {
-	case "", downstream.SessionShared, downstream.SessionPerClient:
-	default:
-		s.fail("session", "want shared or per_client, got %s", s.d.places[s.path+".session"].quoted())
+	if c.Session != "" {
+		s.oneOf(s.path+".session", c.Session, downstream.SessionShared, downstream.SessionPerClient)
 	}
-	s.d.patterns(s.path+".tools.allow", c.Tools.Allow)
-	s.d.patterns(s.path+".tools.deny", c.Tools.Deny)
+	s.patterns(s.path+".tools.allow", c.Tools.Allow)
+	s.patterns(s.path+".tools.deny", c.Tools.Deny)
 	if c.URL != "" && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "") {
-		s.warn("args, env and cwd have no effect with a url")
-	}
-	switch c.Placement {
-	case "", downstream.PlacementEach, downstream.PlacementOne:
-	default:
-		s.fail("placement", "want each or one, got %s", s.d.places[s.path+".placement"].quoted())
+		s.warnOf("args, env and cwd have no effect with a url")
 	}
 	if c.Command != "" && len(c.Headers)+len(c.ForwardHeaders) > 0 {
-		s.warn("headers and forward_headers have no effect with a command")
+		s.warnOf("headers and forward_headers have no effect with a command")
 	}
 	s.forwardHeaders()
 }
 
+// url checks the address and the headers. It drops headers that the transport writes.
 func (s serverCheck) url() {
 	if s.cfg.URL != "" {
 		if why := checkURL(s.cfg.URL); why != "" {
-			s.fail("url", "%s", why)
+			s.fail(s.path+".url", "%s", why)
+		}
+	}
+	s.headers(s.path+".headers", s.cfg.Headers)
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
+		if ownHeader(strings.ToLower(name)) {
+			s.warnOf("header %s is written by the transport; yours is left out", name)
+			delete(s.cfg.Headers, name)
 		}
 	}
 }
@@ -182,7 +198,7 @@ func checkURL(address string) string {
 	switch {
 	case err != nil:
 		return "is not a valid URL"
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Hostname() == "":
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return "want an absolute http or https URL, such as http://localhost:8000/mcp"
 	case u.User != nil:
 		return "must not hold a user name or password; write a header"
@@ -190,17 +206,6 @@ func checkURL(address string) string {
 		return "must not have a #fragment"
 	}
 	return ""
-}
-
-// headers checks names and values, and drops headers that the transport writes.
-func (s serverCheck) headers() {
-	checkHeaders(s.cfg.Headers, func(name, why string) { s.fail("headers."+name, "%s", why) })
-	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
-		if ownHeader(strings.ToLower(name)) {
-			s.warn("header %s is written by the transport; yours is left out", name)
-			delete(s.cfg.Headers, name)
-		}
-	}
 }
 
 // forwardHeaders checks the names in forward_headers. The transport and the configuration must not write these headers.
@@ -214,36 +219,34 @@ func (s serverCheck) forwardHeaders() {
 		return slices.Contains([]string{"authorization", "x-api-key", "proxy-authorization"}, strings.ToLower(name))
 	}
 	for i, name := range s.cfg.ForwardHeaders {
-		path := item(join(s.path, "forward_headers"), i)
+		path := at(s.path+".forward_headers", i)
 		switch lower := strings.ToLower(name); {
 		case !httpguts.ValidHeaderFieldName(name):
-			s.d.wrong(path, "is not a valid header name")
+			s.fail(path, "is not a valid header name")
 		case keys(name):
-			s.warn("%s of forward_headers is never passed on: it may hold the key of this router; "+
+			s.warnOf("%s of forward_headers is never passed on: it may hold the key of this router; "+
 				"write what the server needs as headers", name)
 		case ownHeader(lower):
-			s.d.wrong(path, "%s is written by the transport", name)
+			s.fail(path, "%s is written by the transport", name)
 		case own[lower]:
-			s.d.wrong(path, "%s is one of headers, too; keep one", name)
+			s.fail(path, "%s is one of headers, too; keep one", name)
 		}
 	}
 	s.cfg.ForwardHeaders = slices.DeleteFunc(s.cfg.ForwardHeaders, keys)
 }
 
-// checkHeaders checks names and values.
-func checkHeaders(headers map[string]secret.String, fail func(name, why string)) {
+// headers checks the names and values of the headers at a path.
+func (c *checker) headers(path string, headers map[string]secret.String) {
 	seen := make(map[string]string, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		lower := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			fail(name, "is not a valid header name")
-			continue
+			c.fail(path+"."+name, "is not a valid header name")
 		case seen[lower] != "":
-			fail(name, "is the same header as "+seen[lower])
-			continue
+			c.fail(path+"."+name, "is the same header as %s", seen[lower])
 		case !httpguts.ValidHeaderFieldValue(headers[name].Reveal()):
-			fail(name, "holds a line break or another control character")
+			c.fail(path+"."+name, "holds a line break or another control character")
 		}
 		seen[lower] = name
 	}
@@ -257,30 +260,68 @@ func ownHeader(name string) bool {
 	}, name) || strings.HasPrefix(name, "mcp-")
 }
 
+// auth checks how the router gets tokens for a server.
+func (s serverCheck) auth() {
+	a, path := s.cfg.Auth, s.path+".auth"
+	if a == nil {
+		return
+	}
+	if s.cfg.URL == "" {
+		s.fail(path, "is for a url; a command gets its credentials in env")
+	}
+	if u, err := url.Parse(s.cfg.URL); err == nil && u.Scheme == "http" && !oauth.OnLoopback(u) {
+		s.fail(s.path+".url", "must be https because auth is set: a token would be sent in the clear")
+	}
+	for name := range s.cfg.Headers {
+		if strings.EqualFold(name, "authorization") {
+			s.fail(s.path+".headers."+name, "is written from the token of auth; keep one")
+		}
+	}
+	if a.Flow != "" {
+		s.oneOf(path+".flow", a.Flow, oauth.FlowCode, oauth.FlowClientCredentials)
+	}
+	if a.Scope == "per_caller" {
+		s.fail(path+".scope", "per_caller is not supported: all callers share the token of a server; write server")
+	} else if a.Scope != "" {
+		s.oneOf(path+".scope", a.Scope, oauth.ScopeServer)
+	}
+	if a.Flow == oauth.FlowClientCredentials && (a.ClientID == "" || a.ClientSecret == "") {
+		s.fail(path, "flow client_credentials needs client_id and client_secret")
+	}
+	if a.ClientSecret != "" && a.ClientID == "" {
+		s.fail(path+".client_secret", "needs a client_id")
+	}
+	if !httpguts.ValidHeaderFieldValue(a.ClientID) || !httpguts.ValidHeaderFieldValue(a.ClientSecret.Reveal()) {
+		s.fail(path, "client_id or client_secret holds a line break or another control character")
+	}
+	for i, scope := range a.Scopes {
+		if !oauth.ValidScope(scope) {
+			s.fail(at(path+".scopes", i), "is no scope; write one an item")
+		}
+	}
+}
+
 // process checks the settings of a child process, and makes cwd absolute, relative to the folder of the file.
 func (s serverCheck) process() {
 	c := s.cfg
-	for key, value := range map[string]string{"command": c.Command, "cwd": c.Cwd, "args": strings.Join(c.Args, "")} {
-		if strings.ContainsRune(value, 0) {
-			s.fail(key, "must not hold a NUL character")
-		}
+	if strings.ContainsRune(c.Command+c.Cwd+strings.Join(c.Args, ""), 0) {
+		s.fail(s.path, "command, args and cwd must not hold a NUL character")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			s.fail("env."+name, "is not a valid variable name")
+			s.fail(s.path+".env."+name, "is not a valid variable name")
 		} else if strings.ContainsRune(c.Env[name].Reveal(), 0) {
-			s.fail("env."+name, "must not hold a NUL character")
+			s.fail(s.path+".env."+name, "must not hold a NUL character")
 		}
 	}
 	if c.Cwd != "" {
-		cwd, err := beside(s.at.file, c.Cwd)
+		cwd, err := beside(s.doc.name, c.Cwd)
 		if err != nil {
-			s.fail("cwd", "%v", err)
-			return
+			s.fail(s.path+".cwd", "%v", err)
 		}
 		c.Cwd = cwd
 	}
-	if s.d.programs && c.Command != "" {
+	if s.programs && c.Command != "" {
 		s.program()
 	}
 }
@@ -295,29 +336,7 @@ func (s serverCheck) program() {
 		}
 	}
 	if _, err := exec.LookPath(command); err != nil {
-		p := s.d.places[s.path+".command"]
-		s.d.warn(p.at, "%s.command: no program %s is %s; install it or correct the command", s.path, p.quoted(), where)
+		path := s.path + ".command"
+		s.warn(path, "%s: no program %s is %s; install it or correct the command", path, s.got(path), where)
 	}
-}
-
-// beside returns name as an absolute path. A relative name is relative to the folder of file.
-func beside(file, name string) (string, error) {
-	if filepath.IsAbs(name) {
-		return filepath.Clean(name), nil
-	}
-	return filepath.Abs(filepath.Join(filepath.Dir(file), name))
-}
-
-// patterns checks shell patterns.
-func (d *decoder) patterns(at string, patterns []string) {
-	for i, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			d.failItem(at, i, "is not a valid pattern; want a tool name, where * matches anything")
-		}
-	}
-}
-
-// failItem records that item i of the list at path is wrong.
-func (d *decoder) failItem(path string, i int, format string, args ...any) {
-	d.wrong(item(path, i), format, args...)
 }

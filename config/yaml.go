@@ -2,219 +2,651 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
-// maxIndicators bounds lines, brackets, dashes, anchors and the like. For some of them the YAML parser takes
-// quadratic time and a stack frame each. At this bound the worst known file takes about a second.
-const maxIndicators = 20_000
+// Bounds of one file. For some indicators the YAML parser takes quadratic time and a stack frame each; at the bound the
+// worst known file takes about a second.
+const (
+	maxFile       = 1 << 20 // bytes
+	maxIndicators = 20_000  // lines, brackets, dashes, anchors and the like
+	maxNodes      = 100_000 // values; each use of an alias counts
+)
 
-// parseYAML reads a YAML 1.2 file of one document, with anchors, aliases and merge keys.
-func parseYAML(file string, data []byte) (*node, error) {
-	if countIndicators(data) > maxIndicators {
-		return nil, fmt.Errorf("more than %d lines, brackets, commas and the like", maxIndicators)
-	}
-	parsed, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-	var syntax *yaml.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		at := positionOf(file, syntax.Token)
-		if tab, found := tabNear(data, at.line); found {
-			return nil, problemAt(position{file, tab.line, tab.column}, "invalid YAML: a tab in the indentation; use spaces")
-		}
-		return nil, problemAt(at, "invalid YAML: %s", syntax.Message)
-	case err != nil:
-		return nil, fmt.Errorf("invalid YAML: %w", err)
-	}
-	r := yamlReader{file: file, anchors: map[string]*node{}}
-	root := &node{at: position{file, 1, 1}}
-	documents := 0
-	for _, doc := range parsed.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		if documents++; documents > 1 {
-			return nil, r.fail(doc.Body, "a second YAML document; put everything into one")
-		}
-		if root, err = r.read(doc.Body); err != nil {
-			return nil, err
-		}
-	}
-	return root, nil
+// shown bounds, in characters, what a message quotes of a file.
+const shown = 60
+
+// Error is a mistake in the configuration. Its text never contains a secret: it quotes values as written in the file,
+// before variables are expanded, and does not quote secrets. Commands exit with 2 on it.
+type Error struct {
+	File    string // "" = no file
+	Line    int    // from 1; 0 = the file as a whole
+	Column  int    // from 1, in characters
+	Message string // one line
 }
 
-// tabNear finds a tab in the indentation of a line or its neighbours. The parser's message about tabs is not helpful.
-func tabNear(data []byte, line int) (at position, found bool) {
-	n := 0
-	for text := range bytes.Lines(data) {
-		n++
-		indentation := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-		if i := bytes.IndexByte(indentation, '\t'); i >= 0 && n >= line-1 && n <= line+1 {
-			return position{line: n, column: i + 1}, true
-		}
+// Error returns "file:line:column: message" without unknown parts.
+func (e *Error) Error() string {
+	switch {
+	case e.File == "":
+		return e.Message
+	case e.Line == 0:
+		return e.File + ": " + e.Message
 	}
-	return position{}, false
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+func mistake(file string, at *token.Token, format string, args ...any) *Error {
+	e := &Error{File: file, Message: strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")}
+	if at != nil && at.Position != nil {
+		e.Line, e.Column = at.Position.Line, at.Position.Column
+	}
+	return e
+}
+
+// anchor is a value with a name, and how many values are in it.
+type anchor struct {
+	value ast.Node
+	size  int
+}
+
+// document is a configuration file whose anchors, aliases and merge keys are resolved. Values may be shared.
+type document struct {
+	name    string
+	root    *ast.MappingNode
+	json    bool
+	anchors map[string]anchor
+	values  int                 // resolved so far; each use of an alias counts
+	written map[ast.Node]string // texts before their variables were expanded
+	hollow  map[ast.Node]bool   // mappings all of whose members have no value
+}
+
+// parse reads a file. JSON is read as YAML; it may have comments, trailing commas and tabs, like the files of some desktop
+// clients. An empty file is an empty mapping.
+func parse(name string, data []byte, isJSON bool) (*document, error) {
+	d := &document{name: name, json: isJSON, root: ast.Mapping(&token.Token{}, false),
+		anchors: map[string]anchor{}, written: map[ast.Node]string{}, hollow: map[ast.Node]bool{}}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	switch {
+	case len(data) > maxFile:
+		return nil, mistake(name, nil, "larger than %d bytes", maxFile)
+	case !utf8.Valid(data):
+		return nil, mistake(name, nil, "not UTF-8 text")
+	case countIndicators(data) > maxIndicators:
+		return nil, mistake(name, nil, "more than %d lines, brackets, commas and the like", maxIndicators)
+	case isJSON:
+		data = plainJSON(data)
+	}
+	parsed, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // the decoder refuses them where they matter
+	if err != nil {
+		at, message := (*token.Token)(nil), err.Error()
+		if known := yaml.Error(nil); errors.As(err, &known) {
+			at, message = known.GetToken(), known.GetMessage()
+		}
+		if at != nil && tabNear(data, at.Position.Line) { // the parser's message about tabs is not helpful
+			message = "a tab in the indentation; use spaces"
+		}
+		return nil, mistake(name, at, "invalid %s: %s", map[bool]string{true: "JSON", false: "YAML"}[isJSON], message)
+	}
+	documents := slices.DeleteFunc(parsed.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	if len(documents) > 1 {
+		return nil, mistake(name, documents[1].Body.GetToken(), "a second YAML document; put everything into one")
+	}
+	if len(documents) == 0 || documents[0].Body.Type() == ast.NullType || documents[0].Body.Type() == ast.CommentType {
+		return d, nil
+	}
+	root, err := d.resolve(documents[0].Body)
+	if err != nil {
+		return nil, err
+	}
+	mapping, ok := root.(*ast.MappingNode)
+	if !ok {
+		return nil, mistake(name, root.GetToken(), "want a mapping of keys to values, got %s", kindOf(root))
+	}
+	d.root = mapping
+	return d, nil
 }
 
 func countIndicators(data []byte) int {
 	n := bytes.Count(data, []byte("- "))
 	for _, c := range data {
-		switch c {
-		case '\n', '\r', '\t', '[', '{', ',', '&', '*', '!', '?', '<', '#':
+		if strings.IndexByte("\n\r\t[{,&*!?<#", c) >= 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// yamlReader turns the parser's tree into nodes.
-type yamlReader struct {
-	file    string
-	anchors map[string]*node // complete ones only, so that no value can contain itself
-	merged  int              // members copied by merge keys
-}
-
-func (r *yamlReader) at(n ast.Node) position { return positionOf(r.file, n.GetToken()) }
-
-// positionOf returns the position of a token, which may be nil or have none.
-func positionOf(file string, t *token.Token) position {
-	if t == nil || t.Position == nil {
-		return position{file: file}
+// tabNear reports whether the indentation of a line or of a neighbour has a tab.
+func tabNear(data []byte, line int) bool {
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		indentation := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if n >= line-1 && n <= line+1 && bytes.IndexByte(indentation, '\t') >= 0 {
+			return true
+		}
 	}
-	return position{file, t.Position.Line, t.Position.Column}
+	return false
 }
 
-func (r *yamlReader) fail(n ast.Node, format string, args ...any) error {
-	return problemAt(r.at(n), format, args...)
-}
-
-func (r *yamlReader) read(from ast.Node) (*node, error) {
-	n := &node{at: r.at(from)}
-	switch v := from.(type) {
-	case *ast.NullNode:
-	case *ast.StringNode:
-		n.kind, n.text = text, v.Value
-	case *ast.LiteralNode:
-		n.kind, n.text = text, v.Value.Value
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		n.kind, n.text = number, from.GetToken().Value
-	case *ast.BoolNode:
-		n.kind, n.text = boolean, from.GetToken().Value
-	case *ast.SequenceNode:
-		n.kind = list
-		for _, value := range v.Values {
-			item, err := r.read(value)
-			if err != nil {
-				return nil, err
+// plainJSON returns JSON with comments, commas before a closing bracket, and tabs replaced by blanks. Offsets stay the
+// same.
+func plainJSON(data []byte) []byte {
+	out := bytes.Clone(data)
+	comma := -1 // of the last comma, if only blanks follow
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '"':
+			for i++; i < len(out) && out[i] != '"'; i++ {
+				if out[i] == '\\' {
+					i++
+				}
 			}
-			n.items = append(n.items, item)
+			comma = -1
+		case bytes.HasPrefix(out[i:], []byte("//")), bytes.HasPrefix(out[i:], []byte("/*")):
+			closing, end := "\n", len(out)
+			if out[i+1] == '*' {
+				closing = "*/"
+			}
+			if n := bytes.Index(out[i+2:], []byte(closing)); n >= 0 {
+				end = i + 2 + n + len(closing)
+			}
+			for ; i < end; i++ {
+				if out[i] != '\n' {
+					out[i] = ' '
+				}
+			}
+			i--
+		case c == ',':
+			comma = i
+		case c == ']' || c == '}':
+			if comma >= 0 {
+				out[comma] = ' '
+			}
+			comma = -1
+		case c == '\t':
+			out[i] = ' '
+		case c != ' ' && c != '\r' && c != '\n':
+			comma = -1
 		}
-	case *ast.MappingNode:
-		return r.mapping(n, v.Values)
-	case *ast.MappingValueNode:
-		return r.mapping(n, []*ast.MappingValueNode{v})
-	case *ast.TagNode:
-		return r.tagged(v)
-	case *ast.AnchorNode:
-		target, err := r.read(v.Value)
-		if err != nil {
-			return nil, err
-		}
-		r.anchors[v.Name.GetToken().Value] = target
-		return target, nil
-	case *ast.AliasNode:
-		name := v.Value.GetToken().Value
-		target, ok := r.anchors[name]
-		if !ok {
-			return nil, r.fail(from, "alias *%s names no anchor before it", name)
-		}
-		return target, nil
-	default:
-		return nil, r.fail(from, "%s is not allowed here", from.Type().YAMLName())
 	}
-	return n, n.countNodes()
+	return out
 }
 
-// tagged reads a value with the tag !!str.
-func (r *yamlReader) tagged(v *ast.TagNode) (*node, error) {
-	tag := v.GetToken().Value
-	if tag != "!!str" || v.Value == nil {
-		return nil, r.fail(v, "tag %s is not known; only !!str is", tag)
-	}
-	target, err := r.read(v.Value)
-	if err != nil {
+// resolve returns a value without anchors, aliases, merge keys and tags.
+func (d *document) resolve(from ast.Node) (n ast.Node, err error) {
+	if err := d.count(1); err != nil {
 		return nil, err
 	}
-	switch target.kind {
-	case text, number, boolean:
-		return &node{kind: text, text: target.text, at: target.at, size: 1}, nil
+	switch v := from.(type) {
+	case *ast.AnchorNode:
+		before := d.values
+		if n, err = d.resolve(v.Value); err == nil { // complete ones only, so that no value can contain itself
+			d.anchors[v.Name.GetToken().Value] = anchor{n, d.values - before}
+		}
+		return n, err
+	case *ast.AliasNode:
+		name := v.Value.GetToken().Value
+		target, ok := d.anchors[name]
+		if !ok {
+			return nil, mistake(d.name, v.GetToken(), "alias *%s names no anchor before it", name)
+		}
+		return target.value, d.count(target.size)
+	case *ast.TagNode:
+		if v.Start.Value != "!!str" || v.Value == nil {
+			return nil, mistake(d.name, v.Start, "tag %s is not known; only !!str is", v.Start.Value)
+		}
+		if n, err = d.resolve(v.Value); err != nil {
+			return nil, err
+		}
+		if kind := kindOf(n); slices.Contains([]string{"a list", "a mapping", "nothing"}, kind) {
+			return nil, mistake(d.name, n.GetToken(), "tag !!str is for text, got %s", kind)
+		}
+		return textNode(n.GetToken(), n.GetToken().Value), nil
+	case *ast.StringNode:
+		return textNode(v.Token, v.Value), nil
+	case *ast.LiteralNode:
+		return textNode(v.Value.Token, v.Value.Value), nil
+	case *ast.IntegerNode:
+		v.Token = detached(v.Token, v.Token.Value)
+	case *ast.FloatNode:
+		v.Token = detached(v.Token, v.Token.Value)
+	case *ast.BoolNode:
+		v.Token = detached(v.Token, v.Token.Value)
+	case *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.SequenceNode:
+		for i, item := range v.Values {
+			if v.Values[i], err = d.resolve(item); err != nil {
+				return nil, err
+			}
+		}
+	case *ast.MappingValueNode:
+		return d.mapping(ast.Mapping(v.Start, false, v))
+	case *ast.MappingNode:
+		return d.mapping(v)
+	default:
+		return nil, mistake(d.name, from.GetToken(), "%s is not allowed here", from.Type().YAMLName())
 	}
-	return nil, r.fail(v, "tag !!str is for text, got %v", target.kind)
+	return from, nil
 }
 
-func (r *yamlReader) mapping(n *node, values []*ast.MappingValueNode) (*node, error) {
-	n.kind = mapping
-	if len(values) > 0 {
-		n.at = r.at(values[0].Key)
+// count counts further values and bounds them.
+func (d *document) count(n int) error {
+	if d.values += n; d.values > maxNodes {
+		return mistake(d.name, nil, "more than %d values, counting each use of an alias", maxNodes)
 	}
-	var merged []*node
-	for _, v := range values {
-		value, err := r.read(v.Value)
+	return nil
+}
+
+func (d *document) mapping(n *ast.MappingNode) (ast.Node, error) {
+	var members, merged []*ast.MappingValueNode
+	has := map[string]bool{}
+	for _, m := range n.Values {
+		value, err := d.resolve(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		var key ast.Node = v.Key
+		if m.Key.IsMergeKey() {
+			sources := []ast.Node{value}
+			if list, ok := value.(*ast.SequenceNode); ok {
+				sources = list.Values
+			}
+			for _, source := range sources {
+				from, ok := source.(*ast.MappingNode)
+				if !ok {
+					return nil, mistake(d.name, source.GetToken(), "<<: want a mapping, got %s", kindOf(source))
+				}
+				merged = append(merged, from.Values...)
+				if err := d.count(len(from.Values)); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		var key ast.Node = m.Key
 		if explicit, ok := key.(*ast.MappingKeyNode); ok && explicit.Value != nil {
 			key = explicit.Value
 		}
-		switch k := key.(type) {
-		case *ast.MergeKeyNode:
-			merged = append(merged, value)
-		case *ast.StringNode:
-			n.members = append(n.members, member{k.Value, r.at(key), value})
-		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
-			n.members = append(n.members, member{key.GetToken().Value, r.at(key), value})
-		default:
-			return nil, r.fail(v.Key, "a key must be plain text")
+		text, err := d.resolve(key)
+		if err != nil || slices.Contains([]string{"a list", "a mapping"}, kindOf(text)) || key.Type() == ast.LiteralType {
+			return nil, mistake(d.name, m.Key.GetToken(), "a key must be plain text")
+		}
+		name := written(text)
+		has[name] = true
+		members = append(members, ast.MappingValue(m.Start, textNode(text.GetToken(), name), value))
+	}
+	for _, m := range merged { // earlier ones win
+		if name := keyOf(m); !has[name] {
+			has[name] = true
+			members = append(members, m)
 		}
 	}
-	for _, from := range merged {
-		if err := r.merge(n, from); err != nil {
-			return nil, err
-		}
-	}
-	return n, n.countNodes()
+	n.Values = members
+	return n, nil
 }
 
-// merge adds the members of from, a mapping or a list of mappings, that n does not have. Earlier ones win.
-func (r *yamlReader) merge(n, from *node) error {
-	sources := []*node{from}
-	if from.kind == list {
-		sources = from.items
+// textNode returns a text whose token has no neighbours.
+func textNode(at *token.Token, text string) *ast.StringNode {
+	quoted, _ := json.Marshal(text) // texts always marshal
+	n := ast.String(detached(at, string(quoted)))
+	n.Token.Type, n.Value = token.DoubleQuoteType, text
+	return n
+}
+
+// detached returns a copy of a token with another origin and without neighbours: the decoder walks through all of them
+// for each value.
+func detached(t *token.Token, origin string) *token.Token {
+	c := *t
+	c.Origin, c.Prev, c.Next = origin, nil, nil
+	return &c
+}
+
+func keyOf(m *ast.MappingValueNode) string { return m.Key.(*ast.StringNode).Value }
+
+// written returns the text of a scalar.
+func written(n ast.Node) string {
+	if s, ok := n.(*ast.StringNode); ok {
+		return s.Value
 	}
-	has := make(map[string]bool, len(n.members))
-	for _, m := range n.members {
-		has[m.key] = true
+	return n.GetToken().Value
+}
+
+// kindOf names the kind of a value for messages.
+func kindOf(n ast.Node) string {
+	switch n.(type) {
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode:
+		return "a mapping"
+	case *ast.StringNode:
+		return "text"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.NullNode:
+		return "nothing"
 	}
-	for _, source := range sources {
-		if source.kind != mapping {
-			return problemAt(source.at, "<<: want a mapping, got %v", source.kind)
-		}
-		for _, m := range source.members {
-			if !has[m.key] {
-				has[m.key] = true
-				n.members = append(n.members, m)
-			}
-			if r.merged++; r.merged > maxNodes {
-				return errTooMany
+	return "a number"
+}
+
+// quoted returns the text of a scalar as written in the file, or the kind of another value, for a message.
+func (d *document) quoted(n ast.Node) string {
+	if kind := kindOf(n); kind == "a list" || kind == "a mapping" {
+		return kind
+	}
+	if text, ok := d.written[n]; ok {
+		return quote(text)
+	}
+	return quote(written(n))
+}
+
+func quote(text string) string {
+	if r := []rune(text); len(r) > shown {
+		return strconv.Quote(string(r[:shown]) + "…")
+	}
+	return strconv.Quote(text)
+}
+
+// value returns the value of a key of a mapping; nil if it has none. n may be nil or another value.
+func value(n ast.Node, key string) ast.Node {
+	if mapping, ok := n.(*ast.MappingNode); ok {
+		for _, m := range mapping.Values {
+			if keyOf(m) == key && m.Value.Type() != ast.NullType {
+				return m.Value
 			}
 		}
 	}
 	return nil
+}
+
+// find returns the value at a path such as auth.api_keys[0].name, or else the innermost one around it, and the token to
+// report. Keys may contain dots.
+func (d *document) find(path string) (n ast.Node, at *token.Token, found bool) {
+	n = d.root
+	for path != "" {
+		next := ast.Node(nil)
+		switch v := n.(type) {
+		case *ast.MappingNode:
+			for _, m := range v.Values {
+				rest, ok := strings.CutPrefix(path, keyOf(m))
+				if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+					next, at, path = m.Value, m.Value.GetToken(), strings.TrimPrefix(rest, ".")
+					if kindOf(next) == "a mapping" {
+						at = m.Key.GetToken()
+					}
+					break
+				}
+			}
+		case *ast.SequenceNode:
+			index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
+			if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(v.Values) {
+				next, path = v.Values[i], strings.TrimPrefix(rest, ".")
+				if at = next.GetToken(); kindOf(next) == "a mapping" && len(next.(*ast.MappingNode).Values) > 0 {
+					at = next.(*ast.MappingNode).Values[0].Key.GetToken()
+				}
+			}
+		}
+		if next == nil || next.Type() == ast.NullType {
+			return n, at, false
+		}
+		n = next
+	}
+	return n, at, true
+}
+
+// expand leaves out members without a value and replaces the variables in the texts, once. In a lenient value, texts whose variables are not
+// set stay as written.
+func (d *document) expand(path string, n ast.Node, env func(string) (string, bool), lenient bool) error {
+	switch v := n.(type) {
+	case *ast.StringNode:
+		if _, done := d.written[v]; done {
+			return nil
+		}
+		text, err := expand(v.Value, env, d.json)
+		if err != nil && !lenient {
+			return mistake(d.name, v.Token, "%s: %v", path, err)
+		}
+		if err == nil && text != v.Value {
+			d.written[v] = v.Value
+			*v = *textNode(v.Token, text)
+		}
+	case *ast.SequenceNode:
+		for i, item := range v.Values {
+			if err := d.expand(at(path, i), item, env, lenient); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingNode:
+		if n := len(v.Values); !strings.HasSuffix(path, ".extra") { // null changes nothing; there it is a value
+			v.Values = slices.DeleteFunc(v.Values, func(m *ast.MappingValueNode) bool { return m.Value.Type() == ast.NullType })
+			d.hollow[v] = d.hollow[v] || n > 0 && len(v.Values) == 0
+		}
+		for _, m := range v.Values {
+			if err := d.expand(join(path, keyOf(m)), m.Value, env, lenient); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// decode copies a value into to, strictly. It keeps the settings that the value does not have.
+func (d *document) decode(path string, n ast.Node, to any, also ...string) error {
+	if yaml.NodeToValue(n, to, decoding()...) == nil {
+		return nil
+	}
+	return d.fault(path, n, reflect.TypeOf(to).Elem(), also)
+}
+
+// fault returns the innermost mistake in a value that cannot be decoded. also has further keys of the outermost mapping.
+func (d *document) fault(path string, n ast.Node, t reflect.Type, also []string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	fails := func(n ast.Node, t reflect.Type) bool {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		return yaml.NodeToValue(n, reflect.New(t).Interface(), decoding()...) != nil
+	}
+	prefix := ""
+	if path != "" {
+		prefix = path + ": "
+	}
+	switch v := n.(type) {
+	case *ast.MappingNode:
+		seen := map[string]*token.Token{}
+		for _, m := range v.Values {
+			key, of := keyOf(m), t
+			if first := seen[key]; first != nil {
+				return mistake(d.name, m.Key.GetToken(), "%skey %s is already given in line %d", prefix, quote(key), first.Position.Line)
+			}
+			seen[key] = m.Key.GetToken()
+			switch t.Kind() {
+			case reflect.Map:
+				of = t.Elem()
+			case reflect.Struct:
+				field, ok := fieldOf(t, key)
+				if !ok {
+					return mistake(d.name, m.Key.GetToken(), "%sunknown key %s; %s", prefix, quote(key),
+						didYouMean(key, append(keys(t), also...)))
+				}
+				of = field.Type
+			default:
+				continue
+			}
+			if fails(m.Value, of) {
+				return d.fault(join(path, key), m.Value, of, nil)
+			}
+		}
+	case *ast.SequenceNode:
+		for i, item := range v.Values {
+			if t.Kind() == reflect.Slice && fails(item, t.Elem()) {
+				return d.fault(at(path, i), item, t.Elem(), nil)
+			}
+		}
+	}
+	want, got := wanted(t), d.quoted(n)
+	if want == "a list" || want == "a mapping" {
+		got = kindOf(n) // a text may be a secret
+	}
+	return mistake(d.name, n.GetToken(), "%swant %s, got %s", prefix, want, got)
+}
+
+// keys returns the yaml keys of a struct, in its order.
+func keys(t reflect.Type) (names []string) {
+	for field := range t.Fields() {
+		if name := field.Tag.Get("yaml"); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
+	return t.FieldByNameFunc(func(name string) bool {
+		field, _ := t.FieldByName(name)
+		return key != "-" && field.Tag.Get("yaml") == key
+	})
+}
+
+// wanted describes the values of a type.
+func wanted(t reflect.Type) string {
+	switch reflect.Zero(t).Interface().(type) {
+	case time.Duration:
+		return "a duration with a unit (ms, s, m or h), such as 30s"
+	case size.Bytes:
+		return "an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB"
+	case json.RawMessage:
+		return "a JSON value"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number up to 2147483647"
+	case reflect.Float64:
+		return "a number that is not below 0"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	}
+	return "text"
+}
+
+var errForm = errors.New("another form is wanted")
+
+// decoding returns the options of the decoder: it is strict, and reads all scalars from their text as written.
+func decoding() []yaml.DecodeOption {
+	return []yaml.DecodeOption{
+		yaml.Strict(),
+		scalar(func(s string) (string, error) { return s, nil }),
+		scalar(func(s string) (secret.String, error) { return secret.String(s), nil }),
+		scalar(func(s string) (json.RawMessage, error) { return json.RawMessage(s), nil }), // see rawMembers
+		scalar(time.ParseDuration),
+		scalar(size.Parse),
+		scalar(func(s string) (bool, error) {
+			if s = strings.ToLower(s); s != "true" && s != "false" {
+				return false, errForm
+			}
+			return s == "true", nil
+		}),
+		scalar(func(s string) (int, error) {
+			n, err := strconv.ParseInt(s, 10, 32)
+			return int(n), err
+		}),
+		scalar(func(s string) (float64, error) {
+			f, err := strconv.ParseFloat(s, 64)
+			if !(f >= 0 && f <= math.MaxFloat32) {
+				return 0, errForm
+			}
+			return f, err
+		}),
+	}
+}
+
+func scalar[T any](parse func(string) (T, error)) yaml.DecodeOption {
+	return yaml.CustomUnmarshaler(func(to *T, b []byte) error {
+		var v any
+		if err := yaml.Unmarshal(b, &v); err != nil {
+			return err
+		}
+		text, ok := v.(string)
+		switch v.(type) {
+		case nil, []any, map[string]any:
+			return errForm
+		}
+		if !ok {
+			text = strings.TrimSpace(string(b))
+		}
+		parsed, err := parse(text)
+		if err == nil {
+			*to = parsed
+		}
+		return err
+	})
+}
+
+// rawMembers replaces the members of the mapping at a path by their JSON as text.
+func (d *document) rawMembers(path string) error {
+	n, _, found := d.find(path)
+	mapping, ok := n.(*ast.MappingNode)
+	if !found || !ok {
+		return nil
+	}
+	for _, m := range mapping.Values {
+		var v any
+		err := yaml.NodeToValue(m.Value, &v)
+		raw, unfit := json.Marshal(v)
+		if err = errors.Join(err, unfit); err != nil {
+			return mistake(d.name, m.Value.GetToken(), "%s: cannot be written as JSON", join(path, keyOf(m)))
+		}
+		m.Value = textNode(m.Value.GetToken(), string(raw))
+	}
+	return nil
+}
+
+// didYouMean names the valid key that is most like key, or all valid keys.
+func didYouMean(key string, valid []string) string {
+	if best := suggest.Of(key, valid, 1); len(best) > 0 {
+		return fmt.Sprintf("did you mean %q?", best[0])
+	}
+	return "valid keys are " + orList(valid, "and")
+}
+
+// orList writes "a, b or c".
+func orList(words []string, or string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " " + or + " " + words[last]
 }

@@ -23,12 +23,6 @@ const (
 	SessionPerClient = "per_client"
 )
 
-// Which processes of a cluster connect to a server.
-const (
-	PlacementEach = "each"
-	PlacementOne  = "one"
-)
-
 // When tools are listed.
 const (
 	DiscoveryLazy  = "lazy"  // when a client first asks
@@ -63,7 +57,6 @@ type ServerConfig struct {
 	Tools            ToolFilter               `yaml:"tools"`
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
-	Placement        string                   `yaml:"placement"`         // "", each or one; unused in a single process
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 }
 

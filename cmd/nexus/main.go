@@ -102,7 +102,7 @@ func run(w *world, args []string) int {
 	return report(w.stderr, parsed.Run(w))
 }
 
-// report prints err and returns its exit code. Each problem of a configuration or a file of cases has its own line.
+// report prints err and returns its exit code. Each mistake in a file of cases has its own line.
 func report(stderr io.Writer, err error) int {
 	var exit *exitError
 	var wrong *config.Error

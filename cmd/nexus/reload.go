@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -57,21 +56,8 @@ func (f *follower) reload(always bool) {
 	}
 	if err != nil {
 		f.failed = true
-		f.app.Log().Warn("Configuration not reloaded, the last good one stays in use: " + firstProblem(err))
+		f.app.Log().Warn("Configuration not reloaded, the last good one stays in use: " + err.Error())
 		return
 	}
 	f.used, f.failed = cfg, false
-}
-
-// firstProblem returns the first problem of an error, with its file and line.
-func firstProblem(err error) string {
-	var wrong *config.Error
-	if !errors.As(err, &wrong) {
-		return err.Error()
-	}
-	text := wrong.Problems[0].String()
-	if len(wrong.Problems) > 1 {
-		text += "; nexus config check lists all"
-	}
-	return text
 }

@@ -192,49 +192,39 @@ func matchesAll(pattern, prefix string) bool {
 	return strings.HasSuffix(pattern, "*") && !strings.HasSuffix(pattern, `\*`) && matchesAny([]string{pattern}, prefix)
 }
 
-// couldMatch reports whether the pattern matches any name that starts with prefix. Up to its first star a pattern
-// matches character by character; the star matches the rest of the prefix.
+// couldMatch reports whether the pattern matches any name that starts with prefix: a beginning of it matches the prefix.
 func couldMatch(pattern, prefix string) bool {
-	for _, r := range prefix {
-		element, rest := cutElement(pattern)
-		if element == "*" {
+	for end := range len(pattern) + 1 {
+		if matchesAny([]string{pattern[:end]}, prefix) { // a beginning that is malformed matches nothing
 			return true
 		}
-		if !matchesAny([]string{element}, string(r)) {
-			return false
-		}
-		pattern = rest
 	}
-	return true
+	return false
 }
 
-// cutElement splits a well-formed pattern after its first star, question mark, class or character.
-func cutElement(pattern string) (element, rest string) {
-	switch {
-	case pattern == "":
-		return "", ""
-	case pattern[0] == '\\' && len(pattern) > 1:
-		return cutRune(pattern, 1)
-	case pattern[0] != '[':
-		return cutRune(pattern, 0)
-	}
-	for i := 1; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '\\':
-			i++
-		case ']':
-			return pattern[:i+1], pattern[i+1:]
-		}
-	}
-	return pattern, ""
+// Scope is a part of the servers and tools that limits callers of a profile. It is immutable.
+type Scope struct {
+	name   string
+	access *access
 }
 
-// cutRune splits after the character that starts at the byte i.
-func cutRune(s string, i int) (head, tail string) {
-	for j := range s[i:] {
-		if j > 0 {
-			return s[:i+j], s[i+j:]
-		}
+// NewScope returns a Scope with a unique name. It contains the named servers, or all if there are none, and their
+// tools that the filter admits. The error names a malformed pattern.
+func NewScope(name string, servers []string, tools Filter) (*Scope, error) {
+	may, err := newAccess(servers, tools)
+	return &Scope{name: name, access: may}, err
+}
+
+// Within returns the caller limited to a scope instead of its current one; nil means no limit.
+func (c Caller) Within(s *Scope) Caller {
+	c.scope = s
+	return c
+}
+
+// ScopedID distinguishes the same caller in several scopes. Without a scope it is ID.
+func (c Caller) ScopedID() string {
+	if c.scope == nil {
+		return c.ID
 	}
-	return s, ""
+	return c.ID + "@" + c.scope.name
 }

@@ -2,7 +2,6 @@ package limit
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -174,16 +173,4 @@ func TestBudgetUnderConcurrency(t *testing.T) {
 		t.Errorf("got %d at once, want 30 at most", most.Load())
 	}
 	wantEmpty(t, b)
-}
-
-func BenchmarkBudget(b *testing.B) {
-	budget := NewBudget(Default().Bounds(), newMemory(1<<40, slog.New(slog.DiscardHandler), used))
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if budget.Enter("addr:192.0.2.1", 1000) {
-				budget.Leave("addr:192.0.2.1", 1000)
-			}
-		}
-	})
 }

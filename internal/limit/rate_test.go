@@ -179,20 +179,6 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func BenchmarkAllow(b *testing.B) {
-	r := New(DefaultRate(), time.Now)
-	ids := make([]string, 1000)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("addr:192.0.2.%d", i)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		r.Allow(ids[i%len(ids)])
-		i++
-	}
-}
-
 func TestConfigure(t *testing.T) {
 	c := newClock()
 	r := c.rate(1)

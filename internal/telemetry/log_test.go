@@ -148,21 +148,6 @@ func TestLogEscapesControlCharacters(t *testing.T) {
 	}
 }
 
-func BenchmarkLogLine(b *testing.B) {
-	log, _, err := NewLogger(LogConfig{"info", "text"}, &discard{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		log.Info("Query processed in 1.23s", "query_length", 12, "tools_called", 2, "duration_ms", 1234)
-	}
-}
-
-type discard struct{}
-
-func (*discard) Write(p []byte) (int, error) { return len(p), nil }
-
 // Lines within a request have the ids of its trace, in both formats, also those of derived loggers.
 func TestLogHasTraceIDs(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})

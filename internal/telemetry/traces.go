@@ -86,7 +86,7 @@ func (t *Telemetry) DroppedSpans() int64 {
 	return t.spans.dropped
 }
 
-// maxQueued limits the approximate bytes of the spans that wait for their export.
+// maxQueued limits the approximate bytes of the spans that wait or are exported.
 const maxQueued = 16 << 20
 
 // spanQueue is the SDK's batch processor, and the exporter behind it. It bounds the waiting spans also by their bytes,
@@ -95,7 +95,7 @@ type spanQueue struct {
 	sdktrace.SpanProcessor // the batch processor
 	export                 func(context.Context, []sdktrace.ReadOnlySpan) error
 	close                  func()
-	most                   int // spans that may wait
+	most                   int // spans that may wait or be exported
 
 	mu      sync.Mutex
 	waiting struct{ spans, bytes int }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -25,13 +22,10 @@ const (
 	lockTime = 200 * time.Millisecond // wait for another process to release the file
 )
 
-// Buckets of the file. The entries of one batch share a value, one JSON object per line, under the id of the last
-// one. Its calls share another (see batch): a value per call would take more space than the call. Each detail has its
-// own value.
+// Buckets of the file, by id: the entries of queries as JSON, and their details.
 var (
-	bucketEntries = []byte("entries-1") // also calls written by older versions
-	bucketCalls   = []byte("calls-1")
-	bucketDetails = []byte("details-1")
+	bucketQueries = []byte("queries")
+	bucketDetails = []byte("details")
 )
 
 // file is a store in a file. Only one process can open the file at a time.
@@ -71,7 +65,7 @@ func readFile(name string) (f *file, found []stored, err error) {
 			return err
 		}
 		return f.db.Update(func(tx *bolt.Tx) error {
-			for _, name := range [][]byte{bucketEntries, bucketCalls, bucketDetails} {
+			for _, name := range [][]byte{bucketQueries, bucketDetails} {
 				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 					return err
 				}
@@ -91,134 +85,46 @@ func readFile(name string) (f *file, found []stored, err error) {
 
 func readEntries(tx *bolt.Tx) (found []stored, err error) {
 	details := tx.Bucket(bucketDetails)
-	err = tx.Bucket(bucketEntries).ForEach(func(_, batch []byte) error {
-		for line := range bytes.Lines(batch) {
-			e := &Entry{}
-			if err := json.Unmarshal(line, e); err != nil {
-				return err
-			}
-			size := len(line) + len(details.Get(key(e.ID)))
-			found = append(found, stored{id: e.ID, at: e.At.UnixNano(), bytes: size, entry: e})
+	err = tx.Bucket(bucketQueries).ForEach(func(id, summary []byte) error {
+		e := &Entry{}
+		if err := json.Unmarshal(summary, e); err != nil {
+			return err
 		}
+		if !bytes.Equal(id, key(e.ID)) {
+			return fmt.Errorf("the entry %d is stored as %x", e.ID, id)
+		}
+		found = append(found, stored{Entry: e, bytes: len(summary) + len(details.Get(id)), inStore: true})
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = tx.Bucket(bucketCalls).ForEach(func(_, batch []byte) error {
-		return readCalls(batch, func(c *stored) { found = append(found, *c) })
-	})
-	slices.SortStableFunc(found, func(a, b stored) int { return cmp.Compare(a.id, b.id) })
-	for i := range found[min(1, len(found)):] {
-		if found[i].id == found[i+1].id {
-			return nil, fmt.Errorf("there are two entries %d", found[i].id)
-		}
-	}
 	return found, err
 }
 
 func key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
 
-func (f *file) write(batch []record, kept []stored, gone []uint64) error {
+func (f *file) write(queries []record, gone []uint64) error {
 	return guard(func() error {
 		return f.db.Update(func(tx *bolt.Tx) error {
-			entries, calls, details := tx.Bucket(bucketEntries), tx.Bucket(bucketCalls), tx.Bucket(bucketDetails)
-			for _, b := range []*bolt.Bucket{entries, calls, details} {
-				b.FillPercent = 0.9 // keys ascend
+			entries, details := tx.Bucket(bucketQueries), tx.Bucket(bucketDetails)
+			entries.FillPercent, details.FillPercent = 0.9, 0.9 // keys ascend
+			for _, id := range gone {
+				if err := errors.Join(entries.Delete(key(id)), details.Delete(key(id))); err != nil {
+					return err
+				}
 			}
-			return errors.Join(dropDetails(details, gone), drop(entries, gone, withoutLines), drop(calls, gone, withoutCalls),
-				putEntries(entries, details, batch), putCalls(calls, kept))
+			for _, r := range queries {
+				if err := entries.Put(key(r.entry.ID), r.summary); err != nil {
+					return err
+				}
+				if r.detailed == nil {
+					continue
+				}
+				if err := details.Put(key(r.entry.ID), r.detailed); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	})
-}
-
-func putEntries(entries, details *bolt.Bucket, batch []record) error {
-	var lines []byte
-	last := uint64(0)
-	for i := range batch {
-		w := batch[i].entry
-		if w == nil {
-			continue
-		}
-		lines = append(append(lines, w.summary...), '\n')
-		last = w.ID
-		if w.detailed == nil {
-			continue
-		}
-		if err := details.Put(key(last), w.detailed); err != nil {
-			return err
-		}
-	}
-	if last == 0 {
-		return nil
-	}
-	return entries.Put(key(last), lines)
-}
-
-func putCalls(calls *bolt.Bucket, kept []stored) error {
-	b := batchOf(kept)
-	if b.last.id == 0 {
-		return nil
-	}
-	return calls.Put(key(b.last.id), b.bytes)
-}
-
-// dropDetails removes the details of entries. Most have none.
-func dropDetails(details *bolt.Bucket, gone []uint64) error {
-	for len(gone) > 0 {
-		next, _ := details.Cursor().Seek(key(gone[0]))
-		if next == nil {
-			return nil
-		}
-		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(next))
-		if gone = gone[passed:]; !found {
-			continue
-		}
-		if err := details.Delete(next); err != nil {
-			return err
-		}
-		gone = gone[1:]
-	}
-	return nil
-}
-
-// drop removes entries from values that several entries share. without removes the given ids from a value.
-func drop(from *bolt.Bucket, gone []uint64, without func(batch []byte, gone []uint64) ([]byte, error)) error {
-	for len(gone) > 0 {
-		last, batch := from.Cursor().Seek(key(gone[0]))
-		if last == nil {
-			return nil // the remaining ids are not stored
-		}
-		passed, found := slices.BinarySearch(gone, binary.BigEndian.Uint64(last))
-		if found {
-			passed++
-		}
-		kept, err := without(batch, gone[:passed])
-		gone = gone[passed:]
-		switch {
-		case err != nil:
-		case len(kept) == 0:
-			err = from.Delete(last)
-		case len(kept) < len(batch): // else the ids are not in this value
-			err = from.Put(last, kept)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// withoutLines removes the lines with the given ids.
-func withoutLines(lines []byte, gone []uint64) (kept []byte, err error) {
-	for line := range bytes.Lines(lines) {
-		digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"id":`)), []byte(","))
-		id, err := strconv.ParseUint(string(digits), 10, 64)
-		if _, found := slices.BinarySearch(gone, id); !found || err != nil {
-			kept = append(kept, line...)
-		}
-	}
-	return kept, nil
 }
 
 func (f *file) detail(id uint64) (detail []byte, err error) {

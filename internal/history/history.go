@@ -1,9 +1,10 @@
 // Package history stores the last queries and calls of the router for its operators.
 //
-// [Open] returns a [Log], stored in a file of the state folder. Without a folder, or while another process uses the
-// file, it is kept in memory. [Log.Add] takes an entry and never waits: one goroutine, owned by the Log, indexes and
-// stores the entries. Entries that find the queue full, because the disk is slow, are dropped and counted. [Log.Find]
-// and [Log.Each] read the index, which is in memory; [Log.Detail] reads the store.
+// [Open] returns a [Log]. Queries are stored in a file of the state folder; calls, which are many, are kept in memory.
+// Without a folder, or while another process uses the file, everything is kept in memory. [Log.Add] takes an entry and
+// never waits: one goroutine, owned by the Log, indexes and stores the entries. Entries that find the queue full,
+// because the disk is slow, are dropped and counted. [Log.Find] and [Log.Each] read the index, which is in memory;
+// [Log.Detail] reads the store.
 //
 // The number, size and age of entries are limited. Queries and calls get half of the space each, and every caller an
 // equal share of each half; unused space is available to the others. A caller beyond its share loses its oldest
@@ -17,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -82,14 +82,12 @@ type Tokens struct {
 }
 
 // Limits of the queue, half of whose bytes are for calls; how long entries wait to be stored together; and how often
-// expired entries are deleted. Each garbage collection visits what waits, mostly the parts of queries: 16,384 of them
-// cost other queries 3 % of their time.
+// expired entries are deleted.
 const (
 	maxQueries     = 2 << 10
 	maxCalls       = 8 << 10
 	maxQueuedBytes = 16 << 20
-	queryTime      = 250 * time.Millisecond
-	callTime       = time.Second
+	writeTime      = 250 * time.Millisecond
 	sweepTime      = 10 * time.Minute
 )
 
@@ -107,12 +105,17 @@ type Log struct {
 	done    chan struct{}
 }
 
-// queue holds the entries that are not stored yet. The goroutine takes all of them at once, so that most additions
-// wake no goroutine.
+// store stores queries and details. Only one goroutine writes.
+type store interface {
+	// write stores queries and deletes others. Both may be empty.
+	write(queries []record, gone []uint64) error
+	detail(id uint64) ([]byte, error) // nil if there is none
+	close()
+}
+
+// queue holds the entries that are not stored yet. The goroutine takes all of them at once.
 type queue struct {
 	filled chan struct{} // has a token if the queue is not empty
-	query  chan struct{} // has a token if it contains a query
-	many   chan struct{} // has a token if it is nearly full
 
 	mu      sync.Mutex
 	waiting []record
@@ -122,33 +125,24 @@ type queue struct {
 	dropped int
 }
 
-// record is an entry in the queue.
+// record is an entry on its way to the store. The goroutine encodes it.
 type record struct {
-	call  Call
-	entry *whole // nil for a call
-	size  int
-}
-
-// whole is an entry with its detail. The goroutine encodes both.
-type whole struct {
-	Entry
+	entry             *Entry
 	detail            any // nil = none
+	size              int
 	summary, detailed []byte
 }
 
-// encode encodes an entry and its detail. A detail that cannot be encoded is left out.
-func (w *whole) encode() {
-	w.summary, _ = json.Marshal(&w.Entry) // never fails: texts, numbers and times
-	if w.detail != nil {
-		w.detailed, _ = json.Marshal(w.detail)
+// encode encodes a query and its detail. A detail that cannot be encoded is left out.
+func (r *record) encode() {
+	r.summary, _ = json.Marshal(r.entry) // never fails: texts, numbers and times
+	if r.detail != nil {
+		r.detailed, _ = json.Marshal(r.detail)
 	}
 }
 
-// Bytes that an entry and a call take in the queue besides their texts.
-const (
-	entrySize = 512
-	callSize  = 256
-)
+// entrySize is the approximate memory of an entry besides its texts, in bytes.
+const entrySize = 512
 
 // Open returns the history in a folder; "" means memory only. It is nil if cfg keeps no entries.
 func Open(folder string, cfg Config, logger *slog.Logger) *Log {
@@ -169,10 +163,8 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 
 func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
 	l := &Log{
-		logger: logger, store: s, memory: memory,
-		index: index{cfg: cfg, shares: map[shareKey]*share{}, series: map[Series]*series{}},
-		queue: queue{filled: make(chan struct{}, 1), query: make(chan struct{}, 1), many: make(chan struct{}, 1)},
-		quit:  make(chan struct{}), done: make(chan struct{}),
+		logger: logger, store: s, memory: memory, index: index{cfg: cfg, shares: map[shareKey]*share{}},
+		queue: queue{filled: make(chan struct{}, 1)}, quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.gone = l.index.add(time.Now(), found)
 	go l.run()
@@ -182,25 +174,16 @@ func start(s store, found []stored, cfg Config, memory string, logger *slog.Logg
 // Add adds an entry and its detail, which is encoded later and must not be changed afterwards. size is the estimated
 // size in bytes.
 func (l *Log) Add(e Entry, detail any, size int) {
-	if l == nil {
-		return
+	if l != nil {
+		l.queue.add(record{entry: &e, detail: detail, size: size + entrySize})
 	}
-	l.queue.add(record{entry: &whole{Entry: e, detail: detail}, size: size + entrySize})
-}
-
-// AddCall adds a call.
-func (l *Log) AddCall(c Call) {
-	if l == nil {
-		return
-	}
-	l.queue.add(record{call: c, size: len(c.Tool) + callSize})
 }
 
 func (q *queue) add(r record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count, most, bytes := &q.queries, maxQueries, maxQueuedBytes
-	if r.entry == nil {
+	if r.entry.Kind == KindCall {
 		count, most, bytes = &q.calls, maxCalls, maxQueuedBytes/2
 	}
 	if *count >= most || q.bytes+r.size > bytes {
@@ -210,20 +193,8 @@ func (q *queue) add(r record) {
 	*count++
 	q.bytes += r.size
 	q.waiting = append(q.waiting, r)
-	if len(q.waiting) == 1 {
-		signal(q.filled)
-	}
-	if len(q.waiting) == maxCalls/2 {
-		signal(q.many)
-	}
-	if r.entry != nil {
-		signal(q.query)
-	}
-}
-
-func signal(to chan struct{}) {
 	select {
-	case to <- struct{}{}:
+	case q.filled <- struct{}{}:
 	default:
 	}
 }
@@ -242,7 +213,7 @@ func (q *queue) stored(batch []record) {
 	defer q.mu.Unlock()
 	for i := range batch {
 		q.bytes -= batch[i].size
-		if batch[i].entry == nil {
+		if batch[i].entry.Kind == KindCall {
 			q.calls--
 		} else {
 			q.queries--
@@ -306,7 +277,11 @@ func (l *Log) run() {
 	for ending := false; !ending; {
 		select {
 		case <-l.queue.filled:
-			ending = l.pause()
+			select { // for more entries
+			case <-time.After(writeTime):
+			case <-l.quit:
+				ending = true
+			}
 		case <-sweep.C:
 		case <-l.quit:
 			ending = true
@@ -317,26 +292,6 @@ func (l *Log) run() {
 	}
 }
 
-// pause waits for more entries unless the queue is nearly full. It returns true if the Log is being closed.
-func (l *Log) pause() (ending bool) {
-	timer := time.NewTimer(callTime)
-	defer timer.Stop()
-	query := l.queue.query
-	for {
-		select {
-		case <-timer.C:
-			return false
-		case <-l.queue.many:
-			return false
-		case <-query:
-			timer.Reset(queryTime)
-			query = nil
-		case <-l.quit:
-			return true
-		}
-	}
-}
-
 // write encodes, stores and indexes a batch. An empty batch only deletes expired entries.
 func (l *Log) write(batch []record) {
 	if len(batch) == 0 {
@@ -344,18 +299,28 @@ func (l *Log) write(batch []record) {
 			return
 		}
 	}
-	slices.Sort(l.gone)
 	next := l.index.next()
 	kept := make([]stored, len(batch))
+	var queries []record
 	for i := range batch {
-		kept[i] = l.index.keep(&batch[i], next+uint64(i))
+		r := &batch[i]
+		r.entry.ID = next + uint64(i)
+		kept[i] = stored{Entry: r.entry, bytes: r.size}
+		if r.entry.Kind != KindCall {
+			r.encode()
+			kept[i].bytes = len(r.summary) + len(r.detailed)
+			queries = append(queries, *r)
+		}
 	}
-	err := l.store.write(batch, kept, l.gone)
+	var err error
+	if len(queries) > 0 || len(l.gone) > 0 {
+		err = l.store.write(queries, l.gone)
+	}
 	if err == nil {
 		l.gone = nil
-	}
-	for i := range kept {
-		kept[i].lost = err != nil
+		for i := range kept {
+			kept[i].inStore = kept[i].Kind != KindCall
+		}
 	}
 	l.gone = append(l.gone, l.index.add(time.Now(), kept)...) // last, so that listed entries have their details
 	switch {
@@ -366,3 +331,33 @@ func (l *Log) write(batch []record) {
 	}
 	l.failing = err != nil
 }
+
+// memory is a store that is lost with the process.
+type memory struct {
+	mu      sync.Mutex
+	details map[uint64][]byte
+}
+
+func newMemory() *memory { return &memory{details: map[uint64][]byte{}} }
+
+func (m *memory) write(queries []record, gone []uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range queries {
+		if r.detailed != nil {
+			m.details[r.entry.ID] = r.detailed
+		}
+	}
+	for _, id := range gone {
+		delete(m.details, id)
+	}
+	return nil
+}
+
+func (m *memory) detail(id uint64) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.details[id], nil
+}
+
+func (m *memory) close() {}

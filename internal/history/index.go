@@ -2,30 +2,20 @@ package history
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// stored is a stored entry.
+// stored is an entry in the index.
 type stored struct {
-	id    uint64
-	at    int64 // Unix time in nanoseconds
-	bytes int   // size in the store
-	lost  bool  // the store could not write it
-	share *share
-	entry *Entry // nil for a call
-
-	series           *series // for calls, like the fields below
-	took             time.Duration
-	result, attempts int
-}
-
-// series is the Series of stored calls.
-type series struct {
-	Series
-	calls int
+	*Entry
+	bytes   int
+	inStore bool
+	share   *share
 }
 
 // index holds the stored entries in the order of their ids.
@@ -36,7 +26,6 @@ type index struct {
 	entries []stored
 	kept    amount
 	shares  map[shareKey]*share
-	series  map[Series]*series
 	last    uint64    // the last id assigned
 	aged    time.Time // when expired entries were last dropped
 }
@@ -55,23 +44,6 @@ func (x *index) next() uint64 {
 	return x.last + 1
 }
 
-// keep returns the stored form of a record. It must be called by the goroutine that calls add.
-func (x *index) keep(r *record, id uint64) stored {
-	if w := r.entry; w != nil {
-		w.ID = id
-		w.encode()
-		e := w.Entry // a copy, so that the detail is released
-		return stored{id: id, at: e.At.UnixNano(), bytes: len(w.summary) + len(w.detailed), entry: &e}
-	}
-	c := &r.call
-	known := x.series[c.Series]
-	if known == nil {
-		known = &series{Series: c.Series}
-	}
-	return stored{id: id, at: c.At.UnixNano(), bytes: callBytes, series: known, took: c.Duration, result: c.Bytes,
-		attempts: c.Attempts}
-}
-
 // add adds entries with ascending ids, and drops entries beyond the limits and, from time to time, expired ones. It
 // returns the ids to delete from the store.
 func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
@@ -79,8 +51,11 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	defer x.mu.Unlock()
 	for i := range entries {
 		e := &entries[i]
-		x.join(e)
-		e.share.newest, x.last = e.id, e.id
+		if e.share = x.shares[keyOf(e)]; e.share == nil {
+			e.share = &share{}
+			x.shares[keyOf(e)] = e.share
+		}
+		e.share.newest, x.last = e.ID, e.ID
 		x.count(e, 1)
 	}
 	x.entries = append(x.entries, entries...)
@@ -88,7 +63,7 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	if now.Sub(x.aged) >= agePause || x.kept[0] > bounds[0] || x.kept[1] > bounds[1] {
 		x.aged = now
 		oldest := x.oldest(now)
-		gone = x.drop(gone, func(e *stored) bool { return e.at < oldest })
+		gone = x.drop(gone, func(e *stored) bool { return e.At.Before(oldest) })
 	}
 	for d, bound := range bounds {
 		if x.kept[d] > bound {
@@ -106,8 +81,8 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 		e := &x.entries[i]
 		if chosen(e) {
 			x.count(e, -1)
-			if !e.lost {
-				gone = append(gone, e.id)
+			if e.inStore {
+				gone = append(gone, e.ID)
 			}
 			continue
 		}
@@ -122,7 +97,7 @@ func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 }
 
 // oldest returns the start time of the oldest entries shown.
-func (x *index) oldest(now time.Time) int64 { return now.Add(-x.cfg.Age).UnixNano() }
+func (x *index) oldest(now time.Time) time.Time { return now.Add(-x.cfg.Age) }
 
 // Filter selects entries. Empty fields select all.
 type Filter struct {
@@ -161,9 +136,7 @@ func (l *Log) Find(f Filter, before uint64, limit int) (page []Entry, more uint6
 			more = page[limit-1].ID
 			return false
 		}
-		kept := *e
-		kept.Uses = slices.Clone(e.Uses)
-		page = append(page, kept)
+		page = append(page, *e)
 		return true
 	})
 	return page, more
@@ -177,9 +150,8 @@ func (l *Log) Each(f func(e *Entry) bool) {
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
 	oldest := l.index.oldest(time.Now())
-	var call Entry
-	for i := range slices.Backward(l.index.entries) {
-		if e := &l.index.entries[i]; e.at >= oldest && !f(e.view(&call)) {
+	for _, e := range slices.Backward(l.index.entries) {
+		if !e.At.Before(oldest) && !f(e.Entry) {
 			return
 		}
 	}
@@ -192,11 +164,11 @@ func (l *Log) Get(id uint64) (Entry, bool) {
 	}
 	l.index.mu.RLock()
 	defer l.index.mu.RUnlock()
-	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int { return cmp.Compare(e.id, id) })
-	if !ok || l.index.entries[i].at < l.index.oldest(time.Now()) {
+	i, ok := slices.BinarySearchFunc(l.index.entries, id, func(e stored, id uint64) int { return cmp.Compare(e.ID, id) })
+	if !ok || l.index.entries[i].At.Before(l.index.oldest(time.Now())) {
 		return Entry{}, false
 	}
-	return *l.index.entries[i].view(&Entry{}), true
+	return *l.index.entries[i].Entry, true
 }
 
 // Newest returns the id of the newest entry of the callers that see selects.
@@ -212,4 +184,60 @@ func (l *Log) Newest(see func(caller string) bool) (id uint64) {
 		}
 	}
 	return id
+}
+
+// amount is a number of entries and their bytes.
+type amount [2]int
+
+// share is the space used by the queries or the calls of one caller.
+type share struct {
+	kept   amount
+	most   int // limit while entries are being dropped
+	newest uint64
+}
+
+type shareKey struct{ kind, caller string }
+
+// keyOf returns the key of the share that an entry belongs to.
+func keyOf(e *stored) shareKey { return shareKey{e.Kind, e.Caller} }
+
+// count adds n to the entry counts that e belongs to. Shares without entries are removed.
+func (x *index) count(e *stored, n int) {
+	for d, size := range (amount{1, e.bytes}) {
+		x.kept[d] += n * size
+		e.share.kept[d] += n * size
+	}
+	if e.share.kept[0] == 0 {
+		delete(x.shares, keyOf(e))
+	}
+}
+
+// allot divides the space for entries or bytes between queries and calls, and then equally among callers. Unused
+// space goes to the others.
+func (x *index) allot(d, bound int) {
+	sizes, sums := map[string][]int{}, map[string]int{} // by kind
+	for key, s := range x.shares {
+		sizes[key.kind] = append(sizes[key.kind], s.kept[d])
+		sums[key.kind] += s.kept[d]
+	}
+	half := fair(slices.Collect(maps.Values(sums)), bound)
+	most := map[string]int{} // of a share
+	for kind, sum := range sums {
+		most[kind] = fair(sizes[kind], min(sum, half))
+	}
+	for key, s := range x.shares {
+		s.most = most[key.kind]
+	}
+}
+
+// fair returns the largest limit per size such that the limited sizes add up to at most bound.
+func fair(sizes []int, bound int) int {
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if each := bound / (len(sizes) - i); size > each {
+			return each
+		}
+		bound -= size
+	}
+	return math.MaxInt
 }

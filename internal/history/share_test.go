@@ -33,7 +33,7 @@ func TestShares(t *testing.T) {
 			addCall := func(caller string, n int) {
 				c := call(n)
 				c.Caller = caller
-				l.AddCall(c)
+				l.Add(c, nil, 0)
 				count()
 			}
 			for n := range 40 {
@@ -56,6 +56,9 @@ func TestShares(t *testing.T) {
 					{"quiet", KindQuery, 40, 40}, {"quiet", KindCall, 40, 40}, {"flood", KindCall, 60, 80}, {"flood", KindQuery, 40, 52},
 				} {
 					got, _ := l.Find(Filter{Caller: row.caller, Kind: row.kind}, 0, 1000)
+					if when == "after a restart" && row.kind == KindCall {
+						continue // calls are in memory alone
+					}
 					if len(got) < row.least || len(got) > row.most {
 						t.Errorf("%s: got %d entries of kind %s of %s, want %d to %d", when, len(got), row.kind, row.caller, row.least, row.most)
 					}

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -53,7 +54,6 @@ type storedQuery struct {
 	Calls    []storedCall `json:"steps"`                    // hides the steps of the content
 	Phases   []storedPart `json:"phases"`
 	Graph    graph        `json:"graph"`
-	Lineage  []sentence   `json:"lineage"`
 }
 
 type storedCall struct {
@@ -74,7 +74,7 @@ func (d *queryDetail) MarshalJSON() ([]byte, error) {
 	c := *d.content
 	s := storedQuery{
 		Question: redact.Text(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
-		Graph: newGraph(d), Lineage: lineage(&c),
+		Graph: newGraph(d),
 	}
 	for _, p := range d.phases {
 		s.Phases = append(s.Phases, storedPart{p.Name, milliseconds(p.Started), milliseconds(p.Duration), ""})
@@ -133,18 +133,15 @@ func (s *storedQuery) redact() {
 	for i := range s.Unmet {
 		s.Unmet[i].Text = redact.Text(s.Unmet[i].Text)
 	}
+	s.Citations = slices.Clone(s.Citations)
 	for i := range s.Citations {
 		s.Citations[i].Quote = redact.Text(s.Citations[i].Quote)
-	}
-	for i := range s.Lineage {
-		s.Lineage[i].redact()
 	}
 }
 
 // strip removes all contents. Names, times and outcomes stay.
 func (s *storedQuery) strip() {
-	s.Question, s.Answer, s.Lineage, s.Citations = "", "", []sentence{}, nil
-	s.Warnings = nil
+	s.Question, s.Answer, s.Citations, s.Warnings = "", "", nil, nil
 	s.Plan.Steps = append([]plan.Step{}, s.Plan.Steps...)
 	for i := range s.Plan.Steps {
 		p := &s.Plan.Steps[i]

@@ -221,40 +221,6 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Each cited sentence leads to its step, and to the field that has the quote.
-func TestLineage(t *testing.T) {
-	c := &router.AnswerContent{
-		Answer: "There are 42 people in Sales. [s1] Ann leads it [s1, s2].\nNobody else is named. See [1].",
-		Steps: []router.StepResult{
-			{ID: "s1", Success: true, Result: json.RawMessage(`{"dept":"Sales","people":[{"name":"Ann Lee","role":"lead of Sales"}],"count":42}`)},
-			{ID: "s2", Success: true, Result: json.RawMessage(`"Ann  is\nin charge"`)},
-		},
-		Citations: []synth.Citation{{Step: "s1", Quote: "42"}, {Step: "s1", Quote: "Ann Lee"}, {Step: "s2", Quote: "Ann is in charge"}},
-	}
-	text, err := json.Marshal(lineage(c))
-	want := `[{"text":"There are 42 people in Sales. [s1]","cites":[{"step":"s1","quote":"42","field":"count"}]},` +
-		`{"text":"Ann leads it [s1, s2].","cites":[{"step":"s1","quote":"42","field":"count"},{"step":"s1","quote":"Ann Lee","field":"people.0.name"},{"step":"s2","quote":"Ann is in charge"}]}]`
-	if err != nil || string(text) != want {
-		t.Errorf("got %s, %v\nwant %s", text, err, want)
-	}
-}
-
-// A sentence that quotes a later call of a loop leads to that call.
-func TestLineageOfLoop(t *testing.T) {
-	first, last := 0, 2
-	c := &router.AnswerContent{
-		Answer: "Bob has left [s1].",
-		Steps: []router.StepResult{
-			{ID: "s1", Index: &first, Success: true, Result: json.RawMessage(`{"name":"Ann","state":"present"}`)},
-			{ID: "s1", Index: &last, Success: true, Result: json.RawMessage(`{"name":"Bob","state":"left in May"}`)},
-		},
-		Citations: []synth.Citation{{Step: "s1", Quote: "left in May"}},
-	}
-	if found := lineage(c); len(found) != 1 || len(found[0].Cites) != 1 || found[0].Cites[0].Field != "2.state" {
-		t.Errorf("got %+v, want the field 2.state", found)
-	}
-}
-
 // Problems of a server tell their causes; a server that is lost again and again is one, though it is connected.
 func TestAttention(t *testing.T) {
 	refused := &plan.Error{Reason: "unavailable", Message: "it answered 503"}
@@ -282,48 +248,6 @@ func TestAttention(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
 		}
-	}
-}
-
-// manyCites is an answer of sentences with many marks each, and results of so many bytes.
-func manyCites(steps, size, marks, count int) *router.AnswerContent {
-	c := &router.AnswerContent{}
-	for i := range steps {
-		id := fmt.Sprintf("s%d", i+1)
-		result := fmt.Sprintf(`{"items":["%s"],"found":"the quote of %s"}`, strings.Repeat("word ", size/5), id)
-		c.Steps = append(c.Steps, router.StepResult{ID: id, Success: true, Result: json.RawMessage(result)})
-		c.Citations = append(c.Citations, synth.Citation{Step: id, Quote: "the quote of " + id})
-	}
-	for range count {
-		c.Answer += "This is said"
-		for i := range marks {
-			c.Answer += fmt.Sprintf(" [s%d]", 1+i%steps)
-		}
-		c.Answer += ". "
-	}
-	return c
-}
-
-// A step that a sentence names again and again counts once, and sentences and citations are bounded.
-func TestLineageIsBounded(t *testing.T) {
-	found := lineage(manyCites(10, 1000, 300, 5))
-	if len(found) != 5 || len(found[4].Cites) != 10 || found[4].Cites[9].Field != "found" {
-		t.Errorf("got %d sentences, want 5 that cite each step once, with its field: %+v", len(found), found)
-	}
-	cites := 0
-	found = lineage(manyCites(20, 10, 20, 500))
-	for _, s := range found {
-		cites += len(s.Cites)
-	}
-	if len(found) > maxSentences || cites > maxCites {
-		t.Errorf("got %d sentences with %d citations, want at most %d with %d", len(found), cites, maxSentences, maxCites)
-	}
-}
-
-func BenchmarkLineage(b *testing.B) {
-	c := manyCites(100, 1<<20, 100, 20)
-	for b.Loop() {
-		lineage(c)
 	}
 }
 

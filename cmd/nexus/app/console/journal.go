@@ -130,10 +130,15 @@ func (j *Journal) Call(o downstream.Observation) {
 	if log == nil || o.Tool == "" || o.Step {
 		return
 	}
-	log.AddCall(history.Call{
-		Series: history.Series{Caller: o.Caller, Outcome: o.Outcome, Server: o.Server, Tool: short.Text(o.Tool, maxTool)},
-		At:     o.Began, Duration: o.Duration, Bytes: o.Bytes, Attempts: o.Attempts,
-	})
+	took := milliseconds(o.Duration)
+	use := history.Use{Server: o.Server, Tool: short.Text(o.Tool, maxTool), Calls: 1, Time: took}
+	if o.Outcome != history.OutcomeOK {
+		use.Failed = 1
+	}
+	log.Add(history.Entry{
+		Kind: history.KindCall, At: o.Began, Caller: o.Caller, Outcome: o.Outcome, Duration: took, Bytes: o.Bytes,
+		Attempts: o.Attempts, Uses: []history.Use{use},
+	}, nil, len(use.Tool))
 }
 
 // maxUses bounds the tools of one entry.

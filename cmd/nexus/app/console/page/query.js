@@ -66,17 +66,17 @@ function troubles(nodes, calls, to) {
     failed.length > shownTroubles ? h("p", { class: "muted" }, `and ${count(failed.length - shownTroubles, "more step")}`) : "");
 }
 
-// answer shows the answer with links to the steps that it names, and where its sentences come from.
+// answer shows the answer with links to the steps that it names, and the quotes of its sources.
 function answer(d, at, to) {
   if (!d.answer) return "";
   const parts = d.answer.split(/(\[[^\[\]]{1,200}\])/).map((part) => {
     const ids = part[0] === "[" ? part.slice(1, -1).split(/\s*,\s*/) : [];
     return ids.length && ids.every((x) => at.has(x)) ? ["[", ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]), "]"] : part;
   });
+  const quotes = (d.citations || []).filter((c) => c.quote);
   return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "prose answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, parts),
     d.unmet.length ? h("details", {}, h("summary", {}, `Not done: ${count(d.unmet.length, "part")} of the question`), h("ul", {}, d.unmet.map((u) => h("li", {}, u.text || "a part of the question", " – ", words(u.reason), u.tool ? [" (", u.tool, u.missing?.length ? ` needs ${u.missing.join(", ")}` : "", ")"] : "")))) : "",
-    d.lineage.length ? h("details", { class: "lineage" }, h("summary", {}, `Sources: ${count(d.lineage.length, "cited sentence")}`), h("ol", {}, d.lineage.map((x) => h("li", {}, h("span", { class: "prose" }, x.text), h("ul", {}, x.cites.map((c) => h("li", {},
-      h("a", { href: to(c.step, c.field) }, c.field ? `${c.step} › ${c.field}` : c.step), c.quote ? [" ", h("q", {}, c.quote)] : " as a whole"))))))) : "");
+    quotes.length ? h("details", { class: "sources" }, h("summary", {}, `Sources: ${count(quotes.length, "quote")}`), h("ul", {}, quotes.map((c) => h("li", {}, h("a", { href: to(c.step) }, c.step), " ", h("q", {}, c.quote))))) : "");
 }
 
 function legend(g) {

@@ -11,7 +11,7 @@ export async function query({ main, path }) {
     return { title: "Call" };
   }
   const nodes = detail.graph.nodes, at = new Map(nodes.map((n) => [n.id, n])), calls = Map.groupBy(detail.steps, (c) => c.id);
-  const to = (step, field) => `#/queries/${id}/${encodeURIComponent(step)}${field ? "/" + encodeURIComponent(field) : ""}`;
+  const to = (step) => `#/queries/${id}/${encodeURIComponent(step)}`;
   const panel = h("section", { class: "panel", id: "step", tabindex: "-1", "aria-label": "The selected step" });
   const drawn = nodes.length && graph(nodes, detail.graph.path, (step) => { location.hash = to(step); });
   const fall = waterfall(detail, entry, to);
@@ -20,15 +20,15 @@ export async function query({ main, path }) {
     answer(detail, at, to),
     nodes.length ? h("section", { "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The plan as it ran"), legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or no tool matches; see the ", h("a", { href: "#/tools" }, "tools"), "."),
     h("div", { class: "split" }, h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Where the time went"), fall.element), nodes.length ? panel : ""));
-  const select = (step, field) => {
+  const select = (step) => {
     if (!nodes.length) return;
     const n = at.get(step) || nodes.find((x) => x.state === "failed" || x.state === "partly") || nodes[0];
     drawn.select(n.id); fall.select(n.id);
-    put(panel, ...stepPanel(n, calls.get(n.id) || [], detail, nodes, to, field));
+    put(panel, ...stepPanel(n, calls.get(n.id) || [], detail, nodes, to));
   };
-  select(path[1], path[2]);
-  return { title: entry.text || "Query", shown: () => select(path[1], path[2]),
-    move: (next) => { select(next[1], next[2]); if (next[1]) { panel.focus({ preventScroll: true }); panel.scrollIntoView({ block: innerWidth < 900 ? "start" : "nearest" }); } } };
+  select(path[1]);
+  return { title: entry.text || "Query", shown: () => select(path[1]),
+    move: (next) => { select(next[1]); if (next[1]) { panel.focus({ preventScroll: true }); panel.scrollIntoView({ block: innerWidth < 900 ? "start" : "nearest" }); } } };
 }
 
 query.within = (shown, path) => (shown + "/").startsWith(`#/queries/${path[0]}/`);
@@ -114,14 +114,13 @@ function waterfall(d, entry, to) {
 const shownCalls = 30;
 
 // stepPanel shows all that is known of a step.
-function stepPanel(n, calls, d, nodes, to, field) {
+function stepPanel(n, calls, d, nodes, to) {
   const step = d.plan.steps.find((x) => x.id === n.id) || {}, needed = nodes.filter((x) => x.needs.includes(n.id)).map((x) => x.id);
   const links = (ids) => ids.length ? ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]) : "";
   const error = calls.find((c) => c.error);
   return [
     h("div", { class: "head" }, h("h2", { class: "clamp" }, `${n.id}: ${n.tool}`), badge(n.state)),
     error ? h("p", { class: "problem" }, why(error.error), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
-    field && calls.length ? h("div", { class: "cited" }, h("h3", {}, "Cited field ", h("code", {}, field)), block(cited(n, calls, field) ?? "the kept part of the result does not have it", "Cited field")) : "",
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],
       ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
       ["Began after", n.calls && n.state !== "skipped" ? ms(n.started_ms) : ""], ["Took", n.calls && n.state !== "skipped" ? ms(n.duration_ms) : ""],
@@ -134,12 +133,6 @@ function stepPanel(n, calls, d, nodes, to, field) {
 }
 
 const own = (n) => n.tool.startsWith(n.server + ".") ? n.tool.slice(n.server.length + 1) : n.tool;
-
-// cited returns the value at a path such as items.0.name; of a loop, the path begins with the index of the call.
-function cited(n, calls, field) {
-  const path = field.split("."), call = n.loop ? calls.find((c) => c.index === Number(path[0])) : calls[0];
-  return path.slice(n.loop ? 1 : 0).reduce((value, name) => value?.[name], call?.result);
-}
 
 const outcome = (c, d) => [
   c.tries.length > 1 ? table("Attempts", ["Attempt", "Began after", "Took", "Outcome"], c.tries.map((t, i) => [i + 1, ms(t.started_ms), ms(t.duration_ms), badge(t.reason || "ok")])) : "",

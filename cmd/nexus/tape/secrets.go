@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,47 +18,42 @@ import (
 // shortest is the length of the shortest secret that is searched for, in bytes.
 const shortest = 8
 
-// Secrets returns the secrets of a configuration: keys, headers, environments of servers, and passwords and parameters
-// of addresses.
-func Secrets(cfg config.Config) []string {
-	var all []string
-	address := func(text string) {
-		u, err := url.Parse(text)
-		if err != nil {
-			return
+// Secrets returns the secrets of a configuration: all values of type secret.String, without the scheme of credentials
+// too, and the passwords and parameters of addresses.
+func Secrets(cfg config.Config) []string { return secretsIn(reflect.ValueOf(cfg), nil) }
+
+func secretsIn(v reflect.Value, all []string) []string {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			all = secretsIn(v.Elem(), all)
 		}
-		if password, set := u.User.Password(); set {
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				all = secretsIn(value, all)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			all = secretsIn(v.Index(i), all)
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			all = secretsIn(value, all)
+		}
+	case reflect.String:
+		text := v.String()
+		if v.Type() == reflect.TypeFor[secret.String]() {
+			_, credentials, _ := strings.Cut(text, " ") // after the scheme
+			return append(all, text, credentials)
+		}
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			password, _ := u.User.Password()
 			all = append(all, password)
-		}
-		for _, values := range u.Query() {
-			all = append(all, values...)
-		}
-	}
-	headers := func(values map[string]secret.String) {
-		for _, value := range values {
-			_, credentials, _ := strings.Cut(value.Reveal(), " ") // after the scheme
-			all = append(all, value.Reveal(), credentials)
-		}
-	}
-	model := func(url string, key secret.String, values map[string]secret.String) {
-		address(url)
-		all = append(all, key.Reveal())
-		headers(values)
-	}
-	for _, s := range cfg.Servers {
-		address(s.URL)
-		for _, value := range s.Env {
-			all = append(all, value.Reveal())
-		}
-		headers(s.Headers)
-	}
-	if l := cfg.LLM; l != nil {
-		model(l.Planner.BaseURL, l.Planner.APIKey, l.Planner.Headers)
-		if own := l.Synthesizer; own != nil {
-			model(own.BaseURL, own.APIKey, own.Headers)
-		}
-		if own := l.Embeddings; own != nil {
-			model(own.BaseURL, own.APIKey, nil)
+			for _, values := range u.Query() {
+				all = append(all, values...)
+			}
 		}
 	}
 	return all

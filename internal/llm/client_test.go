@@ -41,7 +41,7 @@ type fixture struct {
 func connect(t *testing.T, change func(*llm.Config)) *fixture {
 	t.Helper()
 	f := &fixture{Server: llmtest.New(t)}
-	f.cfg = llm.Config{BaseURL: f.BaseURL, APIKey: secret.String(apiKey), Model: "stub", Timeout: 10 * time.Second}
+	f.cfg = llm.Config{BaseURL: f.BaseURL, APIKey: secret.String(apiKey), Model: "stub", Timeout: 40 * time.Second}
 	if change != nil {
 		change(&f.cfg)
 	}
@@ -173,7 +173,7 @@ func TestFaults(t *testing.T) {
 				f := connect(t, func(c *llm.Config) {
 					api(c)
 					if stalls {
-						c.Timeout = time.Second
+						c.Timeout = 2 * time.Second
 					}
 				})
 				f.Answer(row.replies...)
@@ -181,11 +181,11 @@ func TestFaults(t *testing.T) {
 				var partial strings.Builder
 				req.OnDelta = func(s string) { partial.WriteString(s) }
 				req.OnRestart = partial.Reset
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				got, err := f.llm.Complete(ctx, req)
 				if ctx.Err() != nil {
-					t.Fatalf("took more than 10 s: %v", err)
+					t.Fatalf("took more than 30 s: %v", err)
 				}
 				if row.want == "" {
 					if err != nil || got.Text != long || partial.String() != long {

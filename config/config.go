@@ -13,6 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -127,7 +128,7 @@ func Default() Config {
 		Query:         router.DefaultQuery(),
 		Planner:       planner.Default(),
 		Execution:     downstream.DefaultExecution(),
-		Health:        downstream.DefaultHealth(),
+		Health:        server.DefaultHealth(),
 		Limits:        limit.Default(),
 		RateLimit:     limit.DefaultRate(),
 		Validation:    router.DefaultValidation(),

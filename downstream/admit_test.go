@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -107,7 +107,7 @@ func TestBreakerAfterReconnect(t *testing.T) {
 			m.Call(t.Context(), request("a", "echo"))
 			time.Sleep(2 * time.Second)
 		}
-		if got := m.Status()["a"].Breaker; got != admission.Open {
+		if got := m.Status()["a"].Breaker; got != breaker.Open {
 			t.Fatalf("breaker: got %s, want open", got)
 		}
 		down.Store(false)
@@ -141,7 +141,7 @@ func TestBreakerAndSilence(t *testing.T) {
 					t.Errorf("got %v, want a timeout", err)
 				}
 			}
-			if got := m.Status()["a"].Breaker; (got == admission.Closed) == deaf {
+			if got := m.Status()["a"].Breaker; (got == breaker.Closed) == deaf {
 				t.Errorf("breaker: got %s with a server that is deaf: %t", got, deaf)
 			}
 			m.Stop()
@@ -345,7 +345,7 @@ func TestBreakerAndOneLoss(t *testing.T) {
 		synctest.Wait()
 		m.Call(t.Context(), request("a", "die"))
 		wg.Wait()
-		if got := m.Status()["a"].Breaker; got != admission.Closed {
+		if got := m.Status()["a"].Breaker; got != breaker.Closed {
 			t.Errorf("breaker: got %s after one loss, want closed", got)
 		}
 		if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {

@@ -42,7 +42,7 @@ func (c *calls) startSpan(ctx context.Context, r *Request) (context.Context, tra
 	if span.IsRecording() {
 		attributes := append(tracing.Target(r.Method, name), tracing.Text(tracing.MethodName, r.Method),
 			tracing.Server.String(r.Server), tracing.Attempt.Int(*r.Attempts))
-		span.SetAttributes(append(attributes, r.server.where...)...)
+		span.SetAttributes(append(attributes, r.server.Where...)...)
 		c.opts.Tracer.Resource(span, r.Method, r.Params)
 	}
 	return ctx, span

@@ -4,20 +4,90 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
+	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-func newCalls(opts *Options, servers *servers, clients *clients) *calls {
+// Request is one request to a server.
+type Request struct {
+	Server   string
+	Method   string
+	Params   []byte // raw, with the server's own names
+	Tool     string // the tool's own name, for tools/call
+	Client   string // the client session that causes it; empty for the router itself
+	Caller   string // charged for the request: an API key or a remote address; empty for the router itself
+	Proxied  bool   // from a proxy surface: use the client's own session if the server has one per client
+	Step     bool   // a step of a plan: the execution limits apply
+	Modern   bool   // the client handles input_required results of a modern server itself
+	Visible  Visible
+	Attempts *int // incremented per call made; may be nil
+	Hooks
+
+	pause  func() (resume func()) // pauses the time limit; set by limitTime
+	permit *admission.Permit      // of the server's queue; set by admit
+	server *server.Server         // handles the request; set by authorize and admit
+}
+
+// Hooks connect a request to its client. Each may be nil. They must not block, except Ask.
+type Hooks struct {
+	Progress func(params []byte)        // raw params of progress notifications
+	Ask      Asker                      // answers the server's own requests
+	Notify   func(jsonrpc.Message) bool // receives the call's other notifications; false = call is over
+	Gone     func() bool                // the client's connection has ended
+	Sent     func()                     // the request has been sent
+	Streams  func()                     // the server answers with a stream
+	Reserve  func(total int) bool       // charges the response to the caller before its memory is allocated
+	Hold     Hold                       // charges data kept after the call
+	Header   http.Header                // of the client's HTTP request; those in forward_headers are forwarded
+
+	Tried func(began time.Time, err error) // an attempt has ended
+}
+
+// connection returns the connection that the request uses.
+func (r *Request) connection() *server.Connection {
+	if r.Proxied {
+		return r.server.Connection(r.Client)
+	}
+	return r.server.Own
+}
+
+// resource returns the resource that a request names.
+func (r *Request) resource() server.Resource {
+	return server.Resource{Server: r.Server, URI: jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
+}
+
+// roundTrip sends a request and returns the response. Each middleware of calls wraps another roundTrip.
+type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
+
+// calls is the path of every request to a server: a chain of middleware.
+type calls struct {
+	opts    *Options
+	servers *servers
+	clients *server.Clients
+	chain   roundTrip
+}
+
+// serverFor returns the server that handles a request. The error is an *UnknownError.
+func (c *calls) serverFor(r *Request) (*server.Server, error) {
+	s := c.servers.named(r.Server)
+	switch {
+	case s == nil || s.Config.Disabled:
+		return nil, &UnknownError{"server", r.Server}
+	case r.Tool != "" && (!s.Config.Tools.Allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
+		return nil, &UnknownError{"tool", catalog.FullName(r.Server, r.Tool)}
+	}
+	return s, nil
+}
+
+func newCalls(opts *Options, servers *servers, clients *server.Clients) *calls {
 	c := &calls{opts: opts, servers: servers, clients: clients}
 	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
@@ -36,6 +106,25 @@ func (c *calls) authorize(next roundTrip) roundTrip {
 	}
 }
 
+// admit makes calls wait in the server's fair queue. If a new configuration replaces the server while a call waits, the
+// call moves to the successor.
+func (c *calls) admit(next roundTrip) roundTrip {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		for {
+			r.permit = new(admission.Permit)
+			reply, err := r.server.Admit(ctx, r.permit, r.Caller, r.Client, func() (link.Reply, error) { return next(ctx, r) })
+			if !errors.Is(err, admission.ErrRetired) {
+				return reply, err
+			}
+			successor, err := c.serverFor(r)
+			if err != nil {
+				return link.Reply{}, err
+			}
+			r.server = successor
+		}
+	}
+}
+
 // observe measures the call with all its attempts.
 func (c *calls) observe(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
@@ -45,11 +134,11 @@ func (c *calls) observe(next roundTrip) roundTrip {
 		began := time.Now()
 		reply, err := next(ctx, r)
 		took := time.Since(began)
-		r.server.health.observed(took, err)
+		r.server.Observed(took, err)
 		outcome := cmp.Or(errorType(reply, err), OutcomeOK)
 		c.opts.Observe(Observation{
 			Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts, Method: r.Method, Waited: r.waited(),
-			Tool: r.Tool, Listed: r.Tool != "" && r.server.lists(r.Tool),
+			Tool: r.Tool, Listed: r.Tool != "" && r.server.Lists(r.Tool),
 			Caller: r.Caller, Step: r.Step, Began: began, Bytes: len(reply.Result),
 		})
 		return reply, err
@@ -58,10 +147,10 @@ func (c *calls) observe(next roundTrip) roundTrip {
 
 // waited returns how long the request waited in the server's queue.
 func (r *Request) waited() time.Duration {
-	if r.place == nil {
+	if r.permit == nil {
 		return 0
 	}
-	return r.place.Waited
+	return r.permit.Waited
 }
 
 // OutcomeOK is the outcome of a call that succeeded.
@@ -98,56 +187,10 @@ func reasonOf(err error) string {
 
 // send makes one attempt.
 func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
-	sl := r.server.slot(r.owner())
-	sl.callers.add(r.Caller)
-	session, err := sl.connect(ctx)
-	if err != nil {
-		if failure, ok := errors.AsType[*link.Failure](err); ok {
-			// The failure is that of the handshake, not of the call.
-			unsent := *failure
-			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
-			err = &unsent
-		}
-		return link.Reply{}, err
-	}
-	if c.opts.Tracer.On() {
-		trace.SpanFromContext(ctx).SetAttributes(tracing.ProtocolVersion.String(session.Version))
-	}
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
-		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.config.forwarded(r.Header),
-		Origin: &origin{client: r.Client, ask: r.Ask, notify: r.Notify, pause: r.pause, place: r.place, ctx: ctx},
+		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.Config.Forwarded(r.Header),
+		Origin: &server.Origin{Client: r.Client, Ask: r.Ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx},
 	}
-	if r.Tool != "" && session.ChecksParamHeaders() {
-		return callMirrored(ctx, sl, session, call, r.Tool)
-	}
-	return session.Call(ctx, call)
-}
-
-// callMirrored calls a tool of a server that compares HTTP headers with the params they repeat (MCP 2026-07-28). The
-// header names come from the tool's definition, which is listed if it is unknown. A server that refuses the headers
-// has not run the tool, so the tool is listed again, and called again if its headers have changed.
-func callMirrored(
-	ctx context.Context, sl *slot, session *link.Session, call *link.Call, tool string,
-) (link.Reply, error) {
-	if sl.lists.tool(tool) == nil {
-		if _, err := sl.lists.get(ctx, "tools/list", forRouter); err != nil && ctx.Err() != nil {
-			return link.Reply{}, context.Cause(ctx)
-		}
-	}
-	forwarded := call.Header
-	call.Header = sl.lists.tool(tool).ParamHeaders(forwarded, call.Params)
-	reply, err := session.Call(ctx, call)
-	if err != nil || string(jsonrpc.Get(reply.Err, "code")) != strconv.Itoa(jsonrpc.CodeHeaderMismatch) {
-		return reply, err
-	}
-	if _, err := sl.lists.get(ctx, "tools/list", forClient); err != nil {
-		return reply, nil
-	}
-	again := *call
-	again.Header = sl.lists.tool(tool).ParamHeaders(forwarded, call.Params)
-	if maps.EqualFunc(call.Header, again.Header, slices.Equal) {
-		return reply, nil
-	}
-	return session.Call(ctx, &again)
+	return r.connection().Call(ctx, call, r.Tool)
 }

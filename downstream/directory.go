@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -68,22 +69,22 @@ func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
 }
 
 // list returns each server's list of tools, or the error if there is none in time.
-func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
-	lists, failed = make([]*listing, len(f.order)), make([]error, len(f.order))
+func (f *set) list(ctx context.Context) (lists []*server.List, failed []error) {
+	lists, failed = make([]*server.List, len(f.order)), make([]error, len(f.order))
 	var wg sync.WaitGroup
 	for i, s := range f.order {
-		if l, ok := s.own.lists.cached("tools/list", forRouter); ok {
+		if l, ok := s.Own.Lists.Cached("tools/list", server.ForRouter); ok {
 			lists[i] = l
 			continue
 		}
 		wg.Go(func() {
-			defer s.rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
-			switch l, err := s.own.lists.get(ctx, "tools/list", forRouter); {
+			defer s.Rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
+			switch l, err := s.Own.Lists.Get(ctx, "tools/list", server.ForRouter); {
 			case err == nil:
 				lists[i] = l
 			case ctx.Err() == nil && !errors.Is(err, admission.ErrRetired):
 				failed[i] = err
-				s.health.leftOut("tools/list", err)
+				s.LeftOut("tools/list", err)
 			}
 		})
 	}
@@ -92,18 +93,18 @@ func (f *set) list(ctx context.Context) (lists []*listing, failed []error) {
 }
 
 // missing returns the servers without a list, with reasons.
-func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
+func (f *set) missing(lists []*server.List, failed []error) (missing []Missing) {
 	for i, l := range lists {
 		if l != nil {
 			continue
 		}
 		lost := Missing{
-			Server: f.order[i].config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
+			Server: f.order[i].Config.Name, Reason: reason.Unavailable, Message: "its tools cannot be listed",
 		}
-		if last := f.order[i].own.lists.last("tools/list"); last != nil {
-			lost.Last = last.tools
+		if last := f.order[i].Own.Lists.Last("tools/list"); last != nil {
+			lost.Last = last.Tools
 		}
-		failure := f.order[i].own.starting() // includes the time elapsed
+		failure := f.order[i].Own.Starting() // includes the time elapsed
 		if failure != nil || errors.As(failed[i], &failure) {
 			lost.Reason, lost.Message = failure.Reason, failure.Message
 		} else if failed[i] != nil {
@@ -115,7 +116,7 @@ func (f *set) missing(lists []*listing, failed []error) (missing []Missing) {
 }
 
 // Reconnect retries, in parallel, the missing servers that were listed before and failed without a delay. It reports
-// whether any is back. It waits at most for the list deadline and reconnectTime.
+// whether any is back. It waits at most reconnectTime.
 func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool) {
 	var reached atomic.Bool
 	var wg sync.WaitGroup
@@ -123,10 +124,10 @@ func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool
 		quick := m.Reason == reason.Unavailable || m.Reason == reason.Disconnected
 		if s := d.servers.enabled(m.Server); s != nil && quick && m.Last != nil {
 			wg.Go(func() {
-				defer s.rescue("connecting", nil)
-				ctx, cancel := context.WithTimeout(ctx, min(s.deadline, reconnectTime))
+				defer s.Rescue("connecting", nil)
+				ctx, cancel := context.WithTimeout(ctx, reconnectTime)
 				defer cancel()
-				if _, err := s.own.connect(ctx); err == nil {
+				if _, err := s.Own.Connect(ctx); err == nil {
 					reached.Store(true)
 				}
 			})
@@ -140,7 +141,7 @@ func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool
 type snapshot struct {
 	catalog *Catalog
 	set     *set
-	lists   []*listing
+	lists   []*server.List
 }
 
 // fresh reports whether all lists are current, as far as their servers announce changes.
@@ -150,7 +151,7 @@ func (s *snapshot) fresh(f *set) bool {
 	}
 	now := time.Now()
 	for _, l := range s.lists {
-		if l == nil || !l.fresh(forRouter, now) {
+		if l == nil || !l.Fresh(server.ForRouter, now) {
 			return false
 		}
 	}
@@ -158,7 +159,7 @@ func (s *snapshot) fresh(f *set) bool {
 }
 
 // build returns the catalog of the lists, or a later one built by another caller.
-func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog {
+func (d *directory) build(f *set, lists []*server.List, missing []Missing) *Catalog {
 	d.building.Lock()
 	defer d.building.Unlock()
 	var former *Catalog
@@ -169,16 +170,16 @@ func (d *directory) build(f *set, lists []*listing, missing []Missing) *Catalog 
 			if s.set != f {
 				break
 			}
-			if last := s.lists[i]; l != nil && last != nil && last.turn > l.turn {
+			if last := s.lists[i]; l != nil && last != nil && last.Number > l.Number {
 				lists[i] = last
 			}
 		}
 	}
 	sources := make([]catalog.Source, len(lists))
 	for i, l := range lists {
-		sources[i].Server = f.order[i].config.Name
+		sources[i].Server = f.order[i].Config.Name
 		if l != nil {
-			sources[i].List, sources[i].Instructions = l.tools, l.instructions
+			sources[i].List, sources[i].Instructions = l.Tools, l.Instructions
 		}
 	}
 	c := catalog.Build(former, d.options, sources, missing)
@@ -205,64 +206,64 @@ func (d *directory) conflicts() []catalog.Conflict {
 
 // Displaced returns why a tool is quarantined under ConflictError: a server earlier in the configuration has a tool of
 // its name. It is nil for other tools.
-func (d *directory) Displaced(server, tool string) *link.Failure {
+func (d *directory) Displaced(name, tool string) *link.Failure {
 	for _, c := range d.conflicts() {
-		if c.Tool == tool && slices.Contains(c.Servers[1:], server) {
-			return catalog.Quarantine(server, tool, "its name is also used by another server")
+		if c.Tool == tool && slices.Contains(c.Servers[1:], name) {
+			return catalog.Quarantine(name, tool, "its name is also used by another server")
 		}
 	}
 	return nil
 }
 
 // Listed reports whether a server's last list had a tool.
-func (d *directory) Listed(server, client, tool string) bool {
-	s := d.servers.enabled(server)
-	return s != nil && s.slot(client).lists.tool(tool) != nil
+func (d *directory) Listed(name, client, tool string) bool {
+	s := d.servers.enabled(name)
+	return s != nil && s.Connection(client).Lists.Tool(tool) != nil
 }
 
 // Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
 // missing from the last list is looked up at its server. If the server cannot be listed, Has returns true and the
 // call itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
-func (d *directory) Has(ctx context.Context, server, client, tool string, visible Visible) (bool, error) {
-	s := d.servers.enabled(server)
-	if s == nil || !s.config.Tools.allows(tool) || visible != nil && !visible(server, tool) {
+func (d *directory) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
+	s := d.servers.enabled(name)
+	if s == nil || !s.Config.Tools.Allows(tool) || visible != nil && !visible(name, tool) {
 		return false, nil
 	}
-	lists := s.slot(client).lists
-	if lists.tool(tool) != nil {
+	lists := s.Connection(client).Lists
+	if lists.Tool(tool) != nil {
 		return true, nil
 	}
-	l, err := lists.getWith(ctx, "tools/list", time.Now(), func(l *listing) bool {
-		_, useless := l.tools.Quarantined[tool]
-		return useless || l.tools.Tool(tool) != nil
+	l, err := lists.GetWith(ctx, "tools/list", time.Now(), func(l *server.List) bool {
+		_, useless := l.Tools.Quarantined[tool]
+		return useless || l.Tools.Tool(tool) != nil
 	})
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case err != nil || l.tools.Tool(tool) != nil:
+	case err != nil || l.Tools.Tool(tool) != nil:
 		return true, nil
 	}
-	if why, ok := l.tools.Quarantined[tool]; ok {
-		return false, catalog.Quarantine(server, tool, why)
+	if why, ok := l.Tools.Quarantined[tool]; ok {
+		return false, catalog.Quarantine(name, tool, why)
 	}
 	return false, nil
 }
 
 // Validate checks arguments against the tool's inputSchema. It returns nil if they are valid or the schema is
 // unknown.
-func (d *directory) Validate(ctx context.Context, server, tool string, arguments []byte) (*plan.Error, error) {
-	if known, err := d.Has(ctx, server, "", tool, nil); err != nil || !known {
+func (d *directory) Validate(ctx context.Context, name, tool string, arguments []byte) (*plan.Error, error) {
+	if known, err := d.Has(ctx, name, "", tool, nil); err != nil || !known {
 		return nil, err
 	}
-	s := d.servers.server(server)
+	s := d.servers.named(name)
 	if s == nil {
 		return nil, nil
 	}
-	l := s.own.lists.last("tools/list")
+	l := s.Own.Lists.Last("tools/list")
 	if l == nil {
 		return nil, nil
 	}
-	t := l.tools.Tool(tool)
+	t := l.Tools.Tool(tool)
 	if t == nil {
 		return nil, nil
 	}
@@ -275,17 +276,17 @@ func (d *directory) Validate(ctx context.Context, server, tool string, arguments
 func (d *directory) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
-	err = d.servers.use(name, func(s *server) error {
-		lists := s.slot(client).lists
-		has := func(l *listing) bool {
-			i := slices.IndexFunc(l.items, match)
+	err = d.servers.use(name, func(s *server.Server) error {
+		lists := s.Connection(client).Lists
+		has := func(l *server.List) bool {
+			i := slices.IndexFunc(l.Items, match)
 			if ok = i >= 0; ok {
-				item = l.items[i]
+				item = l.Items[i]
 			}
 			return ok
 		}
-		_, err := lists.getWith(ctx, method, since, has)
-		if last := lists.last(method); err != nil && last != nil && has(last) {
+		_, err := lists.GetWith(ctx, method, since, has)
+		if last := lists.Last(method); err != nil && last != nil && has(last) {
 			return nil
 		}
 		return err
@@ -304,10 +305,10 @@ func (d *directory) Refresh(ctx context.Context, since time.Time) {
 	}
 	var wg sync.WaitGroup
 	for _, s := range d.servers.all().order {
-		if !s.config.Disabled {
+		if !s.Config.Disabled {
 			wg.Go(func() {
-				defer s.rescue("listing its tools", nil)
-				_, _ = s.own.lists.getWith(ctx, "tools/list", since, func(*listing) bool { return false }) // Catalog reports the error
+				defer s.Rescue("listing its tools", nil)
+				_, _ = s.Own.Lists.GetWith(ctx, "tools/list", since, func(*server.List) bool { return false }) // Catalog reports the error
 			})
 		}
 	}

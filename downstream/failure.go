@@ -49,18 +49,6 @@ var reads = map[string]bool{
 	"resources/subscribe": true, "resources/unsubscribe": true, "logging/setLevel": true,
 }
 
-// isLost reports whether a new session may succeed immediately, because the server does not know the old one.
-func isLost(err error) bool {
-	var f *link.Failure
-	return errors.As(err, &f) && f.Lost
-}
-
-// mayHaveArrived reports whether a message that failed with err may have reached the server.
-func mayHaveArrived(err error) bool {
-	var f *link.Failure
-	return errors.As(err, &f) && f.Delivered
-}
-
 // Retryable reports whether the same request may succeed later.
 func Retryable(f *link.Failure) bool { return retryable(f) || f.Reason == reason.Timeout }
 
@@ -92,14 +80,3 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 
 // Failure is the error of a request without a response.
 type Failure = link.Failure
-
-// refused marks the failure of a call that was refused before it reached its server.
-type refused struct{ *link.Failure }
-
-// Unwrap makes the Failure visible to errors.As.
-func (r refused) Unwrap() error { return r.Failure }
-
-func timedOut(err error) bool {
-	var f *link.Failure
-	return errors.As(err, &f) && f.Reason == reason.Timeout
-}

@@ -11,10 +11,14 @@ package downstream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 )
 
 // The types of package catalog that the methods of Manager take and return.
@@ -29,7 +33,7 @@ type (
 type Manager struct {
 	*directory
 	opts     Options
-	dialer   *dialer
+	http     *http1.Transport
 	servers  *servers
 	calls    *calls
 	sessions *Sessions
@@ -38,15 +42,16 @@ type Manager struct {
 // New returns a Manager. Server names must be unique; the config loader checks that.
 func New(opts Options) *Manager {
 	fillDefaults(&opts)
-	m := &Manager{opts: opts}
-	clients := newClients()
-	m.dialer = newDialer(&m.opts, clients)
-	m.servers = newServers(opts.Servers, clients, func(c ServerConfig) *server {
-		return newServer(newEndpoint(c, &m.opts, clients), m.dialer.open)
-	})
+	shared := &server.Options{
+		Health: opts.Health, ListDeadline: opts.ListDeadline, AnswerLimit: opts.Execution.ToolTimeoutMax,
+		MaxMessage: opts.MaxMessage, Version: opts.Version, Logger: opts.Logger, Clients: server.NewClients(),
+		Transport: server.NewTransport(), Embedded: opts.Embedded, Tokens: opts.Tokens,
+		OnMessage: opts.OnMessage, OnReturn: opts.OnReturn, OnRequest: opts.OnRequest,
+	}
+	m := &Manager{opts: opts, http: shared.Transport, servers: newServers(opts.Servers, shared)}
 	m.directory = newDirectory(&m.opts, m.servers)
-	m.calls = newCalls(&m.opts, m.servers, clients)
-	m.sessions = &Sessions{m.servers, clients, m.calls, m.opts.Logger}
+	m.calls = newCalls(&m.opts, m.servers, shared.Clients)
+	m.sessions = &Sessions{m.servers, shared.Clients, m.calls, m.opts.Logger}
 	return m
 }
 
@@ -68,14 +73,14 @@ func (m *Manager) Sessions() *Sessions { return m.sessions }
 // Apply does nothing.
 func (m *Manager) Apply(configs []ServerConfig) Changes { return m.servers.apply(configs) }
 
-// Stop calls StopWithin with stopTime for every server.
-func (m *Manager) Stop() { m.StopWithin(time.Duration(len(m.servers.every())) * stopTime) }
+// Stop calls StopWithin with server.StopTime for every server.
+func (m *Manager) Stop() { m.StopWithin(time.Duration(len(m.servers.every())) * server.StopTime) }
 
 // StopWithin closes the servers one after the other, in reverse configuration order, and waits. A server that exceeds
 // its share of the remaining time is cut off.
 func (m *Manager) StopWithin(limit time.Duration) {
 	m.servers.stop(limit)
-	m.dialer.transport.CloseIdleConnections()
+	m.http.CloseIdleConnections()
 }
 
 // Servers returns the names of the configured servers, in order.
@@ -83,7 +88,7 @@ func (m *Manager) Servers() []string {
 	order := m.servers.all().order
 	names := make([]string, len(order))
 	for i, s := range order {
-		names[i] = s.config.Name
+		names[i] = s.Config.Name
 	}
 	return names
 }
@@ -92,20 +97,20 @@ func (m *Manager) Servers() []string {
 func (m *Manager) Enabled() []string {
 	var names []string
 	for _, s := range m.servers.all().order {
-		if !s.config.Disabled {
-			names = append(names, s.config.Name)
+		if !s.Config.Disabled {
+			names = append(names, s.Config.Name)
 		}
 	}
 	return names
 }
 
 // Configured reports whether a server of that name is configured.
-func (m *Manager) Configured(name string) bool { return m.servers.server(name) != nil }
+func (m *Manager) Configured(name string) bool { return m.servers.named(name) != nil }
 
 // ForwardedHeaders returns the names in forward_headers of all servers.
 func (m *Manager) ForwardedHeaders() (names []string) {
 	for _, s := range m.servers.all().order {
-		names = append(names, s.config.ForwardHeaders...)
+		names = append(names, s.Config.ForwardHeaders...)
 	}
 	return names
 }
@@ -113,4 +118,39 @@ func (m *Manager) ForwardedHeaders() (names []string) {
 // ListedName returns the name under which clients see a tool.
 func (m *Manager) ListedName(server, tool string) string {
 	return catalog.Alias(server, tool, m.opts.NameLimit)
+}
+
+// Status returns the status of all servers by name.
+func (m *Manager) Status() map[string]Status { return m.StatusFor(nil) }
+
+// StatusFor returns the status of the servers that a caller may see, without data of other tools.
+func (m *Manager) StatusFor(see Visible) map[string]Status {
+	order := m.servers.all().order
+	out := make(map[string]Status, len(order))
+	for _, s := range order {
+		if see == nil || see(s.Config.Name, "") {
+			out[s.Config.Name] = s.Status(see)
+		}
+	}
+	for _, c := range m.conflicts() {
+		why := c.Error()
+		if see != nil && slices.ContainsFunc(c.Servers, func(name string) bool { return !see(name, c.Tool) }) {
+			why = "its name is also used by another server"
+		}
+		for _, name := range c.Servers[1:] {
+			if st, ok := out[name]; ok && (see == nil || see(name, c.Tool)) {
+				st.Quarantine(c.Tool, why)
+				out[name] = st
+			}
+		}
+	}
+	return out
+}
+
+// Transitions returns the last changes of a server's state since it was configured, oldest first.
+func (m *Manager) Transitions(name string) []health.Transition {
+	if s := m.servers.named(name); s != nil {
+		return s.Transitions()
+	}
+	return nil
 }

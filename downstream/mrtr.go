@@ -27,7 +27,7 @@ func NeedsInput(r link.Reply) bool {
 }
 
 // bridge converts input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) to requests to
-// the client, and continues the call with the responses. Meanwhile the call holds no place in the queue and its time
+// the client, and continues the call with the responses. Meanwhile the call holds no permit of the queue and its time
 // limit is paused. The following calls do not count as attempts, but losing the response to one of them is treated as
 // usual. Clients that handle such results receive them unchanged.
 func (c *calls) bridge(next roundTrip) roundTrip {
@@ -165,8 +165,7 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 	if in.Ask == nil {
 		return nil, refused
 	}
-	slot := in.server.slot(in.owner())
-	result, rpcErr := in.Ask(ctx, ServerRequest{Method: method, Params: params, Input: true, Notify: slot.tell})
+	result, rpcErr := in.Ask(ctx, ServerRequest{Method: method, Params: params, Input: true, Notify: in.connection().Notify})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -3,18 +3,81 @@ package downstream
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
+// The types of package server that the configuration and the methods of Manager use.
+type (
+	ServerConfig  = server.Config
+	ToolFilter    = server.ToolFilter
+	HealthConfig  = server.HealthConfig
+	Status        = server.Status
+	Message       = server.Message
+	ServerRequest = server.ServerRequest
+	Asker         = server.Asker
+	Hold          = server.Hold
+	DialFunc      = server.DialFunc
+)
+
+// Transports of a server, and how its sessions are shared among the client sessions on the proxy surfaces.
+const (
+	TransportStdio   = server.TransportStdio
+	TransportHTTP    = server.TransportHTTP
+	TransportSSE     = server.TransportSSE
+	SessionShared    = server.SessionShared
+	SessionPerClient = server.SessionPerClient
+)
+
+// States of a server.
+const (
+	StateConnecting   = health.Connecting
+	StateConnected    = health.Connected
+	StateDegraded     = health.Degraded
+	StateDisconnected = health.Disconnected
+	StateQuarantined  = health.Quarantined
+	StateDisabled     = health.Disabled
+)
+
+// When tools are listed.
+const (
+	DiscoveryLazy  = "lazy"  // when a client first asks
+	DiscoveryEager = "eager" // at start-up
+)
+
+// Writes of a query that need the user's approval.
+const (
+	ConfirmAuto   = "auto"   // the least certain writes, see consent in package router
+	ConfirmAlways = "always" // every write
+	ConfirmNever  = "never"  // never ask
+)
+
+// ExecutionConfig limits the steps of a plan.
+type ExecutionConfig struct {
+	ToolTimeout    time.Duration `yaml:"tool_timeout"`     // idle limit of a step's call; progress resets it
+	ToolTimeoutMax time.Duration `yaml:"tool_timeout_max"` // absolute limit; progress does not reset it
+	MaxParallel    int           `yaml:"max_parallel"`     // concurrent steps per query
+	Attempts       int           `yaml:"attempts"`         // calls per step, first included
+	RetryDelay     time.Duration `yaml:"retry_delay"`      // before the second call; doubles
+	ConfirmWrites  string        `yaml:"confirm_writes"`   // auto, always or never
+}
+
+// DefaultExecution returns the default limits of steps.
+func DefaultExecution() ExecutionConfig {
+	return ExecutionConfig{
+		ToolTimeout: 30 * time.Second, ToolTimeoutMax: 10 * time.Minute, MaxParallel: 8,
+		Attempts: 3, RetryDelay: time.Second, ConfirmWrites: ConfirmAuto,
+	}
+}
+
 // ProtocolVersion is the version that the router offers to downstream servers in the handshake.
-const ProtocolVersion = string(protocol.V20251125)
+const ProtocolVersion = server.ProtocolVersion
 
 // Options of a Manager. Zero durations and counts mean the defaults.
 type Options struct {
@@ -50,9 +113,6 @@ type Events struct {
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
 }
 
-// DialFunc connects to a server in this process.
-type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
-
 // Observation describes a finished call.
 type Observation struct {
 	Server, Outcome string // outcome: ok, error, cancelled or a failure's reason
@@ -70,7 +130,7 @@ type Observation struct {
 }
 
 func fillDefaults(o *Options) {
-	d, h := DefaultExecution(), DefaultHealth()
+	d, h := DefaultExecution(), server.DefaultHealth()
 	o.Execution.ToolTimeout = cmp.Or(max(o.Execution.ToolTimeout, 0), d.ToolTimeout)
 	o.Execution.ToolTimeoutMax = cmp.Or(max(o.Execution.ToolTimeoutMax, 0), d.ToolTimeoutMax)
 	o.Execution.RetryDelay = cmp.Or(max(o.Execution.RetryDelay, 0), d.RetryDelay)

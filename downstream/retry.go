@@ -13,7 +13,7 @@ import (
 )
 
 // retry repeats a call that certainly never reached the tool or that is safe to repeat. If the session is lost, the
-// next attempt reconnects (slot.get). Any other call whose response was lost has an unknown outcome and is not
+// next attempt reconnects. Any other call whose response was lost has an unknown outcome and is not
 // repeated.
 func (c *calls) retry(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
@@ -48,7 +48,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 					return link.Reply{}, failure
 				}
 			}
-			if !retryable(failure) || *r.Attempts >= c.opts.Execution.Attempts || r.server.ctx.Err() != nil {
+			if !retryable(failure) || *r.Attempts >= c.opts.Execution.Attempts {
 				return link.Reply{}, failure
 			}
 			if waits == nil {
@@ -66,9 +66,9 @@ func (c *calls) retry(next roundTrip) roundTrip {
 				continue
 			case <-ctx.Done():
 				err = context.Cause(ctx)
-			case <-r.server.queue.Retired():
+			case <-r.server.Queue.Retired():
 				err = admission.ErrRetired
-			case <-r.server.ctx.Done():
+			case <-r.server.Stopped():
 				err = failure
 			}
 			return link.Reply{}, err
@@ -81,10 +81,9 @@ func (c *calls) repeatable(r *Request) bool {
 	if r.Tool == "" {
 		return reads[r.Method]
 	}
-	s := r.server
-	if !s.config.TrustsAnnotations() {
+	if !r.server.Config.TrustsAnnotations() {
 		return false
 	}
-	tool := s.slot(r.owner()).lists.tool(r.Tool)
+	tool := r.connection().Lists.Tool(r.Tool)
 	return tool != nil && tool.Annotations.Repeatable()
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -115,7 +115,7 @@ func TestBadRequestsFailAlone(t *testing.T) {
 			if calls.Load() != 20 || sessions.Load() != 1 {
 				t.Errorf("got %d calls in %d sessions, want 20 in 1", calls.Load(), sessions.Load())
 			}
-			if got := m.Status()["a"].Breaker; got != admission.Closed {
+			if got := m.Status()["a"].Breaker; got != breaker.Closed {
 				t.Errorf("got breaker %s, want it closed", got)
 			}
 		})

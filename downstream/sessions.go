@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
@@ -22,36 +24,33 @@ const unsubscribeTimeout = time.Second // for the subscriptions of a client that
 // servers.
 type Sessions struct {
 	servers *servers
-	clients *clients
+	clients *server.Clients
 	calls   *calls
 	logger  *slog.Logger
 }
 
 // Enter adds a client with the raw params of its initialize. Its sessions with servers open on first use.
-func (ss *Sessions) Enter(client string, params []byte) { ss.clients.enter(client, params) }
+func (ss *Sessions) Enter(client string, params []byte) { ss.clients.Enter(client, params) }
 
 // Leave closes the client's sessions with servers and ends its subscriptions.
 func (ss *Sessions) Leave(client string) {
-	slots, subscribed, entered := ss.clients.leave(client)
+	subscribed, entered := ss.clients.Leave(client)
 	var wg sync.WaitGroup
-	for _, sl := range slots {
-		wg.Go(func() {
-			defer sl.s.rescue("closing a client's session", nil)
-			sl.close(stopTime)
-		})
+	for _, s := range ss.servers.every() {
+		wg.Go(func() { s.Leave(client) })
 	}
-	subscribed = slices.DeleteFunc(subscribed, func(of resource) bool { return entered && !ss.Shared(of.server) })
+	subscribed = slices.DeleteFunc(subscribed, func(of server.Resource) bool { return entered && !ss.Shared(of.Server) })
 	ss.endSubscriptions(client, subscribed)
 	wg.Wait()
-	ss.clients.forget(client)
+	ss.clients.Forget(client)
 }
 
 // endSubscriptions unsubscribes a client that has left from resources on sessions it shared.
-func (ss *Sessions) endSubscriptions(client string, of []resource) {
+func (ss *Sessions) endSubscriptions(client string, of []server.Resource) {
 	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, unsubscribeTimeout, errors.New("its client has left"))
 	defer cancel()
 	var g errgroup.Group
-	g.SetLimit(restoring)
+	g.SetLimit(server.MaxRestoring)
 	for _, of := range of {
 		if ctx.Err() != nil {
 			break
@@ -59,11 +58,11 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 		g.Go(func() error {
 			defer safe.Recover(ss.logger, "ending a subscription", nil)
 			_, err := ss.calls.chain(ctx, &Request{
-				Server: of.server, Client: client, Proxied: true,
-				Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.uri))),
+				Server: of.Server, Client: client, Proxied: true,
+				Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.URI))),
 			})
 			if err != nil {
-				ss.logger.Debug("cannot unsubscribe", "server", of.server, "error", err)
+				ss.logger.Debug("cannot unsubscribe", "server", of.Server, "error", err)
 			}
 			return nil // continue with the others
 		})
@@ -73,8 +72,8 @@ func (ss *Sessions) endSubscriptions(client string, of []resource) {
 
 // Initialized returns a server's raw result of initialize in the client's session, connecting if necessary.
 func (ss *Sessions) Initialized(ctx context.Context, name, client string) (answer []byte, err error) {
-	err = ss.servers.use(name, func(s *server) error {
-		session, err := s.slot(client).connectUnlessDown(ctx)
+	err = ss.servers.use(name, func(s *server.Server) error {
+		session, err := s.Connection(client).ConnectUnlessDown(ctx)
 		if err == nil {
 			answer = session.Initialized
 		}
@@ -91,8 +90,8 @@ func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer 
 	if err == nil {
 		return answer, nil
 	}
-	if s := ss.servers.server(name); s != nil {
-		if own := s.own.current(); own != nil {
+	if s := ss.servers.named(name); s != nil {
+		if own := s.Own.Session(); own != nil {
 			return own.Initialized, nil
 		}
 	}
@@ -102,20 +101,21 @@ func (ss *Sessions) Introduce(ctx context.Context, name, client string) (answer 
 // Notify relays a client's notification to a server. Shared sessions ignore notifications/initialized, which was sent
 // when they were opened.
 func (ss *Sessions) Notify(ctx context.Context, name, client, method string, params []byte) error {
-	return ss.servers.use(name, func(s *server) error {
+	return ss.servers.use(name, func(s *server.Server) error {
 		if method == "notifications/initialized" {
-			if ss.clients.initialized(client); client == "" || !s.perClient() {
+			if ss.clients.SetInitialized(client); client == "" || !s.Config.PerClient() {
 				return nil
 			}
 		}
-		sl := s.slot(client)
+		c := s.Connection(client)
 		for again := false; ; again = true {
-			session, err := sl.connectUnlessDown(ctx)
+			session, err := c.ConnectUnlessDown(ctx)
 			if err != nil {
 				return err
 			}
 			err = session.Notify(ctx, method, params)
-			if again || !isLost(err) || mayHaveArrived(err) {
+			var f *link.Failure
+			if again || !errors.As(err, &f) || !f.Lost || f.Delivered {
 				return err
 			}
 		}
@@ -126,10 +126,10 @@ func (ss *Sessions) Notify(ctx context.Context, name, client, method string, par
 // the method. Tools hidden by the server's filter are left out. Equal lists are the same slice.
 func (ss *Sessions) List(ctx context.Context, name, client, method string) ([]json.RawMessage, error) {
 	var items []json.RawMessage
-	err := ss.servers.use(name, func(s *server) error {
-		l, err := s.slot(client).lists.get(ctx, method, forClient)
+	err := ss.servers.use(name, func(s *server.Server) error {
+		l, err := s.Connection(client).Lists.Get(ctx, method, server.ForClient)
 		if err == nil {
-			items = l.items
+			items = l.Items
 		}
 		return err
 	})
@@ -145,60 +145,61 @@ func (ss *Sessions) Held(name, client, method string) (items []json.RawMessage, 
 	if s == nil {
 		return nil, false
 	}
-	sl := s.own
-	if client != "" && s.perClient() {
-		if sl = ss.clients.existing(client, s.endpoint); sl == nil {
-			return nil, false
-		}
+	c := s.Existing(client)
+	if c == nil {
+		return nil, false
 	}
-	l, ok := sl.lists.cached(method, forClient)
+	l, ok := c.Lists.Cached(method, server.ForClient)
 	if !ok {
 		return nil, false
 	}
-	return l.items, true
+	return l.Items, true
 }
 
 // LeftOut logs that a client was answered without a server that should have contributed.
-func (ss *Sessions) LeftOut(server, method string, err error) {
-	if s := ss.servers.server(server); s != nil {
-		s.health.leftOut(method, err)
+func (ss *Sessions) LeftOut(name, method string, err error) {
+	if s := ss.servers.named(name); s != nil {
+		s.LeftOut(method, err)
 	}
 }
 
 // Shared reports whether clients share one session with the server.
-func (ss *Sessions) Shared(server string) bool {
-	s := ss.servers.server(server)
-	return s != nil && !s.perClient()
+func (ss *Sessions) Shared(name string) bool {
+	s := ss.servers.named(name)
+	return s != nil && !s.Config.PerClient()
 }
 
 // Own reports whether a client has, or will get, its own session with the server.
-func (ss *Sessions) Own(server, client string) bool {
-	s := ss.servers.server(server)
-	if s == nil || !s.perClient() {
+func (ss *Sessions) Own(name, client string) bool {
+	s := ss.servers.named(name)
+	if s == nil || !s.Config.PerClient() {
 		return false
 	}
-	params, _ := ss.clients.initialize(client)
+	params, _ := ss.clients.Initialize(client)
 	return params != nil
 }
 
 // Filters reports whether the configuration may hide some of the server's tools.
-func (ss *Sessions) Filters(server string) bool {
-	s := ss.servers.server(server)
-	return s != nil && len(s.config.Tools.Allow)+len(s.config.Tools.Deny) > 0
+func (ss *Sessions) Filters(name string) bool {
+	s := ss.servers.named(name)
+	return s != nil && len(s.Config.Tools.Allow)+len(s.Config.Tools.Deny) > 0
 }
 
 // Subscribers returns the clients subscribed, on the router's own session, to a resource of a server or to one that
 // contains it, because servers may announce changes of parts.
-func (ss *Sessions) Subscribers(server, uri string) []string {
-	return ss.clients.subscribers(server, uri, !ss.Shared(server))
+func (ss *Sessions) Subscribers(name, uri string) []string {
+	return ss.clients.Subscribers(server.Resource{Server: name, URI: uri}, !ss.Shared(name))
 }
 
 // CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, using the tool's
 // last listed definition. It returns nil if they agree.
-func (ss *Sessions) CheckParamHeaders(server, client, tool string, h http.Header, params []byte) *jsonrpc.Error {
-	s := ss.servers.server(server)
+func (ss *Sessions) CheckParamHeaders(name, client, tool string, h http.Header, params []byte) *jsonrpc.Error {
+	s := ss.servers.named(name)
 	if s == nil {
 		return nil
 	}
-	return s.slot(client).lists.tool(tool).CheckParamHeaders(h, params)
+	return s.Connection(client).Lists.Tool(tool).CheckParamHeaders(h, params)
 }
+
+// Member returns the member of a list result that holds the items; empty for other methods.
+func Member(method string) string { return server.Member(method) }

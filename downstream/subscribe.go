@@ -12,12 +12,12 @@ func (c *calls) subscriptions(next roundTrip) roundTrip {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		switch {
 		case r.Method == "resources/unsubscribe":
-			return c.inTurn(ctx, r, next, c.unsubscribe)
+			return c.oneAtATime(ctx, r, next, c.unsubscribe)
 		case !r.Proxied: // no client session, nothing to record
 		case r.Method == "resources/subscribe":
-			return c.inTurn(ctx, r, next, c.subscribe)
+			return c.oneAtATime(ctx, r, next, c.subscribe)
 		case r.Method == "logging/setLevel":
-			undo, err := c.clients.setLevel(r.Server, r.Client, r.Params)
+			undo, err := c.clients.SetLevel(r.Server, r.Client, r.Params)
 			if err != nil {
 				return link.Reply{}, err
 			}
@@ -29,25 +29,25 @@ func (c *calls) subscriptions(next roundTrip) roundTrip {
 
 // shares reports whether the request uses the router's own session, which clients share: always if the server has no
 // session per client, else if the client has not sent initialize.
-func (r *Request) shares() bool { return r.server.slot(r.owner()) == r.server.own }
+func (r *Request) shares() bool { return r.connection() == r.server.Own }
 
-// inTurn makes a call about a resource. On a shared session, calls about the same resource are serialized.
-func (c *calls) inTurn(
+// oneAtATime makes a call about a resource. On a shared session, calls about the same resource are serialized.
+func (c *calls) oneAtATime(
 	ctx context.Context, r *Request, next roundTrip,
 	call func(context.Context, *Request, roundTrip) (link.Reply, error),
 ) (link.Reply, error) {
 	if r.shares() {
-		end, err := c.clients.begin(ctx, r.resource())
+		unlock, err := c.clients.Lock(ctx, r.resource())
 		if err != nil {
 			return link.Reply{}, err
 		}
-		defer end()
+		defer unlock()
 	}
 	return call(ctx, r, next)
 }
 
 func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
-	undo, err := c.clients.subscribe(r.resource(), r.Client, r.shares(), r.Params, r.Hold)
+	undo, err := c.clients.Subscribe(r.resource(), r.Client, r.Params, r.Hold)
 	if err != nil {
 		return link.Reply{}, err
 	}
@@ -55,7 +55,7 @@ func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link
 }
 
 func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
-	others := c.clients.unsubscribe(r.resource(), r.Client, r.server.perClient())
+	others := c.clients.Unsubscribe(r.resource(), r.Client, r.server.Config.PerClient())
 	if others > 0 && r.shares() {
 		return link.Reply{Result: []byte("{}")}, nil
 	}
@@ -69,7 +69,7 @@ func kept(ctx context.Context, r *Request, next roundTrip, undo func()) (link.Re
 	if err != nil || reply.Err != nil {
 		undo()
 	} else {
-		r.server.slot(r.owner()).keep()
+		r.connection().Keep()
 	}
 	return reply, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
@@ -17,7 +18,7 @@ func (c *calls) limitTime(next roundTrip) roundTrip {
 		if r.Step {
 			idle, most = c.opts.Execution.ToolTimeout, c.opts.Execution.ToolTimeoutMax
 		}
-		if own := r.server.config.Timeout; own > 0 {
+		if own := r.server.Config.Timeout; own > 0 {
 			idle, most = own, max(own, c.opts.Execution.ToolTimeoutMax)
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -65,7 +66,7 @@ func (w *watchdog) begin(bark func(message string)) {
 		message := timeoutText(w.idle)
 		switch {
 		case w.paused > 0:
-			message = "the client did not answer the server's request within " + seconds(limit)
+			message = "the client did not answer the server's request within " + server.Seconds(limit)
 		case time.Until(w.end) <= 0:
 			message = timeoutText(w.most)
 		}
@@ -111,4 +112,6 @@ func (w *watchdog) stop() {
 	w.paused++
 }
 
-func timeoutText(d time.Duration) string { return "Tool execution timed out after " + seconds(d) }
+func timeoutText(d time.Duration) string {
+	return "Tool execution timed out after " + server.Seconds(d)
+}

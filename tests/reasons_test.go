@@ -31,7 +31,7 @@ func TestReasons(t *testing.T) {
 	if len(reasons) == 0 || !slices.Equal(explained, reasons) {
 		t.Errorf("docs/queries.md explains %q, want those of package reason, %q", explained, reasons)
 	}
-	for _, dir := range []string{"../internal/plan", "../downstream/link", "../downstream"} {
+	for _, dir := range []string{"../internal/plan", "../downstream/link", "../downstream/server", "../downstream"} {
 		if own := constants(t, dir, "Reason"); len(own) > 0 {
 			t.Errorf("%s has the reasons %q, want them in package reason", dir, own)
 		}

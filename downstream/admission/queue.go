@@ -1,7 +1,7 @@
 // Package admission decides when calls are sent to a server.
 //
-// A [Queue] limits the concurrent calls of a server and shares its places fairly among callers. A [Breaker] refuses
-// calls after repeated failures. Both are safe for concurrent use and start no goroutines.
+// A [Queue] limits the concurrent calls of a server and shares its permits fairly among callers. A [Permit] belongs to
+// one call. Both are safe for concurrent use and start no goroutines.
 package admission
 
 import (
@@ -44,7 +44,7 @@ type Queue struct {
 	pinned    int
 	shares    map[string]*share // by caller
 	turns     list.List         // of *share: callers with waiting calls, next in turn first
-	returning list.List         // of *Place: suspended calls waiting to resume, oldest first
+	returning list.List         // of *Permit: suspended calls waiting to resume, oldest first
 	spare     []*share          // for reuse: saves an allocation per call when few calls wait
 	drained   chan struct{}     // closed when no call or pin is left; nil if nobody waits
 }
@@ -56,9 +56,9 @@ func NewQueue(limit, room int) *Queue {
 	return &Queue{limit: limit, room: room, shares: map[string]*share{}, retired: make(chan struct{})}
 }
 
-// Enter waits until a call of a caller's session may begin and gives it a place; [Place.Leave] must follow. The error
+// Enter waits until a call of a caller's session may begin and gives it a place; [Permit.Leave] must follow. The error
 // is ErrFull, ErrRetired or the cause of ctx; then the call has no place.
-func (q *Queue) Enter(ctx context.Context, p *Place, caller, session string) error {
+func (q *Queue) Enter(ctx context.Context, p *Permit, caller, session string) error {
 	q.mu.Lock()
 	switch {
 	case q.IsRetired():
@@ -99,7 +99,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, caller, session string) err
 }
 
 // admit gives a free place to a call.
-func (q *Queue) admit(p *Place, s *share) {
+func (q *Queue) admit(p *Permit, s *share) {
 	s.held++
 	q.held++
 	p.q, p.share, p.state = q, s, holding
@@ -110,7 +110,7 @@ func (q *Queue) free(s *share) {
 	s.held--
 	q.held--
 	if first := q.returning.Front(); first != nil {
-		first.Value.(*Place).restore()
+		first.Value.(*Permit).restore()
 		return
 	}
 	next := q.next()

@@ -23,12 +23,12 @@ type crowd struct {
 	mu      sync.Mutex
 	began   []string
 	refused map[string]int
-	places  map[string][]*admission.Place // of the calls that have begun, the first first
+	places  map[string][]*admission.Permit // of the calls that have begun, the first first
 	wg      sync.WaitGroup
 }
 
 func newCrowd(t *testing.T, limit int) *crowd {
-	return &crowd{t: t, q: admission.NewQueue(limit, limit), refused: map[string]int{}, places: map[string][]*admission.Place{}}
+	return &crowd{t: t, q: admission.NewQueue(limit, limit), refused: map[string]int{}, places: map[string][]*admission.Permit{}}
 }
 
 // enter lets calls in, each once the one before has a place, waits or was refused.
@@ -36,7 +36,7 @@ func (c *crowd) enter(names ...string) {
 	for _, name := range names {
 		c.wg.Go(func() {
 			caller, session, _ := strings.Cut(name, "/")
-			p := new(admission.Place)
+			p := new(admission.Permit)
 			err := c.q.Enter(c.t.Context(), p, caller, session)
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *crowd) enter(names ...string) {
 }
 
 // first returns the longest call of a name.
-func (c *crowd) first(name string) *admission.Place {
+func (c *crowd) first(name string) *admission.Permit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.places[name][0]
@@ -189,7 +189,7 @@ func TestQueue_Cancel(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("changed my mind")
 		left := make(chan error, 1)
-		go func() { left <- c.q.Enter(ctx, new(admission.Place), "bob", "") }()
+		go func() { left <- c.q.Enter(ctx, new(admission.Permit), "bob", "") }()
 		synctest.Wait()
 		if _, waiting := c.q.Load(); waiting != 1 {
 			t.Errorf("got %d waiting, want 1", waiting)
@@ -296,7 +296,7 @@ func TestQueue_Retire(t *testing.T) {
 		c.q.Retire()
 		synctest.Wait()
 		c.wantRefused(map[string]int{"ann": 1})
-		if err := c.q.Enter(t.Context(), new(admission.Place), "eve", ""); !errors.Is(err, admission.ErrRetired) {
+		if err := c.q.Enter(t.Context(), new(admission.Permit), "eve", ""); !errors.Is(err, admission.ErrRetired) {
 			t.Errorf("got %v, want %v", err, admission.ErrRetired)
 		}
 		if c.q.Pin() {
@@ -336,7 +336,7 @@ func TestQueue_UnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for n := range 200 {
 				ctx, cancel := context.WithCancel(t.Context())
-				var p admission.Place
+				var p admission.Permit
 				if n%3 == 0 {
 					go cancel()
 				}
@@ -369,9 +369,9 @@ func TestQueue_UnderLoad(t *testing.T) {
 // A call that finds room allocates nothing.
 func TestQueue_NoAllocations(t *testing.T) {
 	q := admission.NewQueue(8, 8)
-	var p admission.Place
+	var p admission.Permit
 	if n := testing.AllocsPerRun(1000, func() {
-		p = admission.Place{}
+		p = admission.Permit{}
 		if err := q.Enter(context.Background(), &p, "ann", "1"); err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +385,7 @@ func BenchmarkQueue(b *testing.B) {
 	q := admission.NewQueue(4096, 4096)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			var p admission.Place
+			var p admission.Permit
 			if err := q.Enter(context.Background(), &p, "ann", "1"); err != nil {
 				b.Fatal(err)
 			}

@@ -23,7 +23,7 @@ type line struct {
 
 // waiter is a call waiting for a place.
 type waiter struct {
-	place *Place
+	place *Permit
 	told  chan error // receives nil with the place, or the error; capacity 1
 	line  *line
 	at    *list.Element // in line.waiters; nil after the wait
@@ -58,7 +58,7 @@ func (q *Queue) end(s *share) {
 }
 
 // push adds a call to the end of its session's line.
-func (q *Queue) push(p *Place, s *share, session string) *waiter {
+func (q *Queue) push(p *Permit, s *share, session string) *waiter {
 	if s.turn == nil {
 		s.turn = q.turns.PushBack(s)
 		s.lines = map[string]*line{}

@@ -99,6 +99,7 @@ type Failure struct {
 	Delivered bool // the request may have reached the tool
 	Lost      bool // the session no longer works
 	Unknown   bool // the server reported an unknown session
+	Refused   bool // the call was refused before it reached the server
 	After     time.Duration
 
 	status int // HTTP status, if that is the failure

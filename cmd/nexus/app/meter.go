@@ -12,7 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -254,7 +254,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		}
 		server("up", "Whether the server is connected.", flag(s.Status == downstream.StateConnected))
 		server("breaker_open", "Whether the circuit breaker of the server is open or half-open.",
-			flag(s.Breaker != admission.Closed))
+			flag(s.Breaker != breaker.Closed))
 		server("in_flight", "Requests at the server.", s.InFlight)
 		server("queued", "Requests that wait for a place at the server.", s.Queued)
 		server("sessions", "Sessions with the server.", s.Sessions)

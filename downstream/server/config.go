@@ -1,6 +1,7 @@
-package downstream
+package server
 
 import (
+	"cmp"
 	"net/http"
 	"path"
 	"slices"
@@ -23,24 +24,11 @@ const (
 	SessionPerClient = "per_client"
 )
 
-// When tools are listed.
-const (
-	DiscoveryLazy  = "lazy"  // when a client first asks
-	DiscoveryEager = "eager" // at start-up
-)
-
-// Writes of a query that need the user's approval.
-const (
-	ConfirmAuto   = "auto"   // the least certain writes, see consent in package router
-	ConfirmAlways = "always" // every write
-	ConfirmNever  = "never"  // never ask
-)
-
 // DefaultMaxParallel is the default number of concurrent calls per server.
 const DefaultMaxParallel = 4096
 
-// ServerConfig describes one downstream server. The zero Type is resolved by the config loader.
-type ServerConfig struct {
+// Config describes one downstream server. The zero Type is resolved by the config loader.
+type Config struct {
 	Name             string                   `yaml:"-"`
 	Type             string                   `yaml:"type"` // stdio, http or sse
 	URL              string                   `yaml:"url"`
@@ -61,7 +49,7 @@ type ServerConfig struct {
 }
 
 // Authorized returns the server's OAuth settings; ok is false if it needs no tokens.
-func (c ServerConfig) Authorized() (s oauth.Server, ok bool) {
+func (c Config) Authorized() (s oauth.Server, ok bool) {
 	if c.Auth == nil || c.URL == "" {
 		return oauth.Server{}, false
 	}
@@ -75,7 +63,7 @@ const (
 )
 
 // ConnectLimit returns the time limit of one connection attempt.
-func (c ServerConfig) ConnectLimit() time.Duration {
+func (c Config) ConnectLimit() time.Duration {
 	switch {
 	case c.ConnectTimeout > 0:
 		return c.ConnectTimeout
@@ -85,23 +73,18 @@ func (c ServerConfig) ConnectLimit() time.Duration {
 	return DefaultConnectTimeout
 }
 
-// places returns the number of concurrent calls of the server.
-func (c ServerConfig) places() int {
-	if c.MaxParallel > 0 {
-		return c.MaxParallel
-	}
-	return DefaultMaxParallel
-}
+// parallel returns the number of concurrent calls of the server.
+func (c Config) parallel() int { return cmp.Or(max(c.MaxParallel, 0), DefaultMaxParallel) }
 
-// minRoom is the minimum queue length of a server. It lets the steps of a query wait for a server with few concurrent
+// minQueue is the minimum queue length of a server. It lets the steps of a query wait for a server with few concurrent
 // calls.
-const minRoom = 64
+const minQueue = 64
 
-// room returns the number of calls that may wait for the server.
-func (c ServerConfig) room() int { return max(c.places(), minRoom) }
+// queue returns the number of calls that may wait for the server.
+func (c Config) queue() int { return max(c.parallel(), minQueue) }
 
-// forwarded returns the headers of a caller's request that are forwarded to the server.
-func (c ServerConfig) forwarded(from http.Header) (to http.Header) {
+// Forwarded returns the headers of a caller's request that are forwarded to the server.
+func (c Config) Forwarded(from http.Header) (to http.Header) {
 	for _, name := range c.ForwardHeaders {
 		if values := from.Values(name); len(values) > 0 {
 			if to == nil {
@@ -113,8 +96,13 @@ func (c ServerConfig) forwarded(from http.Header) (to http.Header) {
 	return to
 }
 
+// PerClient reports whether each client has its own session on the proxy surfaces.
+func (c Config) PerClient() bool {
+	return c.Session == SessionPerClient || c.Session == "" && c.URL != ""
+}
+
 // TrustsAnnotations reports whether retries may rely on the server's tool annotations.
-func (c ServerConfig) TrustsAnnotations() bool {
+func (c Config) TrustsAnnotations() bool {
 	return c.TrustAnnotations == nil || *c.TrustAnnotations
 }
 
@@ -124,8 +112,8 @@ type ToolFilter struct {
 	Deny  []string `yaml:"deny"`
 }
 
-// allows reports whether the filter admits a tool. The config loader has checked the patterns.
-func (f ToolFilter) allows(tool string) bool {
+// Allows reports whether the filter admits a tool. The config loader has checked the patterns.
+func (f ToolFilter) Allows(tool string) bool {
 	matches := func(p string) bool {
 		ok, _ := path.Match(p, tool)
 		return ok
@@ -133,28 +121,10 @@ func (f ToolFilter) allows(tool string) bool {
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches)) && !slices.ContainsFunc(f.Deny, matches)
 }
 
-// ExecutionConfig limits the steps of a plan.
-type ExecutionConfig struct {
-	ToolTimeout    time.Duration `yaml:"tool_timeout"`     // idle limit of a step's call; progress resets it
-	ToolTimeoutMax time.Duration `yaml:"tool_timeout_max"` // absolute limit; progress does not reset it
-	MaxParallel    int           `yaml:"max_parallel"`     // concurrent steps per query
-	Attempts       int           `yaml:"attempts"`         // calls per step, first included
-	RetryDelay     time.Duration `yaml:"retry_delay"`      // before the second call; doubles
-	ConfirmWrites  string        `yaml:"confirm_writes"`   // auto, always or never
-}
-
 // HealthConfig controls health checks.
 type HealthConfig struct {
 	Interval time.Duration `yaml:"interval"`
 	Timeout  time.Duration `yaml:"timeout"`
-}
-
-// DefaultExecution returns the default limits of steps.
-func DefaultExecution() ExecutionConfig {
-	return ExecutionConfig{
-		ToolTimeout: 30 * time.Second, ToolTimeoutMax: 10 * time.Minute, MaxParallel: 8,
-		Attempts: 3, RetryDelay: time.Second, ConfirmWrites: ConfirmAuto,
-	}
 }
 
 // DefaultHealth returns the default interval and timeout of health checks.

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Place is the place of one call in a Queue. The zero value is ready for Enter. A Place is used once.
-type Place struct {
+// Permit is the place of one call in a Queue. The zero value is ready for Enter. A Permit is used once.
+type Permit struct {
 	Waited time.Duration // time in Enter; set by its caller
 
 	q        *Queue
 	share    *share
-	state    placeState
+	state    permitState
 	suspends int           // Suspend calls not yet resumed
 	at       *list.Element // in Queue.returning; nil if it is not there
 	back     chan struct{} // closed when the call leaves Queue.returning
 }
 
-type placeState uint8
+type permitState uint8
 
 const (
-	outside placeState = iota // before Enter and after Leave
+	outside permitState = iota // before Enter and after Leave
 	holding
 	suspended
 )
 
 // Leave ends the call's stay in the queue. Outside of a queue it does nothing.
-func (p *Place) Leave() {
+func (p *Permit) Leave() {
 	q := p.q
 	if q == nil {
 		return
@@ -52,7 +52,7 @@ func (p *Place) Leave() {
 // Suspend gives up the place of a call while the call waits for someone else, such as a user. resume takes a place
 // again, ahead of all calls that have not begun. It waits for a place until ctx ends, and must be called once. Beyond
 // the limit of suspended calls, a call keeps its place. Suspensions may overlap: the last resume counts.
-func (p *Place) Suspend() (resume func(ctx context.Context)) {
+func (p *Permit) Suspend() (resume func(ctx context.Context)) {
 	q := p.q
 	if q == nil {
 		return func(context.Context) {}
@@ -72,7 +72,7 @@ func (p *Place) Suspend() (resume func(ctx context.Context)) {
 }
 
 // resume takes a place again, see Suspend.
-func (p *Place) resume(ctx context.Context) {
+func (p *Permit) resume(ctx context.Context) {
 	q := p.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Place) resume(ctx context.Context) {
 }
 
 // restore gives a free place to a suspended call. The caller holds the queue's lock.
-func (p *Place) restore() {
+func (p *Permit) restore() {
 	p.stopReturn()
 	p.q.suspended--
 	p.q.held++
@@ -109,7 +109,7 @@ func (p *Place) restore() {
 }
 
 // stopReturn removes a call from Queue.returning and ends the wait in resume. The caller holds the queue's lock.
-func (p *Place) stopReturn() {
+func (p *Permit) stopReturn() {
 	if p.at != nil {
 		p.q.returning.Remove(p.at)
 		close(p.back)

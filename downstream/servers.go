@@ -10,40 +10,32 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 )
 
 // set is the immutable set of servers of one configuration. A new configuration makes a new set, which takes over
 // unchanged servers.
 type set struct {
-	order  []*server
-	byName map[string]*server
+	order  []*server.Server
+	byName map[string]*server.Server
 }
 
-func newSet(order []*server) *set {
-	f := &set{order: order, byName: make(map[string]*server, len(order))}
+func newSet(order []*server.Server) *set {
+	f := &set{order: order, byName: make(map[string]*server.Server, len(order))}
 	for _, s := range order {
-		f.byName[s.config.Name] = s
+		f.byName[s.Config.Name] = s
 	}
 	return f
-}
-
-// configs returns the configurations of the servers, in order.
-func (f *set) configs() []ServerConfig {
-	configs := make([]ServerConfig, len(f.order))
-	for i, s := range f.order {
-		configs[i] = s.config
-	}
-	return configs
 }
 
 // servers owns all servers: those of the current configuration and those being replaced.
 type servers struct {
 	set     atomic.Pointer[set]
-	create  func(ServerConfig) *server
-	clients *clients
+	opts    *server.Options
+	clients *server.Clients
 
 	mu      sync.Mutex
-	retired []*server // replaced, with calls still in flight
+	retired []*server.Server // replaced, with calls still in flight
 
 	applying sync.Mutex // serializes configurations; guards the next two
 	started  bool
@@ -54,12 +46,12 @@ type servers struct {
 	wg     sync.WaitGroup
 }
 
-func newServers(configs []ServerConfig, clients *clients, create func(ServerConfig) *server) *servers {
-	ss := &servers{create: create, clients: clients}
+func newServers(configs []ServerConfig, opts *server.Options) *servers {
+	ss := &servers{opts: opts, clients: opts.Clients}
 	ss.ctx, ss.cancel = context.WithCancel(context.Background())
-	var order []*server
+	var order []*server.Server
 	for _, c := range configs {
-		order = append(order, create(c))
+		order = append(order, server.New(c, opts))
 	}
 	ss.set.Store(newSet(order))
 	return ss
@@ -68,12 +60,12 @@ func newServers(configs []ServerConfig, clients *clients, create func(ServerConf
 // all returns the current set.
 func (ss *servers) all() *set { return ss.set.Load() }
 
-// server returns the server with a name; nil if there is none.
-func (ss *servers) server(name string) *server { return ss.all().byName[name] }
+// named returns the server with a name; nil if there is none.
+func (ss *servers) named(name string) *server.Server { return ss.all().byName[name] }
 
 // enabled returns the server with a name; nil if there is none or it is disabled.
-func (ss *servers) enabled(name string) *server {
-	if s := ss.server(name); s != nil && !s.config.Disabled {
+func (ss *servers) enabled(name string) *server.Server {
+	if s := ss.named(name); s != nil && !s.Config.Disabled {
 		return s
 	}
 	return nil
@@ -81,17 +73,17 @@ func (ss *servers) enabled(name string) *server {
 
 // use calls f with the server of a name, which stays open until f returns. If the server was replaced too early for
 // f, use calls f again with the successor. The error is that of f, or an *UnknownError.
-func (ss *servers) use(name string, f func(s *server) error) error {
+func (ss *servers) use(name string, f func(s *server.Server) error) error {
 	for {
 		s := ss.enabled(name)
 		if s == nil {
 			return &UnknownError{"server", name}
 		}
-		if !s.queue.Pin() {
+		if !s.Queue.Pin() {
 			continue // it was replaced; the successor is in the current set
 		}
 		err := f(s)
-		s.queue.Unpin()
+		s.Queue.Unpin()
 		if !errors.Is(err, admission.ErrRetired) {
 			return err
 		}
@@ -104,17 +96,7 @@ func (ss *servers) start() {
 	defer ss.applying.Unlock()
 	ss.started = true
 	for _, s := range ss.all().order {
-		ss.watch(s)
-	}
-}
-
-// watch keeps the router's own session with a server alive.
-func (ss *servers) watch(s *server) {
-	if !s.config.Disabled {
-		ss.wg.Go(func() {
-			defer s.rescue("supervising it", nil)
-			s.own.supervise(ss.ctx, s.endpoint.watch, s.rest)
-		})
+		ss.wg.Go(func() { s.Supervise(ss.ctx) })
 	}
 }
 
@@ -133,18 +115,16 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 		return changes
 	}
 	former := ss.all()
-	var order, fresh []*server
+	var order, fresh []*server.Server
 	for _, c := range configs {
 		s := former.byName[c.Name]
-		switch {
-		case s != nil && reflect.DeepEqual(s.config, c):
-		case s != nil:
-			changes.Changed = append(changes.Changed, c.Name)
-			s = ss.create(c)
-			fresh = append(fresh, s)
-		default:
-			changes.Added = append(changes.Added, c.Name)
-			s = ss.create(c)
+		if s == nil || !reflect.DeepEqual(s.Config, c) {
+			if s == nil {
+				changes.Added = append(changes.Added, c.Name)
+			} else {
+				changes.Changed = append(changes.Changed, c.Name)
+			}
+			s = server.New(c, ss.opts)
 			fresh = append(fresh, s)
 		}
 		order = append(order, s)
@@ -152,51 +132,45 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 	next := newSet(order)
 	ss.set.Store(next)
 	for _, s := range former.order {
-		if now := next.byName[s.config.Name]; now != s {
+		if now := next.byName[s.Config.Name]; now != s {
 			ss.retire(s)
 			if now == nil {
-				changes.Removed = append(changes.Removed, s.config.Name)
+				changes.Removed = append(changes.Removed, s.Config.Name)
 			}
 		}
 	}
 	for _, s := range fresh {
-		ss.resume(s)
+		for _, client := range ss.clients.Interested(s.Config.Name) {
+			s.Connection(client).Keep() // the predecessor's log levels and subscriptions
+		}
 		if ss.started {
-			ss.watch(s)
+			ss.wg.Go(func() { s.Supervise(ss.ctx) })
 		}
 	}
 	return changes
 }
 
 // retire closes a server once its calls in flight have ended. Queued calls move to its successor.
-func (ss *servers) retire(s *server) {
+func (ss *servers) retire(s *server.Server) {
 	ss.mu.Lock()
 	ss.retired = append(ss.retired, s)
 	ss.mu.Unlock()
-	s.queue.Retire()
+	s.Queue.Retire()
 	ss.wg.Go(func() {
-		defer s.rescue("closing it", nil)
-		s.queue.Drain(ss.ctx.Done())
-		s.stop(stopTime)
+		defer s.Rescue("closing it", nil)
+		s.Queue.Drain(ss.ctx.Done())
+		s.Stop(server.StopTime)
 		ss.mu.Lock()
 		defer ss.mu.Unlock()
-		ss.retired = slices.DeleteFunc(ss.retired, func(other *server) bool { return other == s })
+		ss.retired = slices.DeleteFunc(ss.retired, func(other *server.Server) bool { return other == s })
 	})
 }
 
 // every returns all servers in configuration order, after those being replaced.
-func (ss *servers) every() []*server {
+func (ss *servers) every() []*server.Server {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return append(slices.Clone(ss.retired), ss.all().order...)
-}
-
-// resume opens sessions with a new server for the clients with log levels or subscriptions at its predecessor. The
-// router's own session opens anyway.
-func (ss *servers) resume(s *server) {
-	for _, client := range ss.clients.interested(s.config.Name) {
-		s.slot(client).keep()
-	}
 }
 
 // stop closes the servers, see Manager.StopWithin.
@@ -208,7 +182,7 @@ func (ss *servers) stop(limit time.Duration) {
 	ss.cancel()
 	servers := ss.every()
 	for i, s := range slices.Backward(servers) {
-		s.stop(min(stopTime, time.Until(end)/time.Duration(i+1)))
+		s.Stop(min(server.StopTime, time.Until(end)/time.Duration(i+1)))
 	}
 	ss.wg.Wait()
 }

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+)
+
+const (
+	pongTime             = 2 * time.Second // for a client to answer a server's ping
+	maxNotifications     = 1000            // undelivered notifications per session
+	maxNotificationBytes = 8 << 20         // their size; a larger notification is accepted only if none waits
+)
+
+// Message is a notification of a server that belongs to no call, or that concerns also others than the call's client.
+type Message struct {
+	Server  string
+	Client  string // owner of the session; empty for the router's own, which is also the shared one
+	Caller  string // the only caller concerned; empty for all
+	Told    string // the client that has received it with its call; empty for none
+	Message jsonrpc.Message
+}
+
+// ServerRequest is a request from a server.
+type ServerRequest struct {
+	Method string
+	Params []byte // raw
+	Input  bool   // from an input_required result: only a client with the capability may be asked
+	// Notify sends the server a notification in the session that the request came from.
+	Notify func(ctx context.Context, method string, params []byte) error
+}
+
+// Asker answers a server's request on behalf of the client whose call caused it. It returns a raw result or a raw
+// error, or neither if the client cannot be asked and nothing was sent. When ctx ends, the client receives a
+// cancellation.
+type Asker func(ctx context.Context, q ServerRequest) (result, err []byte)
+
+// Origin identifies a call in the server messages that a link associates with it. It is the Origin of link.Call.
+type Origin struct {
+	Client string                     // the client session
+	Ask    Asker                      // may be nil
+	Notify func(jsonrpc.Message) bool // may be nil
+	Pause  func() (resume func())     // pauses the time limit of the call
+	Permit *admission.Permit          // of the call
+	Ctx    context.Context            // of the call
+}
+
+// handler receives the messages that a server sends on its own initiative in a session of a connection.
+type handler struct {
+	conn   *Connection
+	number int64 // of the session in the connection
+}
+
+// Notified implements link.Handler. A notification that may contain data of a call goes to that call's client. If the
+// call is unknown and several callers share the session, the notification is dropped. What concerns all clients of a
+// shared session goes to the others, too.
+func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
+	defer h.conn.server.Rescue("passing a notification on", nil)
+	h.conn.Lists.changed(message.Method)
+	m := Message{Server: h.conn.server.Config.Name, Client: h.conn.client, Message: message}
+	known := false
+	for _, call := range from {
+		if o, ok := call.Origin.(*Origin); ok && o.Notify != nil {
+			if known = true; o.Notify(message) {
+				m.Told = o.Client
+				break
+			}
+		}
+	}
+	if known && (m.Client != "" || !common(message.Method)) {
+		return
+	}
+	if private(message.Method) && m.Client == "" {
+		only, told := h.conn.callers.one()
+		if len(from) > 0 || !told {
+			h.conn.server.opts.Logger.Debug("dropped a notification that may belong to any client's call",
+				"server", m.Server, "method", message.Method)
+			return
+		}
+		m.Caller = only
+	}
+	h.conn.notifications.add(h.conn.server, h.number, m)
+}
+
+// Asked implements link.Handler. If several calls of one client may have caused the request, it stays open until the
+// last of them ends, because the call that carries it to the client may end first.
+func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
+	defer h.conn.server.Rescue("asking a client", func(f *link.Failure) {
+		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
+	})
+	q := ServerRequest{Method: message.Method, Params: message.Params, Notify: h.conn.Notify}
+	var origins []*Origin
+	for _, call := range from {
+		if o, ok := call.Origin.(*Origin); ok && o.Ask != nil {
+			origins = append(origins, o)
+		}
+	}
+	if message.Method == "ping" {
+		return pong(ctx, q, origins)
+	}
+	if len(origins) > 0 {
+		asking, end := untilAllEnd(ctx, origins)
+		defer end()
+		for _, o := range origins {
+			defer o.Pause()() // the user's time does not count
+		}
+		// Other calls may use the permit in the meantime. Only one of these calls asks, most likely the first.
+		resume := origins[0].Permit.Suspend()
+		defer func() { resume(origins[0].Ctx) }()
+		for _, o := range origins {
+			if result, err = o.Ask(asking, q); result != nil || err != nil {
+				return result, err
+			}
+		}
+	}
+	if opts := h.conn.server.opts; h.conn.client != "" && opts.OnRequest != nil {
+		ctx, cancel := context.WithTimeout(ctx, opts.AnswerLimit)
+		defer cancel()
+		if result, err = opts.OnRequest(ctx, h.conn.server.Config.Name, h.conn.client, q); result != nil || err != nil {
+			return result, err
+		}
+	}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
+	if h.conn.client == "" && len(origins) == 0 {
+		e.Message += "; the request does not name its call, and no client or several clients have calls in flight. " +
+			"Set session: per_client for the server " + h.conn.server.Config.Name
+	}
+	return nil, e.Encode()
+}
+
+// pong asks the clients of the calls for the answer to a ping. The error means that none answers in time; the router
+// answers then.
+func pong(ctx context.Context, q ServerRequest, origins []*Origin) (result, err []byte) {
+	ctx, cancel := context.WithTimeout(ctx, pongTime)
+	defer cancel()
+	for _, o := range origins {
+		if result, _ = o.Ask(ctx, q); result != nil {
+			return result, nil
+		}
+	}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "No client answers"}
+	return nil, e.Encode()
+}
+
+// untilAllEnd returns a context that ends with ctx or when all of the calls have ended.
+func untilAllEnd(ctx context.Context, calls []*Origin) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var left atomic.Int64
+	left.Store(int64(len(calls)))
+	var stops []func() bool
+	for _, call := range calls {
+		stops = append(stops, context.AfterFunc(call.Ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// notifications queues the notifications of a connection's sessions that belong to no call. It keeps their order and decouples the
+// readers of sessions from slow clients.
+type notifications struct {
+	mu      sync.Mutex
+	waiting []Message
+	bytes   int
+	sending bool
+	dropped bool  // notifications before the queued ones were dropped
+	newest  int64 // the newest session that sent a notification
+}
+
+// add queues a notification of a session for Options.OnMessage. It drops the oldest if the queue is full, and
+// drops notifications from replaced sessions.
+func (q *notifications) add(s *Server, session int64, m Message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if session < q.newest {
+		return
+	}
+	q.newest = session
+	size := len(m.Message.Raw)
+	for len(q.waiting) > 0 && (len(q.waiting) >= maxNotifications || q.bytes+size > maxNotificationBytes) {
+		q.pop()
+		if !q.dropped {
+			q.dropped = true
+			s.opts.Logger.Warn("dropped notifications of the server: too many wait for delivery", "server", s.Config.Name)
+		}
+	}
+	q.waiting = append(q.waiting, m)
+	q.bytes += size
+	if !q.sending {
+		q.sending = true
+		s.wg.Go(func() { q.deliver(s) })
+	}
+}
+
+// pop removes and returns the oldest notification. The caller holds q.mu.
+func (q *notifications) pop() Message {
+	m := q.waiting[0]
+	q.waiting[0] = Message{}
+	q.waiting = q.waiting[1:]
+	q.bytes -= len(m.Message.Raw)
+	return m
+}
+
+// deliver delivers notifications until the queue is empty.
+func (q *notifications) deliver(s *Server) {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.waiting, q.sending, q.dropped = nil, false, false
+			q.mu.Unlock()
+			return
+		}
+		m := q.pop()
+		q.mu.Unlock()
+		func() {
+			defer s.Rescue("passing a notification on", nil)
+			s.opts.OnMessage(m)
+		}()
+	}
+}
+
+// private reports whether a notification may contain data of a call.
+func private(method string) bool {
+	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
+}
+
+// common reports whether a notification concerns all clients of a session, whichever call it comes with.
+func common(method string) bool {
+	return method == "notifications/resources/updated" || strings.HasSuffix(method, "/list_changed")
+}
+
+// callers records who has used a session. The zero value is empty.
+type callers struct {
+	mu   sync.Mutex
+	only string
+	more bool
+}
+
+// add records the caller of a call; the router's own calls have none.
+func (c *callers) add(caller string) {
+	if caller == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.only = cmp.Or(c.only, caller)
+	c.more = c.more || c.only != caller
+}
+
+// one returns the only caller, empty if there was none. ok is false if there were several.
+func (c *callers) one() (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.only, !c.more
+}

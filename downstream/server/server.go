@@ -1,0 +1,235 @@
+// Package server holds sessions with one downstream server.
+//
+// A [Server] has one [Connection] for the router itself, which clients may share, and one for each client that has its
+// own session. A Connection opens a session when one is needed and replaces a lost one. [Server.Admit] lets calls
+// wait in a fair queue and refuses them while the server fails. [Lists] caches what the server lists. [Clients] holds
+// what clients have asked of servers, to restore sessions.
+//
+// All methods are safe for concurrent use. Every goroutine ends with [Server.Stop].
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/agenticnexus/agenticnexus/downstream/admission"
+	"github.com/agenticnexus/agenticnexus/downstream/health"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+)
+
+// StopTime is the time for a server to end cleanly.
+const StopTime = 2 * time.Second
+
+// DialFunc connects to a server in this process.
+type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// Options are what all servers share. Only Tokens may be nil.
+type Options struct {
+	Health       HealthConfig
+	ListDeadline time.Duration // for the lists of one server
+	AnswerLimit  time.Duration // for a client's answer to a request that belongs to no call
+	MaxMessage   int           // bytes of one message from a server
+	Version      string        // the router's version, for the handshake
+	Logger       *slog.Logger
+	Clients      *Clients
+	Transport    *http1.Transport
+	Embedded     map[string]DialFunc // servers in this process, by name
+	Tokens       oauth.Store         // OAuth tokens
+
+	OnMessage func(Message)       // a notification that belongs to no call
+	OnReturn  func(server string) // a server missing from lists is reachable again; must not block
+
+	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
+	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
+}
+
+// NewTransport returns the transport for HTTP requests to servers.
+func NewTransport() *http1.Transport {
+	// With fewer idle connections, a busy router would dial for every call.
+	return http1.New(&http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4096, IdleConnTimeout: 90 * time.Second,
+		DialContext:        (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DisableCompression: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+	})
+}
+
+// Server is one configured server with its connections.
+type Server struct {
+	Config Config
+	Queue  *admission.Queue
+	Own    *Connection          // of the router itself; shared by clients without one
+	Where  []attribute.KeyValue // attributes of spans
+
+	opts   *Options
+	health *monitor
+	lists  lastLists
+	tokens *oauth.Source // nil = none needed
+
+	ctx    context.Context // ends with Stop; so do connection attempts and lists
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // running connection attempts, lists and deliveries
+
+	mu      sync.Mutex
+	clients map[string]*Connection
+}
+
+// New returns a server without sessions.
+func New(c Config, opts *Options) *Server {
+	s := &Server{
+		Config: c, Queue: admission.NewQueue(c.parallel(), c.queue()), Where: c.where(), opts: opts,
+		lists: lastLists{byMethod: map[string]lastList{}}, clients: map[string]*Connection{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.health = newMonitor(s)
+	if auth, ok := c.Authorized(); ok {
+		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Logger)
+	}
+	s.Own = newConnection(s, "")
+	return s
+}
+
+// where returns the span attributes that locate a server.
+func (c Config) where() []attribute.KeyValue {
+	if c.URL == "" {
+		return []attribute.KeyValue{tracing.Transport.String(tracing.TransportPipe)}
+	}
+	out := []attribute.KeyValue{tracing.Transport.String(tracing.TransportTCP)}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return out
+	}
+	out = append(out, tracing.ServerAddress.String(u.Hostname()))
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	if n, err := strconv.Atoi(port); err == nil {
+		out = append(out, tracing.ServerPort.Int(n))
+	}
+	return out
+}
+
+// Connection returns the connection of a client, which closes with the server. Clients that have not sent initialize,
+// or have left, share the router's own.
+func (s *Server) Connection(client string) *Connection {
+	if c := s.clientConnection(client, true); c != nil {
+		return c
+	}
+	return s.Own
+}
+
+// Existing is like Connection, but returns nil for a client whose own connection does not exist yet.
+func (s *Server) Existing(client string) *Connection {
+	if client == "" || !s.Config.PerClient() {
+		return s.Own
+	}
+	return s.clientConnection(client, false)
+}
+
+// clientConnection returns a client's own connection, adding it if the client may have one; else nil.
+func (s *Server) clientConnection(client string, add bool) *Connection {
+	if client == "" || !s.Config.PerClient() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clients[client]
+	if c != nil || !add || s.ctx.Err() != nil {
+		return c
+	}
+	if initialize, _ := s.opts.Clients.Initialize(client); initialize == nil {
+		return nil
+	}
+	c = newConnection(s, client)
+	s.clients[client] = c
+	return c
+}
+
+// Leave closes the own connection of a client that has left.
+func (s *Server) Leave(client string) {
+	s.mu.Lock()
+	c := s.clients[client]
+	delete(s.clients, client)
+	s.mu.Unlock()
+	if c != nil {
+		defer s.Rescue("closing a client's session", nil)
+		c.close(StopTime)
+	}
+}
+
+// Stopped is closed when Stop begins.
+func (s *Server) Stopped() <-chan struct{} { return s.ctx.Done() }
+
+// Stop closes every session, each within limit, and waits for the server's goroutines.
+func (s *Server) Stop(limit time.Duration) {
+	s.mu.Lock()
+	s.cancel() // prevents new connections
+	all := append(slices.Collect(maps.Values(s.clients)), s.Own)
+	clear(s.clients)
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, c := range all {
+		wg.Go(func() {
+			defer s.Rescue("closing a session", nil)
+			c.close(limit)
+		})
+	}
+	wg.Wait()
+	s.wg.Wait()
+	if s.tokens != nil {
+		s.tokens.Close()
+	}
+	s.health.on(health.Ended, nil)
+}
+
+// Lists reports whether the server lists a tool, in any session.
+func (s *Server) Lists(tool string) bool { return s.lists.last("tools/list").Tools.Tool(tool) != nil }
+
+// Rescue is deferred in goroutines that use the server. It converts a panic to an error and passes it to failed,
+// which may be nil.
+func (s *Server) Rescue(doing string, failed func(f *link.Failure)) {
+	safe.Caught(recover(), s.opts.Logger, doing+", server "+s.Config.Name, func(err error) {
+		if failed != nil {
+			failed(s.failure(reason.Unavailable, err.Error()))
+		}
+	})
+}
+
+func (s *Server) failure(reason, message string) *link.Failure {
+	return &link.Failure{Server: s.Config.Name, Reason: reason, Message: message}
+}
+
+// isLost reports whether a new session may succeed immediately, because the server does not know the old one.
+func isLost(err error) bool {
+	var f *link.Failure
+	return errors.As(err, &f) && f.Lost
+}
+
+// sleep waits for d and returns true; it returns false if ctx or stop ends first.
+func sleep(ctx context.Context, d time.Duration, stop <-chan struct{}) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+	case <-stop:
+	}
+	return false
+}

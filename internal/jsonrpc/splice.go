@@ -116,8 +116,8 @@ func Splice(raw []byte, edits ...Edit) []byte {
 // Set returns a valid raw object with the named member set to a raw value: replaced in place, or prepended if
 // missing. A nil object counts as {}.
 func Set(object []byte, name string, value []byte) []byte {
-	if place, _ := Find(object, name); place.Found() {
-		return Splice(object, Edit{place, value})
+	if span, _ := Find(object, name); span.Found() {
+		return Splice(object, Edit{span, value})
 	}
 	member, _ := jsontext.AppendQuote(nil, name)
 	member = append(append(member, ':'), value...)

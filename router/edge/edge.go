@@ -38,6 +38,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -136,21 +137,11 @@ func New(o Options) *Edge {
 // withDefaults replaces unset limits with the defaults.
 func withDefaults(l limit.Config) limit.Config {
 	d := limit.Default()
-	if l.BodyBytes <= 0 {
-		l.BodyBytes = d.BodyBytes
-	}
-	if l.ResultBytes <= 0 {
-		l.ResultBytes = d.ResultBytes
-	}
-	if l.Sessions <= 0 {
-		l.Sessions = d.Sessions
-	}
-	if l.TrackedRequests <= 0 {
-		l.TrackedRequests = d.TrackedRequests
-	}
-	if l.SessionIdle <= 0 {
-		l.SessionIdle = d.SessionIdle
-	}
+	l.BodyBytes = cmp.Or(l.BodyBytes, d.BodyBytes)
+	l.ResultBytes = cmp.Or(l.ResultBytes, d.ResultBytes)
+	l.Sessions = cmp.Or(l.Sessions, d.Sessions)
+	l.TrackedRequests = cmp.Or(l.TrackedRequests, d.TrackedRequests)
+	l.SessionIdle = cmp.Or(l.SessionIdle, d.SessionIdle)
 	return l
 }
 

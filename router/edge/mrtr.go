@@ -133,8 +133,6 @@ func (t *mrtr) Lost() <-chan struct{} { return t.ctx.Done() }
 // awaitRoundTrip waits for a current round trip and returns its id. It reports false if the client does not retry in
 // time; then no further round trip is accepted.
 func (t *mrtr) awaitRoundTrip() (jsonrpc.ID, bool) {
-	timeout := time.NewTimer(retryTimeout)
-	defer timeout.Stop()
 	for waited := false; ; {
 		t.mu.Lock()
 		r, retried := t.round, t.retried
@@ -146,15 +144,26 @@ func (t *mrtr) awaitRoundTrip() (jsonrpc.ID, bool) {
 		case waited:
 			return "", false
 		}
-		select {
-		case <-retried:
-			continue
-		case <-t.ctx.Done():
-		case <-t.closing:
-		case <-timeout.C:
-		}
-		waited = true
+		_, err := awaitClient(t.ctx, t, retried)
+		waited = err != nil // a retry at the last moment counts, too
 	}
+}
+
+// awaitClient waits until the client has answered, which closes or fills answered. The error is ErrClientGone if it can
+// no longer answer, or the cause of ctx.
+func awaitClient[T any](ctx context.Context, t *mrtr, answered <-chan T) (answer T, err error) {
+	timeout := time.NewTimer(retryTimeout)
+	defer timeout.Stop()
+	select {
+	case answer = <-answered:
+	case <-t.closing:
+		err = ErrClientGone
+	case <-timeout.C:
+		err = ErrClientGone
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return answer, err
 }
 
 // request sends a request to the client and waits for the response. The errors are those of Exchange.Request.
@@ -178,18 +187,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	t.mu.Unlock()
 	send()
 	defer t.drop(q)
-	timeout := time.NewTimer(retryTimeout)
-	defer timeout.Stop()
-	select {
-	case m := <-q.response:
-		return m, nil
-	case <-t.closing:
-		return jsonrpc.Message{}, ErrClientGone
-	case <-timeout.C:
-		return jsonrpc.Message{}, ErrClientGone
-	case <-ctx.Done():
-		return jsonrpc.Message{}, context.Cause(ctx)
-	}
+	return awaitClient(ctx, t, q.response)
 }
 
 // drop removes a pending request.

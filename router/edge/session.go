@@ -283,9 +283,9 @@ func (c *clientRequests) drop(id jsonrpc.ID) {
 // cancellation, it sends those.
 func (c *clientRequests) cancel(id jsonrpc.ID, cause error, send sendFunc) {
 	var params []byte
-	var told interface{ CancelParams() []byte }
-	if errors.As(cause, &told) {
-		params = told.CancelParams()
+	var relayed interface{ CancelParams() []byte }
+	if errors.As(cause, &relayed) {
+		params = relayed.CancelParams()
 	}
 	m := output.Whole(jsonrpc.Notification("notifications/cancelled", jsonrpc.Set(params, "requestId", []byte(id))))
 	m.Keep = true

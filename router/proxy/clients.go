@@ -99,7 +99,7 @@ func (p *Proxy) all() []*client {
 func (p *Proxy) listeners() []*client {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return slices.Collect(maps.Values(p.listens))
+	return slices.DeleteFunc(slices.Collect(maps.Values(p.clients)), func(m *client) bool { return m.listener == nil })
 }
 
 // send queues a notification for the client.
@@ -108,14 +108,7 @@ func (m *client) send(message []byte) {
 		m.listener.send(message)
 		return
 	}
-	m.surface.p.attached().Send(m.session, message)
-}
-
-// attached returns the edge that serves the surfaces.
-func (p *Proxy) attached() Clients {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.edge
+	m.surface.p.edge.Send(m.session, message)
 }
 
 // leave removes a session. Queued notifications have a short time to be sent.
@@ -123,7 +116,6 @@ func (p *Proxy) leave(session string) {
 	p.mu.Lock()
 	m := p.clients[session]
 	delete(p.clients, session)
-	delete(p.listens, session)
 	p.mu.Unlock()
 	if m == nil {
 		return

@@ -68,7 +68,7 @@ func (p *Proxy) clientOf(x *edge.Exchange) string {
 	if x.Session != "" {
 		return x.Session
 	}
-	return "request " + strconv.FormatInt(p.loose.Add(1), 10)
+	return "request " + strconv.FormatInt(p.anonymous.Add(1), 10)
 }
 
 // unknown answers with an unknown-name error.
@@ -77,25 +77,25 @@ func unknown(x *edge.Exchange, what, name string) {
 }
 
 // text reads a string from params. If ok is false, the client has received an error.
-func text(x *edge.Exchange, params []byte, name string) (value string, place jsonrpc.Span, ok bool) {
-	place, ambiguous := jsonrpc.Find(params, name)
-	raw := place.Of(params)
+func text(x *edge.Exchange, params []byte, name string) (value string, span jsonrpc.Span, ok bool) {
+	span, ambiguous := jsonrpc.Find(params, name)
+	raw := span.Of(params)
 	if ambiguous || len(raw) == 0 || raw[0] != '"' {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 			Message: "Invalid params: " + name + " must be a string and appear once"})
-		return "", place, false
+		return "", span, false
 	}
-	return jsonrpc.Text(raw), place, true
+	return jsonrpc.Text(raw), span, true
 }
 
-// with returns params with the value at place replaced.
-func with(params []byte, place jsonrpc.Span, value string) []byte {
-	return jsonrpc.Splice(params, jsonrpc.Edit{Span: place, With: []byte(jsonrpc.StringID(value))})
+// with returns params with the value at span replaced.
+func with(params []byte, span jsonrpc.Span, value string) []byte {
+	return jsonrpc.Splice(params, jsonrpc.Edit{Span: span, With: []byte(jsonrpc.StringID(value))})
 }
 
 func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, place, ok := text(x, params, "name")
+	name, span, ok := text(x, params, "name")
 	if !ok {
 		return
 	}
@@ -116,7 +116,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)
 	default:
-		s.forward(ctx, x, server, tool, with(params, place, tool))
+		s.forward(ctx, x, server, tool, with(params, span, tool))
 	}
 }
 
@@ -140,7 +140,7 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, place, ok := text(x, params, "name")
+	name, span, ok := text(x, params, "name")
 	if !ok {
 		return
 	}
@@ -153,7 +153,7 @@ func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 		unknown(x, "prompt", name)
 		return
 	}
-	s.forward(ctx, x, server, "", with(params, place, own))
+	s.forward(ctx, x, server, "", with(params, span, own))
 }
 
 func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
@@ -162,8 +162,8 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 		s.forward(ctx, x, s.only, "", params)
 		return
 	}
-	place, ambiguous := jsonrpc.Find(params, "ref")
-	ref := place.Of(params)
+	span, ambiguous := jsonrpc.Find(params, "ref")
+	ref := span.Of(params)
 	key := "name"
 	if jsonrpc.Text(jsonrpc.Get(ref, "type")) == "ref/resource" {
 		key = "uri"
@@ -194,7 +194,7 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 // resource serves the requests that name a resource.
 func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	uri, place, ok := text(x, params, "uri")
+	uri, span, ok := text(x, params, "uri")
 	if !ok {
 		return
 	}
@@ -210,7 +210,7 @@ func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 			unknown(x, "resource", uri)
 			return
 		}
-		params = with(params, place, own)
+		params = with(params, span, own)
 	}
 	s.forward(ctx, x, server, "", params)
 }

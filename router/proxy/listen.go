@@ -153,11 +153,11 @@ func listened(filter []byte) (uris []string, problem string) {
 // enter adds the listener.
 func (l listening) enter() *client {
 	p := l.s.p
-	m := newClient("listen "+strconv.FormatInt(p.loose.Add(1), 10), l.s, l.x.Caller)
+	m := newClient("listen "+strconv.FormatInt(p.anonymous.Add(1), 10), l.s, l.x.Caller)
 	m.listener = &listener{x: l.x}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clients[m.session], p.listens[m.session] = m, m
+	p.clients[m.session] = m
 	return m
 }
 

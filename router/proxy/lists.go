@@ -37,20 +37,20 @@ type lister struct{ s *Surface }
 func (l lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers := l.s.reach(x)
 	parts := make([]part, len(servers))
-	var places []int // indexes of the servers that are asked
+	var indexes []int // indexes of the servers that are asked
 	var asked []string
 	for i, server := range servers {
 		parts[i].server = server
 		var ok bool
 		if parts[i].items, ok = l.s.p.servers.Sessions().Held(server, x.Session, method); !ok {
-			places, asked = append(places, i), append(asked, server)
+			indexes, asked = append(indexes, i), append(asked, server)
 		}
 	}
 	if len(asked) == 0 {
 		return parts, nil
 	}
 	err := l.s.p.each(ctx, x, asked, func(ctx context.Context, i int) (err error) {
-		parts[places[i]].items, err = l.s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
+		parts[indexes[i]].items, err = l.s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
 		return err
 	})
 	if len(asked) < len(servers) && ctx.Err() == nil {

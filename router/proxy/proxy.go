@@ -57,31 +57,25 @@ type Proxy struct {
 	merged  mergedLists
 	names   atomic.Pointer[naming] // for the current servers
 
-	relays relays
-	loose  atomic.Int64 // requests without a session so far
+	relays    relays
+	edge      Clients      // see Attach
+	anonymous atomic.Int64 // clients without a session so far
 
 	mu      sync.RWMutex
-	edge    Clients
 	clients map[string]*client // by client session, with the listeners
-	listens map[string]*client // the listeners alone
 }
 
 // New returns a Proxy.
 func New(o Options) *Proxy {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{},
-		listens: map[string]*client{}}
+	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
 	p.merged.lists = lru.New[mergedKey, mergedList](maxMerged, maxMergedBytes)
 	p.nameServers()
 	return p
 }
 
-// Attach sets the edge that serves the surfaces. It must be called once, before they serve.
-func (p *Proxy) Attach(c Clients) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.edge = c
-}
+// Attach sets the edge that serves the surfaces. It must be called once, before they and the Manager start.
+func (p *Proxy) Attach(c Clients) { p.edge = c }
 
 // Surface is one endpoint, for all servers or for one. It implements edge.Handler.
 type Surface struct {

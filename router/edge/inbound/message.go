@@ -68,11 +68,11 @@ func (m *Message) readMeta() *jsonrpc.Error {
 	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
 		return nil
 	}
-	place, ambiguous := jsonrpc.Find(params, "_meta")
+	span, ambiguous := jsonrpc.Find(params, "_meta")
 	if ambiguous {
 		return InvalidRequest("_meta is ambiguous")
 	}
-	meta := place.Of(params)
+	meta := span.Of(params)
 	unclear := ""
 	jsonrpc.Members(meta, func(name []byte, value jsonrpc.Span) bool {
 		raw := value.Of(meta)
@@ -119,14 +119,14 @@ func (m *Message) readMeta() *jsonrpc.Error {
 		return InvalidRequest("_meta." + unclear + " is ambiguous")
 	}
 	if m.HasKey {
-		m.cutKey(place, meta)
+		m.cutKey(span, meta)
 	}
 	return nil
 }
 
 // cutKey removes the API key, so that it reaches no log, model or server.
-func (m *Message) cutKey(place jsonrpc.Span, meta []byte) {
-	m.Params = jsonrpc.Splice(m.Params, jsonrpc.Edit{Span: place, With: jsonrpc.Remove(meta, metaKey)})
+func (m *Message) cutKey(span jsonrpc.Span, meta []byte) {
+	m.Params = jsonrpc.Splice(m.Params, jsonrpc.Edit{Span: span, With: jsonrpc.Remove(meta, metaKey)})
 	if m.ID != "" {
 		m.Raw = jsonrpc.Request(m.ID, m.Method, m.Params)
 	} else {

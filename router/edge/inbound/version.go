@@ -120,8 +120,8 @@ func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 		return nil
 	}
 	sent := h.Values(mcp.HeaderName)
-	place, ambiguous := jsonrpc.Find(m.Params, member)
-	raw := place.Of(m.Params)
+	span, ambiguous := jsonrpc.Find(m.Params, member)
+	raw := span.Of(m.Params)
 	switch {
 	case ambiguous:
 		return mismatch("params." + member + " is ambiguous")

@@ -181,12 +181,12 @@ type event struct {
 
 // cursor numbers the events of one stream.
 type cursor struct {
-	replay *replay
-	stream uint64
-	seq    uint64
-	told   bool // the retry time has been sent
-	once   bool // the stream has a single event, kept only if writing it fails
-	prime  bool // begin with an event without data, whose id lets the client resume
+	replay    *replay
+	stream    uint64
+	seq       uint64
+	retrySent bool // the retry time has been sent
+	once      bool // the stream has a single event, kept only if writing it fails
+	prime     bool // begin with an event without data, whose id lets the client resume
 }
 
 // appendPriming appends an event without data. Clients that look for "data: " ignore it.
@@ -234,7 +234,7 @@ func (c *cursor) append(b []byte, m Message) []byte {
 
 // appendStart appends the id of the last event, once.
 func (c *cursor) appendStart(b []byte) []byte {
-	if c.told {
+	if c.retrySent {
 		return b
 	}
 	return c.lines(b, c.seq)
@@ -246,8 +246,8 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 	b = append(b, '-')
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, '\n')
-	if !c.told {
-		c.told = true
+	if !c.retrySent {
+		c.retrySent = true
 		b = append(b, "retry: "+retryAfter+"\n"...)
 	}
 	return b

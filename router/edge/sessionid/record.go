@@ -123,12 +123,12 @@ func (s sealer) open(id, path string) (*Record, bool) {
 		Start:   time.Unix(int64(binary.BigEndian.Uint64(plain[3:])), 0),
 		Owner:   Owner(plain[11:]),
 	}
-	said := plain[recordFixed:]
+	members := plain[recordFixed:]
 	caps := int(binary.BigEndian.Uint16(plain[recordFixed-2:]))
-	if caps > len(said) {
+	if caps > len(members) {
 		return nil, false
 	}
-	r.Client = inbound.ClientInfo{Capabilities: inbound.Object(said[:caps]), Info: inbound.Object(said[caps:])}
+	r.Client = inbound.ClientInfo{Capabilities: inbound.Object(members[:caps]), Info: inbound.Object(members[caps:])}
 	return r, true
 }
 

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -272,6 +274,24 @@ func TestKeyIsGoneBeforeTheCut(t *testing.T) {
 				t.Errorf("after %d of %q: got error %q, want one without any of the key", at, gap, err)
 			}
 		}
+	}
+}
+
+// cutting answers with headers and loses the connection before the first byte of the body.
+type cutting struct{}
+
+func (cutting) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: req}, nil
+}
+
+// TestCutBeforeTheFirstByte: a lost connection is no empty answer, and is tried again.
+func TestCutBeforeTheFirstByte(t *testing.T) {
+	c := llm.New(llm.Config{BaseURL: "http://x/v1", Model: "m"}, llm.Options{HTTPClient: &http.Client{Transport: cutting{}}, RetryDelay: time.Nanosecond})
+	got, err := c.Complete(t.Context(), ask("?"))
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.Cut || got.Usage.Calls != 3 {
+		t.Errorf("got %v after %d calls, want it cut after 3", err, got.Usage.Calls)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestBatchInterrupt(t *testing.T) {
 	got := ended(t, c, 3)
 	for _, want := range []string{
 		"nexus: finishing the questions in progress", "0 failed, 0 errors",
-		"nexus: interrupted; resume with: nexus batch run " + in + " --out " + out + " --resume --concurrency 2 --demo\n",
+		"nexus: interrupted; resume with: nexus batch run " + in + " --out " + out + " --demo --concurrency 2 --resume\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s, want %q in it", got, want)

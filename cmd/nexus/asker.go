@@ -13,7 +13,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -25,8 +24,8 @@ import (
 // asker connects a batch to its router, in this process or remote.
 type asker struct {
 	ask         batch.Ask
-	judge       *checks.Judge // nil without a model
-	price       batch.Price   // nil without prices
+	judge       *batch.Judge // nil without a model
+	price       batch.Price  // nil without prices
 	fingerprint string
 	close       func() error // tells whether a recording is complete
 }
@@ -78,7 +77,7 @@ func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
 }
 
 // judge returns a judge that uses the configured model, or nil without a model.
-func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *checks.Judge {
+func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *batch.Judge {
 	if !cfg.LLM.Plans() {
 		return nil
 	}
@@ -86,7 +85,7 @@ func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *checks.Judge {
 	if cfg.LLM.Synthesizer != nil {
 		model = *cfg.LLM.Synthesizer
 	}
-	return &checks.Judge{Model: t.Model(llm.New(model, llm.Options{}), model.Model), Votes: c.Judges}
+	return &batch.Judge{Model: t.Model(llm.New(model, llm.Options{}), model.Model), Votes: c.Judges}
 }
 
 // prices returns the configured prices, or nil if there are none.

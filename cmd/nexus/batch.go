@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -199,42 +198,17 @@ func (c *batchRunCmd) end(w *world, t batch.Tally, err error) error {
 	case errors.Is(err, batch.ErrInterrupted), errors.Is(err, batch.ErrBudget):
 		code = exitPartly
 	}
-	return &exitError{code, firstLine(strings.ReplaceAll(err.Error(), "\n", "; "), 500) + "; resume with: " + c.command()}
+	return &exitError{code, firstLine(strings.ReplaceAll(err.Error(), "\n", "; "), 500) + "; resume with: " + c.command(w)}
 }
 
 // command returns the command line that resumes the run.
-func (c *batchRunCmd) command() string {
-	args := []string{"nexus batch run", quoteArg(c.Cases), "--out", quoteArg(c.Out), "--resume"}
-	add := func(name, value string) {
-		if value != "" {
-			args = append(args, "--"+name, quoteArg(value))
-		}
+func (c *batchRunCmd) command(w *world) string {
+	args := []string{"nexus"}
+	for _, arg := range w.args {
+		args = append(args, quoteArg(arg))
 	}
-	number := func(name string, value, usual int) {
-		if value != usual {
-			add(name, strconv.Itoa(value))
-		}
-	}
-	for _, path := range c.Config {
-		add("config", path)
-	}
-	add("remote", c.Remote)
-	add("record", c.Record)
-	add("replay", c.Replay)
-	add("filter", c.Filter)
-	number("limit", c.Limit, 0)
-	number("repeat", c.Repeat, 1)
-	number("concurrency", c.Concurrency, 4)
-	number("max-tokens", c.MaxTokens, 0)
-	number("judges", c.Judges, 1)
-	if c.Timeout > 0 {
-		add("timeout", c.Timeout.String())
-	}
-	if c.Demo {
-		args = append(args, "--demo")
-	}
-	if c.Yes {
-		args = append(args, "--yes")
+	if !c.Resume {
+		args = append(args, "--resume")
 	}
 	return strings.Join(args, " ")
 }

@@ -10,15 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
 type batchInitCmd struct {
 	source
 	remote
-	File    string `arg:"" optional:"" default:"cases.yaml" help:"The YAML file to write."`
-	FromLog string `help:"Write the questions from this router log (level trace) instead." placeholder:"FILE" type:"existingfile"`
+	File string `arg:"" optional:"" default:"cases.yaml" help:"The YAML file to write."`
 }
 
 // maxStarters bounds the cases of init.
@@ -28,21 +26,12 @@ const starterHead = `# Questions for nexus batch run, one for each tool of the c
 # say what a good answer has. docs/batch.md explains every field and check.
 `
 
-const logHead = `# Questions from the log of a router, for nexus batch run. Say under expect what a good answer has; docs/batch.md
-# explains every field and check.
-
-`
-
 func (c *batchInitCmd) Run(w *world) error {
 	if ext := filepath.Ext(c.File); ext != ".yaml" && ext != ".yml" {
 		return &exitError{exitUsage, c.File + " is not the name of a YAML file; use the extension .yaml"}
 	}
-	write := c.starters
-	if c.FromLog != "" {
-		write = c.logged
-	}
 	var text bytes.Buffer
-	n, err := write(w, &text)
+	n, err := c.starters(w, &text)
 	if err != nil {
 		return err
 	}
@@ -58,31 +47,6 @@ func (c *batchInitCmd) Run(w *world) error {
 	}
 	_, err = fmt.Fprintf(w.stdout, "wrote %s with %d cases; run them with: %s\n", c.File, n, run)
 	return err
-}
-
-// logged writes the questions of a log and returns their number.
-func (c *batchInitCmd) logged(_ *world, text *bytes.Buffer) (n int, err error) {
-	log, err := os.Open(c.FromLog)
-	if err != nil {
-		return 0, fmt.Errorf("opening %s: %w", c.FromLog, err)
-	}
-	defer log.Close()
-	questions, err := cases.FromLog(log)
-	if err != nil {
-		return 0, err
-	}
-	if len(questions) == 0 {
-		return 0, &exitError{exitFailed, c.FromLog + " has no questions; only a router with log: {level: trace} in its settings logs them"}
-	}
-	text.WriteString(logHead)
-	for _, q := range questions {
-		raw, err := plainJSON(q)
-		if err != nil {
-			return 0, err
-		}
-		fmt.Fprintf(text, "- %s\n", raw)
-	}
-	return len(questions), nil
 }
 
 // starters writes one case per tool and returns their number.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/compare"
 	reports "github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 )
 
@@ -74,7 +73,7 @@ func (c *batchCompareCmd) Run(w *world) error {
 	if err := both.Wait(); err != nil {
 		return err
 	}
-	f, err := compare.Compare(a, b, gates)
+	f, err := reports.Compare(a, b, gates)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ type cli struct {
 // world is the environment of a command: context, streams and terminal.
 type world struct {
 	ctx            context.Context // ends with the first signal
+	args           []string        // of the command line
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	terminal       bool // stderr is a terminal
@@ -78,6 +79,7 @@ func main() {
 
 // run parses and runs the command line, and returns the exit code.
 func run(w *world, args []string) int {
+	w.args = args
 	var c cli
 	exited := -1
 	if len(args) > 0 && args[0] == "help" {

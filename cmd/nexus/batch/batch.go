@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 )
 
 // Question is a case and the time for its answer.
@@ -82,9 +82,9 @@ type Options struct {
 	Before      *Earlier // lines already in the file; nil = none
 	Out         *results.Writer
 	Ask         Ask
-	Judge       *checks.Judge // nil = no model
-	Price       Price         // nil = no prices
-	Progress    func(Tally)   // called by one goroutine at a time; may be nil
+	Judge       *Judge      // nil = no model
+	Price       Price       // nil = no prices
+	Progress    func(Tally) // called by one goroutine at a time; may be nil
 }
 
 // Tally counts the lines of a results file.
@@ -224,4 +224,170 @@ func describe(err error) *results.Failure {
 		reason = reasonTimeout
 	}
 	return &results.Failure{Reason: reason, Message: fmt.Sprint(err)}
+}
+
+// Earlier has the lines of a results file from earlier runs.
+type Earlier struct {
+	Tally Tally
+	lines map[results.Key]struct{}
+}
+
+// Has reports whether a case and repeat has a line. A nil Earlier has none.
+func (e *Earlier) Has(id string, repeat int) bool {
+	if e == nil {
+		return false
+	}
+	_, has := e.lines[results.Key{Case: id, Repeat: repeat}]
+	return has
+}
+
+// brief is the part of a line that resuming needs.
+type brief struct {
+	Case        string   `json:"case"`
+	Repeat      int      `json:"repeat"`
+	Outcome     string   `json:"outcome"`
+	Definition  string   `json:"definition"`
+	Fingerprint string   `json:"fingerprint"`
+	Cost        *float64 `json:"cost"`
+}
+
+// ReadEarlier reads a results file to resume. It refuses a file with other cases or another fingerprint, because its
+// lines are not comparable with new ones. all has all cases of the file of cases.
+func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, error) {
+	e := &Earlier{lines: map[results.Key]struct{}{}}
+	known := map[string]string{}
+	for _, c := range all {
+		known[c.ID] = c.Definition
+	}
+	number := 0
+	_, err := results.Read(path, func(l *brief, _ results.Place) error {
+		number++
+		wrong := ""
+		definition, is := known[l.Case]
+		key := results.Key{Case: l.Case, Repeat: l.Repeat}
+		_, again := e.lines[key]
+		switch {
+		case l.Case == "" || l.Repeat < 1 || l.Outcome == "":
+			wrong = "not a result: it needs case, repeat and outcome"
+		case again:
+			wrong = fmt.Sprintf("case %s, repeat %d has a line already; remove one", l.Case, l.Repeat)
+		case !is:
+			wrong = fmt.Sprintf("case %s is not among the cases any more; write to another --out, or restore the case", l.Case)
+		case l.Definition != definition:
+			wrong = fmt.Sprintf("case %s has changed since; write to another --out, or restore the case", l.Case)
+		case l.Fingerprint != fingerprint:
+			wrong = "was written with another configuration, catalog or version; write to another --out, or restore what was used"
+		}
+		if wrong != "" {
+			return &results.Error{Path: path, Line: number, Text: wrong}
+		}
+		e.lines[key] = struct{}{}
+		e.Tally.Count(l.Outcome)
+		if l.Cost != nil {
+			e.Tally.Cost += *l.Cost
+		}
+		return nil
+	})
+	return e, err
+}
+
+// one asks a question and checks the answer. The line is nil if the question never reached the router, so that it may
+// be asked again. tokens counts all used tokens. The error ends the run.
+func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int, err error) {
+	began := time.Now()
+	line = &results.Line{
+		Case: c.ID, Repeat: repeat, Checks: []results.Check{}, Fingerprint: r.opts.Fingerprint,
+		About: results.About{Query: c.Query, Tags: c.Tags, Definition: c.Definition},
+	}
+	line.Started = began.UTC().Truncate(time.Millisecond)
+	if c.Expect != nil && c.Expect.Judge != "" && r.opts.Judge == nil {
+		line.Outcome = results.Skipped
+		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
+		return line, 0, nil
+	}
+	ctx := tape.In(context.WithoutCancel(r.ctx), fmt.Sprintf("%s #%d", c.ID, repeat)) // the run's end cuts no question
+	answer, failed := r.ask(ctx, c)
+	took := answer.Took
+	if failed != nil {
+		took = time.Since(began)
+	}
+	line.Seconds = took.Round(time.Microsecond).Seconds()
+	var lost *Failure
+	if errors.As(failed, &lost) && lost.Lost {
+		err = lost
+		if !lost.Sent {
+			return nil, 0, err
+		}
+	}
+	content := &results.Content{}
+	if failed == nil {
+		var unreadable error
+		if content, unreadable = results.Decode(answer.Content); unreadable != nil {
+			failed = &Failure{Reason: reasonProtocol, Err: unreadable}
+		}
+	}
+	if failed != nil {
+		line.Outcome, line.Error = results.Errored, describe(failed)
+		return line, 0, err
+	}
+	line.Result, line.TraceID, line.Tokens = answer.Content, content.TraceID, content.Tokens()
+	line.Cost = r.cost(content)
+	tokens = line.Tokens.Total() + r.check(ctx, c, line, content)
+	return line, tokens, nil
+}
+
+func (r *runner) ask(ctx context.Context, c *cases.Case) (Answer, error) {
+	q := Question{Case: *c, Limit: r.opts.Timeout, Stop: r.ctx.Done()}
+	if c.Timeout > 0 {
+		q.Limit = time.Duration(c.Timeout * float64(time.Second))
+	}
+	return r.opts.Ask(ctx, q)
+}
+
+// check sets the checks and the outcome of a line, and returns the tokens of the judge.
+func (r *runner) check(
+	ctx context.Context, c *cases.Case, line *results.Line, content *results.Content,
+) (tokens int) {
+	line.Checks = Check(c.Expect, content, line.Seconds)
+	line.Outcome = results.Passed
+	for _, check := range line.Checks {
+		if !check.Passed {
+			line.Outcome = results.Failed
+		}
+	}
+	if c.Expect == nil || c.Expect.Judge == "" {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	matter := Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer}
+	verdict, tokens, err := r.opts.Judge.Decide(ctx, matter)
+	if err != nil {
+		line.Outcome, line.Error = results.Errored, &results.Failure{Reason: "judge", Message: err.Error()}
+		return tokens
+	}
+	line.Checks = append(line.Checks, verdict)
+	if !verdict.Passed {
+		line.Outcome = results.Failed
+	}
+	return tokens
+}
+
+// cost returns the cost of a line, or nil if a model without a price was used.
+func (r *runner) cost(c *results.Content) *float64 {
+	if r.opts.Price == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, u := range [...]results.Usage{c.Usage.Planner, c.Usage.Synthesizer} {
+		if u.Input+u.Output == 0 {
+			continue
+		}
+		cost, ok := r.opts.Price(u.Model, u.Input, u.Output)
+		if !ok {
+			return nil
+		}
+		sum += cost
+	}
+	return &sum
 }

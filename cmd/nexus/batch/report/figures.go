@@ -2,11 +2,17 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Figures are what report --json prints. Rates are between 0 and 1, times in seconds unless their names say otherwise.
@@ -223,4 +229,248 @@ func (b *Batch) sort(rows []Row) {
 	slices.SortFunc(rows, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(b.Cases[x.Case], b.Cases[y.Case]), cmp.Compare(x.Repeat, y.Repeat))
 	})
+}
+
+// Detail is one line in a report.
+type Detail struct {
+	Case    string          `json:"case"`
+	Repeat  int             `json:"repeat"`
+	Outcome string          `json:"outcome"` // one of those of package results
+	Query   string          `json:"query"`
+	Answer  string          `json:"answer,omitempty"`
+	Reasons []string        `json:"reasons"` // failed checks and the error
+	Unmet   []results.Unmet `json:"unmet,omitempty"`
+	Steps   []DetailStep    `json:"steps"`
+	Seconds float64         `json:"seconds"`
+	TraceID string          `json:"trace_id,omitempty"`
+}
+
+// DetailStep is a step of a plan with its outcome.
+type DetailStep struct {
+	ID        string   `json:"id"`
+	Tool      string   `json:"tool"`
+	Arguments string   `json:"arguments"`
+	After     []string `json:"after"`
+	Each      string   `json:"each,omitempty"`
+	When      string   `json:"when,omitempty"`
+	Pick      string   `json:"pick,omitempty"`
+	Status    string   `json:"status"` // ok, failed, skipped or not run
+	Reason    string   `json:"reason,omitempty"`
+	Millis    float64  `json:"duration_ms"`
+}
+
+// States of a step.
+const (
+	statusOK      = "ok"
+	statusFailed  = "failed"
+	statusSkipped = "skipped"
+	statusNone    = "not run"
+)
+
+// Bounds of texts in a report, in bytes.
+const (
+	maxQuery     = 500
+	maxAnswer    = 1000
+	maxArguments = 200
+	maxReason    = 300
+	maxShape     = 100
+	maxSteps     = 60 // of a plan
+)
+
+// full is the part of a line that Detail needs.
+type full struct {
+	Case    string           `json:"case"`
+	Repeat  int              `json:"repeat"`
+	Outcome string           `json:"outcome"`
+	Query   string           `json:"query"`
+	Checks  []results.Check  `json:"checks"`
+	Error   *results.Failure `json:"error"`
+	Result  results.Content  `json:"result"`
+	Seconds float64          `json:"seconds"`
+	TraceID string           `json:"trace_id"`
+}
+
+// Details reads lines again.
+func (b *Batch) Details(rows []Row) ([]Detail, error) {
+	places := make([]results.Place, len(rows))
+	for i, r := range rows {
+		places[i] = r.Place
+	}
+	lines, err := results.At[full](b.Path, places)
+	details := make([]Detail, len(lines))
+	for i := range lines {
+		details[i] = lines[i].detail()
+	}
+	return details, err
+}
+
+func (l *full) detail() Detail {
+	d := Detail{
+		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: short.Text(l.Query, maxQuery),
+		Answer: short.Text(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
+		Seconds: l.Seconds, TraceID: l.TraceID,
+	}
+	for _, s := range l.Result.Plan.Steps[:min(len(l.Result.Plan.Steps), maxSteps)] {
+		d.Steps = append(d.Steps, l.step(s))
+	}
+	return d
+}
+
+// reasons returns why the line did not pass.
+func (l *full) reasons() []string {
+	reasons := []string{}
+	if l.Error != nil {
+		reasons = append(reasons, short.Text(l.Error.Reason+": "+l.Error.Message, maxReason))
+	}
+	for _, c := range l.Checks {
+		if !c.Passed {
+			reasons = append(reasons, short.Text(c.Name+": "+c.Reason, maxReason))
+		}
+	}
+	return reasons
+}
+
+// step sums up all calls of a step.
+func (l *full) step(s results.PlanStep) DetailStep {
+	d := DetailStep{
+		ID: s.ID, Tool: s.Tool, Arguments: short.Text(string(s.Arguments), maxArguments), Status: statusNone,
+		After: edges(s, l.Result.Plan.Steps),
+		Each:  short.Text(s.Each, maxShape), When: short.Text(s.When, maxShape), Pick: short.Text(s.Pick, maxShape),
+	}
+	for _, r := range l.Result.Steps {
+		if r.ID != s.ID {
+			continue
+		}
+		d.Millis += r.Duration
+		switch {
+		case r.Skipped:
+			d.Status = statusSkipped
+		case r.Success && d.Status != statusFailed:
+			d.Status = statusOK
+		case !r.Success:
+			d.Status = statusFailed
+			if r.Error != nil && d.Reason == "" {
+				d.Reason = short.Text(r.Error.Reason+": "+r.Error.Message, maxReason)
+			}
+		}
+	}
+	return d
+}
+
+// edges returns the steps that a step waits for, in the order of the plan.
+func edges(s results.PlanStep, all []results.PlanStep) []string {
+	step := plan.Step{Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
+	needs := step.Needs(func(id string) bool {
+		return slices.ContainsFunc(all, func(o results.PlanStep) bool { return o.ID == id })
+	})
+	found := []string{}
+	for _, other := range all {
+		if other.ID != s.ID && slices.Contains(needs, other.ID) {
+			found = append(found, other.ID)
+		}
+	}
+	return found
+}
+
+// Gate is a condition under which a batch fails: METRIC OP NUMBER[x].
+type Gate struct {
+	Text     string
+	metric   string
+	op       string
+	number   float64
+	relative bool // to the metric of A
+}
+
+// The metrics of gates. The last two need a comparison.
+var metrics = []string{"pass_rate", "errors", "p50", "p95", "p99", "tokens", "cost", FlippedToFail, FlippedToPass}
+
+// Metrics of comparisons.
+const (
+	FlippedToFail = "flipped_to_fail"
+	FlippedToPass = "flipped_to_pass"
+)
+
+var gateForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*([0-9.eE+-]+)\s*(x?)\s*$`)
+
+// ParseGate reads a gate. If compared is false, relative gates and gates on flipped cases are errors.
+func ParseGate(text string, compared bool) (Gate, error) {
+	parts := gateForm.FindStringSubmatch(text)
+	if parts == nil {
+		return Gate{}, fmt.Errorf("--fail-if %q: write METRIC OP NUMBER, such as pass_rate<0.9, or p95>1.2x to compare", text)
+	}
+	number, err := strconv.ParseFloat(parts[3], 64)
+	g := Gate{Text: strings.TrimSpace(text), metric: parts[1], op: parts[2], number: number, relative: parts[4] != ""}
+	flipped := g.metric == FlippedToFail || g.metric == FlippedToPass
+	switch {
+	case err != nil:
+		return g, fmt.Errorf("--fail-if %q: %s is not a number", text, parts[3])
+	case !slices.Contains(metrics, g.metric):
+		return g, fmt.Errorf("--fail-if %q: unknown metric %s; known: %s", text, g.metric, strings.Join(metrics, ", "))
+	case flipped && g.relative:
+		return g, fmt.Errorf("--fail-if %q: %s cannot be relative to A", text, g.metric)
+	case !compared && (flipped || g.relative):
+		return g, fmt.Errorf("--fail-if %q needs two files: nexus batch compare A B", text)
+	}
+	return g, nil
+}
+
+// Metrics are the figures of a batch that gates judge.
+func (b *Batch) Metrics() map[string]float64 {
+	c, l := b.Counts(), b.Latency()
+	rate := 0.0
+	if judged := c.Lines - c.Skipped; judged > 0 {
+		rate = float64(c.Passed) / float64(judged)
+	}
+	m := map[string]float64{
+		"pass_rate": rate, "errors": float64(c.Errors), "p50": l.P50, "p95": l.P95, "p99": l.P99,
+		"tokens": float64(b.Input + b.Output),
+	}
+	if b.Priced || m["tokens"] == 0 {
+		m["cost"] = b.Cost()
+	}
+	return m
+}
+
+// Judge returns the failed gates, each with the actual value. a is nil without a comparison.
+func Judge(gates []Gate, a, b map[string]float64) (failed []string) {
+	for _, g := range gates {
+		value, known := b[g.metric]
+		bound, text := g.number, ""
+		if g.relative {
+			before, also := a[g.metric]
+			known = known && also
+			bound, text = g.number*before, fmt.Sprintf(" (A: %s)", number(before))
+		}
+		switch {
+		case !known:
+			failed = append(failed, fmt.Sprintf("%s: %s is not known", g.Text, g.metric))
+		case g.holds(value, bound):
+			failed = append(failed, fmt.Sprintf("%s: %s is %s%s", g.Text, g.metric, number(value), text))
+		}
+	}
+	return failed
+}
+
+func (g Gate) holds(value, bound float64) bool {
+	switch g.op {
+	case "<":
+		return value < bound
+	case "<=":
+		return value <= bound
+	case ">":
+		return value > bound
+	case ">=":
+		return value >= bound
+	case "==":
+		return value == bound
+	}
+	return value != bound
+}
+
+// number writes a metric in a few digits, whole numbers as they are.
+func number(v float64) string {
+	if v == float64(int64(v)) {
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return strconv.FormatFloat(v, 'g', 5, 64)
 }

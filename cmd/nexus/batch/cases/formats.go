@@ -8,6 +8,10 @@ import (
 	"io"
 	"maps"
 	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // listSeparator separates the elements of a list in a cell.
@@ -165,4 +169,138 @@ func valueOf(column, text string) (any, error) {
 		return nil, errors.New("want JSON")
 	}
 	return text, nil
+}
+
+// Bounds of a YAML file. The library has none.
+const (
+	maxNesting = 1000      // of brackets and dashes, including those in texts
+	maxValues  = 2_000_000 // counting each use of an alias
+)
+
+// readLines reads JSON Lines. An invalid line is a mistake; later lines are still read.
+func readLines(text []byte, c *collector) {
+	line := 0
+	for raw := range bytes.Lines(text) {
+		line++
+		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+			c.take(item{line: line, object: raw})
+		}
+	}
+}
+
+// readYAML reads a YAML list of cases, or a JSON array of them, which is YAML without tabs.
+func readYAML(text []byte, c *collector) {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		text = bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
+	}
+	if line := deep(text); line > 0 {
+		c.problem(line, "nests deeper than %d", maxNesting)
+		return
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		c.yamlProblem(1, err)
+		return
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		list, ok := doc.Body.(*ast.SequenceNode)
+		if !ok {
+			c.problem(doc.Body.GetToken().Position.Line, "want a list of cases, each of which begins with \"- id:\"")
+			return
+		}
+		if (sizes{map[string]int{}}).of(list) > maxValues {
+			c.problem(firstLine(list), "has more than %d values, counting each use of an alias", maxValues)
+			return
+		}
+		var values []any // of the whole list, because an alias may refer to an anchor in another case
+		if err := yaml.NodeToValue(list, &values); err != nil {
+			c.yamlProblem(firstLine(list), err)
+			return
+		}
+		for i, value := range values {
+			line := firstLine(list.Values[i])
+			object, err := json.Marshal(value)
+			if err != nil {
+				c.problem(line, "cannot be written as JSON: %v", err)
+				continue
+			}
+			c.take(item{line: line, object: object})
+		}
+	}
+}
+
+// yamlProblem records an error of the library with its line, without the excerpt that the library adds.
+func (c *collector) yamlProblem(line int, err error) {
+	if known, ok := errors.AsType[yaml.Error](err); ok {
+		if t := known.GetToken(); t != nil {
+			line = t.Position.Line
+		}
+		c.problem(line, "invalid YAML: %s", known.GetMessage())
+		return
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	c.problem(line, "invalid YAML: %s", text)
+}
+
+// firstLine returns the line where a node begins. The token of a mapping is the colon of its first value.
+func firstLine(node ast.Node) int {
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		return m.Values[0].Key.GetToken().Position.Line
+	}
+	return node.GetToken().Position.Line
+}
+
+// deep returns the line in which brackets and dashes nest too deep, 0 if there is none.
+func deep(text []byte) int {
+	depth, number := 0, 0
+	for line := range bytes.Lines(text) {
+		number++
+		if len(line) > 1 && line[0] == '-' && line[1] == ' ' && bytes.IndexAny(line, "[{") < 0 {
+			depth = 0 // a new case
+		}
+		depth += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{")) - bytes.Count(line, []byte("]")) - bytes.Count(line, []byte("}"))
+		depth = max(depth, 0)
+		marks := bytes.Count(line, []byte("- ")) + bytes.Count(line, []byte("? ")) + bytes.Count(line, []byte(": ")) +
+			bytes.Count(line, []byte("!")) + bytes.Count(line, []byte("&"))
+		if depth+marks > maxNesting {
+			return number
+		}
+	}
+	return 0
+}
+
+// sizes counts values.
+type sizes struct{ anchors map[string]int }
+
+// of returns how many values a node has, more than maxValues if it has too many.
+func (s sizes) of(n ast.Node) int {
+	sum := 1
+	add := func(part ast.Node) {
+		if part != nil && sum <= maxValues {
+			sum += s.of(part)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		for _, item := range n.Values {
+			add(item)
+		}
+	case *ast.MappingNode:
+		for _, member := range n.Values {
+			add(member.Value)
+		}
+	case *ast.MappingValueNode:
+		add(n.Value)
+	case *ast.TagNode:
+		add(n.Value)
+	case *ast.AnchorNode:
+		add(n.Value)
+		s.anchors[n.Name.GetToken().Value] = sum
+	case *ast.AliasNode:
+		sum = max(1, s.anchors[n.Value.GetToken().Value])
+	}
+	return sum
 }

@@ -1,4 +1,4 @@
-package checks_test
+package batch_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/checks"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 )
@@ -81,12 +81,12 @@ func TestRun(t *testing.T) {
 		`{"unmet":true}`:                                                        "",
 		`{"unmet":false}`:                                                       `"the mail" is unmet: no_tool`,
 	} {
-		made := checks.Run(expect(t, text), &content, 1.5)
+		made := batch.Check(expect(t, text), &content, 1.5)
 		if len(made) != 1 || made[0].Passed != (why == "") || !strings.Contains(made[0].Reason, why) {
 			t.Errorf("%s: got %+v, want reason %q", text, made, why)
 		}
 	}
-	if made := checks.Run(nil, &content, 1); made == nil || len(made) != 0 {
+	if made := batch.Check(nil, &content, 1); made == nil || len(made) != 0 {
 		t.Errorf("no checks: got %v, want an empty list", made)
 	}
 }
@@ -113,15 +113,15 @@ func TestJudge(t *testing.T) {
 		{3, []string{yes, yes}, true, 20},
 		{3, []string{no, yes, no}, false, 30},
 	} {
-		judge := checks.Judge{Model: &scripted{row.answers}, Votes: row.votes}
-		check, tokens, err := judge.Decide(t.Context(), checks.Matter{Rubric: "polite", Query: "q", Answer: "a"})
+		judge := batch.Judge{Model: &scripted{row.answers}, Votes: row.votes}
+		check, tokens, err := judge.Decide(t.Context(), batch.Matter{Rubric: "polite", Query: "q", Answer: "a"})
 		if err != nil || check.Passed != row.passed || tokens != row.tokens || check.Name != "judge" || check.Reason == "" {
 			t.Errorf("%q: got %+v, %d tokens, %v", row.answers, check, tokens, err)
 		}
 	}
 	for _, answer := range []string{"yes", `{"reason":"x"}`, `{"pass":"maybe"}`, ""} {
-		judge := checks.Judge{Model: &scripted{[]string{answer}}, Votes: 1}
-		if _, _, err := judge.Decide(t.Context(), checks.Matter{}); err == nil {
+		judge := batch.Judge{Model: &scripted{[]string{answer}}, Votes: 1}
+		if _, _, err := judge.Decide(t.Context(), batch.Matter{}); err == nil {
 			t.Errorf("%q: got a verdict, want an error", answer)
 		}
 	}

@@ -1,4 +1,4 @@
-package compare_test
+package report_test
 
 import (
 	"fmt"
@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/compare"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/report"
 )
 
-// load writes repeats of cases, of which passed tells whether they passed, and reads them.
-func load(t *testing.T, cases, repeats int, seconds float64, passed func(i, repeat int) bool) *report.Batch {
+// loadRuns writes repeats of cases, of which passed tells whether they passed, and reads them.
+func loadRuns(t *testing.T, cases, repeats int, seconds float64, passed func(i, repeat int) bool) *report.Batch {
 	t.Helper()
 	var text strings.Builder
 	for i := range cases {
@@ -38,9 +37,9 @@ func load(t *testing.T, cases, repeats int, seconds float64, passed func(i, repe
 
 // Of 200 cases 12 become worse and 2 better: P = 0.01294 (binomial, 2 of 14), and B takes twice as long.
 func TestCompare(t *testing.T) {
-	a := load(t, 200, 1, 0.1, func(i, _ int) bool { return i >= 2 })
-	b := load(t, 200, 1, 0.2, func(i, _ int) bool { return i < 188 })
-	f, err := compare.Compare(a, b, nil)
+	a := loadRuns(t, 200, 1, 0.1, func(i, _ int) bool { return i >= 2 })
+	b := loadRuns(t, 200, 1, 0.2, func(i, _ int) bool { return i < 188 })
+	f, err := report.Compare(a, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +56,9 @@ func TestCompare(t *testing.T) {
 
 // Repeats of one case are one piece of evidence.
 func TestRepeatsAreNoCases(t *testing.T) {
-	a := load(t, 50, 5, 1, func(int, int) bool { return true })
-	b := load(t, 50, 5, 1, func(i, _ int) bool { return i >= 2 })
-	f, err := compare.Compare(a, b, nil)
+	a := loadRuns(t, 50, 5, 1, func(int, int) bool { return true })
+	b := loadRuns(t, 50, 5, 1, func(i, _ int) bool { return i >= 2 })
+	f, err := report.Compare(a, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func TestPlansDifferByLoops(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f, err := compare.Compare(two[0], two[1], nil)
+		f, err := report.Compare(two[0], two[1], nil)
 		if err != nil || f.Plans != 1 {
 			t.Errorf("%s: got %+v and %v, want one plan that differs", member, f, err)
 		}

@@ -1,0 +1,369 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+)
+
+// Comparison are what compare --json prints. Latencies are in seconds.
+type Comparison struct {
+	A          Side          `json:"a"`
+	B          Side          `json:"b"`
+	Pairs      int           `json:"pairs"`
+	Only       Only          `json:"only"` // lines without a partner
+	Flips      Flips         `json:"flips"`
+	Latency    LatencyRatios `json:"latency"`
+	Tokens     Difference    `json:"tokens"`
+	Cost       *Difference   `json:"cost,omitempty"`
+	Plans      int           `json:"plans_changed"` // pairs whose plans differ
+	Same       bool          `json:"same_fingerprint"`
+	Flipped    []Flip        `json:"flipped"` // at most maxFlips
+	Gates      []string      `json:"gates_failed"`
+	Difference float64       `json:"pass_rate_difference"` // of pairs, B less A
+	Resolution *Sensitivity  `json:"sensitivity,omitempty"`
+}
+
+// Side is one of the files.
+type Side struct {
+	Path string `json:"path"`
+	Counts
+	PassRate stats.Interval `json:"pass_rate"`
+	Latency  Latency        `json:"latency"`
+}
+
+// Only counts lines without a partner.
+type Only struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+// Flips counts pairs that passed in one file only. The P value is from McNemar's exact test over cases: a case is worse
+// if fewer of its repeats pass.
+type Flips struct {
+	ToFail      int     `json:"to_fail"`
+	ToPass      int     `json:"to_pass"`
+	WorseCases  int     `json:"worse_cases"`
+	BetterCases int     `json:"better_cases"`
+	P           float64 `json:"p"`
+}
+
+// Sensitivity is the number of cases needed to find a difference of five points in 80 % of comparisons.
+type Sensitivity struct {
+	Points float64 `json:"points"`
+	Cases  int     `json:"cases_needed"`
+}
+
+// LatencyRatios compares percentiles: B relative to A.
+type LatencyRatios struct {
+	P50 *stats.Interval `json:"p50_ratio,omitempty"`
+	P95 *stats.Interval `json:"p95_ratio,omitempty"`
+}
+
+// Difference is the mean of B less that of A, for one line.
+type Difference struct {
+	stats.Interval
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
+
+// Flip is a pair that passed in one file only.
+type Flip struct {
+	To       string      `json:"to"` // fail or pass
+	A        Detail      `json:"a"`
+	B        Detail      `json:"b"`
+	Diverges *Divergence `json:"diverges,omitempty"` // nil = the plans are the same
+}
+
+// Divergence is the first step that differs. A side without that step is empty.
+type Divergence struct {
+	Step int    `json:"step"` // from 1
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+const (
+	maxFlips = 200
+	seed     = 20250101
+	points   = 0.05
+)
+
+// Compare compares two batches. It reads the lines that it shows again.
+func Compare(a, b *Batch, gates []Gate) (*Comparison, error) {
+	pairs, only := match(a, b)
+	f := &Comparison{
+		A: side(a), B: side(b), Pairs: len(pairs), Only: only, Flipped: []Flip{}, Gates: []string{},
+		Same: slices.Equal(a.Fingerprints, b.Fingerprints),
+	}
+	f.count(pairs)
+	f.measure(a, b, pairs)
+	var err error
+	if f.Flipped, err = flips(a, b, pairs); err != nil {
+		return nil, err
+	}
+	metrics := b.Metrics()
+	metrics[FlippedToFail], metrics[FlippedToPass] = float64(f.Flips.ToFail), float64(f.Flips.ToPass)
+	f.Gates = append(f.Gates, Judge(gates, a.Metrics(), metrics)...)
+	return f, nil
+}
+
+func side(b *Batch) Side {
+	return Side{Path: b.Path, Counts: b.Counts(), PassRate: stats.Clustered(b.Clusters()), Latency: b.Latency()}
+}
+
+// pair are the lines of the same case and repeat.
+type pair struct {
+	name string
+	a, b Row
+}
+
+func (p pair) flipped() bool { return p.judged() && p.a.Passed() != p.b.Passed() }
+
+func (p pair) judged() bool { return p.a.Judged() && p.b.Judged() }
+
+// match pairs lines, in the order of case and repeat.
+func match(a, b *Batch) (pairs []pair, only Only) {
+	type key struct {
+		name   string
+		repeat int32
+	}
+	rows := make(map[key]Row, len(a.Rows))
+	for _, r := range a.Rows {
+		rows[key{a.Cases[r.Case], r.Repeat}] = r
+	}
+	for _, r := range b.Rows {
+		name := b.Cases[r.Case]
+		if other, found := rows[key{name, r.Repeat}]; found {
+			pairs = append(pairs, pair{name, other, r})
+		}
+	}
+	slices.SortFunc(pairs, func(x, y pair) int {
+		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.a.Repeat, y.a.Repeat))
+	})
+	return pairs, Only{A: len(a.Rows) - len(pairs), B: len(b.Rows) - len(pairs)}
+}
+
+// count counts flips, by pair and by case.
+func (f *Comparison) count(pairs []pair) {
+	judged, cases := 0, 0
+	for begin := 0; begin < len(pairs); {
+		end, balance := begin, 0
+		for ; end < len(pairs) && pairs[end].name == pairs[begin].name; end++ {
+			p := pairs[end]
+			if p.a.Plan != p.b.Plan {
+				f.Plans++
+			}
+			if p.judged() {
+				judged++
+			}
+			switch {
+			case !p.flipped():
+			case p.a.Passed():
+				f.Flips.ToFail++
+				balance--
+			default:
+				f.Flips.ToPass++
+				balance++
+			}
+		}
+		cases++
+		switch {
+		case balance < 0:
+			f.Flips.WorseCases++
+		case balance > 0:
+			f.Flips.BetterCases++
+		}
+		begin = end
+	}
+	f.Flips.P = stats.McNemar(f.Flips.WorseCases, f.Flips.BetterCases)
+	if judged > 0 {
+		f.Difference = float64(f.Flips.ToPass-f.Flips.ToFail) / float64(judged)
+		discordant := float64(f.Flips.WorseCases+f.Flips.BetterCases) / float64(cases)
+		f.Resolution = &Sensitivity{Points: 100 * points, Cases: stats.Needed(discordant, points)}
+	}
+}
+
+// measure compares latency, tokens and cost of the pairs.
+func (f *Comparison) measure(a, b *Batch, pairs []pair) {
+	var latency, tokens, cost stats.Pairs
+	for _, p := range pairs {
+		if !p.judged() {
+			continue
+		}
+		latency.A, latency.B = append(latency.A, p.a.Seconds), append(latency.B, p.b.Seconds)
+		tokens.A, tokens.B = append(tokens.A, float64(p.a.Tokens)), append(tokens.B, float64(p.b.Tokens))
+		cost.A, cost.B = append(cost.A, p.a.Cost), append(cost.B, p.b.Cost)
+	}
+	if ratio, ok := latency.PercentileRatio(0.50, seed); ok {
+		f.Latency.P50 = &ratio
+	}
+	if ratio, ok := latency.PercentileRatio(0.95, seed); ok {
+		f.Latency.P95 = &ratio
+	}
+	f.Tokens = Difference{tokens.MeanDifference(seed), stats.Mean(tokens.A), stats.Mean(tokens.B)}
+	if a.Priced && b.Priced {
+		f.Cost = &Difference{cost.MeanDifference(seed), stats.Mean(cost.A), stats.Mean(cost.B)}
+	}
+}
+
+// flips returns the flipped pairs, new failures first.
+func flips(a, b *Batch, pairs []pair) ([]Flip, error) {
+	var some []pair
+	for _, toFail := range [...]bool{true, false} {
+		for _, p := range pairs {
+			if p.flipped() && p.a.Passed() == toFail && len(some) < maxFlips {
+				some = append(some, p)
+			}
+		}
+	}
+	x, y, err := bothDetails(a, b, some)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Flip, len(some))
+	for i, p := range some {
+		all[i] = Flip{To: "pass", A: x[i], B: y[i], Diverges: diverges(x[i], y[i])}
+		if p.a.Passed() {
+			all[i].To = "fail"
+		}
+	}
+	return all, nil
+}
+
+func bothDetails(a, b *Batch, pairs []pair) (x, y []Detail, err error) {
+	rowsA, rowsB := make([]Row, len(pairs)), make([]Row, len(pairs))
+	for i, p := range pairs {
+		rowsA[i], rowsB[i] = p.a, p.b
+	}
+	if x, err = a.Details(rowsA); err == nil {
+		y, err = b.Details(rowsB)
+	}
+	return x, y, err
+}
+
+// diverges returns the first step of two plans that differs, or else the first whose outcome does.
+func diverges(a, b Detail) *Divergence {
+	call := func(s DetailStep) string { return s.Tool + " " + s.Arguments }
+	outcome := func(s DetailStep) string { return call(s) + ": " + s.Status }
+	for _, text := range []func(DetailStep) string{call, outcome} {
+		for i := range max(len(a.Steps), len(b.Steps)) {
+			d := Divergence{Step: i + 1}
+			if i < len(a.Steps) {
+				d.A = text(a.Steps[i])
+			}
+			if i < len(b.Steps) {
+				d.B = text(b.Steps[i])
+			}
+			if d.A != d.B {
+				return &d
+			}
+		}
+	}
+	return nil
+}
+
+// maxListedFlips is how many flipped pairs a summary names.
+const maxListedFlips = 20
+
+// WriteText writes a summary for a terminal.
+func (f *Comparison) WriteText(w io.Writer) error {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		b.WriteString(TextRow(name, fmt.Sprintf(format, args...)))
+	}
+	row("pairs", "%d; only in A %d, only in B %d", f.Pairs, f.Only.A, f.Only.B)
+	row("pass rate", "A %s, B %s", rate(f.A.PassRate), rate(f.B.PassRate))
+	row("flipped", "%d to fail, %d to pass (%s)", f.Flips.ToFail, f.Flips.ToPass, f.Flips.Verdict())
+	row("latency", "p50 %s, p95 %s", ratio(f.Latency.P50), ratio(f.Latency.P95))
+	row("tokens", "%s", f.Tokens.text("%.1f"))
+	if f.Cost != nil {
+		row("cost", "%s", f.Cost.text("%.5f"))
+	}
+	row("plans", "%d of %d differ", f.Plans, f.Pairs)
+	if r := f.Resolution; r != nil {
+		row("sample", "%d cases find a difference of %.0f points with a power of 80 %%", r.Cases, r.Points)
+	}
+	for i, flip := range f.Flipped {
+		if i == maxListedFlips {
+			row("", "… and %d more", f.Flips.ToFail+f.Flips.ToPass-maxListedFlips)
+			break
+		}
+		row("to "+flip.To, "%s", flip.text())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Verdict states the result of the test of the flips.
+func (f Flips) Verdict() string {
+	switch {
+	case f.ToFail+f.ToPass == 0:
+		return "no difference"
+	case f.P < 0.05:
+		return fmt.Sprintf("significant, P = %.3g", f.P)
+	}
+	return fmt.Sprintf("may be chance, P = %.3g", f.P)
+}
+
+func (f *Flip) text() string {
+	text := fmt.Sprintf("%s #%d", f.A.Case, f.A.Repeat)
+	failed := f.B
+	if f.To == "pass" {
+		failed = f.A
+	}
+	if len(failed.Reasons) > 0 {
+		text += ": " + failed.Reasons[0]
+	}
+	if d := f.Diverges; d != nil {
+		text += fmt.Sprintf("; step %d: %s → %s", d.Step, orNone(d.A), orNone(d.B))
+	}
+	return text
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func rate(i stats.Interval) string {
+	low, high := Outward(i)
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*i.Value, low, high)
+}
+
+// ratio writes the latency of B relative to A.
+func ratio(i *stats.Interval) string {
+	if i == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("×%.2f (95 %%: %.2f to %.2f)", i.Value, i.Low, i.High)
+}
+
+func (d *Difference) text(format string) string {
+	form := strings.ReplaceAll("A #, B # a line; difference # (95 %%: # to #)", "#", format)
+	return fmt.Sprintf(form, d.A, d.B, d.Value, d.Low, d.High)
+}
+
+//go:embed compare.html
+var comparePage string
+
+// WriteHTML writes one file that needs nothing else.
+func (f *Comparison) WriteHTML(w io.Writer) error {
+	functions := Functions()
+	functions["rate"] = rate
+	functions["ratio"] = ratio
+	functions["orNone"] = orNone
+	functions["side"] = func(path string, d Detail) map[string]any { return map[string]any{"Path": path, "Detail": d} }
+	t, err := template.New("compare").Funcs(functions).Parse(comparePage)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, map[string]any{"Figures": f, "Style": Style()})
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
@@ -114,8 +115,9 @@ type ToolFilter struct {
 
 // Allows reports whether the filter admits a tool. The config loader has checked the patterns.
 func (f ToolFilter) Allows(tool string) bool {
+	mask := strings.NewReplacer("/", "\x00").Replace // path.Match stops * at slashes: deny: ["drop_*"] denies drop_a/b
 	matches := func(p string) bool {
-		ok, _ := path.Match(p, tool)
+		ok, _ := path.Match(mask(p), mask(tool))
 		return ok
 	}
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches)) && !slices.ContainsFunc(f.Deny, matches)

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // The environment variable that adds a key, and that key's name.
@@ -80,7 +80,7 @@ func (c settingsCheck) keys(access *auth.Config) {
 	if other := hashes[sha256.Sum256([]byte(value))]; other != "" {
 		c.failAt(mistake("", nil, "%s is the same key as %q", keyVariable, other))
 	}
-	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: secret.String(value)})
+	access.APIKeys = append(access.APIKeys, auth.KeyConfig{Name: keyName, Key: redact.Secret(value)})
 }
 
 // key checks and resolves one key. It returns its SHA-256, or why its file holds no usable key.
@@ -132,7 +132,7 @@ func (c settingsCheck) key(path string, key *auth.KeyConfig) (hash [32]byte, unr
 	if value = strings.TrimSpace(value); value == "" {
 		c.fail(path, "holds an empty key")
 	}
-	key.Env, key.File, key.Key = "", "", secret.String(value)
+	key.Env, key.File, key.Key = "", "", redact.Secret(value)
 	return sha256.Sum256([]byte(value)), nil
 }
 

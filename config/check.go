@@ -18,7 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -211,7 +211,7 @@ func (c settingsCheck) numbers(s *Settings) {
 	}
 	for _, n := range []struct {
 		path  string
-		value size.Bytes
+		value limit.Bytes
 	}{
 		{"limits.query_bytes", s.Limits.QueryBytes}, {"limits.body_bytes", s.Limits.BodyBytes},
 		{"limits.result_bytes", s.Limits.ResultBytes}, {"history.bytes", s.History.Bytes},

@@ -16,7 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -330,7 +330,7 @@ func TestModels(t *testing.T) {
 			name: "settings stay, what is for a host stays there", llm: "llm: {planner: {base_url: 'http://localhost:1/v1', model: m, verbosity: low, max_tokens: 9, headers: {X: y}, extra: {a: {b: [1, x, true]}}}, synthesizer: {base_url: 'http://localhost:2/v1', max_tokens: 8}}",
 			planner: llm.Config{
 				BaseURL: "http://localhost:1/v1", Model: "m", API: "chat", Timeout: time.Minute, Verbosity: "low", MaxTokens: 9,
-				Headers: map[string]secret.String{"X": "y"}, Extra: llm.Extra{"a": json.RawMessage(`{"b":[1,"x",true]}`)},
+				Headers: map[string]redact.Secret{"X": "y"}, Extra: llm.Extra{"a": json.RawMessage(`{"b":[1,"x",true]}`)},
 			},
 			synth: llm.Config{BaseURL: "http://localhost:2/v1", Model: "m", API: "chat", Timeout: time.Minute, Verbosity: "low", MaxTokens: 8},
 		},
@@ -391,7 +391,7 @@ func TestModels(t *testing.T) {
 func TestEmbeddings(t *testing.T) {
 	usual := llm.DefaultEmbeddings()
 	with := func(base, key, model string, timeout time.Duration) *llm.EmbeddingsConfig {
-		return &llm.EmbeddingsConfig{BaseURL: base, APIKey: secret.String(key), Model: model, Timeout: timeout}
+		return &llm.EmbeddingsConfig{BaseURL: base, APIKey: redact.Secret(key), Model: model, Timeout: timeout}
 	}
 	for _, c := range []struct {
 		name, llm string

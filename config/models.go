@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // keyVariableOf returns the environment variable with the key for a model if the files give none, "" if there is none. No other
@@ -118,7 +118,7 @@ func (c settingsCheck) model(path string, m *llm.Config) {
 		if value == "" {
 			c.fail(path, "has no api_key, and environment variable %s is not set", variable)
 		}
-		m.APIKey = secret.String(value)
+		m.APIKey = redact.Secret(value)
 	}
 	if m.Model == "" && c.given(path+".model") {
 		c.fail(path+".model", "must not be empty")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // serverName has no "__", which separates it from the tool's name, and no "_" at its edges.
@@ -236,7 +236,7 @@ func (s serverCheck) forwardHeaders() {
 }
 
 // headers checks the names and values of the headers at a path.
-func (c *checker) headers(path string, headers map[string]secret.String) {
+func (c *checker) headers(path string, headers map[string]redact.Secret) {
 	seen := make(map[string]string, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		lower := strings.ToLower(name)

@@ -18,8 +18,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
-	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
@@ -542,7 +542,7 @@ func wanted(t reflect.Type) string {
 	switch reflect.Zero(t).Interface().(type) {
 	case time.Duration:
 		return "a duration with a unit (ms, s, m or h), such as 30s"
-	case size.Bytes:
+	case limit.Bytes:
 		return "an amount of bytes with a unit (B, KiB, MiB or GiB), such as 4MiB"
 	case json.RawMessage:
 		return "a JSON value"
@@ -569,10 +569,10 @@ func decoding() []yaml.DecodeOption {
 	return []yaml.DecodeOption{
 		yaml.Strict(),
 		scalar(func(s string) (string, error) { return s, nil }),
-		scalar(func(s string) (secret.String, error) { return secret.String(s), nil }),
+		scalar(func(s string) (redact.Secret, error) { return redact.Secret(s), nil }),
 		scalar(func(s string) (json.RawMessage, error) { return json.RawMessage(s), nil }), // see rawMembers
 		scalar(time.ParseDuration),
-		scalar(size.Parse),
+		scalar(limit.ParseBytes),
 		scalar(func(s string) (bool, error) {
 			if s = strings.ToLower(s); s != "true" && s != "false" {
 				return false, errForm

@@ -26,7 +26,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // TestMain lets the test binary be the child process of stdio tests.
@@ -60,7 +60,7 @@ func waitFor(name string) {
 func child(name, mode string) downstream.ServerConfig {
 	return downstream.ServerConfig{
 		Name: name, Type: downstream.TransportStdio, Command: os.Args[0],
-		Env: map[string]secret.String{"DOWNSTREAM_TEST_CHILD": secret.String(mode)},
+		Env: map[string]redact.Secret{"DOWNSTREAM_TEST_CHILD": redact.Secret(mode)},
 	}
 }
 

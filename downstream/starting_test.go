@@ -13,7 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -22,7 +22,7 @@ import (
 func TestSlowCommandIsNotKilled(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	c := child("a", "1")
-	c.Env["DOWNSTREAM_TEST_WAIT"] = secret.String(ready)
+	c.Env["DOWNSTREAM_TEST_WAIT"] = redact.Secret(ready)
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}, ListDeadline: 20 * time.Millisecond})
 	defer m.Stop()
 	starting := regexp.MustCompile(`^still starting \(\d+s of at most 120s\)$`)

@@ -15,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // remote has the flags of commands that can ask a remote router.
@@ -73,9 +73,9 @@ func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	if !strings.HasSuffix(url, "/mcp") {
 		url += "/mcp"
 	}
-	headers := map[string]secret.String{}
+	headers := map[string]redact.Secret{}
 	if key := os.Getenv("NEXUS_API_KEY"); key != "" {
-		headers["Authorization"] = secret.String("Bearer " + key)
+		headers["Authorization"] = redact.Secret("Bearer " + key)
 	}
 	capabilities, handler := map[string]any{}, asked{user}
 	if user != nil {

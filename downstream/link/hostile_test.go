@@ -26,7 +26,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // raw is a server on a pipe that answers the handshake and leaves the rest to the test.
@@ -327,7 +327,7 @@ func TestHeldErrorOutput(t *testing.T) {
 	}
 	target := link.Target{
 		Command: []string{"sh", "-c", `setsid sleep 20 & exec "$0"`, os.Args[0]},
-		Env:     map[string]secret.String{"LINK_TEST_CHILD": "1"},
+		Env:     map[string]redact.Secret{"LINK_TEST_CHILD": "1"},
 	}
 	s := connect(t, target, &listener{}, 1<<20)
 	done := make(chan struct{})
@@ -364,7 +364,7 @@ func TestHeaders(t *testing.T) {
 		fine.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	s := connect(t, link.Target{URL: srv.URL, Headers: map[string]secret.String{"Authorization": "Bearer x", "x-own": "1"}}, &listener{}, 1<<20)
+	s := connect(t, link.Target{URL: srv.URL, Headers: map[string]redact.Secret{"Authorization": "Bearer x", "x-own": "1"}}, &listener{}, 1<<20)
 	if _, err := call(t, s, "echo"); err != nil {
 		t.Fatal(err)
 	}

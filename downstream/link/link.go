@@ -18,17 +18,17 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // Target is the address of a server. Exactly one of Command, URL and Dial is set.
 type Target struct {
 	Command []string                 // program and arguments
-	Env     map[string]secret.String // added to PATH, HOME, LANG and TMPDIR, the only inherited variables
+	Env     map[string]redact.Secret // added to PATH, HOME, LANG and TMPDIR, the only inherited variables
 	Dir     string
 
 	URL     string
-	Headers map[string]secret.String
+	Headers map[string]redact.Secret
 	SSE     bool // HTTP+SSE instead of streamable HTTP
 
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // carries newline-delimited messages, as stdio does

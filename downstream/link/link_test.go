@@ -27,7 +27,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -268,7 +268,7 @@ func targets(t *testing.T) map[string]func() (link.Target, *script) {
 			}}, s
 		},
 		"process": func() (link.Target, *script) {
-			return link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "1"}}, nil
+			return link.Target{Command: []string{os.Args[0]}, Env: map[string]redact.Secret{"LINK_TEST_CHILD": "1"}}, nil
 		},
 		"http": func() (link.Target, *script) {
 			s := newScript()

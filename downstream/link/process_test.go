@@ -15,12 +15,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestChildProcess(t *testing.T) {
-	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "1", "OWN": "x"}}
+	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]redact.Secret{"LINK_TEST_CHILD": "1", "OWN": "x"}}
 	t.Setenv("SECRET_OF_OURS", "hidden")
 
 	t.Run("it sees no variables of ours", func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestChildProcess(t *testing.T) {
 // A child that does not end is killed when the time to close its session is up, even if it was already being
 // ended more politely because it had closed its output.
 func TestCloseWithinHurries(t *testing.T) {
-	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]secret.String{"LINK_TEST_CHILD": "stubborn"}}
+	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]redact.Secret{"LINK_TEST_CHILD": "stubborn"}}
 	fastest := time.Hour
 	for range 3 { // a busy machine is not slow three times
 		s := connect(t, target, &listener{}, 1<<20)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // slashed redirects /mcp and /sse to the same with a slash at the end, as some frameworks do.
@@ -62,7 +62,7 @@ func TestRedirectNotFollowed(t *testing.T) {
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			}))
 			t.Cleanup(srv.Close)
-			target := link.Target{URL: srv.URL + "/mcp", Headers: map[string]secret.String{"Authorization": "Bearer x"}}
+			target := link.Target{URL: srv.URL + "/mcp", Headers: map[string]redact.Secret{"Authorization": "Bearer x"}}
 			_, err := tryConnect(t, target, &listener{}, 1<<20)
 			var f *link.Failure
 			if !errors.As(err, &f) || f.Reason != reason.Protocol || foreign.Load() != 0 {

@@ -15,7 +15,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // Flows to get a token.
@@ -30,7 +30,7 @@ const ScopeServer = "server"
 // Config configures how the router authenticates to a server.
 type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
-	ClientSecret secret.String `yaml:"client_secret"`
+	ClientSecret redact.Secret `yaml:"client_secret"`
 	Scopes       []string      `yaml:"scopes"` // empty = those named by the server
 	Flow         string        `yaml:"flow"`   // empty = code
 	Scope        string        `yaml:"scope"`  // empty = server
@@ -41,7 +41,7 @@ type Server struct {
 	Name    string
 	URL     string
 	SSE     bool                     // HTTP+SSE instead of streamable HTTP
-	Headers map[string]secret.String // of every request
+	Headers map[string]redact.Secret // of every request
 	Config
 }
 

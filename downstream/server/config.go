@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // Transports of a downstream server.
@@ -33,11 +33,11 @@ type Config struct {
 	Name             string                   `yaml:"-"`
 	Type             string                   `yaml:"type"` // stdio, http or sse
 	URL              string                   `yaml:"url"`
-	Headers          map[string]secret.String `yaml:"headers"`
+	Headers          map[string]redact.Secret `yaml:"headers"`
 	ForwardHeaders   []string                 `yaml:"forward_headers"` // headers of the caller to forward
 	Command          string                   `yaml:"command"`
 	Args             []string                 `yaml:"args"`
-	Env              map[string]secret.String `yaml:"env"`
+	Env              map[string]redact.Secret `yaml:"env"`
 	Cwd              string                   `yaml:"cwd"`
 	Timeout          time.Duration            `yaml:"timeout"`         // 0 = proxy.timeout and execution.tool_timeout
 	ConnectTimeout   time.Duration            `yaml:"connect_timeout"` // of one attempt; 0 = 15 s, 120 s for commands

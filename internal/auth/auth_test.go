@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 func sum(key string) string {
@@ -63,7 +63,7 @@ func TestNewRefuses(t *testing.T) {
 		{"a short hash", []KeyConfig{{Name: "a", SHA256: "abcd"}}, "64 hexadecimal"},
 		{"a long hash", []KeyConfig{{Name: "a", SHA256: sum(value) + "00"}}, "64 hexadecimal"},
 		{"no hexadecimal", []KeyConfig{{Name: "a", SHA256: strings.Repeat("x", 64)}}, "64 hexadecimal"},
-		{"a huge key", []KeyConfig{{Name: "a", Key: secret.String(strings.Repeat("x", maxKey+1))}}, "longer than"},
+		{"a huge key", []KeyConfig{{Name: "a", Key: redact.Secret(strings.Repeat("x", maxKey+1))}}, "longer than"},
 		{"a bad pattern", []KeyConfig{{Name: "a", Key: value, Tools: Filter{Deny: []string{"ok", "a__[x"}}}}, `"a__[x" is malformed`},
 	} {
 		_, err := New(Config{APIKeys: row.keys}, Options{})
@@ -122,7 +122,7 @@ func FuzzAuthenticate(f *testing.F) {
 // Callers know what their keys stand for after a replacement.
 func TestNow(t *testing.T) {
 	key := func(name, value string, deny ...string) KeyConfig {
-		return KeyConfig{Name: name, Key: secret.String(value), Tools: Filter{Deny: deny}}
+		return KeyConfig{Name: name, Key: redact.Secret(value), Tools: Filter{Deny: deny}}
 	}
 	keys := mustNew(t, key("same", "1", "s__x"), key("changed", "2"), key("renamed", "3"), key("rotated", "4"), key("gone", "5"))
 	before := map[string]Caller{}

@@ -1,6 +1,6 @@
 package auth
 
-import "github.com/agenticnexus/agenticnexus/internal/secret"
+import "github.com/agenticnexus/agenticnexus/internal/redact"
 
 // Config configures the access to the router. In files, each key sets exactly one of SHA256, Env and File.
 type Config struct {
@@ -35,7 +35,7 @@ type KeyConfig struct {
 	SHA256  string        `yaml:"sha256"` // hex of the key's SHA-256
 	Env     string        `yaml:"env"`    // variable that holds the key
 	File    string        `yaml:"file"`   // file that holds the key
-	Key     secret.String `yaml:"-"`      // the key itself, from NEXUS_API_KEY, Env or File
+	Key     redact.Secret `yaml:"-"`      // the key itself, from NEXUS_API_KEY, Env or File
 	Servers []string      `yaml:"servers"`
 	Tools   Filter        `yaml:"tools"`
 }

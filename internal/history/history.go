@@ -21,13 +21,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
 // Config limits the history.
 type Config struct {
 	Entries  int           `yaml:"entries"` // queries and calls; 0 = no history
-	Bytes    size.Bytes    `yaml:"bytes"`
+	Bytes    limit.Bytes   `yaml:"bytes"`
 	Age      time.Duration `yaml:"age"`
 	Contents bool          `yaml:"contents"` // store questions, arguments, results and answers
 }

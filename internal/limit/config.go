@@ -2,16 +2,14 @@ package limit
 
 import (
 	"time"
-
-	"github.com/agenticnexus/agenticnexus/internal/size"
 )
 
 // Config limits what clients and servers can make the router hold.
 type Config struct {
 	QueryChars      int           `yaml:"query_chars"` // Unicode characters
-	QueryBytes      size.Bytes    `yaml:"query_bytes"` // total size of the results of a query
-	BodyBytes       size.Bytes    `yaml:"body_bytes"`
-	ResultBytes     size.Bytes    `yaml:"result_bytes"`
+	QueryBytes      Bytes         `yaml:"query_bytes"` // total size of the results of a query
+	BodyBytes       Bytes         `yaml:"body_bytes"`
+	ResultBytes     Bytes         `yaml:"result_bytes"`
 	Sessions        int           `yaml:"sessions"`
 	TrackedRequests int           `yaml:"tracked_requests"`
 	SessionIdle     time.Duration `yaml:"session_idle"`

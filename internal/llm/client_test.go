@@ -18,7 +18,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +43,7 @@ type fixture struct {
 func connect(t *testing.T, change func(*llm.Config)) *fixture {
 	t.Helper()
 	f := &fixture{Server: llmtest.New(t)}
-	f.cfg = llm.Config{BaseURL: f.BaseURL, APIKey: secret.String(apiKey), Model: "stub", Timeout: 40 * time.Second}
+	f.cfg = llm.Config{BaseURL: f.BaseURL, APIKey: redact.Secret(apiKey), Model: "stub", Timeout: 40 * time.Second}
 	if change != nil {
 		change(&f.cfg)
 	}

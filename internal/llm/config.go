@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // APIs of a model endpoint.
@@ -22,7 +22,7 @@ const (
 // Config describes one model endpoint.
 type Config struct {
 	BaseURL string        `yaml:"base_url"`
-	APIKey  secret.String `yaml:"api_key"`
+	APIKey  redact.Secret `yaml:"api_key"`
 	Model   string        `yaml:"model"`
 	API     string        `yaml:"api"`     // chat, responses or anthropic
 	Timeout time.Duration `yaml:"timeout"` // for one response, streamed or not
@@ -32,7 +32,7 @@ type Config struct {
 	Verbosity       string                   `yaml:"verbosity"`
 	MaxTokens       int                      `yaml:"max_tokens"` // of a response, thinking included
 	Temperature     *float64                 `yaml:"temperature"`
-	Headers         map[string]secret.String `yaml:"headers"` // of every request; override the client's
+	Headers         map[string]redact.Secret `yaml:"headers"` // of every request; override the client's
 	Extra           Extra                    `yaml:"extra"`
 }
 
@@ -56,7 +56,7 @@ func Default() Config {
 // EmbeddingsConfig describes an endpoint for embeddings: POST {base_url}/embeddings.
 type EmbeddingsConfig struct {
 	BaseURL string        `yaml:"base_url"`
-	APIKey  secret.String `yaml:"api_key"`
+	APIKey  redact.Secret `yaml:"api_key"`
 	Model   string        `yaml:"model"`
 	Timeout time.Duration `yaml:"timeout"` // for all texts of one search
 }

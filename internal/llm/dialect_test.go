@@ -14,7 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // shape is how a request asked: form, strictness, streaming.
@@ -343,7 +343,7 @@ func TestConfiguredSecrets(t *testing.T) {
 		f := connect(t, func(c *llm.Config) {
 			api(c)
 			c.APIKey = ""
-			c.Headers = map[string]secret.String{"X-Gateway": "Token " + header, "authorization": "Basic x", "x-v": "1"}
+			c.Headers = map[string]redact.Secret{"X-Gateway": "Token " + header, "authorization": "Basic x", "x-v": "1"}
 			c.Extra = llm.Extra{
 				"token": json.RawMessage(`"` + token + `"`), "tier": json.RawMessage(`"flex"`), "n": json.RawMessage(`12345678`),
 				"gateway": json.RawMessage(`{"headers":{"Authorization":"Bearer ` + inner + `"},"list":[null,true,["` + deep + `"]]}`),

@@ -10,13 +10,13 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 func embeddings(t *testing.T, query string) (*llmtest.Server, *llm.Embeddings) {
 	t.Helper()
 	s := llmtest.New(t)
-	e := llm.NewEmbeddings(llm.EmbeddingsConfig{BaseURL: s.BaseURL + query, APIKey: secret.String(apiKey), Model: "stub"}, nil)
+	e := llm.NewEmbeddings(llm.EmbeddingsConfig{BaseURL: s.BaseURL + query, APIKey: redact.Secret(apiKey), Model: "stub"}, nil)
 	t.Cleanup(e.Close)
 	return s, e
 }

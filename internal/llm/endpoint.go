@@ -14,7 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // endpoint is an HTTP endpoint with the data common to all requests.
@@ -27,7 +27,7 @@ type endpoint struct {
 }
 
 // newEndpoint returns the endpoint of an API. It uses client, or creates a client if that is nil.
-func newEndpoint(api, baseURL string, key secret.String, client *http.Client) endpoint {
+func newEndpoint(api, baseURL string, key redact.Secret, client *http.Client) endpoint {
 	if client == nil {
 		client = newHTTPClient()
 	}
@@ -57,7 +57,7 @@ func newEndpoint(api, baseURL string, key secret.String, client *http.Client) en
 const minSecret = 8
 
 // add adds configured headers.
-func (e *endpoint) add(headers map[string]secret.String) {
+func (e *endpoint) add(headers map[string]redact.Secret) {
 	for name, value := range headers {
 		e.header.Set(name, value.Reveal())
 		e.hide(value.Reveal())

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // TestLiveModel asks a real endpoint for a text, for JSON and for calls, if NEXUS_LIVE_MODEL names a model.
@@ -24,7 +24,7 @@ func TestLiveModel(t *testing.T) {
 		cfg.BaseURL = llm.AnthropicURL
 	}
 	cfg.BaseURL = cmp.Or(os.Getenv("NEXUS_LIVE_URL"), cfg.BaseURL)
-	cfg.APIKey, cfg.Timeout = secret.String(os.Getenv("NEXUS_LIVE_KEY")), 2*time.Minute
+	cfg.APIKey, cfg.Timeout = redact.Secret(os.Getenv("NEXUS_LIVE_KEY")), 2*time.Minute
 	c := llm.New(cfg, llm.Options{})
 	defer c.Close()
 	c.Probe(t.Context())

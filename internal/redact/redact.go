@@ -4,7 +4,7 @@
 // [Name] classifies a name, [Text] redacts any text, which may contain JSON, headers, assignments, command lines and
 // URLs, and [JSON] redacts JSON values. Credentials are recognized by their names and formats: bearer tokens, basic
 // credentials, private keys and passwords in URLs. Others remain. Redaction is idempotent. All functions take linear
-// time.
+// time. A [Secret] is a credential that prints as [Mark].
 package redact
 
 import (

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 func TestNewLogger(t *testing.T) {
@@ -68,8 +68,8 @@ func TestLogRedactsSecrets(t *testing.T) {
 		"error":         fmt.Errorf("calling: %w", errors.New("header X-API-Key: "+key)),
 		"map":           map[string]string{"api_key": key},
 		"struct":        struct{ Password string }{key},
-		"secret":        secret.String(key),
-		"typed":         secret.String(key),
+		"secret":        redact.Secret(key),
+		"typed":         redact.Secret(key),
 		"logvaluer":     group{key},
 		"grouped":       slog.GroupValue(slog.String("Cookie", key), slog.String("ok", "visible")),
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -121,7 +121,7 @@ func TestKilledChild(t *testing.T) {
 	for _, session := range []string{downstream.SessionShared, downstream.SessionPerClient} {
 		w := newWorld(t, func(o *setup) {
 			o.downstream.Servers = append(o.downstream.Servers, downstream.ServerConfig{
-				Name: "child", Type: downstream.TransportStdio, Command: os.Args[0], Session: session, Env: map[string]secret.String{asChild: "1"},
+				Name: "child", Type: downstream.TransportStdio, Command: os.Args[0], Session: session, Env: map[string]redact.Secret{asChild: "1"},
 			})
 		})
 		a, b := w.dial(proxyPath), w.dial(proxyPath)

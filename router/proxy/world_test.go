@@ -23,7 +23,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -176,7 +176,7 @@ func restricted(t testing.TB, keys ...auth.KeyConfig) *auth.Keys {
 
 // keyOf is a key without limits.
 func keyOf(name string) auth.KeyConfig {
-	return auth.KeyConfig{Name: name, Key: secret.String("secret-" + name)}
+	return auth.KeyConfig{Name: name, Key: redact.Secret("secret-" + name)}
 }
 
 // searched answers every search with {}.

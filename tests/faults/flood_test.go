@@ -9,7 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -20,7 +20,7 @@ func floodFaults() []fault {
 			w.http.Transport = keyed{w.http.Transport, theKey}
 			w.start(func(o *app.Options) {
 				o.Config.Limits.Sessions = 10
-				o.Config.Auth.APIKeys = []auth.KeyConfig{{Name: "test", Key: secret.String(theKey)}}
+				o.Config.Auth.APIKeys = []auth.KeyConfig{{Name: "test", Key: redact.Secret(theKey)}}
 			}, w.serve(subject, &mcptest.Server{}))
 			w.ready()
 			status := w.flood(1000, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -251,8 +251,8 @@ func (w *world) serveSSE(name string, s *mcptest.Server) downstream.ServerConfig
 func (w *world) child(manner string) downstream.ServerConfig {
 	return downstream.ServerConfig{
 		Name: subject, Type: downstream.TransportStdio, Command: os.Args[0],
-		Env: map[string]secret.String{
-			asServer: secret.String(manner), ledgerVar: secret.String(w.ledger.Path),
+		Env: map[string]redact.Secret{
+			asServer: redact.Secret(manner), ledgerVar: redact.Secret(w.ledger.Path),
 			"GORACE": "atexit_sleep_ms=0", // else it takes a second to end, where the race detector is on
 		},
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // report is the content of a progress notification.
@@ -189,7 +189,7 @@ func TestBursts(t *testing.T) {
 			return downstream.ServerConfig{Name: "peer", Type: downstream.TransportSSE, URL: newPeer(floodTool()).serve(t).URL + "/sse"}
 		}},
 		{"stdio", func(t *testing.T) downstream.ServerConfig {
-			return downstream.ServerConfig{Name: "peer", Type: downstream.TransportStdio, Command: os.Args[0], Env: map[string]secret.String{asChild: "1"}}
+			return downstream.ServerConfig{Name: "peer", Type: downstream.TransportStdio, Command: os.Args[0], Env: map[string]redact.Secret{asChild: "1"}}
 		}},
 	} {
 		for transport, dial := range transports {

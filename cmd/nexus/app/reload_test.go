@@ -15,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -139,7 +139,7 @@ func TestReloadSettings(t *testing.T) {
 	}
 	withKey := func(key string) func(*config.Config) {
 		return func(cfg *config.Config) {
-			cfg.Auth.APIKeys = []auth.KeyConfig{{Name: "a", Key: secret.String(key)}}
+			cfg.Auth.APIKeys = []auth.KeyConfig{{Name: "a", Key: redact.Secret(key)}}
 			cfg.RateLimit.Requests = 1
 			cfg.Log.Level = "warn"
 			cfg.Listen = "127.0.0.1:1"

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestRun_UnknownTool(t *testing.T) {
 	r := start(t, func(o *app.Options) {
 		o.Demo = true
-		o.Config.Auth.APIKeys = []auth.KeyConfig{{Name: "all", Key: secret.String("all")}, {Name: "few", Key: secret.String("few"), Servers: []string{"search"}}}
+		o.Config.Auth.APIKeys = []auth.KeyConfig{{Name: "all", Key: redact.Secret("all")}, {Name: "few", Key: redact.Secret("few"), Servers: []string{"search"}}}
 	})
 	all, few := r.dial("", map[string]string{"X-API-Key": "all"}), r.dial("", map[string]string{"X-API-Key": "few"})
 	for _, row := range []struct {

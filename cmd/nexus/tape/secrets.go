@@ -12,13 +12,12 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
 )
 
 // shortest is the length of the shortest secret that is searched for, in bytes.
 const shortest = 8
 
-// Secrets returns the secrets of a configuration: all values of type secret.String, without the scheme of credentials
+// Secrets returns the secrets of a configuration: all values of type redact.Secret, without the scheme of credentials
 // too, and the passwords and parameters of addresses.
 func Secrets(cfg config.Config) []string { return secretsIn(reflect.ValueOf(cfg), nil) }
 
@@ -44,7 +43,7 @@ func secretsIn(v reflect.Value, all []string) []string {
 		}
 	case reflect.String:
 		text := v.String()
-		if v.Type() == reflect.TypeFor[secret.String]() {
+		if v.Type() == reflect.TypeFor[redact.Secret]() {
 			_, credentials, _ := strings.Cut(text, " ") // after the scheme
 			return append(all, text, credentials)
 		}

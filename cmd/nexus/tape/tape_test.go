@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // echo is a server that answers with the arguments.
@@ -141,11 +141,11 @@ func TestRecordingIsPrivate(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	var cfg config.Config
-	model := llm.Config{BaseURL: "https://u:in-the-url@host/v1?key=in-the-query", APIKey: secret.String("the-api-key"),
-		Headers: map[string]secret.String{"X-Gateway": secret.String("Basic the-gateway-key")}}
+	model := llm.Config{BaseURL: "https://u:in-the-url@host/v1?key=in-the-query", APIKey: redact.Secret("the-api-key"),
+		Headers: map[string]redact.Secret{"X-Gateway": redact.Secret("Basic the-gateway-key")}}
 	cfg.LLM = &config.LLM{Planner: model}
 	own := model
-	own.Headers = map[string]secret.String{"X-Gateway": secret.String("of-the-synthesizer")}
+	own.Headers = map[string]redact.Secret{"X-Gateway": redact.Secret("of-the-synthesizer")}
 	cfg.LLM.Synthesizer = &own
 	got := strings.Join(tape.Secrets(cfg), "\n")
 	for _, want := range []string{"in-the-url", "in-the-query", "the-api-key", "the-gateway-key", "of-the-synthesizer"} {

@@ -1,5 +1,4 @@
-// Package size reads and writes amounts of bytes such as "4MiB".
-package size
+package limit
 
 import (
 	"fmt"
@@ -7,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of bytes.
+// Bytes is an amount of bytes, written such as "4MiB".
 type Bytes int64
 
 var units = []struct {
@@ -18,8 +17,8 @@ var units = []struct {
 	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// Parse reads a whole, non-negative number with an optional unit: B, kB, MB, GB, KiB, MiB, GiB.
-func Parse(s string) (Bytes, error) {
+// ParseBytes reads a whole, non-negative number with an optional unit: B, kB, MB, GB, KiB, MiB, GiB.
+func ParseBytes(s string) (Bytes, error) {
 	number, unit := strings.TrimSpace(s), Bytes(1)
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(number, u.name); ok {
@@ -36,7 +35,7 @@ func Parse(s string) (Bytes, error) {
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (b *Bytes) UnmarshalText(text []byte) error {
-	n, err := Parse(string(text))
+	n, err := ParseBytes(string(text))
 	if err == nil {
 		*b = n
 	}

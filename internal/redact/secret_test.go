@@ -1,4 +1,4 @@
-package secret_test
+package redact_test
 
 import (
 	"bytes"
@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/secret"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
-func TestStringPrintsRedacted(t *testing.T) {
+func TestSecretPrintsRedacted(t *testing.T) {
 	const value = "hunter2"
-	s := secret.String(value)
+	s := redact.Secret(value)
 	outer := struct {
-		Key  secret.String
-		Keys map[string]secret.String
-	}{s, map[string]secret.String{"a": s}}
+		Key  redact.Secret
+		Keys map[string]redact.Secret
+	}{s, map[string]redact.Secret{"a": s}}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3s"} {
-		for _, v := range []any{s, &s, outer, []secret.String{s}} {
+		for _, v := range []any{s, &s, outer, []redact.Secret{s}} {
 			if got := fmt.Sprintf(format, v); strings.Contains(got, value) || strings.Contains(got, fmt.Sprintf("%x", value)) {
 				t.Errorf("Sprintf(%q, %T) = %q, which shows the value", format, v, got)
 			}
@@ -28,7 +28,7 @@ func TestStringPrintsRedacted(t *testing.T) {
 	if got, want := fmt.Sprint(s), "[redacted]"; got != want {
 		t.Errorf("Sprint = %q, want %q", got, want)
 	}
-	if got := fmt.Sprint(secret.String("")); got != "" {
+	if got := fmt.Sprint(redact.Secret("")); got != "" {
 		t.Errorf("Sprint of an empty secret = %q, want nothing", got)
 	}
 	encoded, err := json.Marshal(outer)
@@ -44,7 +44,7 @@ func TestStringPrintsRedacted(t *testing.T) {
 }
 
 func TestReveal(t *testing.T) {
-	var s secret.String
+	var s redact.Secret
 	if err := json.Unmarshal([]byte(`"hunter2"`), &s); err != nil {
 		t.Fatal(err)
 	}

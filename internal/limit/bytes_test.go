@@ -1,16 +1,16 @@
-package size_test
+package limit_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/agenticnexus/agenticnexus/internal/size"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-func TestParse(t *testing.T) {
+func TestParseBytes(t *testing.T) {
 	for _, c := range []struct {
 		in   string
-		want size.Bytes
+		want limit.Bytes
 		text string
 	}{
 		{"0", 0, "0B"},
@@ -29,26 +29,26 @@ func TestParse(t *testing.T) {
 		{"1GB", 1_000_000_000, "1000000000B"},
 		{"4611686018427387904", 1 << 62, "4294967296GiB"},
 	} {
-		got, err := size.Parse(c.in)
+		got, err := limit.ParseBytes(c.in)
 		if err != nil || got != c.want || got.String() != c.text {
-			t.Errorf("Parse(%q) = %d (%v), %v; want %d (%s)", c.in, int64(got), got, err, int64(c.want), c.text)
+			t.Errorf("ParseBytes(%q) = %d (%v), %v; want %d (%s)", c.in, int64(got), got, err, int64(c.want), c.text)
 		}
-		if again, err := size.Parse(got.String()); err != nil || again != got {
-			t.Errorf("Parse(%q) = %v, %v; want what it was written from, %d", got, again, err, int64(got))
+		if again, err := limit.ParseBytes(got.String()); err != nil || again != got {
+			t.Errorf("ParseBytes(%q) = %v, %v; want what it was written from, %d", got, again, err, int64(got))
 		}
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseBytes_Refuses(t *testing.T) {
 	for _, in := range []string{"", "MiB", "-1", "-1MiB", "1.5MiB", "4mib", "4M", "4BMiB", "x", "1 2", "0x10", "9223372036854775807", "9999999999GiB", "99999999999999999999"} {
-		if got, err := size.Parse(in); err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", in, got)
+		if got, err := limit.ParseBytes(in); err == nil {
+			t.Errorf("ParseBytes(%q) = %v, want an error", in, got)
 		}
 	}
 }
 
-func TestText(t *testing.T) {
-	var v struct{ N size.Bytes }
+func TestBytesText(t *testing.T) {
+	var v struct{ N limit.Bytes }
 	if err := json.Unmarshal([]byte(`{"N":"4MiB"}`), &v); err != nil || v.N != 4<<20 {
 		t.Errorf("Unmarshal = %d, %v; want %d", int64(v.N), err, 4<<20)
 	}
@@ -60,19 +60,19 @@ func TestText(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseBytes(f *testing.F) {
 	f.Add("4MiB")
 	f.Add("-1")
 	f.Fuzz(func(t *testing.T, s string) {
-		n, err := size.Parse(s)
+		n, err := limit.ParseBytes(s)
 		if err != nil {
 			return
 		}
 		if n < 0 {
-			t.Fatalf("Parse(%q) = %d, want nothing negative", s, int64(n))
+			t.Fatalf("ParseBytes(%q) = %d, want nothing negative", s, int64(n))
 		}
-		if again, err := size.Parse(n.String()); err != nil || again != n {
-			t.Fatalf("Parse(%q) = %v, %v; want %d", n.String(), again, err, int64(n))
+		if again, err := limit.ParseBytes(n.String()); err != nil || again != n {
+			t.Fatalf("ParseBytes(%q) = %v, %v; want %d", n.String(), again, err, int64(n))
 		}
 	})
 }

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/lines"
 )
 
 const (
+	// spareSize is the minimum size of memory that is reused.
+	spareSize = 64 << 10
 	// longMessage is the size from which saving memory matters more than avoiding copies.
 	longMessage = 4 << 20
 	// freeMessage is the size up to which responses are not charged: they fit into existing buffers.
@@ -41,8 +44,8 @@ func (r room) Extend(b, part []byte, most int) ([]byte, error) {
 	if !r.allows(size) {
 		return nil, errNoRoom
 	}
-	grown := append(append(memory.allocate(size)[:0], b...), part...)
-	memory.keep(b)
+	grown := append(append(allocate(size)[:0], b...), part...)
+	free(b)
 	return grown, nil
 }
 
@@ -65,5 +68,37 @@ func readAll(r io.Reader, most int, room room) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		}
+	}
+}
+
+// spares holds the memory of large messages until the second garbage collection after its last use: a *sync.Pool by
+// capacity.
+var spares sync.Map
+
+// sizeFor rounds a size up, so that memory of few sizes serves all messages. It adds at most a quarter.
+func sizeFor(n int) int {
+	step := 1 << max(0, bits.Len(uint(n-1))-3)
+	return (n + step - 1) / step * step
+}
+
+// allocate returns n bytes with arbitrary content.
+func allocate(n int) []byte {
+	if n < spareSize {
+		return make([]byte, n)
+	}
+	size := sizeFor(n)
+	if pool, ok := spares.Load(size); ok {
+		if b, ok := pool.(*sync.Pool).Get().(*[]byte); ok {
+			return (*b)[:n]
+		}
+	}
+	return make([]byte, n, size)
+}
+
+// free keeps memory for reuse. No reference to it may remain.
+func free(b []byte) {
+	if cap(b) >= spareSize && cap(b) == sizeFor(cap(b)) {
+		pool, _ := spares.LoadOrStore(cap(b), new(sync.Pool))
+		pool.(*sync.Pool).Put(&b)
 	}
 }

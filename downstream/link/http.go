@@ -7,13 +7,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -50,7 +51,7 @@ func openHTTP(s *Session) (transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTransport{s: s, url: u, rt: http1.Watched(s.opts.HTTP), header: header}
+	t := &httpTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
 	t.ready.Store(t.headers())
 	return t, nil
 }
@@ -129,7 +130,7 @@ func (t *httpTransport) request(
 func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	// Close ends the call, but the loss of the session does not: only the response tells what the server did with the
 	// request. The connection may outlive the caller's wait a little, see linger.
-	d := &dispatch{Context: ctx, sent: c.call.Sent}
+	d := newDispatch(ctx, c.call.Sent)
 	if c.call.Method == "initialize" {
 		defer endLater(ctx, closeTimeout, d.cancel)() // initialize: only the response names the session to end
 	} else {
@@ -206,7 +207,7 @@ func readBody(resp *http.Response, most int, room room) ([]byte, error) {
 		if !room.allows(int(resp.ContentLength)) {
 			return nil, errNoRoom
 		}
-		body := memory.allocate(int(resp.ContentLength))
+		body := allocate(int(resp.ContentLength))
 		_, err := io.ReadFull(resp.Body, body)
 		return body, err
 	}
@@ -236,7 +237,7 @@ func (t *httpTransport) reply(raw []byte, c *pending) (reply *jsonrpc.Message) {
 }
 
 func (t *httpTransport) post(ctx context.Context, message []byte) error {
-	d := &dispatch{Context: ctx}
+	d := newDispatch(ctx, nil)
 	defer context.AfterFunc(ctx, d.cancel)()
 	header := t.ready.Load().post
 	resp, err := t.request(d, http.MethodPost, header, message)
@@ -266,4 +267,131 @@ func (t *httpTransport) close(ctx context.Context, notify bool) {
 	if err == nil {
 		resp.Body.Close()
 	}
+}
+
+// dispatch is the context of one HTTP request and records how far the message got. It has the values of its parent
+// context, but ends only by cancel.
+type dispatch struct {
+	context.Context
+	cancel  context.CancelFunc
+	started atomic.Bool // it had a connection and may have reached the server
+}
+
+// newDispatch returns the context of a request. sent, which may be nil, is called when the message has been written or
+// abandoned.
+func newDispatch(ctx context.Context, sent func()) *dispatch {
+	d := &dispatch{}
+	if sent != nil {
+		sent = sync.OnceFunc(sent)
+	}
+	d.Context, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	d.Context = httptrace.WithClientTrace(d.Context, &httptrace.ClientTrace{
+		// A request that is repeated on another connection was not written on the previous one.
+		GetConn: func(string) { d.started.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { d.started.Store(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			if sent != nil {
+				sent()
+			}
+		},
+	})
+	return d
+}
+
+// refused converts a response with a status other than 200 to an error, or to the JSON-RPC error in its body.
+func (t *httpTransport) refused(
+	ctx context.Context, resp *http.Response, c *pending, sent http.Header,
+) (jsonrpc.Message, error) {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	m, invalid := jsonrpc.Parse(body)
+	explained := invalid == nil && m.Err != nil // of any id: a server that rejects the message may not know its id
+	if sent.Get("Mcp-Session-Id") != "" {
+		switch code := resp.StatusCode; {
+		case code == http.StatusNotFound:
+			return jsonrpc.Message{}, t.s.gone()
+		case code == http.StatusBadRequest && !(explained && m.ID == c.wire):
+			// The error is about this message, or the restarted server does not know the session.
+			if c.call.probe || t.probes.run(ctx, t.s) {
+				return jsonrpc.Message{}, t.s.gone()
+			}
+		}
+	}
+	f := t.s.statusFailure(resp)
+	if f.Reason == reason.Protocol && explained {
+		return m, nil
+	}
+	return jsonrpc.Message{}, f
+}
+
+// probes are the pings that test whether the server still knows the session. Concurrent calls share one.
+type probes struct {
+	mu      sync.Mutex
+	current chan struct{} // closed when the current ping is done; nil if there is none
+}
+
+// run waits for the ping within ctx and reports whether the session is gone.
+func (p *probes) run(ctx context.Context, s *Session) bool {
+	p.mu.Lock()
+	done := p.current
+	if done == nil {
+		done = make(chan struct{})
+		if s.spawn(func() { p.ping(s, done) }) {
+			p.current = done
+		} else {
+			close(done)
+		}
+	}
+	p.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return s.forgotten.Load()
+}
+
+func (p *probes) ping(s *Session, done chan struct{}) {
+	ctx, cancel := context.WithTimeout(s.ctx, messageTimeout)
+	defer cancel()
+	if err := s.Ping(ctx); err != nil {
+		s.opts.Logger.Debug("ping of a session in doubt failed", "server", s.opts.Server, "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current = nil
+	close(done)
+}
+
+// follow sends a request. It follows one redirect that keeps the method, and only within the same origin, because the
+// headers may hold secrets. Some frameworks redirect /mcp to /mcp/.
+func follow(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	to := target(req.URL, resp)
+	if to == nil {
+		return resp, nil
+	}
+	resp.Body.Close()
+	again := req.WithContext(req.Context())
+	again.URL = to
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return rt.RoundTrip(again)
+}
+
+// target returns the target of a redirect of a request to from; nil if it must not be followed.
+func target(from *url.URL, resp *http.Response) *url.URL {
+	if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+		return nil
+	}
+	to, err := from.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Scheme != from.Scheme || to.Host != from.Host || *to == *from {
+		return nil
+	}
+	to.User = from.User
+	return to
 }

@@ -2,7 +2,11 @@ package link
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -129,4 +133,156 @@ func (in *inbox) answerAtOnce(message []byte) {
 	default:
 		in.s.logger.Debug("server does not read responses", "server", in.s.server)
 	}
+}
+
+const (
+	maxAsked   = 64               // concurrent server requests per session; more are refused
+	maxReplies = 1024             // pending responses to pings and refused requests; more are dropped
+	answerTime = 30 * time.Second // to send a response
+)
+
+// requests are the server's requests being answered. The zero value is ready.
+type requests struct {
+	mu   sync.Mutex
+	open map[string]*request // by id
+	busy int                 // open requests, and those whose responses are being sent
+}
+
+type request struct {
+	key       string
+	cancel    context.CancelCauseFunc
+	withdrawn bool // guarded by requests.mu
+}
+
+// begin adds a request of the server; nil if there are too many or its id is in use.
+func (q *requests) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := id.Key()
+	if q.open[key] != nil || q.busy == maxAsked {
+		return nil
+	}
+	q.busy++
+	if q.open == nil {
+		q.open = map[string]*request{}
+	}
+	of := &request{key: key, cancel: cancel}
+	q.open[key] = of
+	return of
+}
+
+// settle removes a request before its response is sent, because the server may reuse the id after the response. It
+// reports whether the server still waits for the response.
+func (q *requests) settle(of *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, of.key)
+	return !of.withdrawn
+}
+
+// end frees a place for another request once the response was sent: this limits the number of goroutines.
+func (q *requests) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy--
+}
+
+// withdraw ends a request that the server cancels and reports whether there was one.
+func (q *requests) withdraw(params []byte) bool {
+	key := jsonrpc.ID(jsonrpc.Get(params, "requestId")).Key()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	of := q.open[key]
+	if of == nil || of.withdrawn {
+		return false
+	}
+	of.withdrawn = true
+	of.cancel(&withdrawn{params})
+	return true
+}
+
+// withdrawn is the cause of a context whose request the server has cancelled.
+type withdrawn struct{ params []byte }
+
+// Error implements error.
+func (*withdrawn) Error() string { return "the server has cancelled its request" }
+
+// CancelParams returns the raw params of the notification, which are relayed to the client.
+func (w *withdrawn) CancelParams() []byte { return w.params }
+
+const (
+	messageTimeout = 5 * time.Second        // to send one message
+	flushTimeout   = 300 * time.Millisecond // for messages being sent when a session is closed
+	closeTimeout   = 2 * time.Second        // for a clean end of a session
+)
+
+// unawaited sends the messages to the server that no call waits for, such as cancellations.
+type unawaited struct {
+	s       *Session
+	pending atomic.Int64  // being sent
+	said    chan struct{} // signalled when none is left
+}
+
+// cancel tells the server that a request is cancelled.
+func (c *unawaited) cancel(ctx context.Context, id jsonrpc.ID) {
+	var params []byte
+	var known CancelParams
+	if cause := context.Cause(ctx); errors.As(cause, &known) {
+		params = known.CancelParams()
+	} else if !errors.Is(cause, context.Canceled) { // which carries no reason
+		params = jsonrpc.Set(nil, "reason", []byte(jsonrpc.StringID(cause.Error())))
+	}
+	params = jsonrpc.Set(params, "requestId", []byte(id))
+	c.later(jsonrpc.Notification("notifications/cancelled", params))
+}
+
+// later sends a message in the background.
+func (c *unawaited) later(message []byte) {
+	c.pending.Add(1) // irrelevant once the session is over
+	c.s.spawn(func() {
+		defer func() {
+			if c.pending.Add(-1) == 0 {
+				select {
+				case c.said <- struct{}{}:
+				default: // already signalled
+				}
+			}
+		}()
+		c.send(message)
+	})
+}
+
+// flush waits, at most flushTimeout, for the messages being sent.
+func (c *unawaited) flush() {
+	moment := time.After(flushTimeout)
+	for c.pending.Load() > 0 && c.s.Err() == nil {
+		select {
+		case <-c.said:
+		case <-c.s.ctx.Done():
+		case <-moment:
+			return
+		case <-c.s.graceful.Done():
+			return
+		}
+	}
+}
+
+// send sends a message and waits until it is sent.
+func (c *unawaited) send(message []byte) {
+	if err := c.post(message, messageTimeout); err != nil {
+		c.s.logger.Debug("cannot send to server", "server", c.s.server, "error", err)
+	}
+}
+
+// post sends a message that has no response.
+func (c *unawaited) post(message []byte, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.s.ctx, limit)
+	defer cancel()
+	c.s.trace("to server", message)
+	return c.s.transport.post(ctx, message)
+}
+
+// endLater calls cancel when d has passed after the end of ctx, unless stop is called before ctx ends.
+func endLater(ctx context.Context, d time.Duration, cancel func()) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
 }

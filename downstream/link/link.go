@@ -89,7 +89,7 @@ type Reply struct {
 }
 
 // Free returns the memory of a large response for reuse. No reference to it may remain.
-func (r Reply) Free() { memory.keep(r.raw) }
+func (r Reply) Free() { free(r.raw) }
 
 // Failure is the error of a call without a response.
 type Failure struct {

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/sse"
@@ -33,7 +32,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 		return nil, err
 	}
 	s.calls.shared = true
-	t := &sseTransport{s: s, url: u, rt: http1.Watched(s.opts.HTTP), header: header}
+	t := &sseTransport{s: s, url: u, rt: s.opts.HTTP, header: header}
 	get := header.Clone()
 	get.Set("Accept", "text/event-stream")
 	// The stream lives as long as the session; ctx limits only its opening.
@@ -121,8 +120,8 @@ func (t *sseTransport) watching() int64 { return 1 }
 func (t *sseTransport) close(context.Context, bool) {}
 
 func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
-	d := &dispatch{Context: ctx, sent: c.call.Sent}
-	if err := t.send(d, message, c.call.Header); err != nil {
+	d := newDispatch(ctx, c.call.Sent)
+	if err := t.send(ctx, d, message, c.call.Header); err != nil {
 		select {
 		case m := <-c.reply: // the response has arrived anyway
 			return m, nil
@@ -149,16 +148,16 @@ func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte
 }
 
 func (t *sseTransport) post(ctx context.Context, message []byte) error {
-	return t.send(&dispatch{Context: ctx}, message, nil)
+	return t.send(ctx, newDispatch(ctx, nil), message, nil)
 }
 
 // send posts a message. Losing the stream does not cancel the POST at once: only its status tells whether the server
 // accepted the message.
-func (t *sseTransport) send(d *dispatch, message []byte, more http.Header) error {
+func (t *sseTransport) send(ctx context.Context, d *dispatch, message []byte, more http.Header) error {
 	// net/http may assign the connection to the next message before this response is returned. Cancelling at that
 	// moment would break the next message, so a cancelled request gets a short time for its response.
 	defer d.cancel()
-	defer endLater(d.Context, flushTimeout, d.cancel)()
+	defer endLater(ctx, flushTimeout, d.cancel)()
 	defer context.AfterFunc(t.s.closed, d.cancel)()
 	defer endLater(t.s.ctx, messageTimeout, d.cancel)()
 	header := t.header.Clone()

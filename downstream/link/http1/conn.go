@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,15 +36,14 @@ type conn struct {
 	unsent  error       // why the request could not be sent
 	stop    func() bool // stops watching the request's context
 	written int         // bytes of the request written
-	failed  error       // error of the last write, which http.Request.Write hides
 	left    int64       // bytes that may still be read
 }
 
 // outgoing is a request with the data needed to send it.
 type outgoing struct {
 	*http.Request
-	short *encoded // the request, if it is short
-	watch Watch
+	message []byte // the encoded request
+	trace   *httptrace.ClientTrace
 }
 
 func newConn(nc net.Conn, p *pool, host string) *conn {
@@ -59,14 +59,6 @@ func newConn(nc net.Conn, p *pool, host string) *conn {
 // quiet reports whether an idle connection is open and the server has sent nothing on it.
 func (c *conn) quiet() bool { return c.probe != nil && c.probe() }
 
-// Write implements io.Writer for the request.
-func (c *conn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.written += n
-	c.failed = err
-	return n, err
-}
-
 // Read implements io.Reader for the response.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.left <= 0 {
@@ -77,21 +69,17 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The pools share buffers between connections, so that idle ones need none.
-var (
-	readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
-	writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
-)
+// readers shares buffers between connections, so that idle ones need none.
+var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 // errDisturbed means that nothing was written: the server has closed the idle connection or sent data on it, or the
 // request has ended.
 var errDisturbed = errors.New("the idle connection is closed")
 
-// roundTrip sends a request and reads the header of its response. It frees a short request unless the error is
-// errDisturbed. On error it closes the connection.
+// roundTrip sends a request and reads the header of its response. On error it closes the connection.
 func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
-	c.out, c.written, c.failed, c.unsent, c.left = out, 0, nil, nil, maxHead
-	c.stop = afterFunc(out.Context(), c.cut)
+	c.out, c.written, c.unsent, c.left = out, 0, nil, maxHead
+	c.stop = context.AfterFunc(out.Context(), c.cut)
 	resp, err := c.exchange(out.Request)
 	if err != nil {
 		c.stop()
@@ -117,7 +105,7 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	}
 	c.left = math.MaxInt64
 	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context()}
-	b.last = c.unsent != nil || resp.Close || req.Close || resp.StatusCode == http.StatusSwitchingProtocols
+	b.last = c.unsent != nil || resp.Close || resp.StatusCode == http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
 		b.end(true)
 	}
@@ -127,26 +115,19 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 
 // heard reports whether there may be a response. A server may refuse a request and close the connection before it has
 // read all of it.
-func (c *conn) heard() bool { return c.unsent == nil || c.written > 0 && isReset(c.failed) }
+func (c *conn) heard() bool { return c.unsent == nil || c.written > 0 && isReset(c.unsent) }
 
 // send writes the request and reports whether there may be a response.
 func (c *conn) send() bool {
 	out := c.out
 	c.out = outgoing{} // an idle connection must not retain it
-	out.watch.GotConn()
-	if out.short != nil {
-		_, c.unsent = c.Write(out.short.bytes)
-		out.short.free()
-	} else {
-		w := writers.Get().(*bufio.Writer)
-		w.Reset(c)
-		if c.unsent = out.Write(w); c.unsent == nil {
-			c.unsent = w.Flush()
-		}
-		w.Reset(nil)
-		writers.Put(w)
+	if out.trace.GotConn != nil {
+		out.trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.reused})
 	}
-	out.watch.WroteRequest()
+	c.written, c.unsent = c.Write(out.message)
+	if out.trace.WroteRequest != nil {
+		out.trace.WroteRequest(httptrace.WroteRequestInfo{Err: c.unsent})
+	}
 	return c.heard()
 }
 

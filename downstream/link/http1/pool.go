@@ -3,7 +3,6 @@ package http1
 import (
 	"cmp"
 	"context"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,20 +16,16 @@ import (
 // sweepTime limits how long an idle connection stays open after the server has closed it or its timeout has passed.
 var sweepTime = 5 * time.Second // a variable for tests
 
-// sweepBatch is the number of connections per host that a sweep removes at a time.
-const sweepBatch = 64
-
 // pool keeps the idle connections. No goroutine watches them: a connection is probed when it is used, and a timer
-// probes all of them. No probe runs while the lock is held.
+// probes all of them.
 type pool struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	perHost int
 	timeout time.Duration // maximum idle time of a connection; 0 = unlimited
 
-	mu     sync.Mutex
-	idle   map[string][]*conn // by host:port, most recently used last
-	sweep  *time.Timer        // nil without idle connections
-	closed int                // number of calls of close
+	mu    sync.Mutex
+	idle  map[string][]*conn // by host:port, most recently used last
+	sweep *time.Timer        // nil without idle connections
 }
 
 // dialer returns the dial function of rest.
@@ -95,38 +90,22 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// useful reports whether to keep an idle connection.
-func (p *pool) useful(c *conn) bool {
-	return c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
-}
-
-// tidy closes idle connections that are not useful. It removes them for probing, a few at a time and the least
-// recently used first, so that requests never wait and find the others.
+// tidy closes the idle connections that the server has closed or that are too old.
 func (p *pool) tidy() {
 	p.mu.Lock()
-	hosts := slices.Collect(maps.Keys(p.idle))
-	p.mu.Unlock()
-	for _, host := range hosts {
-		at := 0 // connections before it have been probed
-		for left := p.perHost; left > 0; {
-			batch, closed := p.oldest(host, at)
-			if len(batch) == 0 {
-				break
-			}
-			left -= len(batch)
-			batch = slices.DeleteFunc(batch, func(c *conn) bool {
-				if p.useful(c) {
-					return false
-				}
+	defer p.mu.Unlock()
+	for host, idle := range p.idle {
+		p.idle[host] = slices.DeleteFunc(idle, func(c *conn) bool {
+			useful := c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
+			if !useful {
 				c.Close()
-				return true
-			})
-			at = p.restore(host, at, batch, closed)
+			}
+			return !useful
+		})
+		if len(p.idle[host]) == 0 {
+			delete(p.idle, host)
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.idle, func(_ string, idle []*conn) bool { return len(idle) == 0 })
 	switch {
 	case p.sweep == nil:
 	case len(p.idle) > 0:
@@ -136,40 +115,10 @@ func (p *pool) tidy() {
 	}
 }
 
-// oldest removes connections starting at index at, except the most recently used unless it is the only one. closed
-// must be passed to restore.
-func (p *pool) oldest(host string, at int) (batch []*conn, closed int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle[host]
-	at = min(at, len(idle))
-	end := min(at+sweepBatch, max(len(idle)-1, at+1), len(idle))
-	batch = slices.Clone(idle[at:end])
-	p.idle[host] = slices.Delete(idle, at, end)
-	return batch, p.closed
-}
-
-// restore puts connections back and returns the index after them.
-func (p *pool) restore(host string, at int, batch []*conn, closed int) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle[host]
-	if p.closed != closed {
-		for _, c := range batch {
-			c.Close()
-		}
-		return len(idle)
-	}
-	at = min(at, len(idle))
-	p.idle[host] = slices.Insert(idle, at, batch...)
-	return at + len(batch)
-}
-
 // close closes the idle connections.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed++
 	for _, idle := range p.idle {
 		for _, c := range idle {
 			c.Close()

@@ -3,20 +3,14 @@
 package http1_test
 
 import (
-	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
-
-	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // hasty answers before it has read the body, and closes the connection.
@@ -52,40 +46,32 @@ func TestEarlyResponse(t *testing.T) {
 	}
 }
 
-// A body that ends with an error ends its request: the server waits for the rest and will not answer.
+// A body that ends with an error ends its request before it begins.
 func TestBodyFails(t *testing.T) {
-	address := raw(t, func(_ int64, _ net.Conn, r *bufio.Reader) { take(r) })
 	c := newClient(t, nil)
 	const lost = "the body is lost"
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	req := request(ctx, http.MethodPost, address, strings.Repeat("x", 40<<10))
+	req := request(t.Context(), http.MethodPost, "http://127.0.0.1:1", strings.Repeat("x", 40<<10))
 	req.Body = io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat("x", 20<<10)), iotest.ErrReader(errors.New(lost))))
-	if _, err := read(c, req); err == nil || err.Error() != lost || c.written.Load() == 0 {
-		t.Errorf("got %v after %d bytes, want %v after some", err, c.written.Load(), lost)
+	if _, err := read(c, req); err == nil || err.Error() != lost || c.opened.Load() != 0 {
+		t.Errorf("got %v and %d connections, want %v and none", err, c.opened.Load(), lost)
 	}
-	mcptest.Eventually(t, "the connection is closed", func() bool { return c.closed.Load() == 1 })
 }
-
-// writes is a Watch that notes how much was written before WroteRequest.
-type writes struct {
-	told
-	c      *client
-	before int64
-}
-
-func (w *writes) WroteRequest() { w.before = w.c.written.Load() }
 
 // WroteRequest is called once all has been written.
-func TestWroteRequestAfterFlush(t *testing.T) {
+func TestWroteRequest(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer srv.Close()
 	for _, size := range []int{2, 40 << 10} {
 		c := newClient(t, nil)
-		watch := &writes{told: told{Context: t.Context()}, c: c}
-		wantRead(t, c, request(watch, http.MethodPost, srv.URL, strings.Repeat("x", size)), "200 ok")
-		if all := c.written.Load(); watch.before != all || all == 0 {
-			t.Errorf("got %d bytes written before WroteRequest, want all %d", watch.before, all)
+		before := int64(0)
+		ctx := traced(t.Context(), func(event string) {
+			if event == "wrote" {
+				before = c.written.Load()
+			}
+		})
+		wantRead(t, c, request(ctx, http.MethodPost, srv.URL, strings.Repeat("x", size)), "200 ok")
+		if all := c.written.Load(); before != all || all == 0 {
+			t.Errorf("got %d bytes written before WroteRequest, want all %d", before, all)
 		}
 	}
 }

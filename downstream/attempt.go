@@ -31,7 +31,7 @@ func (c *calls) trace(next roundTrip) roundTrip {
 }
 
 func (c *calls) startSpan(ctx context.Context, r *Request) (context.Context, trace.Span) {
-	if !c.opts.Tracer.On() {
+	if !c.opts.Tracer.Starts(ctx) {
 		return ctx, noop.Span{}
 	}
 	name := r.Tool

@@ -43,9 +43,20 @@ func New(tracer trace.Tracer, exported bool, content func(text string) string) T
 // On reports whether spans are exported. If not, Start returns spans that do nothing.
 func (t Tracer) On() bool { return t.on }
 
+// Starts reports whether Start starts a span. It does not below a span of this process that is not sampled, because no
+// sampler of the SDK would sample its children.
+func (t Tracer) Starts(ctx context.Context) bool {
+	if !t.on {
+		return false
+	}
+	parent := trace.SpanFromContext(ctx)
+	own := parent.SpanContext()
+	return !own.IsValid() || own.IsRemote() || parent.IsRecording()
+}
+
 // Start starts a child of the span in ctx.
 func (t Tracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if !t.on {
+	if !t.Starts(ctx) {
 		return ctx, noop.Span{}
 	}
 	return t.tracer.Start(ctx, name, opts...)
@@ -56,7 +67,7 @@ func (t Tracer) Root(
 	ctx context.Context, name string, opts ...trace.SpanStartOption,
 ) (_ context.Context, _ trace.Span, id trace.TraceID) {
 	known := trace.SpanContextFromContext(ctx)
-	if t.tracer == nil || !t.on && known.IsValid() {
+	if t.tracer == nil || known.IsValid() && !t.Starts(ctx) {
 		return ctx, noop.Span{}, known.TraceID()
 	}
 	ctx, span := t.tracer.Start(ctx, name, opts...)
@@ -72,7 +83,7 @@ type Lazy struct {
 
 // Lazy returns an unstarted child of the span in ctx.
 func (t Tracer) Lazy(ctx context.Context, name string, opts ...trace.SpanStartOption) *Lazy {
-	if !t.on {
+	if !t.Starts(ctx) {
 		return nil
 	}
 	return &Lazy{start: func() trace.Span {

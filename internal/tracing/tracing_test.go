@@ -129,6 +129,20 @@ func TestOff(t *testing.T) {
 	lazy.End()
 }
 
+// Below a span that is not sampled none starts, and the context keeps its trace.
+func TestNotSampled(t *testing.T) {
+	tracer := tracing.New(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer("test"), true, nil)
+	ctx, span, id := tracer.Root(t.Context(), "root")
+	if !id.IsValid() || span.IsRecording() || tracer.Starts(ctx) {
+		t.Fatalf("got the trace id %s, recording %t, children %t; want an id alone", id, span.IsRecording(), tracer.Starts(ctx))
+	}
+	inner, _ := tracer.Start(ctx, "inner")
+	again, _, same := tracer.Root(ctx, "again")
+	if inner != ctx || again != ctx || same != id || tracer.Lazy(ctx, "lazy").Within(ctx) != ctx {
+		t.Error("got another context, want that of the root")
+	}
+}
+
 // A lazy span begins with its first use, once, and never after its end.
 func TestLazy(t *testing.T) {
 	tracer, spans := recorder(nil)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -351,3 +353,125 @@ func syntaxError(err error) error {
 	}
 	return errors.New(text)
 }
+
+// ids gives every step of a plan a unique id.
+type ids struct {
+	given map[string]bool // ids in the plan
+	used  map[string]bool // ids that must not be made up
+}
+
+func newIDs(taken []string) ids {
+	n := ids{given: make(map[string]bool), used: make(map[string]bool, len(taken))}
+	for _, id := range taken {
+		n.used[id] = true
+	}
+	return n
+}
+
+// give records the id of the step at a place of the plan. A repeated id belongs to the first step that has it; the
+// later step becomes invalid and loses it.
+func (n ids) give(s *Step, place int) {
+	if s.ID == "" {
+		return
+	}
+	if n.given[s.ID] {
+		s.Invalid = &Error{
+			Reason:  reason.DuplicateID,
+			Message: fmt.Sprintf("step %d: id %s is used by an earlier step", place, quoteShort(s.ID)),
+		}
+		s.ID = ""
+		return
+	}
+	n.given[s.ID], n.used[s.ID] = true, true
+}
+
+// fill gives a step without an id the id "s" and its place in the plan, or the next free number.
+func (n ids) fill(s *Step, place int) {
+	for i := place; s.ID == ""; i++ {
+		if id := "s" + strconv.Itoa(i); !n.used[id] {
+			n.used[id], s.ID = true, id
+		}
+	}
+}
+
+var (
+	errUnfinished = errors.New("the text ends inside a JSON value")
+	errTooDeep    = errors.New("nested deeper than 64 levels")
+)
+
+// newDecoder returns a decoder that allows repeated names. It uses the memory of value.
+func newDecoder(value []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+}
+
+// memberSeq yields the members of an object. It ends early if the value is not an object or is broken. A value is valid
+// until the next one is yielded.
+func memberSeq(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
+	return func(yield func(string, jsontext.Value) bool) {
+		d := newDecoder(object)
+		if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+			return
+		}
+		for d.PeekKind() == '"' {
+			t, err := d.ReadToken()
+			if err != nil {
+				return
+			}
+			name := t.String()
+			value, err := d.ReadValue()
+			if err != nil || !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// elements returns the elements of an array, false if the value is not an array or is broken.
+func elements(array jsontext.Value) ([]jsontext.Value, bool) {
+	d := newDecoder(array)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, false
+	}
+	var list []jsontext.Value
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, value.Clone())
+	}
+	return list, true
+}
+
+// unquote returns the text of a valid JSON string.
+func unquote(value []byte) string {
+	text, _ := jsontext.AppendUnquote(nil, value)
+	return string(text)
+}
+
+// appendQuoted appends text as a JSON string; invalid UTF-8 becomes U+FFFD.
+func appendQuoted(dst []byte, text string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, text)
+	return dst
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "boolean"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '[':
+		return "array"
+	case '{':
+		return "object"
+	}
+	return "nothing"
+}
+
+// quoteShort quotes untrusted text for a message.
+func quoteShort(text string) string { return strconv.Quote(short.Text(text, 100)) }

@@ -292,19 +292,3 @@ func (c *Scope) decode(id string) (any, error) {
 	}
 	return v, err
 }
-
-// List joins the values of a loop's calls; failed and skipped ones are null.
-func List(calls []Outcome) json.RawMessage {
-	list := []byte{'['}
-	for i, o := range calls {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		if o.OK() && o.Value != nil {
-			list = append(list, o.Value...)
-		} else {
-			list = append(list, "null"...)
-		}
-	}
-	return append(list, ']')
-}

@@ -11,12 +11,7 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
@@ -125,69 +120,30 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Outcome is the result of one step, or of one call of a loop.
-type Outcome struct {
-	Step     Step              // with references as written in the plan
-	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
-	Value    json.RawMessage   // see ValueOf; nil on failure
-	Text     string            // the text blocks joined by newlines; "Error: …" for a failure
-	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
-	Err      *Error            // nil on success
-	Skipped  bool              // not run: its When, or that of a step it depends on, was false
-	Elements []Outcome         // of a step that loops: one per element of its list
-	Index    int               // of an element, from 0
-	Attempts int               // calls made, 0 if the step never ran
-	Tries    []Try             // the timed attempts
-	Started  time.Duration     // since the query began
-	Duration time.Duration
+// Unmet is a part of a question without a successful step.
+type Unmet struct {
+	Text    string   `json:"text"` // the part as the user wrote it
+	Reason  string   `json:"reason"`
+	Tool    string   `json:"tool,omitempty"`    // the tool for it, or the most similar tool
+	Missing []string `json:"missing,omitempty"` // required arguments that are not known
+	Step    string   `json:"-"`                 // the failed step that would serve it; empty if there is none
+
+	// Nearest are one to three tools that share a word with the part if no tool fits. Tool is the first of them.
+	Nearest []Nearest `json:"-"`
 }
 
-// Try is one attempt of a call.
-type Try struct {
-	Started  time.Duration // since the query began
-	Duration time.Duration
-	Reason   string // why it failed; empty if it was answered
+// Nearest is a tool that is similar to a part of a question, and what the question lacks for it.
+type Nearest struct {
+	Tool    string
+	Missing []string // required arguments that the question does not give
 }
 
-// OK reports whether the step succeeded. A loop succeeds unless all its calls failed; a skipped step does not.
-func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
-
-// Failed reports whether the step failed.
-func (o Outcome) Failed() bool { return o.Err != nil }
-
-// Partly returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names the
-// elements.
-func (o Outcome) Partly() (Outcome, bool) {
-	const most = 20
-	var first *Error
-	var places []string
-	failed := 0
-	for _, c := range o.Elements {
-		if c.Err == nil {
-			continue
-		}
-		if failed++; failed <= most {
-			places = append(places, strconv.Itoa(c.Index))
-		}
-		first = cmp.Or(first, c.Err)
-	}
-	if o.Err != nil || failed == 0 {
-		return Outcome{}, false
-	}
-	if failed > most {
-		places = append(places, fmt.Sprintf("%d more", failed-most))
-	}
-	part := Outcome{Step: o.Step, Attempts: o.Attempts, Started: o.Started, Duration: o.Duration}
-	part.Err = &Error{first.Reason, fmt.Sprintf("failed for %d of %d elements (%s); the first time: %s",
-		failed, len(o.Elements), strings.Join(places, ", "), first.Message)}
-	part.Step.ID += "-failed"
-	return part, true
-}
-
-// Calls returns the outcomes of a loop's calls, else the outcome itself.
-func (o Outcome) Calls() []Outcome {
-	if len(o.Elements) > 0 {
-		return o.Elements
-	}
-	return []Outcome{o}
-}
+// Reasons why a part of a question is unmet.
+const (
+	UnmetNoTool          = "no_tool"
+	UnmetMissingArgument = "missing_argument"
+	UnmetNeedsApproval   = "needs_approval"
+	UnmetDeclined        = "declined"
+	UnmetFailed          = "failed"
+	UnmetUnclear         = "unclear"
+)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -23,24 +22,21 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	isNew := func(id string) bool { return outcomeOf(done, id) == nil }
 	isStep := func(id string) bool { return p.Step(id) != nil || !isNew(id) }
 	for i := 0; i < len(p.Steps); {
-		earlier, ok := repeated(p.Steps[i], done)
-		unreached := earlier.Err != nil && earlier.Err.Reason == reason.Unavailable
-		if !ok || isNew(p.Steps[i].ID) && (reads(p.Steps[i]) || unreached) ||
-			usedInExpressions(p.Steps, p.Steps[i].ID, earlier) {
+		id := p.Steps[i].ID
+		earlier, value := repeated(p.Steps[i], done)
+		if earlier == nil || isNew(id) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == reason.Unavailable) ||
+			id != value && usedInExpressions(p.Steps, id) {
 			i++
 			continue
 		}
-		gone := p.Steps[i].ID
-		if value := earlier.place(); gone != value {
-			for j := range p.Steps {
-				s := &p.Steps[j]
-				s.Arguments = rename(s.Arguments, s.outside(isStep), gone, value)
-				s.Each = renameIn(s.Each, isStep, gone, value)
-				s.After = slices.Clone(s.After)
-				for k, id := range s.After {
-					if id == gone {
-						s.After[k] = earlier.Step.ID
-					}
+		for j := range p.Steps {
+			s := &p.Steps[j]
+			s.Arguments = rename(s.Arguments, s.outside(isStep), id, value)
+			s.Each = renameIn(s.Each, isStep, id, value)
+			s.After = slices.Clone(s.After)
+			for k := range s.After {
+				if s.After[k] == id {
+					s.After[k] = earlier.Step.ID
 				}
 			}
 		}
@@ -72,77 +68,59 @@ func outcomeOf(done []Outcome, id string) *Outcome {
 	return nil
 }
 
-// call is the outcome of a call that an earlier round has made.
-type call struct {
-	Outcome
-	element bool // of a loop
-}
-
-// place returns the reference to the value of the call.
-func (c call) place() string {
-	if c.element {
-		return c.Step.ID + "." + strconv.Itoa(c.Index)
-	}
-	return c.Step.ID
-}
-
-// usedInExpressions reports whether an expression refers to a step whose id would change. Expressions are not
-// rewritten: such a step stays, and the executor detects the repeated call.
-func usedInExpressions(steps []Step, gone string, earlier call) bool {
-	return gone != earlier.place() && slices.ContainsFunc(steps, func(s Step) bool {
+// usedInExpressions reports whether an expression refers to a step. Expressions are not rewritten: such a step stays,
+// and the executor detects the repeated call.
+func usedInExpressions(steps []Step, id string) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool {
 		when, pick := s.names()
-		return slices.Contains(when, gone) || slices.Contains(pick, gone)
+		return slices.Contains(when, id) || slices.Contains(pick, id)
 	})
 }
 
-// repeated returns the outcome of the same call in an earlier round, preferring a successful one. A step that refers
-// to steps that have not run repeats nothing, and a loop repeats only the same loop.
-func repeated(s Step, done []Outcome) (call, bool) {
+// repeated returns the outcome of the same call in an earlier round, preferring a successful one, and the reference to
+// its value; nil if there is none. A step that refers to steps that have not run repeats nothing, and a loop repeats
+// only the same loop.
+func repeated(s Step, done []Outcome) (best *Outcome, value string) {
 	known := func(id string) bool { return outcomeOf(done, id) != nil }
-	value := func(id string) (json.RawMessage, bool) {
+	arguments, err := Substitute(s.Arguments, known, func(id string) (json.RawMessage, bool) {
 		if o := outcomeOf(done, id); o != nil && o.OK() {
 			return o.Value, o.Value != nil
 		}
 		return nil, false
-	}
-	arguments, err := Substitute(s.Arguments, known, value)
+	})
 	if err != nil {
 		arguments = s.Arguments
 	}
-	var best call
-	found := false
-	note := func(o Outcome, element bool) {
-		if !found || o.OK() && !best.OK() {
-			best, found = call{o, element}, true
+	note := func(o *Outcome, reference string) {
+		if best == nil || o.OK() && !best.OK() {
+			best, value = o, reference
 		}
 	}
-	for _, o := range done {
+	for i := range done {
+		o := &done[i]
+		same := sameCall(o.Step, s)
 		switch {
 		case o.Step.Tool != s.Tool || o.Step.Server != s.Server:
+			continue
 		case o.Skipped:
-			if o.Step.ID == s.ID && sameCall(o.Step, s) { // its condition is still false
-				note(o, false)
-			}
-		case s.loops() || o.Step.loops():
-			if sameCall(o.Step, s) {
-				note(o, false)
-			}
-			for _, c := range o.Elements {
-				if !s.loops() && !c.Skipped && sameJSON(c.Sent, arguments) {
-					note(c, true)
-				}
-			}
-		default:
+			same = same && o.Step.ID == s.ID // its condition is still false
+		case !s.loops() && !o.Step.loops():
 			sent := o.Sent
 			if sent == nil {
 				sent = o.Step.Arguments
 			}
-			if sameJSON(sent, arguments) || sameJSON(o.Step.Arguments, s.Arguments) {
-				note(o, false)
+			same = sameJSON(sent, arguments) || sameJSON(o.Step.Arguments, s.Arguments)
+		}
+		if same {
+			note(o, o.Step.ID)
+		}
+		for k := range o.Elements {
+			if c := &o.Elements[k]; !s.loops() && !c.Skipped && sameJSON(c.Sent, arguments) {
+				note(c, o.Step.ID+"."+strconv.Itoa(c.Index))
 			}
 		}
 	}
-	return best, found
+	return best, value
 }
 
 // CallKey returns a key that calls of the same tool share if their arguments are equal as JSON.
@@ -189,38 +167,68 @@ func canonical(value json.RawMessage) (string, bool) {
 	}
 }
 
-// Empty reports whether a step succeeded without finding anything. Its value is null, an empty text, list or object,
-// or an object of only those, zeros and arguments of the call, such as {"query": "x", "count": 0, "results": []}.
-func (o Outcome) Empty() bool {
-	if !o.OK() || len(o.Blocks) > 0 || len(o.Elements) > 0 {
-		return false
-	}
-	v := jsontext.Value(o.Value)
-	if v.Kind() != '{' {
-		return isEmpty(v)
-	}
-	nothing, something := len(bytes.TrimSpace(v)) == len("{}"), false
-	for _, member := range memberSeq(v) {
-		switch {
-		case isEmpty(member):
-			nothing = true
-		case string(member) == "0", member.Kind() == 'f', bytes.Contains(o.Sent, member):
-		default:
-			something = true
+// Pending returns the remaining steps of a plan that has run in part, such that running them later repeats no write:
+// all steps except writes whose calls may have reached their servers. References to these writes are replaced by
+// their values. left are the steps that need more of a write than a value, and all steps that depend on them: they
+// cannot run later.
+func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Step) {
+	made, values := map[string]bool{}, map[string]json.RawMessage{}
+	for _, o := range done {
+		if !reads(o.Step) && slices.ContainsFunc(o.Calls(), Outcome.Reached) {
+			made[o.Step.ID] = true
+			if o.OK() && o.Value != nil {
+				values[o.Step.ID] = o.Value
+			}
 		}
 	}
-	return nothing && !something
+	gone := map[string]bool{} // ids of left
+	for before := -1; before < len(gone); {
+		before, steps, left = len(gone), nil, nil
+		for _, s := range p.Steps {
+			switch rest, ok := s.without(p, made, values); {
+			case made[s.ID]:
+			case ok && !slices.ContainsFunc(s.Needs(p.has), func(id string) bool { return gone[id] }):
+				steps = append(steps, rest)
+			default:
+				gone[s.ID] = true
+				left = append(left, s)
+			}
+		}
+	}
+	return steps, left
 }
 
-// isEmpty reports whether a value is null or an empty text, list or object.
-func isEmpty(v jsontext.Value) bool {
-	switch v.Kind() {
-	case 'n':
-		return true
-	case '"':
-		return len(bytes.TrimSpace([]byte(unquote(v)))) == 0
-	case '[', '{':
-		return len(bytes.TrimSpace(v[1:len(v)-1])) == 0
+func (p *Plan) has(id string) bool { return p.Step(id) != nil }
+
+// without returns the step with references to executed steps replaced by their values. It reports false if that is
+// not possible: a value is missing, a list or an expression refers to such a step, or an inserted text looks like a
+// reference.
+func (s Step) without(p *Plan, made map[string]bool, values map[string]json.RawMessage) (Step, bool) {
+	isMade := func(id string) bool { return made[id] }
+	if slices.ContainsFunc(s.loopNeeds(p.has), isMade) || slices.ContainsFunc(s.After, func(id string) bool {
+		return made[id] && values[id] == nil
+	}) {
+		return s, false
 	}
-	return len(v) == 0
+	written := func(arguments json.RawMessage) (all []string) {
+		for _, value := range referring(arguments, s.outside(p.has)) {
+			for _, r := range value.refs {
+				if !made[r.step] {
+					all = append(all, r.written)
+				}
+			}
+		}
+		return all
+	}
+	before := written(s.Arguments)
+	arguments, err := Substitute(s.Arguments, s.outside(isMade), func(id string) (json.RawMessage, bool) {
+		v, ok := values[id]
+		return v, ok
+	})
+	if err != nil {
+		return s, false
+	}
+	s.Arguments = arguments
+	s.After = slices.DeleteFunc(slices.Clone(s.After), isMade)
+	return s, slices.Equal(written(arguments), before) && len(References(arguments, s.outside(isMade))) == 0
 }

@@ -119,9 +119,9 @@ func newProfileKit(
 	}
 	logger := slog.New(slog.NewTextHandler(&k.logs, nil))
 	finder := search.NewFinder(search.New(), search.FinderOptions{Logger: logger})
-	ranking := router.Ranking{Finder: finder}
+	ranking := planner.Ranking{Finder: finder}
 	few := planner.Config{ToolTokens: 150} // so that a prompt does not show all tools
-	planning := planner.Options{Config: few, Ranker: ranking, Fallback: router.RulesFallback{Rules: rules.New(rules.Options{}), Ranking: ranking}}
+	planning := planner.Options{Config: few, Ranker: ranking, Fallback: planner.Rules{Planner: rules.New(rules.Options{}), Ranking: ranking}}
 	composing := synth.Options{}
 	if text, ruled := strings.CutPrefix(strings.Join(plans, ""), byRules); ruled {
 		planning.Fallback, plans = fixedRules(text), nil

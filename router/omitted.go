@@ -24,10 +24,11 @@ func (s *rounds) omitted() (out []plan.Unmet) {
 	if s.record.Plan.Source != plan.SourceModel {
 		return nil
 	}
-	tools := searcher{s.router.opts.Ranking, usable{s.catalog, s.q.Origin.Visible}, true}
+	tools := s.usable()
+	catalog := s.router.opts.Ranking.Catalog(tools)
 	var served wordSet
 	for _, step := range s.record.Plan.Steps {
-		tool, unknown := tools.tools.Lookup(step.Tool)
+		tool, unknown := tools.Lookup(step.Tool)
 		if unknown != nil || !tool.Reads() {
 			served.add(step.Tool, string(step.Arguments), tool.Title, tool.Description, string(tool.InputSchema))
 		}
@@ -39,7 +40,7 @@ func (s *rounds) omitted() (out []plan.Unmet) {
 	for _, c := range commands[:min(len(commands), maxCommands)] {
 		var words wordSet
 		words.add(c.Text)
-		if !words.meets(served) && slices.ContainsFunc(tools.Look(c.Text, nearestWrites), func(t plan.Tool) bool {
+		if !words.meets(served) && slices.ContainsFunc(catalog.Look(c.Text, nearestWrites), func(t plan.Tool) bool {
 			return !t.Reads() && words.fits(t, search.Stem(c.Verb))
 		}) {
 			out = append(out, plan.Unmet{Text: strings.TrimRight(c.Text, ".! "), Reason: plan.UnmetFailed})

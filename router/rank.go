@@ -1,16 +1,14 @@
 package router
 
 import (
-	"context"
 	"iter"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
-	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
 // usable is the part of a catalog that one query may use.
@@ -67,66 +65,35 @@ func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
 	return t.Tool, nil
 }
 
-// Ranking ranks tools for the planners: it searches the whole catalog and keeps what a query may use.
-type Ranking struct {
-	Finder *search.Finder
-	Tracer tracing.Tracer
-	Took   func(time.Duration) // called after each search by question; may be nil
+// indexing keeps a search index up to date with the catalog. Only changed tools are analysed, once for all waiting
+// callers. A search of a catalog that is already indexed never waits. Vectors are computed in the background.
+type indexing struct {
+	finder *search.Finder
+	known  atomic.Pointer[downstream.Catalog] // the indexed catalog
+
+	mu sync.Mutex // serializes updates; guards writes of known
 }
 
-// find searches the usable tools by a question.
-func (r Ranking) find(ctx context.Context, question string, tools planner.Tools, limit int, literal bool) []search.Hit {
-	ctx, span := r.Tracer.Start(ctx, tracing.SpanSearch, tracing.With(tracing.Operation.String(tracing.OperationSearch)))
-	began := time.Now()
-	hits := r.Finder.Search(ctx, question, search.SearchOptions{Limit: limit, Allow: tools.Has, Literal: literal})
-	span.SetAttributes(tracing.Found.Int(len(hits)))
-	span.End()
-	if r.Took != nil {
-		r.Took(time.Since(began))
+// follow returns once the index covers the catalog or a later one.
+func (x *indexing) follow(c *downstream.Catalog) {
+	if x.known.Load() == c {
+		return
 	}
-	return hits
-}
-
-// Rank implements planner.Ranker.
-func (r Ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
-	return searcher{r, tools, false}.Ask(ctx, query, limit)
-}
-
-// searcher searches the tools that one query may use.
-type searcher struct {
-	ranking Ranking
-	tools   planner.Tools
-	literal bool // for the rules, which act on what is found
-}
-
-// Ask implements rules.Catalog.
-func (c searcher) Ask(ctx context.Context, question string, limit int) []plan.Tool {
-	return c.found(c.ranking.find(ctx, question, c.tools, limit, c.literal))
-}
-
-// Look implements rules.Catalog.
-func (c searcher) Look(words string, limit int) []plan.Tool {
-	opts := search.SearchOptions{Limit: limit, Allow: c.tools.Has, Literal: c.literal}
-	return c.found(c.ranking.Finder.Index().Search(words, opts))
-}
-
-func (c searcher) found(hits []search.Hit) []plan.Tool {
-	out := make([]plan.Tool, 0, len(hits))
-	for _, h := range hits {
-		if t, unknown := c.tools.Lookup(h.ID); unknown == nil {
-			out = append(out, t)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.known.Load()
+	if known == c || known != nil && known.Number > c.Number {
+		return
+	}
+	for server, tools := range c.Changed(known) {
+		entries, instructions := make([]search.Tool, len(tools)), c.Instructions(server)
+		for i := range tools {
+			t := &tools[i]
+			entries[i] = search.Tool{ID: t.Full(), Server: server, Instructions: instructions, Name: t.Tool.Tool, Title: t.Title,
+				Description: t.Description, InputSchema: t.InputSchema}
 		}
+		x.finder.Index().Update(server, entries)
 	}
-	return out
-}
-
-// RulesFallback plans by rules over the same ranking.
-type RulesFallback struct {
-	Rules   *rules.Planner
-	Ranking Ranking
-}
-
-// Plan implements planner.Fallback.
-func (f RulesFallback) Plan(ctx context.Context, req planner.Request) (plan.Plan, error) {
-	return f.Rules.Plan(ctx, req.Query, searcher{f.Ranking, req.Tools, true})
+	x.known.Store(c)
+	x.finder.Refresh()
 }

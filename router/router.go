@@ -33,7 +33,7 @@ type Options struct {
 	Servers    *downstream.Manager
 	Planner    *planner.Planner
 	Synth      *synth.Synthesizer
-	Ranking    Ranking // the Router keeps its index up to date
+	Ranking    planner.Ranking // the Router keeps its index up to date
 	Query      QueryConfig
 	Validation ValidationConfig
 	Limits     limit.Config
@@ -174,7 +174,7 @@ func (r *Router) Search(
 	}
 	r.tools.index.follow(catalog)
 	var out []Found
-	for _, hit := range r.opts.Ranking.find(ctx, query, usable{catalog, visible}, limit, false) {
+	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog, visible}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

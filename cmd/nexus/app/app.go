@@ -152,10 +152,10 @@ func New(ctx context.Context, opts Options) (*App, error) {
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	finder := a.models.finder(a.log)
-	ranking := router.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
+	ranking := planner.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
-		Fallback: router.RulesFallback{Rules: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
+		Fallback: planner.Rules{Planner: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
 		Learned:  a.models.hint, Now: a.opts.Tape.Now,
 	}
 	composing := synth.Options{Logger: a.log}

@@ -108,7 +108,7 @@ func (m *client) send(message []byte) {
 		m.listener.send(message)
 		return
 	}
-	m.surface.p.edge.Send(m.session, message)
+	m.surface.p.parts.Clients.Send(m.session, message)
 }
 
 // leave removes a session. Queued notifications have a short time to be sent.

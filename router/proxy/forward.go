@@ -101,7 +101,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	}
 	if s.searches() && name == searchTool {
 		if !s.limited(x, searchTool) {
-			s.p.opts.Search.ServeSearch(ctx, x)
+			s.p.parts.Search.ServeSearch(ctx, x)
 		}
 		return
 	}
@@ -135,7 +135,7 @@ func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
 
 // limited counts a call of a tool. If it returns true, the client has received an error.
 func (s *Surface) limited(x *edge.Exchange, tool string) bool {
-	return s.p.opts.Limited != nil && s.p.opts.Limited(x, tool)
+	return s.p.parts.Limited != nil && s.p.parts.Limited(x, tool)
 }
 
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {

@@ -120,14 +120,14 @@ func cacheable(result []byte) []byte {
 
 // searches reports whether search_available_tools is on the surface.
 func (s *Surface) searches() bool {
-	return s.only == "" && s.p.opts.Search != nil && s.p.opts.Config.SearchAbove > 0
+	return s.only == "" && s.p.parts.Search != nil && s.p.opts.Config.SearchAbove > 0
 }
 
 // narrowed answers with search_available_tools and the tools that the caller's last search found.
 func (l lister) narrowed(x *edge.Exchange, parts []part) {
 	var exposed []string
 	if !x.Version.AtLeast(protocol.V20260728) {
-		exposed = l.s.p.opts.Search.Exposed(x)
+		exposed = l.s.p.parts.Search.Exposed(x)
 	}
 	key := l.key(x, "tools/list")
 	key.partly = false // parts are filtered already
@@ -204,7 +204,7 @@ func (k mergedKey) merge(parts []part) []byte {
 	}
 	out = slices.Grow(out, size)
 	if k.surface.searches() && k.method == "tools/list" {
-		out = append(append(out, k.surface.p.opts.Search.SearchTool()...), ',')
+		out = append(append(out, k.surface.p.parts.Search.SearchTool()...), ',')
 	}
 	visible := downstream.Visible(nil)
 	if k.partly && k.method == "tools/list" {

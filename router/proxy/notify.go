@@ -129,7 +129,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 // Ask relays a server's request that belongs to no call to the client that owns the session.
 func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.ServerRequest) (result, rpcErr []byte) {
 	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
-		return p.edge.Request(ctx, client, q.Method, params)
+		return p.parts.Clients.Request(ctx, client, q.Method, params)
 	})
 }
 

@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -723,30 +723,28 @@ func TestModernLogLevel(t *testing.T) {
 
 // stuck is an edge whose client takes no messages.
 type stuck struct {
-	proxyClients
+	proxy.Clients
 	until chan struct{}
 	taken func()
-}
-
-type proxyClients interface {
-	Send(session string, message []byte) bool
-	Request(ctx context.Context, session, method string, params []byte) (jsonrpc.Message, error)
 }
 
 func (s *stuck) Send(session string, message []byte) bool {
 	s.taken()
 	<-s.until
-	return s.proxyClients.Send(session, message)
+	return s.Clients.Send(session, message)
 }
 
 // While notifications of a server cannot be delivered, its answers are read and calls go on.
 func TestDeliveryDelaysNoCalls(t *testing.T) {
 	s := newServer("echo")
-	w := newWorld(t, nil, place{"s", overPipe, s, ""})
+	until, sending := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(o *setup) {
+		o.clients = func(c proxy.Clients) proxy.Clients {
+			return &stuck{c, until, sync.OnceFunc(func() { close(sending) })}
+		}
+	}, place{"s", overPipe, s, ""})
 	c := w.dial(proxyPath)
 	c.call("s__echo")
-	until, sending := make(chan struct{}), make(chan struct{})
-	w.proxy.Attach(&stuck{w.edge, until, sync.OnceFunc(func() { close(sending) })})
 	for range 5000 {
 		s.say(changed)
 	}

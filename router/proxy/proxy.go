@@ -26,13 +26,18 @@ import (
 // Options of a Proxy.
 type Options struct {
 	Config  Config
-	Servers *downstream.Manager
 	Name    string // serverInfo of the surface of all servers
 	Version string
-	Search  Search                                       // nil = search_above is off
-	Limited func(x *edge.Exchange, names ...string) bool // counts a call; true = refused and answered; nil = no limit
 	Fail    func(x *edge.Exchange, err error)
 	Logger  *slog.Logger
+}
+
+// Parts are what a Proxy uses. Servers and Clients are required.
+type Parts struct {
+	Servers *downstream.Manager
+	Clients Clients
+	Search  Search                                       // nil = search_above is off
+	Limited func(x *edge.Exchange, names ...string) bool // counts a call; true = refused and answered; nil = no limit
 }
 
 // Search is search_available_tools, which joins the surface of all servers if search_above is set.
@@ -52,30 +57,32 @@ type Clients interface {
 // Proxy is the shared state of all transparent surfaces.
 type Proxy struct {
 	opts    Options
+	parts   Parts
 	log     *slog.Logger
 	servers *downstream.Manager
 	merged  mergedLists
 	names   atomic.Pointer[naming] // for the current servers
 
 	relays    relays
-	edge      Clients      // see Attach
 	anonymous atomic.Int64 // clients without a session so far
 
 	mu      sync.RWMutex
 	clients map[string]*client // by client session, with the listeners
 }
 
-// New returns a Proxy.
+// New returns a Proxy. Attach must precede its use; servers can be made that send to it.
 func New(o Options) *Proxy {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	p := &Proxy{opts: o, log: o.Logger, servers: o.Servers, clients: map[string]*client{}}
+	p := &Proxy{opts: o, log: o.Logger, clients: map[string]*client{}}
 	p.merged.lists = lru.New[mergedKey, mergedList](maxMerged, maxMergedBytes)
-	p.nameServers()
 	return p
 }
 
-// Attach sets the edge that serves the surfaces. It must be called once, before they and the Manager start.
-func (p *Proxy) Attach(c Clients) { p.edge = c }
+// Attach connects the Proxy with the other parts. It is called once, before the servers start and the surfaces serve.
+func (p *Proxy) Attach(parts Parts) {
+	p.parts, p.servers = parts, parts.Servers
+	p.nameServers()
+}
 
 // Surface is one endpoint, for all servers or for one. It implements edge.Handler.
 type Surface struct {
@@ -101,8 +108,8 @@ func (s *Surface) names() *naming {
 func (s *Surface) Ended(session string) {
 	s.p.leave(session)
 	s.p.servers.Sessions().Leave(session)
-	if s.p.opts.Search != nil {
-		s.p.opts.Search.Ended(session)
+	if s.p.parts.Search != nil {
+		s.p.parts.Search.Ended(session)
 	}
 }
 

@@ -64,8 +64,9 @@ type setup struct {
 	downstream downstream.Options
 	edge       edge.Options
 	search     proxy.Search
-	quiet      bool // log nothing
-	returns    bool // tell clients of servers that are back
+	clients    func(proxy.Clients) proxy.Clients // wraps the edge; nil = does not
+	quiet      bool                              // log nothing
+	returns    bool                              // tell clients of servers that are back
 }
 
 // place is a server at its place in the configuration.
@@ -112,19 +113,18 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	}
 	s.downstream.Logger, s.edge.Logger = logger, logger
 	s.downstream.ListDeadline, s.downstream.ProxyTimeout = s.config.ListDeadline, s.config.Timeout
-	s.downstream.OnMessage = func(m downstream.Message) { w.proxy.Deliver(m) }
-	s.downstream.OnRequest = func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
-		return w.proxy.Ask(ctx, server, client, q)
-	}
+	w.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.Fail, Logger: logger})
 	if s.returns {
 		s.downstream.OnReturn = func(server string) { w.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
 	}
+	s.downstream.OnMessage, s.downstream.OnRequest = w.proxy.Deliver, w.proxy.Ask
 	w.manager = downstream.New(s.downstream)
-	w.proxy = proxy.New(proxy.Options{
-		Config: s.config, Servers: w.manager, Name: "agenticnexus-router", Version: "1.2.3", Search: s.search, Fail: router.Fail, Logger: logger,
-	})
 	w.edge = edge.New(s.edge)
-	w.proxy.Attach(w.edge)
+	parts := proxy.Parts{Servers: w.manager, Clients: w.edge, Search: s.search}
+	if s.clients != nil {
+		parts.Clients = s.clients(w.edge)
+	}
+	w.proxy.Attach(parts)
 	w.all = w.proxy.All()
 	mux := http.NewServeMux()
 	mux.Handle("/proxy/mcp", w.edge.Streamable(w.all, nil))

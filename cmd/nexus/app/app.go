@@ -108,7 +108,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	validator := plan.NewValidator()
+	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version, Fail: router.Fail, Logger: a.log})
+	front, validator := a.proxy, plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
 		Servers: a.serverSet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
@@ -117,11 +118,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
 		Events: downstream.Events{
-			OnMessage: func(m downstream.Message) { a.proxy.Deliver(m) },
-			OnReturn:  func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
-			OnRequest: func(ctx context.Context, server, client string, q downstream.ServerRequest) (result, err []byte) {
-				return a.proxy.Ask(ctx, server, client, q)
-			},
+			OnMessage: front.Deliver, OnRequest: front.Ask,
+			OnReturn: func(server string) { front.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
 	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
@@ -132,17 +130,13 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.proxy = proxy.New(proxy.Options{
-		Config: cfg.Proxy, Servers: a.servers, Name: router.Name, Version: opts.Version,
-		Search: a.tools, Limited: a.tools.Limited, Fail: router.Fail, Logger: a.log,
-	})
 	a.edge = edge.New(edge.Options{
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins, ForwardHeaders: a.servers.ForwardedHeaders,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 		Tracer: a.telemetry.Tracer(), Served: a.meter.served(),
 	})
-	a.proxy.Attach(a.edge)
+	a.proxy.Attach(proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.tools, Limited: a.tools.Limited})
 	if r := a.telemetry.Registry(); r != nil {
 		return a, r.Register(state{a})
 	}

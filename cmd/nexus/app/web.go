@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -10,6 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
@@ -51,4 +55,58 @@ func (w *web) close(ctx context.Context) (err error) {
 	}
 	w.wg.Wait()
 	return err
+}
+
+// singles serves each server alone, at /servers/{name}/mcp. The set of servers may change.
+type singles struct {
+	app *App
+
+	mu       sync.Mutex
+	surfaces map[string]http.Handler // made at the first request
+}
+
+// ServeHTTP implements http.Handler. Unknown servers and servers that the caller may not see get the same answer.
+func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if !s.app.servers.Configured(name) {
+		s.app.edge.Streamable(s.app.proxy.Single(name), nil).ServeHTTP(w, r)
+		return
+	}
+	s.surface(name).ServeHTTP(w, r)
+}
+
+func (s *singles) surface(name string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.surfaces[name]
+	if h == nil {
+		h = s.app.edge.Streamable(s.app.proxy.Single(name), nil)
+		s.surfaces[name] = h
+	}
+	return h
+}
+
+// scopesOf returns the scope of each profile.
+func scopesOf(profiles map[string]config.Profile) (map[string]*auth.Scope, error) {
+	scopes := make(map[string]*auth.Scope, len(profiles))
+	for name, p := range profiles {
+		scope, err := auth.NewScope(name, p.Servers, p.Tools)
+		if err != nil {
+			return nil, fmt.Errorf("profiles.%s: %w", name, err)
+		}
+		scopes[name] = scope
+	}
+	return scopes, nil
+}
+
+// mountProfiles serves each configured profile at /profiles/NAME/mcp. A caller may use there what both the profile and
+// its key allow.
+func mountProfiles(mux *http.ServeMux, a *App) {
+	for name, scope := range a.scopes {
+		var handler edge.Handler = a.tools
+		if a.opts.Config.Profiles[name].Surface == config.SurfaceProxy {
+			handler = a.proxy.All()
+		}
+		mux.Handle("/profiles/"+name+"/mcp", a.edge.Streamable(handler, scope))
+	}
 }

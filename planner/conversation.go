@@ -213,7 +213,7 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 	}
 	problems := plan.Check(&p, c.planner.validator, c.req.Tools.Lookup, c.req.Outcomes)
 	if !c.req.Approved {
-		problems = append(problems, plan.Twins(&p, c.req.Tools.Lookup)...)
+		problems = append(problems, plan.RepeatedWrites(&p, c.req.Tools.Lookup)...)
 	}
 	return &draft{p, problems, written}, warnings
 }

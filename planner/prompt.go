@@ -64,7 +64,7 @@ func (c *conversation) opening() string {
 func outcome(o plan.Outcome, limit int) string {
 	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
 	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2) + "\n"
-	if partly, ok := o.Partly(); ok {
+	if partly, ok := o.PartialFailure(); ok {
 		called += short.Text(partly.Err.Message, limit/2) + "\n"
 	}
 	switch {

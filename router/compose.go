@@ -17,12 +17,12 @@ import (
 
 // compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
 // out.
-func (s *rounds) compose(ctx context.Context, late bool) {
+func (s *queryState) compose(ctx context.Context, late bool) {
 	if len(s.record.Outcomes) > 0 {
-		s.q.Report.station(atExecuted, "All tools complete")
+		s.q.Report.milestone(atExecuted, "All tools complete")
 	}
-	s.record.Unmet = s.record.unmet(s.q.Text)
-	s.record.Unmet = append(s.record.Unmet, s.omitted()...)
+	s.record.Unmet = s.record.unmetParts(s.q.Text)
+	s.record.Unmet = append(s.record.Unmet, s.omittedCommands()...)
 	if late && len(s.record.Unmet) == 0 && len(s.record.Outcomes) == 0 {
 		s.record.Unmet = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}}
 	}
@@ -36,12 +36,12 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	}
 	degraded := late || len(s.record.Unmet) > 0
 	request := synth.Request{
-		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.told(), Unmet: s.record.Unmet,
-		Note:   s.record.skipped(s.note),
+		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.forAnswer(), Unmet: s.record.Unmet,
+		Note:   s.record.withSkipped(s.note),
 		OnText: s.q.Report.answer, Model: s.model(),
 	}
 	if !s.q.DryRun {
-		s.q.Report.station(atSynthesizing, "Synthesizing response...")
+		s.q.Report.milestone(atSynthesizing, "Synthesizing response...")
 	}
 	switch {
 	case s.q.DryRun:
@@ -57,22 +57,22 @@ func (s *rounds) compose(ctx context.Context, late bool) {
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
 
-// told returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed calls of
+// forAnswer returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed calls of
 // loops.
-func (r *Record) told() (out []plan.Outcome) {
+func (r *Record) forAnswer() (out []plan.Outcome) {
 	for _, o := range r.Outcomes {
 		if !o.Skipped {
 			out = append(out, o)
 		}
-		if partly, ok := o.Partly(); ok {
+		if partly, ok := o.PartialFailure(); ok {
 			out = append(out, partly)
 		}
 	}
 	return out
 }
 
-// skipped appends the skipped steps to a note.
-func (r *Record) skipped(note string) string {
+// withSkipped appends the skipped steps to a note.
+func (r *Record) withSkipped(note string) string {
 	var ids []string
 	for _, o := range r.Outcomes {
 		if o.Skipped {
@@ -85,7 +85,7 @@ func (r *Record) skipped(note string) string {
 	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + short.Line(strings.Join(ids, ", "), 500) + ".")
 }
 
-func (s *rounds) synthesize(ctx context.Context, request synth.Request) {
+func (s *queryState) synthesize(ctx context.Context, request synth.Request) {
 	ctx, span := s.router.tracer.Start(ctx, tracing.SpanSynthesis)
 	defer span.End()
 	began := time.Now()
@@ -147,4 +147,55 @@ func approvalNote(outcomes []plan.Outcome, mode string) string {
 			"nexus query --yes approves at once.")
 	}
 	return b.String()
+}
+
+// Limits of the summary that describeTools returns.
+const (
+	maxToldServers = 20
+	maxToldTools   = 3   // of a server
+	maxToldText    = 100 // bytes of a tool's description
+)
+
+// describeTools describes what the caller can do: the visible servers, how many tools each has, and a few of them.
+func describeTools(catalog *downstream.Catalog, visible downstream.Visible) string {
+	var servers []string
+	tools := map[string][]*downstream.Tool{}
+	count := 0
+	for t := range catalog.See(visible) {
+		if tools[t.Server] == nil {
+			servers = append(servers, t.Server)
+		}
+		tools[t.Server] = append(tools[t.Server], t)
+		count++
+	}
+	if count == 0 {
+		return "No tools are connected."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "I can use %s of %s:", plural(count, "tool"), plural(len(servers), "server"))
+	for i, name := range servers {
+		if i == maxToldServers {
+			fmt.Fprintf(&b, "\n- and %s", plural(len(servers)-i, "more server"))
+			break
+		}
+		fmt.Fprintf(&b, "\n- %s (%s): ", name, plural(len(tools[name]), "tool"))
+		for j, t := range tools[name][:min(len(tools[name]), maxToldTools)] {
+			if j > 0 {
+				b.WriteString("; ")
+			}
+			b.WriteString(short.Line(t.Name, maxShownName))
+			if text := short.Line(t.Description, maxToldText); text != "" {
+				b.WriteString(" – " + text)
+			}
+		}
+	}
+	b.WriteString("\nAsk in your own words, or see all tools with list_available_tools.")
+	return b.String()
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -19,10 +19,10 @@ import (
 
 // consent decides which calls of a round need the user's approval. A tool that only reads never needs it.
 type consent struct {
-	mode     string // execution.confirm_writes
-	source   string // of the plan
-	informed bool   // the plan was made after tools had answered
-	approved bool   // the caller has approved every call
+	mode         string // execution.confirm_writes
+	source       string // of the plan
+	afterResults bool   // the plan was made after tools had answered
+	approved     bool   // the caller has approved every call
 }
 
 // required reports whether a call of the tool needs approval. A write planned by rules does, because they may have
@@ -37,37 +37,37 @@ func (c consent) required(tool plan.Tool) bool {
 	case c.source == plan.SourceGiven:
 		return false
 	case c.source == plan.SourceModel:
-		return c.informed || tool.Annotations.Destructive()
+		return c.afterResults || tool.Annotations.Destructive()
 	}
 	return true
 }
 
 // consent returns the rules of consent for a round.
-func (s *rounds) consent(r *round) consent {
+func (s *queryState) consent(r *round) consent {
 	c := consent{mode: s.router.opts.Execution.ConfirmWrites, source: r.plan.Source, approved: s.q.Approved}
 	for _, o := range s.record.Outcomes {
-		c.informed = c.informed || o.Attempts > 0 // the text of an error counts as a result
+		c.afterResults = c.afterResults || o.Attempts > 0 // the text of an error counts as a result
 	}
 	return c
 }
 
-// confirming obtains the user's consent for the calls of one round.
-type confirming struct {
+// confirmer obtains the user's consent for the calls of one round.
+type confirmer struct {
 	consent
-	s    *rounds
+	s    *queryState
 	r    *round
 	made writes
 }
 
 // confirm returns a function that asks the user before calls that need consent, and before a repeated write. A step
 // without consent fails: as declined if the user refuses, as needs_approval if nobody can be asked or nobody answers.
-func (s *rounds) confirm(r *round) execution.Confirm {
-	c := &confirming{consent: s.consent(r), s: s, r: r}
+func (s *queryState) confirm(r *round) execution.Confirm {
+	c := &confirmer{consent: s.consent(r), s: s, r: r}
 	c.made.seen = c.earlier()
 	return c.confirm
 }
 
-func (c *confirming) confirm(ctx context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
+func (c *confirmer) confirm(ctx context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
 	if c.approved || c.source == plan.SourceGiven || !tool.Cumulative() {
 		return c.decide(ctx, tool, calls, false)
 	}
@@ -80,13 +80,13 @@ func (c *confirming) confirm(ctx context.Context, tool plan.Tool, calls []json.R
 }
 
 // decide returns nil if the calls may be made. twice means that one of them was made before.
-func (c *confirming) decide(
+func (c *confirmer) decide(
 	ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool,
 ) *plan.Error {
 	switch {
 	case c.mode == downstream.ConfirmNever && twice:
 		return unapproved(tool, "this exact call was made before")
-	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.resembles(tool, calls):
+	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.nearlyRepeats(tool, calls):
 		return unapproved(tool, "it was called before with nearly the same arguments")
 	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool):
 		return nil
@@ -95,7 +95,7 @@ func (c *confirming) decide(
 }
 
 // ask asks the user whether the calls of a step may be made.
-func (c *confirming) ask(ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool) *plan.Error {
+func (c *confirmer) ask(ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool) *plan.Error {
 	record := c.s.record
 	if c.s.q.Elicit == nil {
 		record.Consents.Unanswered.Add(1)
@@ -126,17 +126,17 @@ func (c *confirming) ask(ctx context.Context, tool plan.Tool, calls []json.RawMe
 	return unapproved(tool, err.Error())
 }
 
-// resembles reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier success
+// nearlyRepeats reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier success
 // counts, because the model must not repeat what the user asked for once. In other rounds only calls with an unknown
 // outcome count.
-func (c *confirming) resembles(tool plan.Tool, calls []json.RawMessage) bool {
+func (c *confirmer) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
 		if earlier, ok := c.toolOf(o.Step); !ok || earlier.Server != tool.Server || earlier.Tool != tool.Tool {
 			continue
 		}
 		for _, earlier := range o.Calls() {
-			counts := c.r.replan && earlier.OK() || earlier.Unsettled()
-			if counts && slices.ContainsFunc(calls, func(call json.RawMessage) bool { return alike(earlier.Sent, call) }) {
+			counts := c.r.replan && earlier.OK() || earlier.MayHaveActed()
+			if counts && slices.ContainsFunc(calls, func(call json.RawMessage) bool { return similarArguments(earlier.Sent, call) }) {
 				return true
 			}
 		}
@@ -145,7 +145,7 @@ func (c *confirming) resembles(tool plan.Tool, calls []json.RawMessage) bool {
 }
 
 // earlier returns the writes of earlier rounds that may have reached their servers.
-func (c *confirming) earlier() map[callKey]bool {
+func (c *confirmer) earlier() map[callKey]bool {
 	keys := map[callKey]bool{}
 	for _, o := range c.s.record.Outcomes {
 		tool, ok := c.toolOf(o.Step)
@@ -163,7 +163,7 @@ func (c *confirming) earlier() map[callKey]bool {
 
 // toolOf returns the tool that a step of an earlier round called; ok is false if it no longer exists. It tries the
 // qualified name first, because the meaning of bare names may have changed since.
-func (c *confirming) toolOf(step plan.Step) (tool plan.Tool, ok bool) {
+func (c *confirmer) toolOf(step plan.Step) (tool plan.Tool, ok bool) {
 	for _, name := range []string{step.Server + "." + step.Tool, step.Tool} {
 		tool, unknown := c.s.usable().Lookup(name)
 		if unknown == nil && tool.Server == step.Server {

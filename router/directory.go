@@ -2,13 +2,19 @@ package router
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/suggest"
 )
 
 // directory finds tools by name within what a caller may see. It keeps the search index up to date.
@@ -31,9 +37,9 @@ func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error)
 	return c, err
 }
 
-// lookAgain looks up tools that the catalog lacks, at the server in the name or else at all servers, and returns the
+// relist looks up tools that the catalog lacks, at the server in the name or else at all servers, and returns the
 // new catalog. Lists fetched after since are not fetched again.
-func (d *directory) lookAgain(ctx context.Context, since time.Time, names []string,
+func (d *directory) relist(ctx context.Context, since time.Time, names []string,
 	visible downstream.Visible) (*downstream.Catalog, error) {
 	everywhere := false
 	for _, name := range names {
@@ -60,8 +66,8 @@ func (d *directory) qualified(name string, visible downstream.Visible) (server, 
 	return "", "", false
 }
 
-// displaced returns the error for a tool that name_conflicts: error quarantines; nil for other tools.
-func (d *directory) displaced(server, tool string) error {
+// quarantined returns the error for a tool that name_conflicts: error quarantines; nil for other tools.
+func (d *directory) quarantined(server, tool string) error {
 	if f := d.servers.Displaced(server, tool); f != nil {
 		return f
 	}
@@ -104,13 +110,13 @@ func (d *directory) serversFor(visible downstream.Visible) []string {
 func (d *directory) resolve(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
 	err error) {
 	began := time.Now()
-	if server, tool, ok := d.aliased(ctx, name, visible); ok {
-		return server, tool, d.displaced(server, tool)
+	if server, tool, ok := d.findAlias(ctx, name, visible); ok {
+		return server, tool, d.quarantined(server, tool)
 	}
 	for server, tool := range catalog.Splits(name) {
 		known, err := d.servers.Has(ctx, server, "", tool, visible)
 		if known && err == nil {
-			err = d.displaced(server, tool)
+			err = d.quarantined(server, tool)
 		}
 		if known || err != nil {
 			return server, tool, err
@@ -122,7 +128,7 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 	}
 	t, unknown := catalog.Lookup(name, visible)
 	if _, _, asked := d.qualified(name, visible); !asked && unknown != nil && unknown.Reason == reason.UnknownTool {
-		if catalog, err = d.lookAgain(ctx, began, []string{name}, visible); err != nil {
+		if catalog, err = d.relist(ctx, began, []string{name}, visible); err != nil {
 			return "", "", err
 		}
 		t, unknown = catalog.Lookup(name, visible)
@@ -131,7 +137,105 @@ func (d *directory) resolve(ctx context.Context, name string, visible downstream
 		if f := catalog.Quarantined(name, visible); f != nil {
 			return "", "", f
 		}
-		return "", "", d.explain(unknown, name, catalog, visible)
+		return "", "", d.explainUnknown(unknown, name, catalog, visible)
 	}
 	return t.Server, t.Tool.Tool, nil
+}
+
+// findAlias finds the server and tool behind a listed alias. ok is false if name is not an alias or is a tool's own
+// name.
+func (d *directory) findAlias(ctx context.Context, name string, visible downstream.Visible) (server, tool string,
+	ok bool) {
+	if server, tool, full := catalog.SplitFull(name); full && d.servers.Listed(server, "", tool) {
+		return "", "", false
+	}
+	for _, server := range d.serversFor(visible) {
+		if !catalog.MayBeAlias(name, server) {
+			continue
+		}
+		// A server that cannot be listed is skipped; the caller reports it if nothing else has the name.
+		item, found, _ := d.servers.Find(ctx, server, "", "tools/list", time.Time{}, func(item json.RawMessage) bool {
+			return d.servers.ListedName(server, jsonrpc.Text(jsonrpc.Get(item, "name"))) == name
+		})
+		own := jsonrpc.Text(jsonrpc.Get(item, "name"))
+		if found && (visible == nil || visible(server, own)) {
+			return server, own, true
+		}
+	}
+	return "", "", false
+}
+
+const (
+	maxSimilar  = 3      // tools that an error suggests
+	maxCompared = 10_000 // tools compared with a name
+)
+
+// explainUnknown adds advice to the error about an unknown tool: wait for servers that are starting, check servers that
+// cannot be listed, or use a tool with a similar name.
+func (d *directory) explainUnknown(unknown *plan.Error, name string, catalog *downstream.Catalog,
+	visible downstream.Visible) error {
+	if unknown.Reason != reason.UnknownTool {
+		return unknown
+	}
+	status := d.servers.Status()
+	var starting, lost []string
+	server, _, qualified := d.qualified(name, visible)
+	for _, m := range missing(catalog, visible) {
+		if qualified && m.Server != server {
+			continue
+		}
+		if status[m.Server].Status == downstream.StateConnecting {
+			starting = append(starting, m.Server)
+		} else {
+			lost = append(lost, m.String())
+		}
+	}
+	if len(starting) > 0 {
+		return &link.Failure{
+			Server: starting[0], Reason: reason.Unavailable,
+			Message: "it is still starting, and no other server has the tool " + name + others(starting[1:]) + "; try again in a moment",
+		}
+	}
+	text := unknown.Message
+	if similar := similarNames(name, catalog.See(visible)); len(similar) > 0 {
+		text += "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	if len(lost) > 0 {
+		text += "; not listed: " + strings.Join(lost, ", ")
+	}
+	return &plan.Error{Reason: unknown.Reason, Message: text}
+}
+
+func others(starting []string) string {
+	if len(starting) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(starting, ", ") + " are starting, too"
+}
+
+// similarNames returns the names, with or without server, of tools spelt like name.
+func similarNames(name string, tools iter.Seq[*downstream.Tool]) (names []string) {
+	var spelt []string
+	called := map[string]string{} // spelling to the tool's name
+	compared := 0
+	for t := range tools {
+		if compared++; compared > maxCompared {
+			break
+		}
+		for _, s := range [...]string{t.Full(), t.Tool.Tool} {
+			if called[s] == "" {
+				called[s] = t.Name
+				spelt = append(spelt, s)
+			}
+		}
+	}
+	name = strings.NewReplacer(":", "__", ".", "__").Replace(name)
+	seen := map[string]bool{}
+	for _, s := range suggest.Of(name, spelt, 2*maxSimilar) {
+		if t := called[s]; !seen[t] && len(names) < maxSimilar {
+			seen[t] = true
+			names = append(names, t)
+		}
+	}
+	return names
 }

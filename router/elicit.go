@@ -2,9 +2,11 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/short"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -79,15 +82,15 @@ func limitAsking(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // askMissing asks the user for required arguments that steps lack, with one form per step, and adds them to the plan.
-// Open calls of the plan, which would serve a part of the question but lack an argument, become steps if a form asks
+// Incomplete calls of the plan, which would serve a part of the question but lack an argument, become steps if a form asks
 // for it. A step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
-func (s *rounds) askMissing(ctx context.Context, r *round) {
+func (s *queryState) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
 	}
 	ctx, cancel := limitAsking(ctx)
 	defer cancel()
-	served := r.addOpenCalls()
+	served := r.addIncomplete()
 	if len(served) > 0 {
 		r.problems = s.check(r)
 	}
@@ -119,11 +122,11 @@ func (s *rounds) askMissing(ctx context.Context, r *round) {
 	r.problems = append(declined, s.check(r)...) // the first problem of a step counts
 }
 
-// addOpenCalls adds the open calls of the plan to its steps, and takes the unmet parts that they serve from the plan.
+// addIncomplete adds the incomplete calls of the plan to its steps, and takes the unmet parts that they serve from the plan.
 // It returns these parts by step id.
-func (r *round) addOpenCalls() (served map[string]plan.Unmet) {
+func (r *round) addIncomplete() (served map[string]plan.Unmet) {
 	served = map[string]plan.Unmet{}
-	for _, step := range r.plan.Open {
+	for _, step := range r.plan.Incomplete {
 		if r.plan.Step(step.ID) != nil {
 			continue
 		}
@@ -142,7 +145,7 @@ func (r *round) addOpenCalls() (served map[string]plan.Unmet) {
 	return served
 }
 
-// removeUnasked undoes addOpenCalls for the calls that no form asked about.
+// removeUnasked undoes addIncomplete for the calls that no form asked about.
 func (r *round) removeUnasked(served map[string]plan.Unmet, asked map[string]bool) {
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(step plan.Step) bool {
 		part, added := served[step.ID]
@@ -158,7 +161,7 @@ func (r *round) removeUnasked(served map[string]plan.Unmet, asked map[string]boo
 
 // ask shows a form for the missing arguments of a step and adds what the user enters. The error becomes the step's
 // error if the user gives nothing.
-func (s *rounds) ask(
+func (s *queryState) ask(
 	ctx context.Context, step *plan.Step, tool plan.Tool, schema []byte, missing []string,
 ) *plan.Error {
 	content, err := s.q.Elicit(ctx, formMessage(tool, step, missing), schema)
@@ -187,4 +190,78 @@ func formMessage(tool plan.Tool, step *plan.Step, missing []string) string {
 		text += " Known so far: " + printable(known, 500)
 	}
 	return text
+}
+
+const (
+	maxChoices = 100 // of an enum in a form
+	maxLabel   = 300 // bytes of a title or description in a form
+)
+
+// form returns the schema of a form that asks for the named fields of an input schema. Elicitation allows only flat
+// forms of strings, numbers, booleans and enums (MCP 2025-06-18, Elicitation, Requested Schema). ok is false if a
+// field has another type. Servers are untrusted, so only known keywords are copied from the input schema.
+func form(input json.RawMessage, names []string) (requested []byte, ok bool) {
+	s, err := schema.Read(input)
+	if err != nil {
+		return nil, false
+	}
+	properties := []byte(`{}`)
+	for _, name := range slices.Backward(names) { // Set prepends a new member
+		f := s.Field(name)
+		if f == nil || !askable(f) {
+			return nil, false
+		}
+		properties = jsonrpc.Set(properties, name, []byte(encode(fieldOf(f), "")))
+	}
+	requested = jsonrpc.Set([]byte(`{}`), "required", []byte(encode(names, "")))
+	requested = jsonrpc.Set(requested, "properties", properties)
+	return jsonrpc.Set(requested, "type", []byte(`"object"`)), true
+}
+
+// formField is the schema of one field.
+type formField struct {
+	Type        string            `json:"type"`
+	Title       string            `json:"title,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Enum        []json.RawMessage `json:"enum,omitempty"`
+	MinLength   json.Number       `json:"minLength,omitempty"`
+	MaxLength   json.Number       `json:"maxLength,omitempty"`
+	Format      string            `json:"format,omitempty"`
+	Minimum     json.Number       `json:"minimum,omitempty"`
+	Maximum     json.Number       `json:"maximum,omitempty"`
+}
+
+// askable reports whether a form can ask for a value. Forms support enums of strings only.
+func askable(s *schema.Schema) bool {
+	if len(s.Types) != 1 || len(s.Enum) > maxChoices {
+		return false
+	}
+	text := s.Types[0] == "string"
+	return text && !slices.ContainsFunc(s.Enum, func(v json.RawMessage) bool { return v[0] != '"' }) ||
+		s.Enum == nil && slices.Contains([]string{"number", "integer", "boolean"}, s.Types[0])
+}
+
+func fieldOf(s *schema.Schema) formField {
+	f := formField{Type: s.Types[0], Enum: s.Enum}
+	f.Title, f.Description = short.Line(s.Title, maxLabel), short.Line(s.Description, maxLabel)
+	switch {
+	case f.Enum != nil:
+	case f.Type == "string":
+		f.MinLength, f.MaxLength = s.Bounds["minLength"], s.Bounds["maxLength"]
+		if slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
+			f.Format = s.Format
+		}
+	case f.Type != "boolean":
+		f.Minimum, f.Maximum = s.Bounds["minimum"], s.Bounds["maximum"]
+	}
+	return f
+}
+
+// enumerate joins names as "a, b and c".
+func enumerate(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return short.Line(names[0], maxLabel)
+	}
+	return short.Line(strings.Join(names[:last], ", ")+" and "+names[last], maxLabel)
 }

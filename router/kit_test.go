@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -93,7 +95,7 @@ func (f fixedRules) Plan(context.Context, planner.Request) (plan.Plan, error) {
 	if err == nil && extra.Open != nil {
 		var open plan.Plan
 		open, err = plan.ParseJSON(extra.Open)
-		p.Open = open.Steps
+		p.Incomplete = open.Steps
 	}
 	p.Unmet, p.About = extra.Unmet, extra.About
 	return p, err
@@ -349,3 +351,5 @@ func refused(err error) string {
 	}
 	return ""
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

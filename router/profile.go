@@ -180,10 +180,10 @@ func asker(x *edge.Exchange) downstream.Asker {
 	}
 }
 
-// shown is the presentation of a router tool.
-type shown struct{ title, description string }
+// presentation is the title and description of a router tool.
+type presentation struct{ title, description string }
 
-var tools = map[string]shown{
+var tools = map[string]presentation{
 	ToolProcessQuery: {"Ask all servers", "Answer a question or do a task in plain language: plans which tools of the connected servers to call, calls them and composes one answer."},
 	ToolListTools:    {"List tools", "List the tools of all connected servers with their input schemas."},
 	ToolHealthCheck:  {"Check health", "Show the health of the connected servers and of the models."},

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -295,6 +297,118 @@ func TestList_RefusesCursors(t *testing.T) {
 		lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":` + cursor + `}}`)
 		if got := lines[len(lines)-1]; !strings.Contains(got, want) {
 			t.Errorf("the cursor %s: got %.200s, want %s", cursor, got, want)
+		}
+	}
+}
+
+// A client of 2026-07-28 has no handshake; it learns who answers from the _meta of server/discover.
+func TestDiscover(t *testing.T) {
+	s := newKit(t, nil).session()
+	lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`)
+	got := lines[len(lines)-1]
+	for _, want := range []string{
+		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"agenticnexus-router"`, `"version":"1.2.3"`,
+		`"supportedVersions":["2026-07-28"`, `"capabilities":{"tools":{}}`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s in it", got, want)
+		}
+	}
+}
+
+// The router's own list never changes without a search, so that there is nothing to subscribe to.
+func TestNoSubscriptions(t *testing.T) {
+	s := newKit(t, nil).session()
+	lines := s.ask(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if got := lines[len(lines)-1]; !strings.Contains(got, `"code":-32601`) {
+		t.Errorf("got %s, want the code -32601", got)
+	}
+}
+
+// A user of the process calls a tool by any of its names and gets the raw result, or the error of the server.
+func TestCall(t *testing.T) {
+	k := newKit(t, nil)
+	for _, name := range []string{"echo", "peer__echo", "peer:echo", "peer.echo"} {
+		got, err := k.Call(t.Context(), name, json.RawMessage(`{"a":9007199254740993}`))
+		if want := `{"content":[],"structuredContent":{"a":9007199254740993}}`; err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, err, want)
+		}
+	}
+	if got, err := k.Call(t.Context(), "nope", nil); err == nil || !strings.Contains(err.Error(), "nope") || got != nil {
+		t.Errorf("got %s, %v, want an error that names the tool", got, err)
+	}
+	var refused *jsonrpc.Error
+	if got, err := k.Call(t.Context(), "breaks", json.RawMessage(`{}`)); !errors.As(err, &refused) || refused.Code != -32001 || refused.Message != "it broke" || got != nil {
+		t.Errorf("got %s, %v, want the error of the server", got, err)
+	}
+}
+
+// The error about an unknown tool names the servers that could not be listed, if there are any.
+func TestUnknownToolNamesServersThatAreLost(t *testing.T) {
+	whole := newKit(t, nil)
+	if got := whole.call("run", `{"tool":"nope"}`).text(); !strings.Contains(got, "nope") || strings.Contains(got, "not listed") {
+		t.Errorf("all servers are listed: got %q, want no word of servers", got)
+	}
+	part := newKit(t, func(_ *router.Options, o *downstream.Options) {
+		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "gone", Type: downstream.TransportStdio})
+		o.Embedded["gone"] = func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("nobody is there") }
+	})
+	var got string
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(got, "; not listed: gone (unavailable: "); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) { // it is starting at first
+			t.Fatalf("one server is lost: got %q, want its name and why", got)
+		}
+		got = part.call("run", `{"tool":"nope"}`).text()
+	}
+	if got := part.call("run", `{"tool":"peer__nope"}`).text(); strings.Contains(got, "gone") {
+		t.Errorf("a tool of another server: got %q, want no word of the lost one", got)
+	}
+}
+
+// form speaks 2026-07-28 and has one tool, which needs to know a name.
+func form(m mcptest.Message, write func(string)) bool {
+	reply := func(result string) { write(m.Response(result) + "\n") }
+	switch m.Method {
+	case "initialize":
+		write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32602,"message":"no handshake here"}}` + "\n")
+	case "server/discover":
+		reply(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+	case "tools/call":
+		if answer := jsonrpc.Get(m.Params, "inputResponses", "n", "content"); answer != nil {
+			reply(`{"resultType":"complete","content":[],"structuredContent":{"given":` + string(answer) + `,"state":` + string(jsonrpc.Get(m.Params, "requestState")) + `}}`)
+		} else {
+			reply(`{"resultType":"input_required","inputRequests":{"n":{"method":"elicitation/create","params":{"message":"Name?"}}},"requestState":"a\/b"}`)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// What a modern server needs in the course of a call comes from the client of the query, or of run.
+func TestInput(t *testing.T) {
+	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
+		s := &mcptest.Server{OnLine: form}
+		s.SetTools(`[{"name":"form",` + anything + `}]`)
+		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "modern", Type: downstream.TransportStdio})
+		o.Embedded["modern"] = func(context.Context) (io.ReadWriteCloser, error) { return dial(s), nil }
+	})
+	const query = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"process_query","arguments":{"query":"q","plan":[{"tool":"form"}]}}}`
+	const run = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"form"}}}`
+	for _, row := range []struct{ request, caps, want string }{
+		{query, `{"elicitation":{}}`, `"success":true,"result":{"given":{"name":"Ada"},"state":"a\/b"}`},
+		{run, `{"elicitation":{}}`, `"structuredContent":{"given":{"name":"Ada"},"state":"a\/b"}`},
+		{query, `{}`, `"result":"Error: server modern needs an answer to elicitation/create: the client cannot be asked"`},
+		{run, `{}`, `"message":"server modern needs an answer to elicitation/create: the client cannot be asked"`},
+	} {
+		s := k.sessionOf(row.caps)
+		s.answer = `"result":{"action":"accept","content":{"name":"Ada"}}`
+		lines := s.ask(row.request)
+		if last := lines[len(lines)-1]; !strings.Contains(last, row.want) {
+			t.Errorf("%s: got %s, want %s", row.caps, last, row.want)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -115,8 +117,8 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	working, stop := context.WithTimeoutCause(bounded, limit*4/5, errQueryTimeout) // the rest is for the answer
 	defer stop()
 
-	q.Report.station(atPlanning, "Planning tool calls...")
-	s := r.newRounds(q, given, began)
+	q.Report.milestone(atPlanning, "Planning tool calls...")
+	s := r.newState(q, given, began)
 	err = s.run(working)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the caller is gone
@@ -136,7 +138,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	q.Report.station(atComplete, "Complete!")
+	q.Report.milestone(atComplete, "Complete!")
 	return s.record, nil
 }
 
@@ -159,4 +161,47 @@ func (r *Router) accept(q *Query) (given *plan.Plan, err error) {
 	}
 	p.Source = plan.SourceGiven
 	return &p, nil
+}
+
+// Refusal is an error whose text is meant for the caller: bad arguments, limits, keys.
+type Refusal struct{ Text string }
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
+
+func refuse(format string, args ...any) *Refusal { return &Refusal{Text: fmt.Sprintf(format, args...)} }
+
+// validator checks the text of queries.
+type validator struct {
+	maxChars int
+	deny     []*regexp.Regexp
+}
+
+func newValidator(maxChars int, patterns []string) (*validator, error) {
+	v := &validator{maxChars: maxChars}
+	for _, p := range patterns {
+		re, err := regexp.Compile("(?i)" + p)
+		if err != nil {
+			return nil, fmt.Errorf("validation.deny_patterns: %w", err)
+		}
+		v.deny = append(v.deny, re)
+	}
+	return v, nil
+}
+
+// check returns the trimmed query, or an error if it is refused.
+func (v *validator) check(query string) (string, error) {
+	query = strings.TrimSpace(query)
+	switch {
+	case query == "":
+		return "", refuse("Query is empty")
+	case utf8.RuneCountInString(query) > v.maxChars:
+		return "", refuse("Query too long")
+	}
+	for _, re := range v.deny {
+		if re.MatchString(query) {
+			return "", refuse("Invalid query content")
+		}
+	}
+	return query, nil
 }

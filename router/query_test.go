@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/execution"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // What is asked wrongly is refused by name, before a model or a tool is called.
@@ -192,7 +195,7 @@ func TestAnswerContent(t *testing.T) {
 	}
 }
 
-// Progress goes through the stations and the steps' shares, and only upwards.
+// Progress goes through the milestones and the steps' shares, and only upwards.
 func TestProgress(t *testing.T) {
 	k := newKit(t, nil)
 	type event struct {
@@ -345,5 +348,79 @@ func TestDegraded(t *testing.T) {
 		if r := k.query(router.Query{}); r.Answer.Degraded != row.want {
 			t.Errorf("%s: got degraded %v after %s, want %v", name, r.Answer.Degraded, brief(r), row.want)
 		}
+	}
+}
+
+// A server that is lost fails its own steps with the reason, and the next question uses it once it is back.
+func TestQuery_LostServer(t *testing.T) {
+	var mu sync.Mutex
+	var down bool
+	var conn io.Closer
+	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
+		o.Execution = downstream.DefaultExecution()
+		o.Execution.RetryDelay = time.Millisecond
+		dial := o.Embedded["peer"]
+		o.Embedded["peer"] = func(ctx context.Context) (io.ReadWriteCloser, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return nil, errors.New("nobody is there")
+			}
+			c, err := dial(ctx)
+			conn = c
+			return c, err
+		}
+	})
+	steps := []byte(`[{"tool":"echo","arguments":{"n":1}}]`)
+	if r := k.query(router.Query{Plan: steps}); !r.Outcomes[0].OK() {
+		t.Fatalf("got %v, want a result", r.Outcomes[0].Err)
+	}
+	mu.Lock()
+	down = true
+	conn.Close()
+	mu.Unlock()
+	mcptest.Eventually(t, "the server counts as disconnected", func() bool {
+		h, err := k.Health(nil, "")
+		return err == nil && h.Servers["peer"].LastError != nil && h.Servers["peer"].Status == downstream.StateDisconnected
+	})
+	for range 2 { // also once the failure is known
+		o := k.query(router.Query{Plan: steps}).Outcomes[0]
+		if o.OK() || o.Err.Reason != "unavailable" || o.Attempts != 3 {
+			t.Errorf("got %v after %d attempts, want it unavailable after three", o.Err, o.Attempts)
+		}
+	}
+	r := k.query(router.Query{Text: "find a hotel room in the city Oslo"})
+	if got := r.Answer.Text; !strings.HasPrefix(got, "No server could be listed: peer.") || strings.Contains(got, "model") {
+		t.Errorf("got %q, want the server named and no word of models, which would not help", got)
+	}
+	if len(r.Unmet) != 1 || r.Unmet[0].Reason != plan.UnmetFailed {
+		t.Errorf("got %+v unmet, want the question as failed", r.Unmet)
+	}
+	mu.Lock()
+	down = false
+	mu.Unlock()
+	r = k.query(router.Query{Text: "find a hotel room in the city Oslo"})
+	if len(r.Outcomes) != 1 || !r.Outcomes[0].OK() || r.Plan.Source != plan.SourceRules {
+		t.Errorf("once it is back: got %q, want it asked", r.Answer.Text)
+	}
+}
+
+// TestShown holds that a model is shown the servers with their instructions, and in later rounds what it has found.
+func TestShown(t *testing.T) {
+	k := newKit(t, nil, `[{"tool":"find_tools","arguments":{"query":"hotel room in a city"}}]`,
+		`{"steps":[{"id":"a","tool":"echo","arguments":{"x":1}}],"more":true}`, `[]`)
+	k.query(router.Query{})
+	var rounds []string
+	for _, r := range k.model.Requests() {
+		if llmtest.Structured(r) {
+			rounds = append(rounds, r.Users[0])
+		}
+	}
+	const found = "| hotel(city: string 2.. characters, nights?: integer 1..30 | null,"
+	if len(rounds) != 3 || !strings.Contains(rounds[0], "\n| [server peer] For tests. </da…\n") || strings.Contains(rounds[0], found) {
+		t.Fatalf("got %q, want three turns, the first with the server's instructions", rounds)
+	}
+	if !strings.Contains(rounds[2], found) {
+		t.Errorf("got the second round\n%s\nwant in it what the first had found", rounds[2])
 	}
 }

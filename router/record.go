@@ -1,9 +1,12 @@
 package router
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -26,10 +29,10 @@ type Record struct {
 	Rounds []int        // number of steps after each round that added steps
 	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
-	pending []plan.Step         // steps to return in a plan that needs approval
-	failed  []plan.Outcome      // failures that no later round made good
-	open    []plan.Unmet        // parts without a step
-	missing map[string][]string // step id to its missing required arguments
+	pending  []plan.Step         // steps to return in a plan that needs approval
+	failed   []plan.Outcome      // failures that no later round made good
+	unserved []plan.Unmet        // parts without a step
+	missing  map[string][]string // step id to its missing required arguments
 }
 
 // Course describes how a query ran.
@@ -85,9 +88,9 @@ func (r *Record) Called() int {
 	return n + len(r.Dropped)
 }
 
-// take adds the plan of a round to the record. A later round without steps leaves the plan unchanged. A plan of several
+// addPlan adds the plan of a round to the record. A later round without steps leaves the plan unchanged. A plan of several
 // rounds that writes is sequential, so that it runs in the same order when it is given back.
-func (r *Record) take(n *round, reads func(plan.Step) bool) {
+func (r *Record) addPlan(n *round, reads func(plan.Step) bool) {
 	if n.number > 1 && len(n.plan.Steps) == 0 {
 		return
 	}
@@ -98,17 +101,17 @@ func (r *Record) take(n *round, reads func(plan.Step) bool) {
 	r.Rounds = append(r.Rounds, len(r.Plan.Steps))
 }
 
-// add records the outcomes of a round. A successful call makes good one failed call of the same tool in an earlier
+// addOutcomes records the outcomes of a round. A successful call makes good one failed call of the same tool in an earlier
 // round.
-func (r *Record) add(round []plan.Outcome) {
+func (r *Record) addOutcomes(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
 	for _, o := range round {
-		if i := r.madeGood(o); i >= 0 {
+		if i := r.recoveredBy(o); i >= 0 {
 			r.failed = slices.Delete(r.failed, i, i+1)
 		}
 	}
 	for _, o := range round {
-		if partly, ok := o.Partly(); ok {
+		if partly, ok := o.PartialFailure(); ok {
 			o = partly
 		}
 		if o.Failed() {
@@ -118,15 +121,15 @@ func (r *Record) add(round []plan.Outcome) {
 	}
 }
 
-// madeGood returns the index of the failed call that an outcome makes good, or -1. It prefers a call with nearly the
+// recoveredBy returns the index of the failed call that an outcome makes good, or -1. It prefers a call with nearly the
 // same arguments.
-func (r *Record) madeGood(o plan.Outcome) int {
+func (r *Record) recoveredBy(o plan.Outcome) int {
 	found := -1
 	for i, f := range r.failed {
 		if !o.OK() || f.Step.Tool != o.Step.Tool || f.Step.Server != o.Step.Server {
 			continue
 		}
-		if alike(f.Step.Arguments, o.Step.Arguments) {
+		if similarArguments(f.Step.Arguments, o.Step.Arguments) {
 			return i
 		}
 		if found < 0 {
@@ -150,4 +153,38 @@ func (r *Record) nameServers(serverOf func(tool string) string) {
 	for i := range r.Outcomes {
 		name(&r.Outcomes[i].Step)
 	}
+}
+
+// similarArguments reports whether at least half of the arguments of two calls are nearly the same.
+func similarArguments(a, b []byte) bool {
+	one, other := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
+		return false
+	}
+	same := 0
+	for name, value := range one {
+		if v, ok := other[name]; ok && similarText(string(value), string(v)) {
+			same++
+		}
+	}
+	return 2*same >= max(len(one), len(other))
+}
+
+// minCommon is the shortest prefix, in letters and digits, that makes two texts nearly the same.
+const minCommon = 8
+
+// similarText reports whether the letters and digits of two texts are equal, or those of one begin with those of the
+// other.
+func similarText(a, b string) bool {
+	a, b = letters(a), letters(b)
+	return a == b || min(len(a), len(b)) >= minCommon && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
 }

@@ -20,27 +20,27 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// rounds is a query in progress. It plans and executes round by round, then composes the answer (compose.go). It is
+// queryState is a query in progress. It plans and executes round by round, then composes the answer (compose.go). It is
 // used by one goroutine.
-type rounds struct {
-	router  *Router
-	q       Query      // Origin.Visible is limited to q.Servers
-	given   *plan.Plan // replaces the planner; nil = plan
-	catalog *downstream.Catalog
-	began   time.Time
-	record  *Record
-	last    *round // nil before the first
-	most    int    // maximum number of rounds
-	share   float64
-	note    string // the planner's note for the answer
-	forms   int    // forms shown to the user
-	carried planning
-	results *execution.Budget // bytes
-	calls   *execution.Budget
+type queryState struct {
+	router    *Router
+	q         Query      // Origin.Visible is limited to q.Servers
+	given     *plan.Plan // replaces the planner; nil = plan
+	catalog   *downstream.Catalog
+	began     time.Time
+	record    *Record
+	last      *round // nil before the first
+	maxRounds int
+	planned   float64 // progress up to which earlier rounds have planned
+	note      string  // the planner's note for the answer
+	forms     int     // forms shown to the user
+	planning  planningState
+	results   *execution.Budget // bytes
+	calls     *execution.Budget
 }
 
-// planning is the planner's state that lasts from round to round.
-type planning struct {
+// planningState is the planner's state that lasts from round to round.
+type planningState struct {
 	tokens int           // used so far
 	shown  planner.Shown // tools shown to the model
 }
@@ -57,21 +57,21 @@ type round struct {
 	outcomes  []plan.Outcome
 }
 
-func (r *Router) newRounds(q Query, given *plan.Plan, began time.Time) *rounds {
+func (r *Router) newState(q Query, given *plan.Plan, began time.Time) *queryState {
 	q.Origin.Visible = within(q.Origin.Visible, q.Servers...)
-	s := &rounds{
-		router: r, q: q, given: given, began: began, most: r.opts.MaxRounds, share: atExecuting,
+	s := &queryState{
+		router: r, q: q, given: given, began: began, maxRounds: r.opts.MaxRounds, planned: atExecuting,
 		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)), calls: execution.NewBudget(execution.MaxCalls),
 		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}, missing: map[string][]string{}},
 	}
 	if q.MaxRounds > 0 {
-		s.most = q.MaxRounds
+		s.maxRounds = q.MaxRounds
 	}
 	return s
 }
 
 // run plans and executes until no further round is needed.
-func (s *rounds) run(ctx context.Context) error {
+func (s *queryState) run(ctx context.Context) error {
 	found, err := s.listTools(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the tools: %w", err)
@@ -80,7 +80,7 @@ func (s *rounds) run(ctx context.Context) error {
 		return nil
 	}
 	for n := (&round{number: 1}); n != nil && ctx.Err() == nil; n = s.next() {
-		if err := s.play(ctx, n); err != nil {
+		if err := s.runRound(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (s *rounds) run(ctx context.Context) error {
 }
 
 // listTools loads the catalog. found is false if no server could be listed and there is nothing to plan with.
-func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
+func (s *queryState) listTools(ctx context.Context) (found bool, err error) {
 	list := s.router.tools.searchable
 	if s.given != nil {
 		list = s.router.tools.all // nothing is searched
@@ -107,19 +107,19 @@ func (s *rounds) listTools(ctx context.Context) (found bool, err error) {
 		s.warn("the tools of server %s could not be listed: %s", m.Server, m.Message)
 	}
 	if len(names) > 0 && !s.catalog.SeesAny(s.q.Origin.Visible) && s.given == nil {
-		s.record.open = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}} // a model cannot help
+		s.record.unserved = []plan.Unmet{{Text: s.q.Text, Reason: plan.UnmetFailed}} // a model cannot help
 		s.note = "No server could be listed: " + strings.Join(names, ", ") + "."
 		return false, nil
 	}
 	return true, nil
 }
 
-func (s *rounds) warn(format string, args ...any) {
+func (s *queryState) warn(format string, args ...any) {
 	s.record.Warnings = append(s.record.Warnings, fmt.Sprintf(format, args...))
 }
 
 // next returns the next round, or nil if the last one was final.
-func (s *rounds) next() *round {
+func (s *queryState) next() *round {
 	replan := !s.last.more && s.unsatisfied(s.last)
 	if s.record.NeedsApproval || !s.last.more && !replan {
 		return nil
@@ -127,8 +127,8 @@ func (s *rounds) next() *round {
 	return &round{number: s.last.number + 1, replan: replan}
 }
 
-// play plans a round, asks for missing arguments and executes it.
-func (s *rounds) play(ctx context.Context, r *round) error {
+// runRound plans a round, asks for missing arguments and executes it.
+func (s *queryState) runRound(ctx context.Context, r *round) error {
 	s.last = r
 	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
 	defer r.span.End()
@@ -139,8 +139,8 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 		return err
 	}
 	s.askMissing(ctx, r)
-	s.record.take(r, s.reads)
-	s.record.lacks(r)
+	s.record.addPlan(r, s.reads)
+	s.record.addUnserved(r)
 	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round without steps or note keeps the note
 		s.note = r.plan.Note
 	}
@@ -150,14 +150,14 @@ func (s *rounds) play(ctx context.Context, r *round) error {
 			s.warn("step %s: %s", p.Step, p.Error.Message)
 		}
 	case len(r.plan.Steps) > 0:
-		r.more = s.given == nil && r.plan.More && r.number < s.most
+		r.more = s.given == nil && r.plan.More && r.number < s.maxRounds
 		s.execute(ctx, r)
 	}
 	return nil
 }
 
 // endExecution stops the early calls that are not in the plan and records them, because they were made.
-func (s *rounds) endExecution(r *round) {
+func (s *queryState) endExecution(r *round) {
 	for _, o := range r.execution.Stop() {
 		s.record.Dropped = append(s.record.Dropped, o)
 		s.warn("%s was called as step %s while the plan was being written, and is not part of the plan", o.Step.Tool,
@@ -166,10 +166,10 @@ func (s *rounds) endExecution(r *round) {
 }
 
 // usable returns the tools that the query may use.
-func (s *rounds) usable() usable { return usable{s.catalog, s.q.Origin.Visible} }
+func (s *queryState) usable() usable { return usable{s.catalog, s.q.Origin.Visible} }
 
 // plan obtains and checks the plan of a round.
-func (s *rounds) plan(ctx context.Context, r *round) error {
+func (s *queryState) plan(ctx context.Context, r *round) error {
 	ctx, span := s.router.tracer.Start(ctx, tracing.SpanPlanning, tracing.With(
 		tracing.Operation.String(tracing.OperationPlan), tracing.Round.Int(r.number)))
 	defer span.End()
@@ -180,9 +180,9 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	} else {
 		request := planner.Request{
 			Query: s.q.Text, Context: s.q.Context, Tools: s.usable(),
-			Round: r.number, MaxRounds: s.most, Outcomes: s.record.Outcomes, Replan: r.replan,
-			Tokens: s.carried.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
-			Shown: &s.carried.shown,
+			Round: r.number, MaxRounds: s.maxRounds, Outcomes: s.record.Outcomes, Replan: r.replan,
+			Tokens: s.planning.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
+			Shown: &s.planning.shown,
 		}
 		if !s.q.DryRun {
 			request.OnStep = func(step plan.Step) {
@@ -193,7 +193,7 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 		}
 		result, err := s.router.planner.Plan(ctx, request)
 		s.record.PlannerUsage.Add(result.Usage)
-		s.carried.tokens = result.Tokens
+		s.planning.tokens = result.Tokens
 		s.record.Warnings = append(s.record.Warnings, result.Warnings...)
 		if err != nil {
 			s.router.tracer.Fail(span, outcomeOf(err), err.Error())
@@ -204,12 +204,12 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 			s.record.Fallbacks = append(s.record.Fallbacks, PhasePlanning)
 		}
 	}
-	if r.tellsAbout() {
-		r.plan.Note = about(s.catalog, s.q.Origin.Visible)
+	if r.describesRouter() {
+		r.plan.Note = describeTools(s.catalog, s.q.Origin.Visible)
 	}
 	r.problems = s.check(r) // also for a given plan: it sets the servers of the steps
 	if unknown := r.unknown(); len(unknown) > 0 {
-		catalog, err := s.router.tools.lookAgain(ctx, s.began, unknown, s.q.Origin.Visible)
+		catalog, err := s.router.tools.relist(ctx, s.began, unknown, s.q.Origin.Visible)
 		if err != nil {
 			return err
 		}
@@ -220,9 +220,9 @@ func (s *rounds) plan(ctx context.Context, r *round) error {
 	return nil
 }
 
-// tellsAbout reports whether the answer may describe the router itself: the rules ask for it, or a model planned no
+// describesRouter reports whether the answer may describe the router itself: the rules ask for it, or a model planned no
 // call and so knows nothing of the tools.
-func (r *round) tellsAbout() bool {
+func (r *round) describesRouter() bool {
 	byModel := r.plan.Source == plan.SourceModel && r.number == 1 && len(r.plan.Unmet) == 0
 	return len(r.plan.Steps) == 0 && (r.plan.About || byModel)
 }
@@ -242,12 +242,12 @@ func (r *round) unknown() (names []string) {
 	return names
 }
 
-func (s *rounds) check(r *round) []plan.Problem {
+func (s *queryState) check(r *round) []plan.Problem {
 	return plan.Check(&r.plan, s.router.opts.Validator, s.usable().Lookup, s.record.Outcomes)
 }
 
 // model returns the client's model if it may replace a model that is not configured.
-func (s *rounds) model() llm.Model {
+func (s *queryState) model() llm.Model {
 	if !s.router.opts.Models.Sampling || s.q.Sampling == nil {
 		return nil
 	}
@@ -255,25 +255,25 @@ func (s *rounds) model() llm.Model {
 }
 
 // execute runs the plan of a round and records the outcomes.
-func (s *rounds) execute(ctx context.Context, r *round) {
+func (s *queryState) execute(ctx context.Context, r *round) {
 	ctx = r.span.Within(ctx)
 	began := time.Now()
 	if r.number == 1 {
-		s.q.Report.station(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
+		s.q.Report.milestone(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
 	}
-	lo, hi := s.share, atExecuted
+	lo, hi := s.planned, atExecuted
 	if r.replan { // the round before may use all that was left, but rarely does
 		lo = max(atExecuting, s.q.Report.reached())
 	}
 	if r.more {
 		hi = lo + (atExecuted-lo)/2
 	}
-	s.share = hi
+	s.planned = hi
 	r.outcomes = r.execution.Execute(ctx, execution.Work{
 		Plan: r.plan, Problems: r.problems, Lookup: s.usable().Lookup, Confirm: s.confirm(r),
 		Progress: progress.Func(s.q.Report.step).Span(lo, hi),
 	})
-	s.record.add(r.outcomes)
+	s.record.addOutcomes(r.outcomes)
 	s.record.Timings.Executing += s.record.phase(PhaseExecution, s.began, began)
 	describeOutcomes(trace.SpanFromContext(ctx), r.outcomes)
 }
@@ -309,4 +309,52 @@ func within(visible downstream.Visible, servers ...string) downstream.Visible {
 	return func(server, tool string) bool {
 		return slices.Contains(servers, server) && (visible == nil || visible(server, tool))
 	}
+}
+
+// unsatisfied reports whether a model's plan should be followed by another: a step failed in a way that another plan
+// may avoid, or a read found nothing. It is false if the outcome of any write is unknown: the user has to check
+// first.
+func (s *queryState) unsatisfied(r *round) bool {
+	if r.plan.Source != plan.SourceModel || r.number >= s.maxRounds {
+		return false
+	}
+	if slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
+		return slices.ContainsFunc(o.Calls(), plan.Outcome.MayHaveActed) && !s.reads(o.Step)
+	}) {
+		return false
+	}
+	wanted := false
+	for _, o := range r.outcomes {
+		switch {
+		case o.Skipped:
+		case o.OK():
+			wanted = wanted || o.Empty() && s.reads(o.Step)
+		case !r.refused(o.Step.ID):
+			wanted = wanted || mayBeMended(o.Err.Reason)
+		}
+	}
+	return wanted
+}
+
+// reads reports whether the tool of a step only reads.
+func (s *queryState) reads(step plan.Step) bool {
+	tool, unknown := s.usable().Lookup(step.Tool)
+	return unknown == nil && tool.Reads()
+}
+
+// refused reports whether a step was already invalid in the plan. The repair turn has shown that to the model in
+// vain.
+func (r *round) refused(step string) bool {
+	return slices.ContainsFunc(r.problems, func(p plan.Problem) bool { return p.Step == step })
+}
+
+// mayBeMended reports whether another plan may avoid a failure with this reason. Failures that follow from another
+// failure or from the user's decision do not count.
+func mayBeMended(why string) bool {
+	switch why {
+	case reason.DependencyFailed, reason.NeedsApproval, reason.Declined, reason.Cancelled,
+		reason.Internal:
+		return false
+	}
+	return true
 }

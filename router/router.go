@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -230,4 +232,71 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		h.Status = "degraded" // rules plan; the digest answers
 	}
 	return h, nil
+}
+
+// ToolsConfig selects the router's own tools that are offered.
+type ToolsConfig struct {
+	Tools []string `yaml:"tools"`
+}
+
+// QueryConfig sets the time limits of queries.
+type QueryConfig struct {
+	Timeout    time.Duration `yaml:"timeout"`     // if the caller gives no timeout
+	TimeoutMax time.Duration `yaml:"timeout_max"` // the maximum a caller may request
+}
+
+// ValidationConfig defines which queries are refused.
+type ValidationConfig struct {
+	DenyPatterns []string `yaml:"deny_patterns"` // RE2, matched without regard to case; empty = none
+}
+
+// The names of the router's own tools.
+const (
+	ToolProcessQuery = "process_query"
+	ToolListTools    = "list_available_tools"
+	ToolHealthCheck  = "health_check"
+	ToolSearchTools  = "search_available_tools"
+	ToolRun          = "run"
+)
+
+// DefaultTools offers every router tool.
+func DefaultTools() ToolsConfig {
+	return ToolsConfig{Tools: []string{ToolProcessQuery, ToolListTools, ToolHealthCheck, ToolSearchTools, ToolRun}}
+}
+
+// DefaultQuery returns the default limits. The timeout is 55 s because common clients give up after 60 s.
+func DefaultQuery() QueryConfig {
+	return QueryConfig{Timeout: 55 * time.Second, TimeoutMax: 10 * time.Minute}
+}
+
+// DefaultValidation denies model control tokens and common override phrases.
+func DefaultValidation() ValidationConfig {
+	return ValidationConfig{DenyPatterns: []string{
+		`<\|[a-z_]{1,40}\|>`,
+		`\[/?INST\]`,
+		`<</?SYS>>`,
+		`\b(ignore|disregard|forget)\s+(all\s+|any\s+)?(of\s+)?(the\s+|your\s+)?(previous|prior|above|earlier)\s+(instructions?|prompts?|rules)\b`,
+		`\breveal\s+(your|the)\s+(system\s+prompt|hidden\s+instructions)\b`,
+	}}
+}
+
+// Call calls one tool by any of its names, on behalf of a user of this process. It returns the raw result. A JSON-RPC
+// error of the server is returned as a *jsonrpc.Error.
+func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	server, tool, err := r.tools.resolve(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.calls.Call(ctx, &downstream.Request{
+		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if reply.Err != nil {
+		e := &jsonrpc.Error{Message: string(reply.Err)}
+		_ = json.Unmarshal(reply.Err, e) // on failure, the message set above remains
+		return nil, e
+	}
+	return reply.Result, nil
 }

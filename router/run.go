@@ -48,7 +48,7 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 
 // hidden calls a server's tool by its full name or alias, whether or not it is listed.
 func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, known := p.router.tools.aliased(ctx, name, x.Visible)
+	server, tool, known := p.router.tools.findAlias(ctx, name, x.Visible)
 	if p.Limited(x, name, catalog.FullName(server, tool)) {
 		return
 	}
@@ -59,7 +59,7 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 		}
 	}
 	if known && err == nil {
-		err = p.router.tools.displaced(server, tool)
+		err = p.router.tools.quarantined(server, tool)
 	}
 	switch {
 	case err != nil:

@@ -45,9 +45,9 @@ func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
 // Failed reports whether the step failed.
 func (o Outcome) Failed() bool { return o.Err != nil }
 
-// Partly returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names the
+// PartialFailure returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names the
 // elements.
-func (o Outcome) Partly() (Outcome, bool) {
+func (o Outcome) PartialFailure() (Outcome, bool) {
 	const most = 20
 	var first *Error
 	var places []string
@@ -82,8 +82,8 @@ func (o Outcome) Calls() []Outcome {
 	return []Outcome{o}
 }
 
-// Unsettled reports whether the step failed and its call may have done its work.
-func (o Outcome) Unsettled() bool {
+// MayHaveActed reports whether the step failed and its call may have done its work.
+func (o Outcome) MayHaveActed() bool {
 	if o.Err == nil || o.Attempts == 0 {
 		return false
 	}

@@ -75,9 +75,9 @@ type Plan struct {
 	Sequential bool   `json:"sequential,omitempty"` // one step at a time, in order as far as references allow
 	Steps      []Step `json:"steps"`
 
-	More bool   `json:"-"` // the planner wants to see the outcomes and plan again
-	Open []Step `json:"-"` // calls that lack a required argument and thus are not steps
-	Note string `json:"-"` // a message to the user, such as why no tool fits
+	More       bool   `json:"-"` // the planner wants to see the outcomes and plan again
+	Incomplete []Step `json:"-"` // calls that lack a required argument and thus are not steps
+	Note       string `json:"-"` // a message to the user, such as why no tool fits
 
 	About bool `json:"-"` // the question asks which tools there are; the catalog answers it
 

@@ -45,9 +45,9 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 }
 
-// Twins reports the steps that repeat a call of an earlier step of the plan, with a tool that is Cumulative. If the
+// RepeatedWrites reports the steps that repeat a call of an earlier step of the plan, with a tool that is Cumulative. If the
 // user wants both, the user must say so.
-func Twins(p *Plan, lookup Lookup) (problems []Problem) {
+func RepeatedWrites(p *Plan, lookup Lookup) (problems []Problem) {
 	for i, s := range p.Steps {
 		twin := slices.IndexFunc(p.Steps[:i], func(o Step) bool { return sameCall(o, s) })
 		if tool, unknown := lookup(s.Tool); twin >= 0 && unknown == nil && tool.Cumulative() {

@@ -80,7 +80,7 @@ func TestUnsettled(t *testing.T) {
 		{plan.Outcome{Attempts: 2, Err: &plan.Error{Reason: reason.OutcomeUnknown}}, true},
 		{plan.Outcome{Err: &plan.Error{Reason: reason.Timeout}}, false},
 	} {
-		if got := row.o.Unsettled(); got != row.want {
+		if got := row.o.MayHaveActed(); got != row.want {
 			t.Errorf("%+v: got %t, want %t", row.o, got, row.want)
 		}
 	}
@@ -183,8 +183,8 @@ func TestCallKey(t *testing.T) {
 	}
 }
 
-// TestTwins: the second of two equal calls is reported where the tool surely writes.
-func TestTwins(t *testing.T) {
+// TestRepeatedWrites: the second of two equal calls is reported where the tool surely writes.
+func TestRepeatedWrites(t *testing.T) {
 	yes, no := true, false
 	tools := map[string]plan.Tool{
 		"send_mail": {Tool: "send_mail"}, "get_mail": {Tool: "get_mail"}, "frob": {Tool: "frob"}, "notes": {Tool: "notes", Description: "Creates a note"},
@@ -213,7 +213,7 @@ func TestTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, problem := range plan.Twins(&p, lookup) {
+		for _, problem := range plan.RepeatedWrites(&p, lookup) {
 			got += problem.Step
 		}
 		if got != row.want {

@@ -11,7 +11,7 @@ func TestPlan_WritesNothingUnasked(t *testing.T) {
 	sets := toolsets(t)
 	check := func(set, question string) {
 		p := planned(t, question, sets[set].catalog)
-		for _, s := range append(p.Steps, p.Open...) {
+		for _, s := range append(p.Steps, p.Incomplete...) {
 			if sets[set].writes(s.Tool) {
 				t.Errorf("%s: %s: got the write %s%s, want none", set, question, s.Tool, s.Arguments)
 			}

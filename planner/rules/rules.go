@@ -119,7 +119,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 		out.Steps = append(out.Steps, one.step(ids[one], ids))
 	}
 	for i, one := range c.open {
-		out.Open = append(out.Open, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
+		out.Incomplete = append(out.Incomplete, one.step(fmt.Sprintf("s%d", len(out.Steps)+i+1), ids))
 	}
 	out.Note = note(out)
 	return out, nil

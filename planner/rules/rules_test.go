@@ -134,7 +134,7 @@ func TestPlan_Unmet(t *testing.T) {
 		}
 	}
 	p := planned(t, "Cancel my order", rules.NewCatalog([]plan.Tool{cancelOrder}))
-	if got := calls(p.Open); got != `cancel_order{}` {
+	if got := calls(p.Incomplete); got != `cancel_order{}` {
 		t.Errorf("got the open calls %s, want cancel_order", got)
 	}
 	longer := "cancel order 4711 " + strings.Repeat("and then ", 4000)

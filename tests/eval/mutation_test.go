@@ -164,7 +164,7 @@ func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools pl
 		t.Fatal(err)
 	}
 	problems := plan.Check(&p, v, tools.Lookup, nil)
-	return p, append(problems, plan.Twins(&p, tools.Lookup)...)
+	return p, append(problems, plan.RepeatedWrites(&p, tools.Lookup)...)
 }
 
 // called runs a plan and returns the steps whose tools were called.

@@ -66,7 +66,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time, traceID string) func(
 		own = router.NewReporter(func(f float64, m string) { j.progress(live, f, m) })
 		q.Report = own
 	} else {
-		q.Report.Also(func(f float64, m string) { j.progress(live, f, m) })
+		q.Report.AddListener(func(f float64, m string) { j.progress(live, f, m) })
 	}
 	return func(r *router.Record, outcome string, err error) {
 		own.Close()

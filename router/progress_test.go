@@ -30,7 +30,7 @@ func (s *sent) all() []float64 {
 	return slices.Clone(s.values)
 }
 
-// value is the n-th of 1,000 step values between the stations.
+// value is the n-th of 1,000 step values between the milestones.
 func value(n int) float64 { return atExecuting + (atExecuted-atExecuting)*float64(n)/1001 }
 
 func TestReporterBucket(t *testing.T) {
@@ -38,13 +38,13 @@ func TestReporterBucket(t *testing.T) {
 		s := &sent{}
 		r := NewReporter(s.take)
 		defer r.Close()
-		r.station(atPlanning, "plan")
-		r.station(atExecuting, "go")
+		r.milestone(atPlanning, "plan")
+		r.milestone(atExecuting, "go")
 		for n := 1; n <= 200; n++ {
 			r.step(value(n), fmt.Sprint(n))
 		}
 		if got := len(s.all()); got != 2+50 {
-			t.Fatalf("a burst of 200: got %d values, want 2 stations and 50 steps", got)
+			t.Fatalf("a burst of 200: got %d values, want 2 milestones and 50 steps", got)
 		}
 		time.Sleep(99 * time.Millisecond)
 		synctest.Wait()
@@ -65,11 +65,11 @@ func TestReporterBucket(t *testing.T) {
 		if got := len(s.all()); got < 53+9 || got > 53+11 {
 			t.Errorf("in another second: got %d more values, want 10", got-53)
 		}
-		// What was kept is void once a station is passed.
+		// What was kept is void once a milestone is passed.
 		r.step(value(400), "kept")
-		r.station(atExecuted, "all")
-		r.station(atSynthesizing, "say")
-		r.station(atComplete, "done")
+		r.milestone(atExecuted, "all")
+		r.milestone(atSynthesizing, "say")
+		r.milestone(atComplete, "done")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := s.all(); !slices.Equal(got[len(got)-3:], []float64{0.8, 0.9, 1}) {
@@ -109,16 +109,22 @@ func TestReporterDrops(t *testing.T) {
 		want   []float64
 	}{
 		{"what does not increase", func(r *Reporter) { r.step(0.5, ""); r.step(0.5, ""); r.step(0.4, ""); r.step(0.6, "") }, []float64{0.5, 0.6}},
-		{"steps that reach 0.8", func(r *Reporter) { r.step(0.7, ""); r.step(0.8, ""); r.step(0.95, ""); r.station(0.8, "") }, []float64{0.7, 0.8}},
-		{"stations that were passed", func(r *Reporter) { r.station(0.9, ""); r.station(0.8, ""); r.station(0.9, "") }, []float64{0.9}},
-		{"steps after a later station", func(r *Reporter) { r.station(0.9, ""); r.step(0.5, "") }, []float64{0.9}},
+		{"steps that reach 0.8", func(r *Reporter) { r.step(0.7, ""); r.step(0.8, ""); r.step(0.95, ""); r.milestone(0.8, "") }, []float64{0.7, 0.8}},
+		{"milestones that were passed", func(r *Reporter) { r.milestone(0.9, ""); r.milestone(0.8, ""); r.milestone(0.9, "") }, []float64{0.9}},
+		{"steps after a later milestone", func(r *Reporter) { r.milestone(0.9, ""); r.step(0.5, "") }, []float64{0.9}},
 		{"no number", func(r *Reporter) {
 			r.step(math.NaN(), "")
 			r.step(math.Inf(1), "")
 			r.step(math.Inf(-1), "")
 			r.step(0.3, "")
 		}, []float64{0.3}},
-		{"what comes after the end", func(r *Reporter) { r.station(0.1, ""); r.Close(); r.station(0.9, ""); r.step(0.3, ""); r.answer("x") }, []float64{0.1}},
+		{"what comes after the end", func(r *Reporter) {
+			r.milestone(0.1, "")
+			r.Close()
+			r.milestone(0.9, "")
+			r.step(0.3, "")
+			r.answer("x")
+		}, []float64{0.1}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &sent{}
@@ -138,12 +144,12 @@ func TestReporterAnswer(t *testing.T) {
 		s := &sent{}
 		r := NewReporter(s.take)
 		defer r.Close()
-		r.station(atSynthesizing, "say")
+		r.milestone(atSynthesizing, "say")
 		for i := range 2000 {
 			r.answer(fmt.Sprint(i))
 			time.Sleep(50 * time.Millisecond)
 		}
-		r.station(atComplete, "done")
+		r.milestone(atComplete, "done")
 		got := s.all()
 		if len(got) < 400 || got[len(got)-1] != 1 || got[len(got)-2] >= 1 || got[1] <= 0.9 {
 			t.Errorf("got %d values that end with %v, want many between 0.9 and 1, then 1", len(got), got[len(got)-2:])
@@ -158,7 +164,7 @@ func TestReporterAnswer(t *testing.T) {
 
 func TestNoReporter(t *testing.T) {
 	var r *Reporter
-	r.station(0.1, "")
+	r.milestone(0.1, "")
 	r.step(0.3, "")
 	r.answer("")
 	r.Close()

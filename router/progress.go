@@ -46,8 +46,8 @@ func NewReporter(send func(fraction float64, message string)) *Reporter {
 	return &Reporter{send: send, tokens: stepBurst, filled: time.Now()}
 }
 
-// Also adds a second function, called after the first.
-func (r *Reporter) Also(send func(fraction float64, message string)) {
+// AddListener adds a second function, called after the first.
+func (r *Reporter) AddListener(send func(fraction float64, message string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := r.send
@@ -57,8 +57,8 @@ func (r *Reporter) Also(send func(fraction float64, message string)) {
 	}
 }
 
-// station reports a fixed value and drops a kept step event.
-func (r *Reporter) station(value float64, message string) {
+// milestone reports a fixed value and drops a kept step event.
+func (r *Reporter) milestone(value float64, message string) {
 	if r == nil {
 		return
 	}

@@ -56,8 +56,8 @@ type watchdog struct {
 	since    time.Time     // when the first was sent
 }
 
-// begin starts the timer. When it ends, bark is called with a message.
-func (w *watchdog) begin(bark func(message string)) {
+// begin starts the timer. When it ends, expired is called with a message.
+func (w *watchdog) begin(expired func(message string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	limit := w.patience
@@ -71,7 +71,7 @@ func (w *watchdog) begin(bark func(message string)) {
 			message = timeoutText(w.most)
 		}
 		w.mu.Unlock()
-		bark(message)
+		expired(message)
 	})
 }
 

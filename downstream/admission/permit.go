@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Permit is the place of one call in a Queue. The zero value is ready for Enter. A Permit is used once.
+// Permit lets one call begin. The zero value is ready for Enter. A Permit is used once.
 type Permit struct {
 	Waited time.Duration // time in Enter; set by its caller
 
@@ -49,9 +49,9 @@ func (p *Permit) Leave() {
 	q.settle()
 }
 
-// Suspend gives up the place of a call while the call waits for someone else, such as a user. resume takes a place
-// again, ahead of all calls that have not begun. It waits for a place until ctx ends, and must be called once. Beyond
-// the limit of suspended calls, a call keeps its place. Suspensions may overlap: the last resume counts.
+// Suspend gives up the permit of a call while the call waits for someone else, such as a user. resume takes a permit
+// again, ahead of all calls that have not begun. It waits for a permit until ctx ends, and must be called once. Beyond
+// the limit of suspended calls, a call keeps its permit. Suspensions may overlap: the last resume counts.
 func (p *Permit) Suspend() (resume func(ctx context.Context)) {
 	q := p.q
 	if q == nil {
@@ -71,7 +71,7 @@ func (p *Permit) Suspend() (resume func(ctx context.Context)) {
 	return func(ctx context.Context) { p.resume(ctx) }
 }
 
-// resume takes a place again, see Suspend.
+// resume takes a permit again, see Suspend.
 func (p *Permit) resume(ctx context.Context) {
 	q := p.q
 	q.mu.Lock()
@@ -99,7 +99,7 @@ func (p *Permit) resume(ctx context.Context) {
 	}
 }
 
-// restore gives a free place to a suspended call. The caller holds the queue's lock.
+// restore gives a free permit to a suspended call. The caller holds the queue's lock.
 func (p *Permit) restore() {
 	p.stopReturn()
 	p.q.suspended--

@@ -19,45 +19,42 @@ var (
 
 // Queue is a fair queue for the calls of one server.
 //
-// At most limit calls hold a place, at most room calls wait for one, and at most limit calls are suspended, that is,
-// have given up their place to wait for someone else. Its memory grows only with these calls.
+// At most limit calls hold a permit, at most room calls wait for one, and at most limit calls are suspended, that is,
+// have given up their permit to wait for someone else. Its memory grows only with these calls.
 //
-// Places are shared among callers, and among the sessions of one caller. A free place is assigned immediately, so a
-// single caller may hold all of them. If calls wait, each free place goes
+// Permits are shared among callers, and among the sessions of one caller. A free permit is assigned immediately, so a
+// single caller may hold all of them. If calls wait, each free permit goes
 //
 //  1. to the suspended call that has waited longest to resume;
-//  2. else to the next caller in turn that holds less than half of the places;
-//  3. else to the next caller in turn.
+//  2. else to the next caller, in a round, that holds less than half of the permits;
+//  3. else to the next caller.
 //
-// Within a caller, sessions take turns. When room calls wait, a call of a caller with fewer waiting calls displaces
-// the newest call of the caller with the most; the same holds among the sessions of one caller. If there is no such
-// call, the new one is refused. A caller that floods a server thus delays and loses only its own calls.
+// Within a caller, sessions are served in turn. When room calls wait, a call of a caller with fewer waiting calls
+// displaces the newest call of the caller with the most; the same holds among the sessions of one caller. If there is no
+// such call, the new one is refused. A caller that floods a server thus delays and loses only its own calls.
 type Queue struct {
 	limit   int
 	room    int
 	retired chan struct{} // closed by Retire
 
-	mu        sync.Mutex
-	held      int
-	waiting   int
-	suspended int
-	pinned    int
-	shares    map[string]*share // by caller
-	turns     list.List         // of *share: callers with waiting calls, next in turn first
-	returning list.List         // of *Permit: suspended calls waiting to resume, oldest first
-	spare     []*share          // for reuse: saves an allocation per call when few calls wait
-	drained   chan struct{}     // closed when no call or pin is left; nil if nobody waits
+	mu             sync.Mutex
+	held           int
+	waiting        int
+	suspended      int
+	pinned         int
+	shares         map[string]*share // by caller
+	waitingCallers list.List         // of *share: callers with waiting calls, the next first
+	returning      list.List         // of *Permit: suspended calls waiting to resume, oldest first
+	drained        chan struct{}     // closed when no call or pin is left; nil if nobody waits
 }
 
-const maxSpare = 64 // shares kept for reuse
-
-// NewQueue returns a Queue with limit places and room for room waiting calls.
+// NewQueue returns a Queue with limit permits and room for room waiting calls.
 func NewQueue(limit, room int) *Queue {
 	return &Queue{limit: limit, room: room, shares: map[string]*share{}, retired: make(chan struct{})}
 }
 
-// Enter waits until a call of a caller's session may begin and gives it a place; [Permit.Leave] must follow. The error
-// is ErrFull, ErrRetired or the cause of ctx; then the call has no place.
+// Enter waits until a call of a caller's session may begin and gives it a permit; [Permit.Leave] must follow. The error
+// is ErrFull, ErrRetired or the cause of ctx; then the call has no permit.
 func (q *Queue) Enter(ctx context.Context, p *Permit, caller, session string) error {
 	q.mu.Lock()
 	switch {
@@ -77,7 +74,7 @@ func (q *Queue) Enter(ctx context.Context, p *Permit, caller, session string) er
 	w := q.push(p, q.shareOf(caller), session)
 	q.mu.Unlock()
 	select {
-	case err := <-w.told:
+	case err := <-w.admitted:
 		if err == nil && ctx.Err() != nil {
 			p.Leave()
 			return context.Cause(ctx)
@@ -92,20 +89,20 @@ func (q *Queue) Enter(ctx context.Context, p *Permit, caller, session string) er
 		return context.Cause(ctx)
 	}
 	q.mu.Unlock()
-	if <-w.told == nil {
-		p.Leave() // it has got the place in the meantime
+	if <-w.admitted == nil {
+		p.Leave() // it has got the permit in the meantime
 	}
 	return context.Cause(ctx)
 }
 
-// admit gives a free place to a call.
+// admit gives a free permit to a call.
 func (q *Queue) admit(p *Permit, s *share) {
 	s.held++
 	q.held++
 	p.q, p.share, p.state = q, s, holding
 }
 
-// free passes a caller's freed place to the call whose turn it is.
+// free passes a caller's freed permit to the call that is next.
 func (q *Queue) free(s *share) {
 	s.held--
 	q.held--
@@ -117,24 +114,24 @@ func (q *Queue) free(s *share) {
 	if next == nil {
 		return
 	}
-	q.turns.MoveToBack(next.turn)
-	l := next.turns.Front().Value.(*line)
-	next.turns.MoveToBack(l.turn)
+	q.waitingCallers.MoveToBack(next.element)
+	l := next.waitingSessions.Front().Value.(*sessionQueue)
+	next.waitingSessions.MoveToBack(l.element)
 	w := l.waiters.Front().Value.(*waiter)
 	q.remove(w)
-	q.admit(w.place, next)
-	w.told <- nil
+	q.admit(w.permit, next)
+	w.admitted <- nil
 }
 
-// next returns the caller that gets the next free place, nil if no call waits. At most two callers can hold half of
-// the places or more, so it examines at most three.
+// next returns the caller that gets the next free permit, nil if no call waits. At most two callers can hold half of
+// the permits or more, so it examines at most three.
 func (q *Queue) next() *share {
-	for e := q.turns.Front(); e != nil; e = e.Next() {
+	for e := q.waitingCallers.Front(); e != nil; e = e.Next() {
 		if s := e.Value.(*share); 2*s.held < q.limit {
 			return s
 		}
 	}
-	if first := q.turns.Front(); first != nil {
+	if first := q.waitingCallers.Front(); first != nil {
 		return first.Value.(*share)
 	}
 	return nil
@@ -164,11 +161,11 @@ func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	close(q.retired)
-	for first := q.turns.Front(); first != nil; first = q.turns.Front() {
-		l := first.Value.(*share).turns.Front().Value.(*line)
+	for first := q.waitingCallers.Front(); first != nil; first = q.waitingCallers.Front() {
+		l := first.Value.(*share).waitingSessions.Front().Value.(*sessionQueue)
 		w := l.waiters.Front().Value.(*waiter)
 		q.drop(w)
-		w.told <- ErrRetired
+		w.admitted <- ErrRetired
 	}
 }
 
@@ -217,4 +214,126 @@ func (q *Queue) Load() (begun, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.held + q.suspended, q.waiting
+}
+
+// share is one caller's part of a Queue.
+type share struct {
+	caller          string
+	calls           int // calls that hold a permit, wait or are suspended
+	held            int
+	waiting         int
+	queues          map[string]*sessionQueue // by session
+	waitingSessions list.List                // of *sessionQueue: sessions with waiting calls, the next first
+	element         *list.Element            // in Queue.waitingCallers; nil if no call waits
+}
+
+// sessionQueue holds the waiting calls of one session of a caller.
+type sessionQueue struct {
+	share   *share
+	session string
+	waiters list.List     // of *waiter, oldest first
+	element *list.Element // in share.waitingSessions
+}
+
+// waiter is a call waiting for a permit.
+type waiter struct {
+	permit   *Permit
+	admitted chan error // receives nil with the permit, or the error; capacity 1
+	queue    *sessionQueue
+	at       *list.Element // in sessionQueue.waiters; nil after the wait
+}
+
+// shareOf returns the share of a caller.
+func (q *Queue) shareOf(caller string) *share {
+	s := q.shares[caller]
+	if s == nil {
+		s = &share{caller: caller}
+		q.shares[caller] = s
+	}
+	return s
+}
+
+// end removes a call from its caller's share.
+func (q *Queue) end(s *share) {
+	if s.calls--; s.calls == 0 {
+		delete(q.shares, s.caller)
+	}
+}
+
+// push adds a call to the end of its session's queue.
+func (q *Queue) push(p *Permit, s *share, session string) *waiter {
+	if s.element == nil {
+		s.element = q.waitingCallers.PushBack(s)
+		s.queues = map[string]*sessionQueue{}
+	}
+	l := s.queues[session]
+	if l == nil {
+		l = &sessionQueue{share: s, session: session}
+		l.element = s.waitingSessions.PushBack(l)
+		s.queues[session] = l
+	}
+	w := &waiter{permit: p, admitted: make(chan error, 1), queue: l}
+	w.at = l.waiters.PushBack(w)
+	s.calls++
+	s.waiting++
+	q.waiting++
+	return w
+}
+
+// remove removes a call from its session's queue. It still counts for its caller.
+func (q *Queue) remove(w *waiter) {
+	l, s := w.queue, w.queue.share
+	l.waiters.Remove(w.at)
+	w.at = nil
+	s.waiting--
+	q.waiting--
+	if l.waiters.Len() == 0 {
+		s.waitingSessions.Remove(l.element)
+		delete(s.queues, l.session)
+	}
+	if s.waiting == 0 {
+		q.waitingCallers.Remove(s.element)
+		s.element, s.queues = nil, nil
+	}
+}
+
+// drop removes a call that will not begin.
+func (q *Queue) drop(w *waiter) {
+	q.remove(w)
+	q.end(w.queue.share)
+}
+
+// makeRoom refuses the newest call of the caller with the most waiting calls or, among the sessions of the same
+// caller, of such a session, if that has more calls waiting than the new call's own would have. It reports false if
+// there is none.
+func (q *Queue) makeRoom(caller, session string) bool {
+	own, ownQueue := q.shares[caller], 0
+	if own == nil {
+		own = &share{}
+	} else if l := own.queues[session]; l != nil {
+		ownQueue = l.waiters.Len()
+	}
+	most := own
+	for e := q.waitingCallers.Front(); e != nil; e = e.Next() {
+		if s := e.Value.(*share); s.waiting > most.waiting {
+			most = s
+		}
+	}
+	// With a limit of 1, two callers cannot both wait; then the one that holds no permit waits.
+	if most.waiting <= own.waiting+1 && (most.waiting == own.waiting || most.held <= own.held) {
+		most = own
+	}
+	var longest *sessionQueue
+	for e := most.waitingSessions.Front(); e != nil; e = e.Next() {
+		if l := e.Value.(*sessionQueue); longest == nil || l.waiters.Len() >= longest.waiters.Len() {
+			longest = l
+		}
+	}
+	if longest == nil || most == own && longest.waiters.Len() <= ownQueue+1 {
+		return false
+	}
+	w := longest.waiters.Back().Value.(*waiter)
+	q.drop(w)
+	w.admitted <- ErrFull
+	return true
 }

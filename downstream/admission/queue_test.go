@@ -366,21 +366,6 @@ func TestQueue_UnderLoad(t *testing.T) {
 	}
 }
 
-// A call that finds room allocates nothing.
-func TestQueue_NoAllocations(t *testing.T) {
-	q := admission.NewQueue(8, 8)
-	var p admission.Permit
-	if n := testing.AllocsPerRun(1000, func() {
-		p = admission.Permit{}
-		if err := q.Enter(context.Background(), &p, "ann", "1"); err != nil {
-			t.Fatal(err)
-		}
-		p.Leave()
-	}); n > 0 {
-		t.Errorf("got %v allocations for a call, want none", n)
-	}
-}
-
 func BenchmarkQueue(b *testing.B) {
 	q := admission.NewQueue(4096, 4096)
 	b.RunParallel(func(pb *testing.PB) {

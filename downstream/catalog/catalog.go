@@ -68,7 +68,7 @@ type Catalog struct {
 
 	options Options
 	sources []Source
-	places  map[string]int // server name to index in sources and tools
+	indexes map[string]int // server name to index in sources and tools
 	tools   [][]Tool       // by server
 	owners  map[string][]int
 	listed  index
@@ -85,22 +85,22 @@ func Build(former *Catalog, o Options, sources []Source, missing []Missing) *Cat
 	}
 	c := &Catalog{
 		Missing: missing, Number: former.Number + 1, options: o, sources: sources,
-		places: make(map[string]int, len(sources)), tools: make([][]Tool, len(sources)), owners: map[string][]int{},
+		indexes: make(map[string]int, len(sources)), tools: make([][]Tool, len(sources)), owners: map[string][]int{},
 		listed: newIndex(), lost: newIndex(),
 	}
-	for place, s := range sources {
-		c.places[s.Server] = place
+	for i, s := range sources {
+		c.indexes[s.Server] = i
 		for _, t := range s.List.all() {
-			c.owners[t.Tool.Tool] = append(c.owners[t.Tool.Tool], place)
+			c.owners[t.Tool.Tool] = append(c.owners[t.Tool.Tool], i)
 		}
 	}
-	for place, s := range sources {
-		c.tools[place] = c.name(s.List.all(), place)
-		if before := former.Of(s.Server); slices.EqualFunc(before, c.tools[place], same) {
-			c.tools[place] = before
+	for i, s := range sources {
+		c.tools[i] = c.name(s.List.all(), i)
+		if before := former.Of(s.Server); slices.EqualFunc(before, c.tools[i], same) {
+			c.tools[i] = before
 		}
-		for i := range c.tools[place] {
-			c.listed.add(&c.tools[place][i], o.NameLimit)
+		for j := range c.tools[i] {
+			c.listed.add(&c.tools[i][j], o.NameLimit)
 		}
 	}
 	c.remember()
@@ -115,16 +115,16 @@ func same(a, b Tool) bool { return &a.Raw[0] == &b.Raw[0] && a.Name == b.Name }
 
 // name returns the tools of a server that are in the catalog, with their names in plans. If all keep their own names,
 // it copies none.
-func (c *Catalog) name(tools []Tool, place int) []Tool {
+func (c *Catalog) name(tools []Tool, i int) []Tool {
 	if !slices.ContainsFunc(tools, func(t Tool) bool {
-		return !c.keeps(place, t.Tool.Tool) || c.planName(place, t.Tool.Tool) != t.Name
+		return !c.keeps(i, t.Tool.Tool) || c.planName(i, t.Tool.Tool) != t.Name
 	}) {
 		return tools
 	}
 	named := make([]Tool, 0, len(tools))
 	for _, t := range tools {
-		if c.keeps(place, t.Tool.Tool) {
-			t.Name = c.planName(place, t.Tool.Tool)
+		if c.keeps(i, t.Tool.Tool) {
+			t.Name = c.planName(i, t.Tool.Tool)
 			named = append(named, t)
 		}
 	}
@@ -132,24 +132,24 @@ func (c *Catalog) name(tools []Tool, place int) []Tool {
 }
 
 // keeps reports whether a tool that its server lists is in the catalog.
-func (c *Catalog) keeps(place int, name string) bool {
-	return c.options.Policy != ConflictError || c.owners[name][0] == place
+func (c *Catalog) keeps(i int, name string) bool {
+	return c.options.Policy != ConflictError || c.owners[name][0] == i
 }
 
 // planName returns the name of a tool in plans: its own name if that is unambiguous.
-func (c *Catalog) planName(place int, name string) string {
+func (c *Catalog) planName(i int, name string) string {
 	owners := c.owners[name]
 	bare := len(owners) == 1 || c.options.Policy == ConflictError ||
-		c.options.Policy == ConflictLastWins && owners[len(owners)-1] == place
+		c.options.Policy == ConflictLastWins && owners[len(owners)-1] == i
 	for server, tool := range Splits(name) {
-		if other, ok := c.places[server]; ok && c.sources[other].List.Tool(tool) != nil && c.keeps(other, tool) {
+		if other, ok := c.indexes[server]; ok && c.sources[other].List.Tool(tool) != nil && c.keeps(other, tool) {
 			bare = false
 		}
 	}
 	if bare {
 		return name
 	}
-	return c.sources[place].Server + "." + name
+	return c.sources[i].Server + "." + name
 }
 
 // remember indexes the last tools of missing servers. Each gets a name that finds it again: its own name, or
@@ -175,8 +175,8 @@ func (c *Catalog) conflicts() (out []Conflict) {
 	for _, name := range slices.Sorted(maps.Keys(c.owners)) {
 		if owners := c.owners[name]; len(owners) > 1 {
 			conflict := Conflict{Tool: name}
-			for _, place := range owners {
-				conflict.Servers = append(conflict.Servers, c.sources[place].Server)
+			for _, i := range owners {
+				conflict.Servers = append(conflict.Servers, c.sources[i].Server)
 			}
 			out = append(out, conflict)
 		}
@@ -186,8 +186,8 @@ func (c *Catalog) conflicts() (out []Conflict) {
 
 // Of returns the tools of one server. The slice is the same until the tools or their names change.
 func (c *Catalog) Of(server string) []Tool {
-	if place, ok := c.places[server]; ok {
-		return c.tools[place]
+	if i, ok := c.indexes[server]; ok {
+		return c.tools[i]
 	}
 	return nil
 }
@@ -200,12 +200,12 @@ func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 			since = &Catalog{}
 		}
 		for _, s := range since.sources {
-			if _, ok := c.places[s.Server]; !ok && !yield(s.Server, nil) {
+			if _, ok := c.indexes[s.Server]; !ok && !yield(s.Server, nil) {
 				return
 			}
 		}
-		for place, s := range c.sources {
-			now := c.tools[place]
+		for i, s := range c.sources {
+			now := c.tools[i]
 			before := since.Of(s.Server)
 			if len(now) == len(before) && (len(now) == 0 || &now[0] == &before[0]) && since.Instructions(s.Server) == s.Instructions {
 				continue
@@ -228,8 +228,8 @@ func (c *Catalog) Servers() []string {
 
 // Instructions returns a server's instructions, at most 4 KiB; empty if the server was not listed.
 func (c *Catalog) Instructions(server string) string {
-	if place, ok := c.places[server]; ok {
-		return c.sources[place].Instructions
+	if i, ok := c.indexes[server]; ok {
+		return c.sources[i].Instructions
 	}
 	return ""
 }

@@ -115,20 +115,20 @@ func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retr
 	return true
 }
 
-// place is the position in the standalone stream.
-type place struct {
+// position is the position in the standalone stream.
+type position struct {
 	openings int64
 	last     string // id of the last event
 }
 
 // listen reads the standalone stream, if the server has one, until the session ends.
 func (t *httpTransport) listen(ctx context.Context) {
-	var place place
-	reopen(ctx, func() (time.Duration, bool) { return t.listenOnce(ctx, &place) })
+	var at position
+	reopen(ctx, func() (time.Duration, bool) { return t.listenOnce(ctx, &at) })
 }
 
 // listenOnce reads one standalone stream to its end. ok reports whether to open another.
-func (t *httpTransport) listenOnce(ctx context.Context, p *place) (retry time.Duration, ok bool) {
+func (t *httpTransport) listenOnce(ctx context.Context, p *position) (retry time.Duration, ok bool) {
 	header := t.ready.Load().get
 	if p.last != "" {
 		header = header.Clone()

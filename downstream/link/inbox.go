@@ -180,7 +180,7 @@ func (q *requests) settle(of *request) bool {
 	return !of.withdrawn
 }
 
-// end frees a place for another request once the response was sent: this limits the number of goroutines.
+// end lets another request begin once the response was sent: this limits the number of goroutines.
 func (q *requests) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -220,7 +220,7 @@ const (
 type unawaited struct {
 	s       *Session
 	pending atomic.Int64  // being sent
-	said    chan struct{} // signalled when none is left
+	sent    chan struct{} // signalled when none is left
 }
 
 // cancel tells the server that a request is cancelled.
@@ -243,7 +243,7 @@ func (c *unawaited) later(message []byte) {
 		defer func() {
 			if c.pending.Add(-1) == 0 {
 				select {
-				case c.said <- struct{}{}:
+				case c.sent <- struct{}{}:
 				default: // already signalled
 				}
 			}
@@ -257,7 +257,7 @@ func (c *unawaited) flush() {
 	moment := time.After(flushTimeout)
 	for c.pending.Load() > 0 && c.s.Err() == nil {
 		select {
-		case <-c.said:
+		case <-c.sent:
 		case <-c.s.ctx.Done():
 		case <-moment:
 			return

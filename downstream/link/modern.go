@@ -45,8 +45,8 @@ func (s *Session) discover(ctx context.Context) bool {
 // inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the
 // client behind the call has set them. A server of another era must not see a version that its session does not use.
 func (s *Session) inEra(params []byte) []byte {
-	told := bytes.Contains(params, []byte(metaVersion))
-	if told == s.modern {
+	named := bytes.Contains(params, []byte(metaVersion))
+	if named == s.modern {
 		return params
 	}
 	meta := jsonrpc.Get(params, "_meta")

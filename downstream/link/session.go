@@ -56,7 +56,7 @@ type Session struct {
 func newSession(opts Options) *Session {
 	s := &Session{opts: opts, lifetime: newLifetime(opts.Server, opts.Logger)}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
-	s.unawaited = unawaited{s: s, said: make(chan struct{}, 1)}
+	s.unawaited = unawaited{s: s, sent: make(chan struct{}, 1)}
 	s.listener.s = s
 	s.calls.start()
 	return s

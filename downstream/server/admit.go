@@ -33,7 +33,7 @@ func (s *Server) Admit(
 			fmt.Sprintf("%d calls are in flight and %d wait", s.Config.parallel(), s.Config.queue()))
 	case errors.As(err, &f) && f.Reason == reason.Timeout: // in the queue
 		return link.Reply{}, s.refused(reason.Overloaded,
-			fmt.Sprintf("the %d calls in flight left no place in time", s.Config.parallel()))
+			fmt.Sprintf("the %d calls in flight did not end in time", s.Config.parallel()))
 	default:
 		return link.Reply{}, err
 	}

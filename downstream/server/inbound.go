@@ -78,13 +78,13 @@ func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 		return
 	}
 	if private(message.Method) && m.Client == "" {
-		only, told := h.conn.callers.one()
-		if len(from) > 0 || !told {
+		caller, only := h.conn.callers.one()
+		if len(from) > 0 || !only {
 			h.conn.server.opts.Logger.Debug("dropped a notification that may belong to any client's call",
 				"server", m.Server, "method", message.Method)
 			return
 		}
-		m.Caller = only
+		m.Caller = caller
 	}
 	h.conn.notifications.add(h.conn.server, h.number, m)
 }

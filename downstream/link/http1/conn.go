@@ -24,13 +24,13 @@ var errLongHead = errors.New("the header of the response is too long")
 // conn is a connection with at most one request on it.
 type conn struct {
 	net.Conn
-	pool   *pool
-	host   string
-	probe  func() bool                  // nil = cannot detect that the server has closed it
-	turn   func(probe bool) (sent bool) // sends the request and awaits the response; nil if probe is
-	cut    func()                       // closes it
-	reused bool
-	since  time.Time // when it became idle
+	pool        *pool
+	host        string
+	probe       func() bool                  // nil = cannot detect that the server has closed it
+	sendAndWait func(probe bool) (sent bool) // sends the request and awaits the response; nil if probe is
+	cut         func()                       // closes it
+	reused      bool
+	since       time.Time // when it became idle
 
 	out     outgoing    // set until it is sent
 	unsent  error       // why the request could not be sent
@@ -50,7 +50,7 @@ func newConn(nc net.Conn, p *pool, host string) *conn {
 	c := &conn{Conn: nc, pool: p, host: host, cut: func() { nc.Close() }}
 	if s, ok := nc.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
-			c.probe, c.turn = newProbe(raw), newTurn(raw, c.send)
+			c.probe, c.sendAndWait = newProbe(raw), newSendAndWait(raw, c.send)
 		}
 	}
 	return c
@@ -89,9 +89,9 @@ func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
 }
 
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
-	if c.turn == nil {
+	if c.sendAndWait == nil {
 		c.send()
-	} else if !c.turn(c.reused) { // no buffer is needed while waiting
+	} else if !c.sendAndWait(c.reused) { // no buffer is needed while waiting
 		return nil, errDisturbed
 	}
 	if !c.heard() {

@@ -8,4 +8,4 @@ const canProbe = false
 
 func newProbe(syscall.RawConn) func() bool { return nil }
 
-func newTurn(syscall.RawConn, func() bool) func(bool) bool { return nil }
+func newSendAndWait(syscall.RawConn, func() bool) func(bool) bool { return nil }

@@ -24,7 +24,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// checker checks a configuration. It keeps the first mistake; later checks may then be about values that were never set.
+// checker checks a configuration. It keeps the first mistake; later checks may then be about values that were never
+// set.
 type checker struct {
 	env      func(string) (string, bool)
 	programs bool    // warn about commands that do not exist
@@ -43,8 +44,8 @@ func newChecker(env func(string) (string, bool)) *checker {
 	return &checker{env: env, names: map[string]string{}}
 }
 
-// find returns the value at a path in the last file that has it. If none has it, the token is that of the innermost value
-// around it.
+// find returns the value at a path in the last file that has it. If none has it, the token is that of the innermost
+// value around it.
 func (c *checker) find(path string) (doc *document, n ast.Node, at *token.Token) {
 	for _, d := range slices.Backward(c.docs) {
 		n, token, found := d.find(path)

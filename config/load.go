@@ -74,7 +74,7 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 	if state, _ := c.env("NEXUS_STATE"); state != "" {
 		cfg.State = state
 	}
-	settingsCheck{c.checker}.settings(&cfg.Settings)
+	settingsCheck(c).settings(&cfg.Settings)
 	c.sources(cfg)
 	cfg.Files, cfg.Warnings = files, c.warnings
 	if c.err != nil {
@@ -247,7 +247,9 @@ type source struct {
 
 // isEmpty reports whether no key of a file has a value.
 func (d *document) isEmpty() bool {
-	return !slices.ContainsFunc(d.root.Values, func(m *ast.MappingValueNode) bool { return m.Value.Type() != ast.NullType })
+	return !slices.ContainsFunc(d.root.Values, func(m *ast.MappingValueNode) bool {
+		return m.Value.Type() != ast.NullType
+	})
 }
 
 // sources finds files that were damaged or lost since used was read.

@@ -9,8 +9,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
-// keyVariableOf returns the environment variable with the key for a model if the files give none, "" if there is none. No other
-// endpoint gets this key.
+// keyVariableOf returns the environment variable with the key for a model if the files give none, "" if there is none.
+// No other endpoint gets this key.
 func keyVariableOf(api, baseURL string) string {
 	switch {
 	case api == llm.APIAnthropic && baseURL == llm.AnthropicURL:

@@ -79,8 +79,8 @@ type document struct {
 	hollow  map[ast.Node]bool   // mappings all of whose members have no value
 }
 
-// parse reads a file. JSON is read as YAML; it may have comments, trailing commas and tabs, like the files of some desktop
-// clients. An empty file is an empty mapping.
+// parse reads a file. JSON is read as YAML; it may have comments, trailing commas and tabs, like the files of some
+// desktop clients. An empty file is an empty mapping.
 func parse(name string, data []byte, isJSON bool) (*document, error) {
 	d := &document{name: name, json: isJSON, root: ast.Mapping(&token.Token{}, false),
 		anchors: map[string]anchor{}, written: map[ast.Node]string{}, hollow: map[ast.Node]bool{}}
@@ -412,8 +412,8 @@ func (d *document) find(path string) (n ast.Node, at *token.Token, found bool) {
 	return n, at, true
 }
 
-// expand leaves out members without a value and replaces the variables in the texts, once. In a lenient value, texts whose variables are not
-// set stay as written.
+// expand leaves out members without a value and replaces the variables in the texts, once. In a lenient value, texts
+// whose variables are not set stay as written.
 func (d *document) expand(path string, n ast.Node, env func(string) (string, bool), lenient bool) error {
 	switch v := n.(type) {
 	case *ast.StringNode:
@@ -465,7 +465,8 @@ func (d *document) decode(path string, n ast.Node, to any, also ...string) error
 	return d.fault(path, n, reflect.TypeOf(to).Elem(), also)
 }
 
-// fault returns the innermost mistake in a value that cannot be decoded. also has further keys of the outermost mapping.
+// fault returns the innermost mistake in a value that cannot be decoded. also has further keys of the outermost
+// mapping.
 func (d *document) fault(path string, n ast.Node, t reflect.Type, also []string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -484,7 +485,8 @@ func (d *document) fault(path string, n ast.Node, t reflect.Type, also []string)
 	case *ast.MappingNode:
 		seen := map[string]*token.Token{}
 		for _, m := range v.Values {
-			key, of := keyOf(m), t
+			key := keyOf(m)
+			var of reflect.Type
 			if first := seen[key]; first != nil {
 				return mistake(d.name, m.Key.GetToken(), "%skey %s is already given in line %d", prefix, quote(key), first.Position.Line)
 			}

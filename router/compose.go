@@ -57,8 +57,8 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
 
-// forAnswer returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed calls of
-// loops.
+// forAnswer returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed
+// calls of loops.
 func (r *Record) forAnswer() (out []plan.Outcome) {
 	for _, o := range r.Outcomes {
 		if !o.Skipped {

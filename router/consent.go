@@ -126,9 +126,9 @@ func (c *confirmer) ask(ctx context.Context, tool plan.Tool, calls []json.RawMes
 	return unapproved(tool, err.Error())
 }
 
-// nearlyRepeats reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier success
-// counts, because the model must not repeat what the user asked for once. In other rounds only calls with an unknown
-// outcome count.
+// nearlyRepeats reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier
+// success counts, because the model must not repeat what the user asked for once. In other rounds only calls with an
+// unknown outcome count.
 func (c *confirmer) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
 		if earlier, ok := c.toolOf(o.Step); !ok || earlier.Server != tool.Server || earlier.Tool != tool.Tool {
@@ -136,7 +136,9 @@ func (c *confirmer) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool 
 		}
 		for _, earlier := range o.Calls() {
 			counts := c.r.replan && earlier.OK() || earlier.MayHaveActed()
-			if counts && slices.ContainsFunc(calls, func(call json.RawMessage) bool { return similarArguments(earlier.Sent, call) }) {
+			if counts && slices.ContainsFunc(calls, func(call json.RawMessage) bool {
+				return similarArguments(earlier.Sent, call)
+			}) {
 				return true
 			}
 		}

@@ -82,8 +82,8 @@ func limitAsking(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // askMissing asks the user for required arguments that steps lack, with one form per step, and adds them to the plan.
-// Incomplete calls of the plan, which would serve a part of the question but lack an argument, become steps if a form asks
-// for it. A step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
+// Incomplete calls of the plan, which would serve a part of the question but lack an argument, become steps if a form
+// asks for it. A step fails as declined if the user gives nothing. When the time is up, no more forms are shown.
 func (s *queryState) askMissing(ctx context.Context, r *round) {
 	if s.q.Elicit == nil || s.q.DryRun {
 		return
@@ -122,8 +122,8 @@ func (s *queryState) askMissing(ctx context.Context, r *round) {
 	r.problems = append(declined, s.check(r)...) // the first problem of a step counts
 }
 
-// addIncomplete adds the incomplete calls of the plan to its steps, and takes the unmet parts that they serve from the plan.
-// It returns these parts by step id.
+// addIncomplete adds the incomplete calls of the plan to its steps, and takes the unmet parts that they serve from the
+// plan. It returns these parts by step id.
 func (r *round) addIncomplete() (served map[string]plan.Unmet) {
 	served = map[string]plan.Unmet{}
 	for _, step := range r.plan.Incomplete {

@@ -88,8 +88,8 @@ func (r *Record) Called() int {
 	return n + len(r.Dropped)
 }
 
-// addPlan adds the plan of a round to the record. A later round without steps leaves the plan unchanged. A plan of several
-// rounds that writes is sequential, so that it runs in the same order when it is given back.
+// addPlan adds the plan of a round to the record. A later round without steps leaves the plan unchanged. A plan of
+// several rounds that writes is sequential, so that it runs in the same order when it is given back.
 func (r *Record) addPlan(n *round, reads func(plan.Step) bool) {
 	if n.number > 1 && len(n.plan.Steps) == 0 {
 		return
@@ -101,8 +101,8 @@ func (r *Record) addPlan(n *round, reads func(plan.Step) bool) {
 	r.Rounds = append(r.Rounds, len(r.Plan.Steps))
 }
 
-// addOutcomes records the outcomes of a round. A successful call makes good one failed call of the same tool in an earlier
-// round.
+// addOutcomes records the outcomes of a round. A successful call makes good one failed call of the same tool in an
+// earlier round.
 func (r *Record) addOutcomes(round []plan.Outcome) {
 	r.Outcomes = append(r.Outcomes, round...)
 	for _, o := range round {

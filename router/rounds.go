@@ -220,8 +220,8 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 	return nil
 }
 
-// describesRouter reports whether the answer may describe the router itself: the rules ask for it, or a model planned no
-// call and so knows nothing of the tools.
+// describesRouter reports whether the answer may describe the router itself: the rules ask for it, or a model planned
+// no call and so knows nothing of the tools.
 func (r *round) describesRouter() bool {
 	byModel := r.plan.Source == plan.SourceModel && r.number == 1 && len(r.plan.Unmet) == 0
 	return len(r.plan.Steps) == 0 && (r.plan.About || byModel)

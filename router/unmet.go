@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// unmetParts lists the parts of the question that no successful step serves: parts without a step, and parts whose steps
-// failed and were not made good later.
+// unmetParts lists the parts of the question that no successful step serves: parts without a step, and parts whose
+// steps failed and were not made good later.
 func (r *Record) unmetParts(question string) []plan.Unmet {
 	out := slices.Clone(r.unserved)
 	for _, o := range r.failed {
@@ -91,10 +91,10 @@ const (
 	nearestWrites = 5  // tools checked for each command
 )
 
-// omittedCommands returns the commands of the question that a model's plan silently leaves out. It prefers a missed command
-// to a false alarm. A command counts if it asks in English for an act such as sending or deleting; if some writing
-// tool has its verb in the name and shares another word with it; and if no writing step and no unmet part shares a
-// word with it.
+// omittedCommands returns the commands of the question that a model's plan silently leaves out. It prefers a missed
+// command to a false alarm. A command counts if it asks in English for an act such as sending or deleting; if some
+// writing tool has its verb in the name and shares another word with it; and if no writing step and no unmet part
+// shares a word with it.
 func (s *queryState) omittedCommands() (out []plan.Unmet) {
 	if s.record.Plan.Source != plan.SourceModel {
 		return nil

@@ -57,8 +57,8 @@ func causes(step plan.Step, part plan.Unmet) bool {
 	return false
 }
 
-// lines lists the failed steps below a heading, then the unmet parts. It leaves out what the draft marks, and steps that
-// the line of a part names.
+// lines lists the failed steps below a heading, then the unmet parts. It leaves out what the draft marks, and steps
+// that the line of a part names.
 func (g gaps) lines(heading string, d *draft) []string {
 	var failures, parts []string
 	told := map[int]bool{}

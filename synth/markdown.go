@@ -282,7 +282,8 @@ func (n node) inline() string {
 
 // parse reads JSON within bounds, as far as it is there. Other text becomes a string.
 func parse(text string) node {
-	d := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	left := maxNodes
 	n, ok := read(d, &left)
 	if !ok {

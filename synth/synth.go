@@ -1,9 +1,9 @@
 // Package synth turns a question and the outcomes of tools into an answer.
 //
 // [Synthesizer.Compose] lets a model write the answer from results that are marked as data; of long results the model
-// sees the passages that match the question. A quote is cited only if the model read it in the result. Without a model, or if it fails, the answer is a readable digest of the results. A refusal of
-// the model is an answer. Every answer names every failed step and every unmet part of the question: Compose adds
-// those that the model does not mark.
+// sees the passages that match the question. A quote is cited only if the model read it in the result. Without a
+// model, or if it fails, the answer is a readable digest of the results. A refusal of the model is an answer. Every
+// answer names every failed step and every unmet part of the question: Compose adds those that the model does not mark.
 //
 // Compose never fails and runs no tool. It uses a few MiB at most, besides the results. A Synthesizer is safe for
 // concurrent use and keeps nothing between calls.
@@ -97,8 +97,8 @@ func complete(req Request, d *draft) string {
 // limit the cost.
 const minGrowth = 16
 
-// ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the model
-// read of each result. A refusal is an answer.
+// ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the
+// model read of each result. A refusal is an answer.
 func ask(
 	ctx context.Context, model llm.Model, req Request,
 ) (d *draft, read map[string]*excerpt, resp llm.Response, err error) {

@@ -30,8 +30,8 @@ var (
 //  3. else to the next caller.
 //
 // Within a caller, sessions are served in turn. When room calls wait, a call of a caller with fewer waiting calls
-// displaces the newest call of the caller with the most; the same holds among the sessions of one caller. If there is no
-// such call, the new one is refused. A caller that floods a server thus delays and loses only its own calls.
+// displaces the newest call of the caller with the most; the same holds among the sessions of one caller. If there is
+// no such call, the new one is refused. A caller that floods a server thus delays and loses only its own calls.
 type Queue struct {
 	limit   int
 	room    int

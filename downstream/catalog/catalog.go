@@ -163,7 +163,8 @@ func (c *Catalog) remember() {
 	for _, tools := range c.lost.byName {
 		for _, t := range tools {
 			own := t.Tool.Tool
-			if len(tools) > 1 || len(c.owners[own]) > 0 || c.listed.qualified(own, nil) != nil || c.lost.qualified(own, nil) != nil {
+			if len(tools) > 1 || len(c.owners[own]) > 0 || c.listed.qualified(own, nil) != nil ||
+				c.lost.qualified(own, nil) != nil {
 				t.Name = t.Server + "." + own
 			}
 		}
@@ -207,7 +208,8 @@ func (c *Catalog) Changed(since *Catalog) iter.Seq2[string, []Tool] {
 		for i, s := range c.sources {
 			now := c.tools[i]
 			before := since.Of(s.Server)
-			if len(now) == len(before) && (len(now) == 0 || &now[0] == &before[0]) && since.Instructions(s.Server) == s.Instructions {
+			if len(now) == len(before) && (len(now) == 0 || &now[0] == &before[0]) &&
+				since.Instructions(s.Server) == s.Instructions {
 				continue
 			}
 			if !yield(s.Server, now) {

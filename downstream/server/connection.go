@@ -184,7 +184,8 @@ func (c *Connection) unused() error {
 func (c *Connection) replace(old *link.Session, a *attempt) {
 	// The attempt ends with the connection, not with the waiting requests: a command killed during its installation
 	// would start from the beginning.
-	ctx, cancel := context.WithTimeoutCause(c.ctx, c.server.Config.ConnectLimit(), errors.New("the handshake took too long"))
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.server.Config.ConnectLimit(),
+		errors.New("the handshake took too long"))
 	defer cancel()
 	session, err := c.establish(ctx, old, a.number)
 	c.mu.Lock()
@@ -206,7 +207,8 @@ func (c *Connection) replace(old *link.Session, a *attempt) {
 }
 
 // establish opens and restores a session. It updates the health before the waiting requests continue.
-func (c *Connection) establish(ctx context.Context, old *link.Session, number int64) (session *link.Session, err error) {
+func (c *Connection) establish(ctx context.Context, old *link.Session, number int64) (session *link.Session,
+	err error) {
 	s := c.server
 	defer s.Rescue("connecting", func(f *link.Failure) {
 		if session != nil {

@@ -105,7 +105,8 @@ func (m *monitor) watch(ctx context.Context, session *link.Session) {
 		if err == nil {
 			m.on(health.Pinged, nil)
 		} else {
-			m.server.opts.Logger.Warn("Health check failed for "+m.server.Config.Name+": "+err.Error(), "server", m.server.Config.Name)
+			m.server.opts.Logger.Warn("Health check failed for "+m.server.Config.Name+": "+err.Error(), "server",
+				m.server.Config.Name)
 			m.failed(err)
 			m.on(health.Silent, nil)
 			if session.InFlight() == 0 {
@@ -202,7 +203,8 @@ func (m *monitor) connected(client string, session *link.Session) {
 	if client != "" {
 		level = slog.LevelDebug // clients determine the rate
 	}
-	m.server.opts.Logger.Log(context.Background(), level, "connected to server", "server", m.server.Config.Name, "protocol", session.Version)
+	m.server.opts.Logger.Log(context.Background(), level, "connected to server", "server", m.server.Config.Name,
+		"protocol", session.Version)
 	select {
 	case m.reached <- struct{}{}:
 	default: // there is a token
@@ -222,7 +224,8 @@ func (m *monitor) unconnected(client string, err error) {
 		level = slog.LevelDebug // it lasts until someone logs in
 	}
 	m.failed(err)
-	m.server.opts.Logger.Log(context.Background(), level, "cannot connect to server", "server", m.server.Config.Name, "error", err)
+	m.server.opts.Logger.Log(context.Background(), level, "cannot connect to server", "server", m.server.Config.Name,
+		"error", err)
 	unreached := []string{reason.Unavailable, reason.Timeout, reason.Disconnected}
 	switch {
 	case own && known && f.Reason == reason.Protocol:

@@ -170,8 +170,8 @@ func untilAllEnd(ctx context.Context, calls []*Origin) (context.Context, func())
 	}
 }
 
-// notifications queues the notifications of a connection's sessions that belong to no call. It keeps their order and decouples the
-// readers of sessions from slow clients.
+// notifications queues the notifications of a connection's sessions that belong to no call. It keeps their order and
+// decouples the readers of sessions from slow clients.
 type notifications struct {
 	mu      sync.Mutex
 	waiting []Message

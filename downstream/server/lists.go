@@ -149,8 +149,8 @@ func (ls *Lists) Last(method string) *List {
 	return ls.results[method]
 }
 
-// Tool returns a tool's last definition in the connection or, without one, in any session with the server, so that a client
-// need not list before its first call. It is nil if the tool was never listed.
+// Tool returns a tool's last definition in the connection or, without one, in any session with the server, so that a
+// client need not list before its first call. It is nil if the tool was never listed.
 func (ls *Lists) Tool(name string) *catalog.Tool {
 	if l := ls.Last("tools/list"); l != nil {
 		if t := l.Tools.Tool(name); t != nil {

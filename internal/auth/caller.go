@@ -192,7 +192,8 @@ func matchesAll(pattern, prefix string) bool {
 	return strings.HasSuffix(pattern, "*") && !strings.HasSuffix(pattern, `\*`) && matchesAny([]string{pattern}, prefix)
 }
 
-// couldMatch reports whether the pattern matches any name that starts with prefix: a beginning of it matches the prefix.
+// couldMatch reports whether the pattern matches any name that starts with prefix: a beginning of it matches the
+// prefix.
 func couldMatch(pattern, prefix string) bool {
 	for end := range len(pattern) + 1 {
 		if matchesAny([]string{pattern[:end]}, prefix) { // a beginning that is malformed matches nothing

@@ -118,7 +118,8 @@ func (s *scanner) key() bool {
 	return true
 }
 
-// list scans an object or array from its opening character: elements, each scanned by element, to the closing character.
+// list scans an object or array from its opening character: elements, each scanned by element, to the closing
+// character.
 func (s *scanner) list(closing byte, element func() bool) bool {
 	s.i++
 	s.space()

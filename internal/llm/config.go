@@ -133,7 +133,8 @@ func (c Config) temperature() *float64 {
 // steadyModel matches models that work well with a temperature of 0.
 var steadyModel = regexp.MustCompile(`^(gpt-3\.5|gpt-4|chatgpt-4o|gemini-[12]|gemma|llama|mistral|mixtral|ministral|codestral)`)
 
-// merge returns a request body with the members of Extra. Objects are merged member by member; anything else is replaced.
+// merge returns a request body with the members of Extra. Objects are merged member by member; anything else is
+// replaced.
 func (e Extra) merge(body object) (any, error) {
 	if len(e) == 0 {
 		return body, nil

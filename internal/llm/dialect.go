@@ -94,7 +94,8 @@ var refusedBy = []struct {
 	{paramUsage, []string{"stream_options", "include_usage"}},
 	{paramStreaming, []string{"streaming"}},
 	{paramToolSchemas, []string{"tools", "function", "parameters", "schema"}},
-	{paramForm, []string{"schema", "response_format", "text.format", "output_config", "strict", "grammar", "json_object", "structured"}},
+	{paramForm, []string{"schema", "response_format", "text.format", "output_config", "strict", "grammar",
+		"json_object", "structured"}},
 	{paramStreaming, []string{"stream"}},
 }
 

@@ -45,8 +45,8 @@ func (o Outcome) OK() bool { return o.Err == nil && !o.Skipped }
 // Failed reports whether the step failed.
 func (o Outcome) Failed() bool { return o.Err != nil }
 
-// PartialFailure returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names the
-// elements.
+// PartialFailure returns the failures of a loop that otherwise succeeded, as the outcome of a separate step that names
+// the elements.
 func (o Outcome) PartialFailure() (Outcome, bool) {
 	const most = 20
 	var first *Error

@@ -24,7 +24,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	for i := 0; i < len(p.Steps); {
 		id := p.Steps[i].ID
 		earlier, value := repeated(p.Steps[i], done)
-		if earlier == nil || isNew(id) && (reads(p.Steps[i]) || earlier.Err != nil && earlier.Err.Reason == reason.Unavailable) ||
+		if earlier == nil || isNew(id) && (reads(p.Steps[i]) ||
+			earlier.Err != nil && earlier.Err.Reason == reason.Unavailable) ||
 			id != value && usedInExpressions(p.Steps, id) {
 			i++
 			continue
@@ -45,8 +46,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	}
 }
 
-// RepeatedWrites reports the steps that repeat a call of an earlier step of the plan, with a tool that is Cumulative. If the
-// user wants both, the user must say so.
+// RepeatedWrites reports the steps that repeat a call of an earlier step of the plan, with a tool that is Cumulative.
+// If the user wants both, the user must say so.
 func RepeatedWrites(p *Plan, lookup Lookup) (problems []Problem) {
 	for i, s := range p.Steps {
 		twin := slices.IndexFunc(p.Steps[:i], func(o Step) bool { return sameCall(o, s) })

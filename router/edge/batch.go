@@ -3,13 +3,14 @@ package edge
 import (
 	"net/http"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
-	"golang.org/x/sync/errgroup"
 )
 
 // item is one message of a batch. All are checked before any is served.

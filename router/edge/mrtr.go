@@ -300,7 +300,8 @@ func isRetry(in *inbound.Message) bool {
 
 // retry starts the next round trip of the request that in continues. A requestState is valid once, for the same
 // request of the same caller.
-func (f *surface) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip, *jsonrpc.Error) {
+func (f *surface) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip,
+	*jsonrpc.Error) {
 	stale := inbound.InvalidParams("unknown or expired requestState; call again without it")
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	found, _ := f.edge.mrtrs.byState.Load(state)

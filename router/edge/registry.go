@@ -112,7 +112,8 @@ func (r *registry) insert(s *session) (existing, evicted *session, ok bool) {
 
 // evictable returns the session that gives way to a new one of the caller; nil if there is none. Of callers with more
 // sessions than that caller, the one with the most loses its least recently used session that is not in use. If it has
-// more than its share, it may also lose one that merely has a stream open. A caller below its share may replace its own.
+// more than its share, it may also lose one that merely has a stream open. A caller below its share may replace its
+// own.
 func (r *registry) evictable(caller string) (found *session) {
 	share, own := max(r.edge.limits.Sessions/2, 1), r.owned[caller]
 	if own >= share {

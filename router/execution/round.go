@@ -95,7 +95,8 @@ func (r *Round) guard(step plan.Step, o *plan.Outcome, f func()) {
 	returned := false
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.opts.Logger.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack", string(debug.Stack()))
+			r.opts.Logger.Error("Step panicked", "step", step.ID, "tool", step.Tool, "panic", cause, "stack",
+				string(debug.Stack()))
 		}
 		if !returned {
 			*o = plan.Outcome{Attempts: 1, Sent: o.Sent, Err: &plan.Error{Reason: reason.Internal,

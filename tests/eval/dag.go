@@ -164,7 +164,8 @@ func runGraph(ctx context.Context, t task) float64 {
 		latency[n.ID] = time.Duration(n.Latency * float64(time.Millisecond))
 	}
 	start := time.Now()
-	round := execution.New(execution.Options{Servers: latency, MaxParallel: len(p.Steps)}).Begin(ctx, execution.Request{Began: start})
+	round := execution.New(execution.Options{Servers: latency, MaxParallel: len(p.Steps)}).Begin(ctx,
+		execution.Request{Began: start})
 	defer round.Stop()
 	round.Execute(ctx, execution.Work{Plan: p, Lookup: func(name string) (plan.Tool, *plan.Error) {
 		return plan.Tool{Name: name, Tool: name}, nil

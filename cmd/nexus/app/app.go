@@ -108,7 +108,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version, Fail: router.Fail, Logger: a.log})
+	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version, Fail: router.Fail,
+		Logger: a.log})
 	front, validator := a.proxy, plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
@@ -164,7 +165,9 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(),
-		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.Caller) execution.Caller { return a.opts.Tape.Calls(servers) }},
+		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.Caller) execution.Caller {
+			return a.opts.Tape.Calls(servers)
+		}},
 	})
 }
 

@@ -141,7 +141,8 @@ func (t *Tape) exchange(
 	if err != nil {
 		return nil // an answer that is not JSON is not recorded; the caller has it
 	}
-	_ = t.write(&exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text}) // Close returns the error
+	// Close returns the error.
+	_ = t.write(&exchange{Kind: kind, Scope: q.scope, Number: number, To: to, Request: raw, Answer: text})
 	return nil
 }
 
@@ -242,7 +243,9 @@ func (t *Tape) nearest(q asked) (nearest exchange, found bool) {
 // words returns the words of a request.
 func words(raw []byte) map[string]bool {
 	found := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return strings.ContainsRune(" \"{}[]:,\\", r) }) {
+	for w := range strings.FieldsFuncSeq(string(raw), func(r rune) bool {
+		return strings.ContainsRune(" \"{}[]:,\\", r)
+	}) {
 		found[w] = true
 	}
 	return found

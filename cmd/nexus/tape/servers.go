@@ -159,7 +159,8 @@ func listTools(ctx context.Context, server string, calls Caller) (list tools, er
 	params := []byte("{}")
 	for range maxPages {
 		var reply link.Reply
-		if reply, err = calls.Call(ctx, &downstream.Request{Server: server, Method: "tools/list", Params: params}); err != nil {
+		reply, err = calls.Call(ctx, &downstream.Request{Server: server, Method: "tools/list", Params: params})
+		if err != nil {
 			return list, err
 		}
 		if reply.Err != nil {

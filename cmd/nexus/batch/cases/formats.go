@@ -258,10 +258,11 @@ func deep(text []byte) int {
 	depth, number := 0, 0
 	for line := range bytes.Lines(text) {
 		number++
-		if len(line) > 1 && line[0] == '-' && line[1] == ' ' && bytes.IndexAny(line, "[{") < 0 {
+		if len(line) > 1 && line[0] == '-' && line[1] == ' ' && !bytes.ContainsAny(line, "[{") {
 			depth = 0 // a new case
 		}
-		depth += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{")) - bytes.Count(line, []byte("]")) - bytes.Count(line, []byte("}"))
+		depth += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{")) -
+			bytes.Count(line, []byte("]")) - bytes.Count(line, []byte("}"))
 		depth = max(depth, 0)
 		marks := bytes.Count(line, []byte("- ")) + bytes.Count(line, []byte("? ")) + bytes.Count(line, []byte(": ")) +
 			bytes.Count(line, []byte("!")) + bytes.Count(line, []byte("&"))

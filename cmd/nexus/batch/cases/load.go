@@ -85,7 +85,8 @@ func formatOf(path string, text []byte) func([]byte, *collector) {
 	switch {
 	case bytes.HasPrefix(text, []byte("{")):
 		return readLines
-	case bytes.HasPrefix(text, []byte("[")), bytes.HasPrefix(text, []byte("- ")), bytes.HasPrefix(text, []byte("#")), bytes.HasPrefix(text, []byte("---")):
+	case bytes.HasPrefix(text, []byte("[")), bytes.HasPrefix(text, []byte("- ")), bytes.HasPrefix(text, []byte("#")),
+		bytes.HasPrefix(text, []byte("---")):
 		return readYAML
 	}
 	return readCSV

@@ -1,8 +1,8 @@
 // Package report computes figures from a results file, and writes them as text, JSON, Markdown, JUnit XML and HTML.
 // [Compare] compares two files, pairing lines by case and repeat.
 //
-// [Load] streams a file and keeps a few numbers per line. [Batch.Details] reads the lines that a report shows again. The
-// same file gives the same bytes.
+// [Load] streams a file and keeps a few numbers per line. [Batch.Details] reads the lines that a report shows again.
+// The same file gives the same bytes.
 package report
 
 import (

@@ -34,7 +34,7 @@ func TestToolsRemote(t *testing.T) {
 	if out, _ := run(3, "tools", "--search", "arithmetic", "--json"); !strings.Contains(out, `"inputSchema": {`) || strings.Contains(out, "send_email") {
 		t.Errorf("tools --search: got %s, want the schema of calculate", out)
 	}
-	if out, _ := run(0, "call", "calculate", `{"expression": "123456789012345 * 1"}`); out != "123456789012345\n" {
+	if out, _ := run(0, "call", "calculate", `{"expression": "9007199254740993 * 1"}`); out != "9007199254740993\n" {
 		t.Errorf("call: got %s, want the product", out)
 	}
 	if out, _ := run(0, "call", "calculate", `{"expression": "6 * 7"}`, "--json"); !strings.Contains(out, `"result": 42`) || strings.Contains(out, "content") {

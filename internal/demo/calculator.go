@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func calculatorServer() *server.MCPServer {
 			"type": "object",
 			"properties": {
 				"expression": {"type": "string", "description": "The expression as given"},
-				"result": {"type": "number", "description": "Its value, with 15 significant digits"}
+				"result": {"type": "number", "description": "Its value; whole, or with 15 significant digits"}
 			},
 			"required": ["expression", "result"],
 			"additionalProperties": false
@@ -102,7 +103,7 @@ func functionNames() []string {
 // evaluate returns the value of an arithmetic expression as a JSON number. The library of expressions parses, checks
 // and runs it; everything but arithmetic is refused before. The work is bounded by the number of nodes.
 func evaluate(source string) (string, error) {
-	a := &arithmetic{}
+	a := &arithmetic{whole: map[ast.Node]*big.Int{}}
 	program, err := expr.Compile(source, expr.Env(environment), expr.DisableAllBuiltins(), expr.Optimize(false),
 		expr.MaxNodes(maxNodes), expr.AsFloat64(), expr.Patch(a))
 	if err = cmp.Or(a.refused, err); err != nil {
@@ -116,21 +117,44 @@ func evaluate(source string) (string, error) {
 	if !ok || math.IsInf(result, 0) || math.IsNaN(result) {
 		return "", errors.New("a value is too large or not defined, as after a division by zero")
 	}
+	if whole := a.whole[a.root]; whole != nil {
+		return whole.String(), nil
+	}
 	return strconv.FormatFloat(result+0, 'g', 15, 64), nil // + 0 turns -0 into 0
 }
 
-// arithmetic makes all numbers floating-point and notes the first thing that is not arithmetic.
-type arithmetic struct{ refused error }
+// arithmetic makes all numbers floating-point and notes the first thing that is not arithmetic. Sums and products of
+// whole numbers it calculates itself, because floating-point numbers of more than 15 digits are not exact.
+type arithmetic struct {
+	refused error
+	whole   map[ast.Node]*big.Int // values beyond those of float64 are refused
+	root    ast.Node              // visited last
+}
 
-// Visit implements ast.Visitor.
+// Visit implements ast.Visitor. It visits the operands of a node before the node.
 func (a *arithmetic) Visit(node *ast.Node) {
+	defer func() { a.root = *node }()
 	switch n := (*node).(type) {
 	case *ast.IntegerNode:
 		ast.Patch(node, &ast.FloatNode{Value: float64(n.Value)})
+		a.whole[*node] = big.NewInt(int64(n.Value))
 	case *ast.FloatNode, *ast.IdentifierNode, *ast.CallNode:
 	case *ast.UnaryNode:
 		a.check(n.Operator)
+		if x := a.whole[n.Node]; x != nil && n.Operator == "-" {
+			a.whole[n] = new(big.Int).Neg(x)
+		}
 	case *ast.BinaryNode:
+		if x, y := a.whole[n.Left], a.whole[n.Right]; x != nil && y != nil {
+			switch n.Operator {
+			case "+":
+				a.whole[n] = new(big.Int).Add(x, y)
+			case "-":
+				a.whole[n] = new(big.Int).Sub(x, y)
+			case "*":
+				a.whole[n] = new(big.Int).Mul(x, y)
+			}
+		}
 		if a.check(n.Operator); n.Operator == "%" { // of whole numbers alone in the library
 			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: "mod"}, Arguments: []ast.Node{n.Left, n.Right}})
 		}

@@ -58,7 +58,7 @@ var forms = sync.OnceValue(func() (out []form) {
 	add(path, `[A-Za-z]:\\\S+|~?(?:\.{1,2})?(?:/[\pL\d._*~@+-]+)+/?|[\pL\d._*-]+(?:/[\pL\d._*-]+)+`)
 	add(path, `[\pL\d_*][\pL\d_*.-]*\.[A-Za-z][A-Za-z\d]{0,4}|\.[a-z]{3,}`)
 	add(identifier, `#?[\pL\d]+(?:[-_.:][\pL\d]+)*`)
-	add(number, `#?[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?`)
+	add(number, `#?[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:%|(?i: per ?cent)\b)?`)
 	add(word, `[\pL\d]+(?:['’_-][\pL\d]+)*`)
 	return out
 })
@@ -157,6 +157,9 @@ func (t *token) normalize(now time.Time) bool {
 		coded := hasLetter.MatchString(t.text) || strings.ContainsAny(t.text, "-_:") || strings.Count(t.text, ".") > 1
 		return hasDigit.MatchString(t.text) && coded && !unitNumber.MatchString(t.text)
 	case number:
+		if share, _, inWords := strings.Cut(t.text, " "); inWords {
+			t.text, t.lower = share+"%", share+"%"
+		}
 		digits := strings.NewReplacer(",", "", "$", "", "€", "", "£", "", "%", "", "+", "", "#", "").Replace(t.text)
 		n, err := strconv.ParseFloat(digits, 64)
 		t.number, t.text = n, strings.TrimPrefix(t.text, "#")

@@ -48,19 +48,14 @@ func sample(t *testing.T, n, variant int) string {
 
 // TestBatchPages opens reports and comparisons of few and of many cases in a browser.
 func TestBatchPages(t *testing.T) {
+	t.Parallel()
 	b := pages.Start(t)
 	for _, n := range []int{10, 10_000} {
 		for name, page := range samplePages(t, n) {
 			if got := size(page); got >= 5_000_000 {
 				t.Errorf("%s: got %d bytes, want less than 5 MB", name, got)
 			}
-			for look, o := range map[string]pages.Options{
-				"light-desktop": {}, "dark-desktop": {Dark: true}, "light-phone": {Phone: true}, "dark-phone": {Dark: true, Phone: true},
-			} {
-				few := n == 10
-				if !few && o.Dark != o.Phone {
-					continue
-				}
+			for look, o := range map[string]pages.Options{"light-desktop": {}, "dark-phone": {Dark: true, Phone: true}} {
 				p := b.Open("file://"+page, o)
 				t.Logf("%s %s: %d bytes, interactive after %.0f ms", name, look, size(page),
 					pages.Eval[float64](p, `performance.getEntriesByType("navigation")[0].domInteractive`))
@@ -71,7 +66,7 @@ func TestBatchPages(t *testing.T) {
 				for _, problem := range p.Problems() {
 					t.Errorf("%s %s: %s", name, look, problem)
 				}
-				if !few && o.Dark {
+				if n > 10 {
 					continue
 				}
 				// Of lines in detail some stand for all, for which axe-core takes minutes.
@@ -99,6 +94,7 @@ func samplePages(t *testing.T, n int) map[string]string {
 
 // TestBatchReportKeys finds a line of a report and opens it with the keyboard alone.
 func TestBatchReportKeys(t *testing.T) {
+	t.Parallel()
 	p := pages.Start(t).Open("file://"+samplePages(t, 250)["report-250"], pages.Options{})
 	shown := func(want string) {
 		t.Helper()

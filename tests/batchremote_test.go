@@ -79,6 +79,7 @@ func TestBatchRemote(t *testing.T) {
 
 // A router that goes away ends the batch, which another router completes.
 func TestBatchRemoteGone(t *testing.T) {
+	t.Parallel()
 	const cases = 300
 	r := serve(t, "rate_limit: {requests: 100000}", "--demo")
 	in, out := sums(t, cases), filepath.Join(t.TempDir(), "results.jsonl")

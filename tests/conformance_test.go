@@ -16,6 +16,7 @@ import (
 // The official conformance suite against the everything-server of go-sdk: through the router it must pass
 // all that it passes directly.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	direct := everythingServer(t)
 	r := serve(t, fmt.Sprintf("mcpServers: {everything: {url: %q}}", direct))

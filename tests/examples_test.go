@@ -39,6 +39,7 @@ func TestExampleShell(t *testing.T) {
 }
 
 func TestExamplePython(t *testing.T) {
+	t.Parallel()
 	path := example(t, "ask.py", "python3")
 	r := serve(t, "", "--demo")
 	c := exec.Command("python3", path, r.url+"/mcp")

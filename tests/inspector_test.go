@@ -33,6 +33,7 @@ mcpServers:
 }
 
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	r, folder := c.serveFive()
 	mcp := []string{r.url + "/mcp", "--transport", "http"}

@@ -103,6 +103,7 @@ func (r *router) kill9(variable string) int {
 }
 
 func TestKillStdio(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	r := serve(t, fmt.Sprintf(`
 mcpServers:
@@ -131,6 +132,7 @@ mcpServers:
 
 // A tool that says it only reads is called again on the restarted server.
 func TestKillRepeatable(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	r := serve(t, fmt.Sprintf(`
 mcpServers:
@@ -144,6 +146,7 @@ mcpServers:
 }
 
 func TestKillHTTP(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{"streamableHttp", "sse"} {
 		t.Run(transport, func(t *testing.T) {
 			c := others(t)

@@ -20,6 +20,7 @@ func (r *router) kill() {
 
 // Clients that do not initialize again after a restart of the router go on with their sessions.
 func TestClientsOutliveTheRouter(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	server := c.listen("streamableHttp")
 	for _, name := range []string{"@modelcontextprotocol/sdk", "@modelcontextprotocol/client"} {

@@ -1,20 +1,14 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"io"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
-	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/downstream"
 )
 
 const (
@@ -23,70 +17,31 @@ const (
 )
 
 // loaded is a router in front of a tool server that takes toolTime for a call and parallel calls at once.
-type loaded struct {
-	b    *testing.B
-	url  string
-	http *http.Client
-}
+type loaded struct{ *program }
 
-func newLoaded(b *testing.B) *loaded {
-	tools := serveTools(b, []tool{newTool("nap", "Sleeps.", `{"type":"object"}`, toolTime)})
-	cfg := config.Default()
-	cfg.Listen, cfg.State = "127.0.0.1:0", b.TempDir()
-	cfg.Servers = []downstream.ServerConfig{{Name: "s", Type: downstream.TransportHTTP, URL: tools.URL, MaxParallel: parallel}}
-	a, err := app.New(b.Context(), app.Options{Config: cfg})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := a.Listen(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 4096}
-	b.Cleanup(func() {
-		transport.CloseIdleConnections()
-		if err := a.Stop(context.WithoutCancel(b.Context())); err != nil {
-			b.Error(err)
-		}
-	})
-	return &loaded{b, "http://" + a.Addr() + "/mcp", &http.Client{Transport: transport}}
-}
-
-func (l *loaded) post(session, body string) (header http.Header, answer string) {
-	req, _ := http.NewRequest(http.MethodPost, l.url, strings.NewReader(body))
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	if session != "" {
-		req.Header.Set("Mcp-Session-Id", session)
-	}
-	resp, err := l.http.Do(req)
-	if err != nil {
-		l.b.Error(err)
-		return nil, ""
-	}
-	defer resp.Body.Close()
-	raw, _ := io.ReadAll(resp.Body)
-	return resp.Header, string(raw)
-}
-
-// client opens a session.
-func (l *loaded) client() string {
-	h, _ := l.post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
-	return h.Get("Mcp-Session-Id")
+func newLoaded(b *testing.B) loaded {
+	server := serveTools(b, []tool{newTool("nap", "Sleeps.", `{"type":"object"}`, toolTime)}).config()
+	server.MaxParallel = parallel
+	return loaded{clientOf(b, startRouter(b, nil, server), "/mcp")}
 }
 
 var ids atomic.Int64
 
 // call calls the tool and reports whether it was refused as overloaded.
-func (l *loaded) call(session string) (took time.Duration, refused bool) {
-	id := strconv.FormatInt(ids.Add(1), 10)
+func (l loaded) call(session string) (took time.Duration, refused bool) {
 	began := time.Now()
-	_, answer := l.post(session, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"s__nap","arguments":{}}}`)
+	resp := l.post(session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"tools__nap","arguments":{}}}`, ids.Add(1)))
+	if resp == nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	raw, _ := io.ReadAll(resp.Body)
 	took = time.Since(began)
-	switch {
+	switch answer := string(raw); {
 	case strings.Contains(answer, `"done"`):
 	case strings.Contains(answer, `"overloaded"`):
 		refused = true
-	case answer != "":
+	default:
 		l.b.Errorf("got %s, want an answer of the tool or overloaded", answer)
 	}
 	return took, refused
@@ -109,7 +64,7 @@ func (t *tally) add(took time.Duration, refused bool) {
 }
 
 // closed has each of the callers call again when it is answered.
-func (l *loaded) closed(callers int, session string) *tally {
+func (l loaded) closed(callers int, session string) *tally {
 	t := &tally{}
 	var wg sync.WaitGroup
 	end := time.Now().Add(lasting)
@@ -125,7 +80,7 @@ func (l *loaded) closed(callers int, session string) *tally {
 }
 
 // offer makes calls at a rate, whatever becomes of them, in turns by the sessions.
-func (l *loaded) offer(perSecond float64, sessions ...string) *tally {
+func (l loaded) offer(perSecond float64, sessions ...string) *tally {
 	t := &tally{}
 	var wg sync.WaitGroup
 	began := time.Now()
@@ -149,15 +104,13 @@ func p99(all []time.Duration) time.Duration {
 	return all[(len(all)-1)*99/100]
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
 // BenchmarkOverload offers three times what a server can take, from ten clients, and reports how much of the
 // peak is still answered and how soon the rest is refused.
 func BenchmarkOverload(b *testing.B) {
 	l := newLoaded(b)
 	var sessions []string
 	for range 10 {
-		sessions = append(sessions, l.client())
+		sessions = append(sessions, l.open())
 	}
 	l.call(sessions[0])
 	for b.Loop() {
@@ -165,7 +118,7 @@ func BenchmarkOverload(b *testing.B) {
 		t := l.offer(3*peak, sessions...)
 		b.ReportMetric(peak, "peak/s")
 		b.ReportMetric(float64(len(t.done))/lasting.Seconds()/peak, "goodput/peak")
-		b.ReportMetric(milliseconds(p99(t.refused)), "refused-p99-ms")
+		b.ReportMetric(ms(p99(t.refused)), "refused-p99-ms")
 	}
 }
 
@@ -173,7 +126,7 @@ func BenchmarkOverload(b *testing.B) {
 // server can take.
 func BenchmarkFlood(b *testing.B) {
 	l := newLoaded(b)
-	flooder, other := l.client(), l.client()
+	flooder, other := l.open(), l.open()
 	l.call(other)
 	for b.Loop() {
 		alone := l.closed(1, other)
@@ -182,8 +135,8 @@ func BenchmarkFlood(b *testing.B) {
 		wg.Go(func() { flood = l.offer(3*parallel/toolTime.Seconds(), flooder) })
 		beside := l.closed(1, other)
 		wg.Wait()
-		b.ReportMetric(milliseconds(p99(alone.done)), "alone-p99-ms")
-		b.ReportMetric(milliseconds(p99(beside.done)), "beside-p99-ms")
+		b.ReportMetric(ms(p99(alone.done)), "alone-p99-ms")
+		b.ReportMetric(ms(p99(beside.done)), "beside-p99-ms")
 		b.ReportMetric(float64(p99(beside.done))/float64(p99(alone.done)), "p99-ratio")
 		b.ReportMetric(float64(len(beside.refused)), "refused")
 		b.ReportMetric(float64(len(flood.done))/lasting.Seconds(), "flood/s")

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -53,7 +54,7 @@ func run(b *testing.B, bin, session, settings string, tool http.HandlerFunc, env
 		b.Skip("memory is read from /proc")
 	}
 	dir := b.TempDir()
-	tools := httptest.NewServer(downstreamServer(tool))
+	tools := httptest.NewServer(downstreamServer(`{"tools":[{"name":"tool","inputSchema":{"type":"object"}}]}`, tool))
 	b.Cleanup(tools.CloseClientConnections)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,8 +91,15 @@ func run(b *testing.B, bin, session, settings string, tool http.HandlerFunc, env
 	}
 }
 
-// downstreamServer speaks the handshake, lists one tool and leaves calls of it to call.
-func downstreamServer(call http.HandlerFunc) http.Handler {
+// clientOf is a client of an endpoint of a router in this process.
+func clientOf(b *testing.B, a *app.App, path string) *program {
+	p := &program{b: b, url: "http://" + a.Addr(), path: path, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
+	b.Cleanup(p.client.CloseIdleConnections)
+	return p
+}
+
+// downstreamServer speaks the handshake, answers tools/list with the list and leaves calls to call.
+func downstreamServer(list string, call http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -104,7 +112,7 @@ func downstreamServer(call http.HandlerFunc) http.Handler {
 		case "initialize":
 			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"srv","version":"1"}}`
 		case "tools/list":
-			result = `{"tools":[{"name":"tool","inputSchema":{"type":"object"}}]}`
+			result = list
 		case "tools/call", "notifications/cancelled":
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			call(w, r)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -22,40 +21,32 @@ const (
 type rival struct {
 	name string
 	*program
-	spent, took []time.Duration // by round: CPU, and time on the clock
+	spent []time.Duration // CPU by round
 }
 
 // BenchmarkTelemetry reports what telemetry and the history add to the CPU of a forwarded call: programs with none, and
 // with each and all of them, take turns. The ratios are those of the sums of all rounds. Turns are short, because equal
-// turns a second apart differ by half. NEXUS_BEFORE may name the binary of another
-// version, which runs with none and with all.
+// turns a second apart differ by half.
 func BenchmarkTelemetry(b *testing.B) {
 	const processes, rounds, callers, calls = 2, 180, 8, 400
-	traces := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector(b, 0)
+	traces := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector(b)
 	const every = "OTEL_TRACES_SAMPLER=parentbased_always_on"
 	bin := build(b)
 	kinds := []struct {
-		name, bin, settings string
-		env                 []string
+		name, settings string
+		env            []string
 	}{
-		{"off", bin, noMetrics + noHistory, nil},
-		{"metrics", bin, noHistory, nil},
-		{"history", bin, noMetrics, nil},
-		{"tenth", bin, noMetrics + noHistory, []string{traces}},
-		{"every-trace", bin, noMetrics + noHistory, []string{traces, every}},
-		{"all", bin, "", []string{traces}}, // metrics, history and a tenth of the traces
-	}
-	if before := os.Getenv("NEXUS_BEFORE"); before != "" {
-		for _, k := range []int{0, 5} {
-			kinds = append(kinds, kinds[k])
-			last := &kinds[len(kinds)-1]
-			last.name, last.bin = "before-"+last.name, before
-		}
+		{"off", noMetrics + noHistory, nil},
+		{"metrics", noHistory, nil},
+		{"history", noMetrics, nil},
+		{"tenth", noMetrics + noHistory, []string{traces}},
+		{"every-trace", noMetrics + noHistory, []string{traces, every}},
+		{"all", "", []string{traces}}, // metrics, history and a tenth of the traces
 	}
 	var rivals []*rival
 	for range processes {
 		for _, k := range kinds {
-			rivals = append(rivals, &rival{name: k.name, program: run(b, k.bin, "shared", k.settings, answer, k.env...)})
+			rivals = append(rivals, &rival{name: k.name, program: run(b, bin, "shared", k.settings, answer, k.env...)})
 		}
 	}
 	for b.Loop() {
@@ -95,10 +86,10 @@ func takeTurns(rivals []*rival, rounds int, work func(*program)) {
 	for round := range rounds + 1 {
 		for i := range rivals {
 			r := rivals[(i+round)%len(rivals)]
-			cpu, began := r.cpu(), time.Now()
+			before := r.cpu()
 			work(r.program)
-			if took := time.Since(began); round > 0 {
-				r.spent, r.took = append(r.spent, r.cpu()-cpu), append(r.took, took)
+			if round > 0 {
+				r.spent = append(r.spent, r.cpu()-before)
 			}
 		}
 	}
@@ -121,14 +112,10 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"content":[{"type":"text","text":"seen"}]}`)))
 }
 
-// collector returns the URL of one that takes a while for each batch; less than 0 = forever.
-func collector(b *testing.B, delay time.Duration) string {
+// collector returns the URL of a collector that takes everything.
+func collector(b *testing.B) string {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
-		if delay < 0 {
-			<-r.Context().Done()
-		}
-		time.Sleep(delay)
+		_, _ = io.Copy(io.Discard, r.Body)
 	}))
 	b.Cleanup(s.Close)
 	return s.URL

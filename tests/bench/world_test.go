@@ -38,10 +38,10 @@ func newTool(name, description, schema string, takes time.Duration) tool {
 // found is what every tool returns.
 const found = `{"content":[{"type":"text","text":"done"}],"structuredContent":{"results":[{"title":"Done"}],"rows":[{"email":"ann@example.org"}]}}`
 
-// toolServer is a downstream server with those tools. It counts the calls, and how long they took in it.
+// toolServer is a downstream server with those tools. It counts how long calls took in it.
 type toolServer struct {
 	*httptest.Server
-	calls, napped atomic.Int64
+	napped atomic.Int64
 }
 
 func serveTools(tb testing.TB, tools []tool) *toolServer {
@@ -55,30 +55,14 @@ func serveTools(tb testing.TB, tools []tool) *toolServer {
 		takes[t.Name] = t.takes
 	}
 	s := &toolServer{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
+	s.Server = httptest.NewServer(downstreamServer(string(list), func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		m, _ := jsonrpc.Parse(body)
-		result := []byte(found)
-		switch m.Method {
-		case "initialize":
-			result = []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"tools","version":"1"}}`)
-		case "tools/list":
-			result = list
-		case "tools/call":
-			s.calls.Add(1)
-			began := time.Now()
-			time.Sleep(takes[jsonrpc.Text(jsonrpc.Get(m.Params, "name"))])
-			s.napped.Add(int64(time.Since(began)))
-		default:
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
+		began := time.Now()
+		time.Sleep(takes[jsonrpc.Text(jsonrpc.Get(m.Params, "name"))])
+		s.napped.Add(int64(time.Since(began)))
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(jsonrpc.Result(m.ID, result))
+		_, _ = w.Write(jsonrpc.Result(m.ID, []byte(found)))
 	}))
 	tb.Cleanup(s.Close)
 	return s
@@ -96,15 +80,20 @@ func (s *toolServer) call(name, arguments string) error {
 	return err
 }
 
-// startRouter starts a router over HTTP in front of the tools, with the scripted model.
-func startRouter(tb testing.TB, tools *toolServer, model *llmtest.Server) *app.App {
+func (s *toolServer) config() downstream.ServerConfig {
+	return downstream.ServerConfig{Name: "tools", Type: downstream.TransportHTTP, URL: s.URL}
+}
+
+// startRouter starts a router over HTTP in front of the servers, with the scripted model unless it is nil.
+func startRouter(tb testing.TB, model *llmtest.Server, servers ...downstream.ServerConfig) *app.App {
 	tb.Helper()
 	cfg := config.Default()
-	cfg.Listen, cfg.State = "127.0.0.1:0", tb.TempDir()
-	cfg.Servers = []downstream.ServerConfig{{Name: "tools", Type: downstream.TransportHTTP, URL: tools.URL}}
-	m := llm.Default()
-	m.BaseURL, m.APIKey, m.Model = model.BaseURL, "test", "stub"
-	cfg.LLM = &config.LLM{Planner: m}
+	cfg.Listen, cfg.State, cfg.Servers = "127.0.0.1:0", tb.TempDir(), servers
+	if model != nil {
+		m := llm.Default()
+		m.BaseURL, m.APIKey, m.Model = model.BaseURL, "test", "stub"
+		cfg.LLM = &config.LLM{Planner: m}
+	}
 	a, err := app.New(tb.Context(), app.Options{Config: cfg})
 	if err != nil {
 		tb.Fatal(err)
